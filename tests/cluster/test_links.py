@@ -7,7 +7,7 @@ import platform
 import socket
 
 import pytest
-from tonnage.cluster.hands import links
+from tonnage.cluster.remote import links
 from tonnage.errors import TonnageError
 
 

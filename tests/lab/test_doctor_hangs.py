@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from faultfs import Mounted, mounted
-from tonnage.cluster.hands.pipes import PipeCrew
-from tonnage.cluster.hands.ways import here
+from tonnage.cluster.remote.client import RemoteHostGroup
+from tonnage.cluster.remote.connections import here
 from tonnage.placement.doctor.hosts import examine, look
 
 
@@ -32,8 +32,8 @@ def dead(tmp_path: Path) -> Iterator[Mounted]:
 
 def test_a_target_whose_server_does_not_answer_is_told_and_the_links_are_tried_all_the_same(dead: Mounted) -> None:
     began_s = time.monotonic()
-    with PipeCrew(["a", "b"], lambda _: here("", 1)) as crew:
-        party = look(crew, crew.hosts, str(dead.path))
+    with RemoteHostGroup(["a", "b"], lambda _: here("", 1)) as host_group:
+        party = look(host_group, host_group.hosts, str(dead.path))
     assert time.monotonic() - began_s < 30
     silent = [one for one in examine(party) if one.code == "target-silent"]
     assert [one.where for one in silent] == ["a, b"]

@@ -18,7 +18,7 @@ from tonnage.campaign.kinds.network import NetworkSetting
 from tonnage.campaign.kinds.network.flows import result_of
 from tonnage.campaign.kinds.network.measure import between_hosts
 from tonnage.campaign.load import parse_campaign
-from tonnage.cluster.hands.pipes import PipeCrew
+from tonnage.cluster.remote.client import RemoteHostGroup
 from tonnage.errors import MeasurementError
 from tonnage.records.lines import totals_of
 
@@ -43,11 +43,11 @@ def site() -> Iterator[Hosts]:
 
 
 @pytest.fixture
-def crew(site: Hosts) -> Iterator[PipeCrew]:
+def host_group(site: Hosts) -> Iterator[RemoteHostGroup]:
     """A process on each host, as ssh would bring it there."""
-    with PipeCrew([*KNOX, *EPOUTA], lambda host: site[host].words(["sh", "-s"])) as crew:
-        assert not crew.problems
-        yield crew
+    with RemoteHostGroup([*KNOX, *EPOUTA], lambda host: site[host].words(["sh", "-s"])) as host_group:
+        assert not host_group.problems
+        yield host_group
 
 
 def setting(text: str) -> NetworkSetting:
@@ -57,9 +57,9 @@ def setting(text: str) -> NetworkSetting:
     return found
 
 
-def measured(crew: PipeCrew, text: str) -> tuple[dict, dict]:
+def measured(host_group: RemoteHostGroup, text: str) -> tuple[dict, dict]:
     """The totals of a trial, and what it says of its flows."""
-    flows = between_hosts(crew, setting('duration = "4s"\n' + text), False)
+    flows = between_hosts(host_group, setting('duration = "4s"\n' + text), False)
     assert flows is not None
     result, _ = result_of(flows)
     return totals_of(result["tasks"]), result["network"]
@@ -84,40 +84,40 @@ THREE = 'pairs = [["epouta1", "compute1"], ["epouta2", "compute2"], ["epouta3", 
 
 @pytest.mark.parametrize("streams", [1, 10])
 @pytest.mark.parametrize("direction", ["send", "receive"])
-def test_one_pair_fills_the_link_and_no_more(crew: PipeCrew, streams: int, direction: str) -> None:
-    total, network = measured(crew, f'{ALONE}streams = {streams}\ndirection = "{direction}"\n')
+def test_one_pair_fills_the_link_and_no_more(host_group: RemoteHostGroup, streams: int, direction: str) -> None:
+    total, network = measured(host_group, f'{ALONE}streams = {streams}\ndirection = "{direction}"\n')
     (flow,) = network["flows"]
     assert 0.9 <= total["bandwidth_bytes_per_s"] / LINK_BYTES_PER_S <= 1.0 + counted_early(network)
     ends = ("epouta1", "compute1")
     assert (flow["sender"], flow["receiver"]) == (ends if direction == "send" else ends[::-1])
 
 
-def test_three_pairs_at_once_share_the_link_and_their_sum_is_the_link(crew: PipeCrew) -> None:
-    total, network = measured(crew, THREE + 'streams = 1\ndirection = "send"\n')
+def test_three_pairs_at_once_share_the_link_and_their_sum_is_the_link(host_group: RemoteHostGroup) -> None:
+    total, network = measured(host_group, THREE + 'streams = 1\ndirection = "send"\n')
     assert 0.9 <= total["bandwidth_bytes_per_s"] / LINK_BYTES_PER_S <= 1.0 + counted_early(network)
     assert [flow["sender"] for flow in network["flows"]] == list(EPOUTA)
     assert all(0 < flow["bandwidth_bytes_per_s"] < LINK_BYTES_PER_S for flow in network["flows"])
 
 
-def test_both_ways_have_a_link_each(crew: PipeCrew) -> None:
-    total, network = measured(crew, ALONE + 'streams = 2\ndirection = "both"\n')
+def test_both_ways_have_a_link_each(host_group: RemoteHostGroup) -> None:
+    total, network = measured(host_group, ALONE + 'streams = 2\ndirection = "both"\n')
     # The two need not end at the same moment, so what a bucket lets through at once is seen here.
     assert 1.6 <= total["bandwidth_bytes_per_s"] / LINK_BYTES_PER_S <= 2.04 + 2 * counted_early(network)
     assert [flow["sender"] for flow in network["flows"]] == ["epouta1", "compute1"]
 
 
-def test_inside_a_site_no_link_is_in_the_way(crew: PipeCrew) -> None:
-    total, _ = measured(crew, 'pairs = [["compute1", "compute2"]]\nstreams = 1\ndirection = "send"\n')
+def test_inside_a_site_no_link_is_in_the_way(host_group: RemoteHostGroup) -> None:
+    total, _ = measured(host_group, 'pairs = [["compute1", "compute2"]]\nstreams = 1\ndirection = "send"\n')
     assert total["bandwidth_bytes_per_s"] > 5 * LINK_BYTES_PER_S
 
 
-def under_way(crew: PipeCrew) -> tuple[threading.Thread, list[str]]:
+def under_way(host_group: RemoteHostGroup) -> tuple[threading.Thread, list[str]]:
     """A trial of three pairs for a minute, and what it will say when it fails."""
     said: list[str] = []
 
     def run() -> None:
         try:
-            between_hosts(crew, setting(THREE + 'streams = 1\ndirection = "send"\nduration = "60s"\n'), False)
+            between_hosts(host_group, setting(THREE + 'streams = 1\ndirection = "send"\nduration = "60s"\n'), False)
         except MeasurementError as error:
             said.append(str(error))
 
@@ -126,8 +126,8 @@ def under_way(crew: PipeCrew) -> tuple[threading.Thread, list[str]]:
     return trial, said
 
 
-def test_a_server_that_is_killed_ends_all_pairs_in_time_and_is_named(site: Hosts, crew: PipeCrew) -> None:
-    trial, said = under_way(crew)
+def test_a_server_that_is_killed_ends_all_pairs_in_time_and_is_named(site: Hosts, host_group: RemoteHostGroup) -> None:
+    trial, said = under_way(host_group)
     wait_for(lambda: bool(iperf3_on(site, "epouta2")), "a client runs")
     time_began = time.monotonic()
     for pid in iperf3_on(site, "compute2"):
@@ -138,20 +138,20 @@ def test_a_server_that_is_killed_ends_all_pairs_in_time_and_is_named(site: Hosts
     assert not any(iperf3_on(site, name) for name in (*KNOX, *EPOUTA))
 
 
-def test_a_port_that_is_taken_on_one_host_is_passed_over(site: Hosts, crew: PipeCrew) -> None:
+def test_a_port_that_is_taken_on_one_host_is_passed_over(site: Hosts, host_group: RemoteHostGroup) -> None:
     squatter = site["compute1"].daemon("iperf3", "--server", "--port", "5201")
     try:
         listening = ["ss", "--listening", "--tcp", "--numeric", "--no-header", "sport = :5201"]
         wait_for(lambda: bool(site["compute1"].run(*listening).stdout), "the port is taken")
-        total, _ = measured(crew, ALONE + 'streams = 1\ndirection = "send"\nomit = "0s"\n')
+        total, _ = measured(host_group, ALONE + 'streams = 1\ndirection = "send"\nomit = "0s"\n')
         assert total["bytes"] > 0
         assert squatter.running()
     finally:
         squatter.end()
 
 
-def test_a_host_that_goes_is_named_and_the_others_are_left_clean(site: Hosts, crew: PipeCrew) -> None:
-    trial, said = under_way(crew)
+def test_a_host_that_goes_is_named_and_the_others_are_left_clean(site: Hosts, host_group: RemoteHostGroup) -> None:
+    trial, said = under_way(host_group)
     wait_for(lambda: bool(iperf3_on(site, "epouta3")), "a client runs")
     os.kill(site["epouta3"].pid, signal.SIGKILL)
     trial.join(60)

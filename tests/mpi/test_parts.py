@@ -8,10 +8,10 @@ from subprocess import run
 import pytest
 from tonnage.cluster.launcher import ANYWHERE, Placing
 from tonnage.cluster.mpi.assign import Share, as_runs, assign, clipped, hosts_of, of_runs
+from tonnage.cluster.mpi.commands import Answer, Command, Problem, read_answer
 from tonnage.cluster.mpi.limits import SILENT_S, silent_s
 from tonnage.cluster.mpi.live import together
 from tonnage.cluster.mpi.member import Member, crowded
-from tonnage.cluster.mpi.orders import Answer, Order, Problem, read_answer
 from tonnage.cluster.mpi.started import Started, started
 from tonnage.cluster.mpi.tree import children, parent
 from tonnage.errors import RequestError
@@ -107,7 +107,7 @@ def test_answers_merge_to_the_first_problems_and_each_note_once() -> None:
     answer = Answer(notes=[("kept", "a file")])
     for rank in range(20, 0, -1):
         answer.add(Answer([Problem(rank, "a", "os", "No space left on device", 28)], [("kept", "a file")]))
-    serial, told = read_answer(answer.letter(7))
+    serial, told = read_answer(answer.message(7))
     assert serial == 7 and vars(told) == vars(answer)
     assert [problem.rank for problem in told.problems] == [1, 2, 3, 4, 5, 6, 7, 8] and len(told.notes) == 1
     error = told.problems[0].error()
@@ -115,8 +115,8 @@ def test_answers_merge_to_the_first_problems_and_each_note_once() -> None:
 
 
 def test_an_order_gives_those_below_less_time_than_the_one_above() -> None:
-    order = Order(3, "clear", {"number": 1}, 10.0)
-    below = Order.read(order.letter())
+    order = Command(3, "clear", {"number": 1}, 10.0)
+    below = Command.read(order.message())
     assert (below.serial, below.verb, below.arguments) == (3, "clear", {"number": 1}) and below.limit_s < order.limit_s
 
 
@@ -141,7 +141,7 @@ def test_the_patience_is_what_the_environment_says(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_follower_imports_nothing_that_takes_long() -> None:
-    code = "import sys, tonnage.cluster.mpi.follower; print(*sys.modules)"
+    code = "import sys, tonnage.cluster.mpi.worker; print(*sys.modules)"
     loaded = set(run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
     assert "tonnage._native" in loaded
     assert not loaded & {

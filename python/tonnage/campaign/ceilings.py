@@ -72,7 +72,7 @@ def _of_size(start: Launcher, setting: StreamSetting, seed: int) -> tuple[list[d
     the sum, and the cost that of the first."""
     transfer = setting.transfer_size
     asked = {"spec": _bare(setting, seed), "transfer_bytes": transfer, "duration_ns": _DURATION_NS}
-    found = ask_all(start, "ceilings", dict.fromkeys(start.crew.hosts, asked))
+    found = ask_all(start, "ceilings", dict.fromkeys(start.host_group.hosts, asked))
     memory = {host: one["memory_bytes_per_s"] for host, one in found.items()}
     null = {host: one["together"]["operations_per_s"] for host, one in found.items()}
     tasks = sum(one["tasks"] for one in found.values())
@@ -98,12 +98,12 @@ def _of_size(start: Launcher, setting: StreamSetting, seed: int) -> tuple[list[d
     if len(found) > 1:
         ceilings[0]["hosts"] = memory
         ceilings[1]["hosts"] = {host: operations * transfer for host, operations in null.items()}
-    return ceilings, _cost(found[start.crew.hosts[0]]["alone"], transfer)
+    return ceilings, _cost(found[start.host_group.hosts[0]]["alone"], transfer)
 
 
 def _cost_alone(start: Launcher, setting: StreamSetting, seed: int) -> dict[str, Any]:
     """What the generator alone takes for an operation of this transfer size, on the first host."""
-    first, transfer = start.crew.hosts[0], setting.transfer_size
+    first, transfer = start.host_group.hosts[0], setting.transfer_size
     asked = {"spec": _bare(setting, seed), "transfer_bytes": transfer, "duration_ns": 0, "alone_only": True}
     return _cost(ask_all(start, "ceilings", {first: asked})[first]["alone"], transfer)
 

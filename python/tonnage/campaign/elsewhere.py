@@ -9,7 +9,7 @@ from typing import Any
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.plan import Plan
-from tonnage.cluster.crew import Answer
+from tonnage.cluster.host_group import Answer
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.units import size_text
@@ -20,14 +20,14 @@ LIMIT_S = 60.0
 
 def others(start: Launcher) -> list[str]:
     """The hosts of a run besides this one, which is the first."""
-    return list(start.crew.hosts[1:])
+    return list(start.host_group.hosts[1:])
 
 
 def ask_all(
-    start: Launcher, duty: str, arguments: Mapping[str, Mapping[str, Any]], *, timeout_s: float = LIMIT_S
+    start: Launcher, service: str, arguments: Mapping[str, Mapping[str, Any]], *, timeout_s: float = LIMIT_S
 ) -> dict[str, Any]:
     """What each of these hosts says; MeasurementError where one has a problem."""
-    said = start.crew.ask(duty, arguments, timeout_s=timeout_s) if arguments else {}
+    said = start.host_group.ask(service, arguments, timeout_s=timeout_s) if arguments else {}
     for host, answer in said.items():
         if answer.problem is not None:
             raise MeasurementError(f"{host}: {answer.problem}")
@@ -47,7 +47,9 @@ def check_hosts(campaign: Campaign, plan: Plan, start: Launcher) -> None:
     if plan.target.scheme != "path":
         return
     for path in dict.fromkeys(plan.target.paths):
-        seen = start.crew.ask("look-path", {host: {"path": str(path)} for host in others(start)}, timeout_s=LIMIT_S)
+        seen = start.host_group.ask(
+            "look-path", {host: {"path": str(path)} for host in others(start)}, timeout_s=LIMIT_S
+        )
         for host, answer in seen.items():
             _check_path(path, host, answer, to_write=not plan.target.names)
         if plan.target.names:
@@ -103,5 +105,5 @@ def host_facts_of(start: Launcher) -> dict[str, dict[str, Any]]:
 
 def loads_of(start: Launcher) -> dict[str, Any]:
     """How busy each other host is; None for one that does not say."""
-    said = start.crew.ask("load", {host: {} for host in others(start)}, timeout_s=LIMIT_S)
+    said = start.host_group.ask("load", {host: {} for host in others(start)}, timeout_s=LIMIT_S)
     return {host: answer.value for host, answer in said.items()}

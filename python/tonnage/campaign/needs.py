@@ -90,8 +90,8 @@ def _too_little(setting: Setting, tasks: int, needed: int, room: int, kept: int,
 def _tasks_here(setting: Setting, start: Launcher) -> int:
     """Tasks of a setting that run on this host."""
     if setting.uses_storage:
-        return list(start.hosts_of(setting.tasks, setting.placing)).count(start.crew.hosts[0])
-    return -(-setting.tasks // len(start.crew.hosts))
+        return list(start.hosts_of(setting.tasks, setting.placing)).count(start.host_group.hosts[0])
+    return -(-setting.tasks // len(start.host_group.hosts))
 
 
 def _task_bytes(setting: Setting, *, modelled: bool) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import CELL_BYTES, FILL_TRANSFER, StreamSetting
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target
-from tonnage.cluster.crew import Crew
+from tonnage.cluster.host_group import HostGroup
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.errors import MeasurementError
 from tonnage.machine.sync import sync_file_system
@@ -82,9 +82,9 @@ class Room:
         return self._target
 
     @property
-    def crew(self) -> Crew:
+    def host_group(self) -> HostGroup:
         """A process on each host of the run, for what is done beside the timed phases."""
-        return self._launcher.crew
+        return self._launcher.host_group
 
     def ensemble(self, setting: Setting) -> Ensemble:
         """The processes with the setting's storage open."""

@@ -129,7 +129,7 @@ class RunScratch:
                 )
         place = self._place and self._place.model_dump(mode="json")
         make = {"parents": parents, "names": [name for _, name in places], "place": place, "run_id": self.run_id}
-        said = start.crew.ask("make-scratch", dict.fromkeys(absent, make), timeout_s=LIMIT_S)
+        said = start.host_group.ask("make-scratch", dict.fromkeys(absent, make), timeout_s=LIMIT_S)
         # Those that were made are left again, also where another host could not make one.
         self.own = {host: answer.value for host, answer in said.items() if answer.problem is None}
         start.apart = frozenset(self.own)
@@ -163,7 +163,7 @@ class RunScratch:
         # Where a process is lost the others have removed their own already.
         if self._start is not None and own and self._start.lost is None:
             leaving = {host: {"paths": paths, "keep": kept} for host, paths in own.items()}
-            for host, answer in self._start.crew.ask("leave-scratch", leaving, timeout_s=LIMIT_S).items():
+            for host, answer in self._start.host_group.ask("leave-scratch", leaving, timeout_s=LIMIT_S).items():
                 if answer.problem is not None:
                     failed = failed or MeasurementError(f"{host}: {answer.problem}")
         if failed is not None:

@@ -73,7 +73,7 @@ def run_campaign(
     if campaign.seed is None:
         campaign = campaign.model_copy(update={"seed": secrets.randbelow(2**32)})
     start = launcher(campaign.launcher)
-    campaign = on_hosts(campaign, lambda: start.crew.hosts)
+    campaign = on_hosts(campaign, lambda: start.host_group.hosts)
     plan = make_plan(campaign)
     check(campaign, plan)
     run_id = secrets.token_hex(4)

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _print_version()
     if argv == ["agent"]:
         _let_signals_through()
-        from tonnage.cluster.hands.agent import serve
+        from tonnage.cluster.remote.agent import serve
 
         return serve()
     # Until the run loop takes signals over, a polite request to end unwinds like Ctrl-C does.
@@ -77,7 +77,7 @@ def _among_others(argv: list[str]) -> int:
 
     here = started()
     if here is not None and here.size > 1 and argv and argv[0] in _TOGETHER:
-        from tonnage.cluster.mpi.door import run_together
+        from tonnage.cluster.mpi.session import run_together
 
         try:
             return run_together(here, lambda: _run(argv), _complain)

@@ -24,8 +24,8 @@ def _key(text: str) -> str:
 
 
 def _hosts(text: str) -> tuple[str, ...]:
-    from tonnage.cluster.hands.ways import check
     from tonnage.cluster.hostlist import how_many, unfold
+    from tonnage.cluster.remote.connections import check
     from tonnage.errors import RequestError
 
     number = how_many(text)

@@ -1,4 +1,4 @@
-"""What nothing can beat on a host: how fast it copies memory, and the generator alone. Duties of a crew."""
+"""What nothing can beat on a host: how fast it copies memory, and the generator alone. Services of a host group."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from tonnage.cluster.crew import Crew
+from tonnage.cluster.host_group import HostGroup
 from tonnage.cluster.lost import ProcessLost
 
 
@@ -83,7 +83,7 @@ class Launcher(Protocol):
     """A way to get processes."""
 
     name: str
-    crew: Crew
+    host_group: HostGroup
     """Its processes as hands on their hosts."""
 
     apart: frozenset[str]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage import _native
-from tonnage.cluster.crew import Alone, Crew
+from tonnage.cluster.host_group import Alone, HostGroup
 from tonnage.cluster.launcher import ANYWHERE, Placing
 from tonnage.cluster.modelled import ModelledEnsemble
 from tonnage.cluster.mpi.started import started
@@ -58,7 +58,7 @@ class Local:
     lost = None
 
     def __init__(self) -> None:
-        self.crew: Crew = Alone()
+        self.host_group: HostGroup = Alone()
         self.apart: frozenset[str] = frozenset()
 
     def open(self, target: dict[str, Any], series_directory: Path | None) -> LocalEnsemble | ModelledEnsemble:

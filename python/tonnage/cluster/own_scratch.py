@@ -1,4 +1,4 @@
-"""Scratch directories of hosts that have a file system of their own under the target's path: duties of a crew.
+"""Scratch directories of hosts that have a file system of their own under the target's path: services of a host group.
 
 The first process of the run makes its own and tells the others the name. A host that sees it shares the file system;
 one that does not, but has the directory above it, gets one of its own under the same name, which this process holds

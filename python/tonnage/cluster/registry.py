@@ -13,9 +13,9 @@ _LAUNCHERS = {"local": "tonnage.cluster.local:Local", "mpi": "tonnage.cluster.mp
 def launcher(name: str) -> Launcher:
     """The launcher of that name; ``auto``: of the processes that there are. RequestError if there is none."""
     if name == "auto":
-        from tonnage.cluster.mpi import door
+        from tonnage.cluster.mpi import session
 
-        name = "local" if door.head() is None else "mpi"
+        name = "local" if session.coordinator() is None else "mpi"
     if name not in _LAUNCHERS:
         raise RequestError(f"there is no launcher {name!r}; hint: choose one of {', '.join(_LAUNCHERS)}")
     module, _, attribute = _LAUNCHERS[name].partition(":")

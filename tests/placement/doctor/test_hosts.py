@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.cluster.crew import Answer
-from tonnage.cluster.hands.pipes import PipeCrew
-from tonnage.cluster.hands.ways import here
+from tonnage.cluster.host_group import Answer
+from tonnage.cluster.remote.client import RemoteHostGroup
+from tonnage.cluster.remote.connections import here
 from tonnage.placement.doctor.hosts import Complaint, Host, Link, Party, examine, look
 from tonnage.placement.doctor.hosts.look import ONE_BY_ONE
 
@@ -164,8 +164,8 @@ def test_looking_asks_each_host_and_measures_its_clock(tmp_path: Path) -> None:
         "late": [sys.executable, "-c", _OFF],
         "dead": [sys.executable, "-I", "-c", "raise SystemExit('no way')"],
     }
-    with PipeCrew(list(ways), ways.__getitem__) as crew:
-        party = look(crew, crew.hosts, str(tmp_path))
+    with RemoteHostGroup(list(ways), ways.__getitem__) as host_group:
+        party = look(host_group, host_group.hosts, str(tmp_path))
     first, late, dead = party.hosts
     assert dead.problem and "no way" in dead.problem and dead.path is None and not dead.facts
     assert (
@@ -184,8 +184,8 @@ def test_looking_asks_each_host_and_measures_its_clock(tmp_path: Path) -> None:
 
 
 def test_a_target_that_is_nowhere_is_said_of_every_host(tmp_path: Path) -> None:
-    with PipeCrew(["a", "b"], lambda _: here("", 1)) as crew:
-        party = look(crew, ["a", "b", "c"], str(tmp_path / "nowhere"))
+    with RemoteHostGroup(["a", "b"], lambda _: here("", 1)) as host_group:
+        party = look(host_group, ["a", "b", "c"], str(tmp_path / "nowhere"))
     missing = [one for one in examine(party) if one.code == "target-missing"]
     assert [one.where for one in missing] == ["a, b"]
     assert (party.hosts[2].problem or "").startswith("nothing was started on it, but on a, b; hint: ")
@@ -193,26 +193,27 @@ def test_a_target_that_is_nowhere_is_said_of_every_host(tmp_path: Path) -> None:
 
 def test_many_hosts_are_named_as_schedulers_do_and_their_links_tried_in_three_rounds() -> None:
     count = ONE_BY_ONE + 3
-    with PipeCrew([f"node{number:02}" for number in range(1, count + 1)], lambda _: here("", 1)) as crew:
-        party = look(crew, crew.hosts)
+    with RemoteHostGroup([f"node{number:02}" for number in range(1, count + 1)], lambda _: here("", 1)) as host_group:
+        party = look(host_group, host_group.hosts)
     assert not party.links[0].problem and len(party.links) == count
     assert [(one.sender, one.receiver, one.problem) for one in party.links] == [
-        (sender, receiver, None) for sender, receiver in zip(crew.hosts, [*crew.hosts[1:], "node01"], strict=True)
+        (sender, receiver, None)
+        for sender, receiver in zip(host_group.hosts, [*host_group.hosts[1:], "node01"], strict=True)
     ]
     same = next(one for one in examine(party) if one.code == "same-host")
     assert same.what.startswith("node[01-19] are one host, ")
 
 
 class _Lame:
-    """A crew of which some hosts fail at some duties."""
+    """A host group of which some hosts fail at some services."""
 
-    def __init__(self, crew: PipeCrew, fails: set[tuple[str, str]]) -> None:
-        self.hosts, self._crew, self._fails = crew.hosts, crew, fails
+    def __init__(self, host_group: RemoteHostGroup, fails: set[tuple[str, str]]) -> None:
+        self.hosts, self._host_group, self._fails = host_group.hosts, host_group, fails
 
-    def ask(self, duty: str, arguments: Any, *, timeout_s: float) -> dict[str, Answer]:
-        well = {host: given for host, given in arguments.items() if (host, duty) not in self._fails}
-        told = self._crew.ask(duty, well, timeout_s=timeout_s)
-        return {host: told.get(host, Answer(problem=f"{duty} went wrong")) for host in arguments}
+    def ask(self, service: str, arguments: Any, *, timeout_s: float) -> dict[str, Answer]:
+        well = {host: given for host, given in arguments.items() if (host, service) not in self._fails}
+        told = self._host_group.ask(service, well, timeout_s=timeout_s)
+        return {host: told.get(host, Answer(problem=f"{service} went wrong")) for host in arguments}
 
 
 @pytest.mark.parametrize(
@@ -227,8 +228,8 @@ class _Lame:
 def test_a_host_that_fails_at_a_step_is_no_other_storage_and_the_mark_goes_all_the_same(
     tmp_path: Path, fails: set[tuple[str, str]], storages: list[int | None], silent: list[str]
 ) -> None:
-    with PipeCrew(["a", "b", "c"], lambda _: here("", 1)) as crew:
-        party = look(_Lame(crew, fails), crew.hosts, str(tmp_path))
+    with RemoteHostGroup(["a", "b", "c"], lambda _: here("", 1)) as host_group:
+        party = look(_Lame(host_group, fails), host_group.hosts, str(tmp_path))
     assert [host.storage for host in party.hosts] == storages
     complaints = examine(party)
     assert [one.where for one in complaints if one.code == "target-silent"] == silent
@@ -236,14 +237,14 @@ def test_a_host_that_fails_at_a_step_is_no_other_storage_and_the_mark_goes_all_t
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("duty", ["link-listen", "link-try", "wall-clock"])
-def test_a_host_that_fails_at_its_links_or_its_clock_has_that_told_and_the_others_are_looked_at(duty: str) -> None:
-    with PipeCrew(["a", "b", "c"], lambda _: here("", 1)) as crew:
-        party = look(_Lame(crew, {("b", duty)}), crew.hosts)
-    if duty == "wall-clock":
+@pytest.mark.parametrize("service", ["link-listen", "link-try", "wall-clock"])
+def test_a_host_that_fails_at_its_links_or_its_clock_has_that_told_and_the_others_are_looked_at(service: str) -> None:
+    with RemoteHostGroup(["a", "b", "c"], lambda _: here("", 1)) as host_group:
+        party = look(_Lame(host_group, {("b", service)}), host_group.hosts)
+    if service == "wall-clock":
         assert party.hosts[1].problem == "wall-clock went wrong"
         assert [(one.sender, one.receiver, one.problem) for one in party.links] == [("a", "c", None), ("c", "a", None)]
     else:
         (bad,) = [one for one in party.links if one.problem]
-        assert "b" in (bad.sender, bad.receiver) and f"{duty} went wrong" in (bad.problem or "")
+        assert "b" in (bad.sender, bad.receiver) and f"{service} went wrong" in (bad.problem or "")
         assert "no-link" in {one.code for one in examine(party)}

@@ -197,7 +197,7 @@ WRONG = {
     "[policy]\nlocal_wait = 60\n": '2: policy.local_wait: 60 has no unit; hint: write it like "60s"',
     "[policy]\ndecay = 'soon'\n": "2: policy.decay: 'soon' is not a time; hint: ",
     "[[access]]\nlatency = '1ms'\n": "1: access.bandwidth is missing; hint: add bandwidth",
-    "scheduler = 'slrum'\n": "1: scheduler: input should be 'auto', 'slurm'",
+    "scheduler = 'slrum'\n": "1: scheduler: 'slrum' is no scheduler; hint: they are auto, slurm",
     "sheduler = 'slurm'\n": "1: unknown key 'sheduler'; hint: did you mean 'scheduler'?",
     "[[server]\n": " ",
     "lines = 'here'\n": "1: lines: 'here' depends on where somebody is; hint: begin it with /",

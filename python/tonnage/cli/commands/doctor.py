@@ -40,15 +40,15 @@ def run(arguments: Namespace) -> int:
 
 def _examine_hosts(arguments: Namespace) -> int:
     from tonnage.cli.placement.host_table import text
-    from tonnage.cluster.hands import START_S, hands
+    from tonnage.cluster.remote import START_S, remote_hosts
     from tonnage.placement.doctor import hosts
 
     if arguments.site is not None:
         raise RequestError("--site and --hosts are two questions; hint: ask one after the other")
     target = None if arguments.target is None else os.path.abspath(arguments.target)  # noqa: PTH100
     within_s = START_S if arguments.within is None else arguments.within / 1e9
-    with hands(arguments.via or "ssh", arguments.hosts, start_s=within_s) as crew:
-        party = hosts.look(crew, arguments.hosts, target)
+    with remote_hosts(arguments.via or "ssh", arguments.hosts, start_s=within_s) as host_group:
+        party = hosts.look(host_group, arguments.hosts, target)
     found = hosts.examine(party)
     well = not any(complaint.wrong for complaint in found)
     if arguments.json:

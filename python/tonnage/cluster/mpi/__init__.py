@@ -1,7 +1,7 @@
 """Many processes, started by an MPI launcher: the first has the run, the others follow it.
 
 ``started`` tells from the environment alone who this process is; ``join`` meets the others. Followers import this
-package, ``tonnage.cluster.crew`` and the engine, and nothing that takes long.
+package, ``tonnage.cluster.host_group`` and the engine, and nothing that takes long.
 """
 
 from tonnage.cluster.mpi.started import Started, started

@@ -82,7 +82,7 @@ def clipped(shares: Sequence[Share], first: int, here: int) -> list[Share]:
 
 
 def as_runs(shares: Sequence[Share]) -> list[list[int]]:
-    """The same in few numbers, for a letter: ``[rank, first, here, count]`` stands for so many processes in a row that
+    """The same in few numbers, for a message: ``[rank, first, here, count]`` stands for so many processes in a row that
     do equally many tasks each."""
     runs: list[list[int]] = []
     for share in shares:

@@ -1,7 +1,7 @@
 """The start line across processes: a barrier of those that take part, busy only here.
 
 Where each process has a processor the barrier is a dissemination barrier: all get away at about the same time. Where
-processes share processors what counts is how many letters there are, and by a tree there are fewest."""
+processes share processors what counts is how many messages there are, and by a tree there are fewest."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from tonnage.cluster.mpi.limits import BARRIER_S
-from tonnage.cluster.mpi.post import Tag
+from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.transport import Tag
 from tonnage.cluster.mpi.tree import children, parent
-from tonnage.cluster.mpi.world import World
 
 REHEARSALS = 3
 """Barriers before the one that counts: the first gathers those that come late, the others are timed."""
@@ -23,56 +23,56 @@ _RUNG_S = 0.005
 """The same where the one waited for rings."""
 
 
-def cross(world: World, members: Sequence[int], serial: int, ended: Callable[[], bool]) -> list[int]:
+def cross(ranks: Ranks, members: Sequence[int], serial: int, ended: Callable[[], bool]) -> list[int]:
     """Returns once all ``members`` (ranks, this one among them) have come, with the nanoseconds that each barrier after
     the first took here. ``ended``: says whether it is to be given up. ProcessLost names who did not come."""
     took: list[int] = []
-    position = members.index(world.rank)
-    one = _by_tree if world.crowded_somewhere else _by_rounds
+    position = members.index(ranks.rank)
+    one = _by_tree if ranks.crowded_somewhere else _by_rounds
     for number in range(REHEARSALS + 1):
         began = time.monotonic_ns()
-        one(world, members, position, b"%d %d" % (serial, number), ended)
+        one(ranks, members, position, b"%d %d" % (serial, number), ended)
         if number:
             took.append(time.monotonic_ns() - began)
     return took
 
 
-def _by_tree(world: World, members: Sequence[int], position: int, name: bytes, ended: Callable[[], bool]) -> None:
-    """Up the tree goes that all below have come, and the first tells each that all have: two letters a process. Whoever
+def _by_tree(ranks: Ranks, members: Sequence[int], position: int, name: bytes, ended: Callable[[], bool]) -> None:
+    """Up the tree goes that all below have come, and the first tells each that all have: two messages each. Whoever
     was told works at once, on a processor that those below it would have to wait for: so it is not they who pass it on.
     """
     below = [members[child] for child in children(position, len(members))]
     for rank in reversed(below):
-        _await(world, rank, name, ended)
+        _await(ranks, rank, name, ended)
     above = parent(position)
     if above is not None:
-        world.post.send(members[above], Tag.BARRIER, name)
-        _await(world, members[0], name, ended)
+        ranks.transport.send(members[above], Tag.BARRIER, name)
+        _await(ranks, members[0], name, ended)
         return
     for rank in members[1:]:
-        world.post.send(rank, Tag.BARRIER, name)
+        ranks.transport.send(rank, Tag.BARRIER, name)
 
 
-def _by_rounds(world: World, members: Sequence[int], position: int, name: bytes, ended: Callable[[], bool]) -> None:
+def _by_rounds(ranks: Ranks, members: Sequence[int], position: int, name: bytes, ended: Callable[[], bool]) -> None:
     """After round k each process has heard, by way of others, of the 2^(k+1) before it."""
     count, step = len(members), 1
     while step < count:
-        world.post.send(members[(position + step) % count], Tag.BARRIER, name)
-        _await(world, members[(position - step) % count], name, ended)
+        ranks.transport.send(members[(position + step) % count], Tag.BARRIER, name)
+        _await(ranks, members[(position - step) % count], name, ended)
         step *= 2
 
 
-def _await(world: World, sender: int, name: bytes, ended: Callable[[], bool]) -> None:
+def _await(ranks: Ranks, sender: int, name: bytes, ended: Callable[[], bool]) -> None:
     moved = time.monotonic()
     until, next_look = moved + BARRIER_S, moved + 0.1
-    rest_s = (_RUNG_S if world.post.near else _CROWDED_S) if world.crowded else 0.0
+    rest_s = (_RUNG_S if ranks.transport.near else _CROWDED_S) if ranks.crowded else 0.0
     spins = 0
     while True:
-        found = world.post.look(Tag.BARRIER, sender)
+        found = ranks.transport.look(Tag.BARRIER, sender)
         if found is not None and found[1] == name:
             return
         if rest_s:
-            world.post.wait(rest_s)
+            ranks.transport.wait(rest_s)
         spins += 1
         if rest_s < _RUNG_S and spins % _SPINS:
             continue
@@ -80,13 +80,13 @@ def _await(world: World, sender: int, name: bytes, ended: Callable[[], bool]) ->
         if now < next_look:
             continue
         next_look = now + 0.1
-        if world.gone(sender):
-            raise world.lost(sender, "its process ended")
+        if ranks.gone(sender):
+            raise ranks.lost(sender, "its process ended")
         if ended():
-            raise world.lost(sender, "it did not come to the start line when all were told to end")
-        if not world.stopped(sender):
+            raise ranks.lost(sender, "it did not come to the start line when all were told to end")
+        if not ranks.stopped(sender):
             moved = now
-        elif now - moved > world.patience_s:
-            raise world.lost(sender, "it was stopped, and gave no sign of life at the start line")
+        elif now - moved > ranks.patience_s:
+            raise ranks.lost(sender, "it was stopped, and gave no sign of life at the start line")
         if now > until:
-            raise world.lost(sender, f"it did not come to the start line within {BARRIER_S:.0f} s")
+            raise ranks.lost(sender, f"it did not come to the start line within {BARRIER_S:.0f} s")

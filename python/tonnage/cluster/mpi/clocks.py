@@ -1,12 +1,12 @@
-"""How the wall clocks of hosts differ from the first one's, by letters there and back: the shortest way counts."""
+"""How the wall clocks of hosts differ from the first one's, by messages there and back: the shortest way counts."""
 
 from __future__ import annotations
 
 import time
 from typing import NamedTuple
 
-from tonnage.cluster.mpi.post import Tag
-from tonnage.cluster.mpi.world import World
+from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.transport import Tag
 
 TRIES = 16
 _LIMIT_S = 10.0
@@ -19,41 +19,41 @@ class Offset(NamedTuple):
     uncertainty_ns: int
 
 
-def ask(world: World, rank: int) -> Offset:
+def ask(ranks: Ranks, rank: int) -> Offset:
     """Asks a process for its time; ProcessLost if it does not answer."""
     best: Offset | None = None
     for _ in range(TRIES):
         sent = time.time_ns()
-        world.post.send(rank, Tag.PING, b"")
-        theirs = int(_reply(world, rank))
+        ranks.transport.send(rank, Tag.PING, b"")
+        theirs = int(_reply(ranks, rank))
         came = time.time_ns()
         half = (came - sent) // 2
         if best is None or half < best.uncertainty_ns:
             best = Offset(theirs - (sent + half), half)
-    world.post.send(rank, Tag.PING, b"enough")
+    ranks.transport.send(rank, Tag.PING, b"enough")
     assert best is not None
     return best
 
 
-def answer(world: World, rank: int) -> None:
+def answer(ranks: Ranks, rank: int) -> None:
     """Says the time as often as ``rank`` asks. The first question was read; returns after the last."""
-    world.post.send(rank, Tag.PING, b"%d" % time.time_ns())
+    ranks.transport.send(rank, Tag.PING, b"%d" % time.time_ns())
     until = time.monotonic() + _LIMIT_S
     while time.monotonic() < until:
-        found = world.post.look(Tag.PING, rank)
+        found = ranks.transport.look(Tag.PING, rank)
         if found is None:
             time.sleep(0)
         elif found[1]:
             return
         else:
-            world.post.send(rank, Tag.PING, b"%d" % time.time_ns())
+            ranks.transport.send(rank, Tag.PING, b"%d" % time.time_ns())
 
 
-def _reply(world: World, rank: int) -> bytes:
+def _reply(ranks: Ranks, rank: int) -> bytes:
     until = time.monotonic() + _LIMIT_S
     while time.monotonic() < until:
-        found = world.post.look(Tag.PING, rank)
+        found = ranks.transport.look(Tag.PING, rank)
         if found is not None:
             return found[1]
         time.sleep(0)
-    raise world.lost(rank, f"it did not tell its time within {_LIMIT_S:.0f} s")
+    raise ranks.lost(rank, f"it did not tell its time within {_LIMIT_S:.0f} s")

@@ -9,24 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from tonnage import _native
-from tonnage.cluster.crew import Answer
+from tonnage.cluster.host_group import Answer
 from tonnage.cluster.launcher import ANYWHERE, Ensemble, Placing
 from tonnage.cluster.local import Local
 from tonnage.cluster.lost import ProcessLost
-from tonnage.cluster.mpi import door
+from tonnage.cluster.mpi import session
 from tonnage.cluster.mpi.assign import Share, as_runs, assign, clipped, hosts_in_order, hosts_of
-from tonnage.cluster.mpi.head import Head
+from tonnage.cluster.mpi.commands import Command
+from tonnage.cluster.mpi.coordinator import Coordinator
 from tonnage.cluster.mpi.limits import ORDER_S
-from tonnage.cluster.mpi.orders import Order
-from tonnage.cluster.mpi.part import Part
+from tonnage.cluster.mpi.phase_share import PhaseShare
 from tonnage.errors import RequestError
 
 
 class MpiStep:
     """One phase, seen from the first process."""
 
-    def __init__(self, head: Head, ensemble: MpiEnsemble, part: Part, shares: Sequence[Share], record: str) -> None:
-        self._head = head
+    def __init__(
+        self, coordinator: Coordinator, ensemble: MpiEnsemble, part: PhaseShare, shares: Sequence[Share], record: str
+    ) -> None:
+        self._coordinator = coordinator
         self._ensemble = ensemble
         self._part = part
         self._shares = shares
@@ -36,11 +38,11 @@ class MpiStep:
         self._gathering: dict[str, Any] | None = None
 
     def go(self) -> None:
-        self._head.begin(self._part.members)
+        self._coordinator.begin(self._part.members)
         try:
             self._part.go(lambda: False)
         except ProcessLost as lost:
-            raise self._head.break_off(lost) from None
+            raise self._coordinator.break_off(lost) from None
         self._line_ns = self._ensemble.now_ns() - (time.time_ns() - self._part.opened_ns)
 
     def wait(self, timeout_s: float) -> bool:
@@ -48,10 +50,10 @@ class MpiStep:
         while not (done := self._part.turn(max(until - time.monotonic(), 0.0))):
             if self._part.lost is not None:
                 self._part.stop()
-                raise self._head.break_off(self._part.lost)
+                raise self._coordinator.break_off(self._part.lost)
             if time.monotonic() >= until:
                 break
-        self._head.look()
+        self._coordinator.look()
         if done:
             self._came_ns = self._ensemble.now_ns()
         return done
@@ -64,7 +66,7 @@ class MpiStep:
 
     def result(self) -> dict[str, Any]:
         if self._part.problems:
-            raise self._head.problem(self._part.problems[0])
+            raise self._coordinator.problem(self._part.problems[0])
         assert self._part.share is not None
         result: dict[str, Any] = _native.write_share(
             self._part.share, self._ensemble.run_directory, self._record, self._line_ns
@@ -74,13 +76,13 @@ class MpiStep:
         return result
 
     def hosts(self) -> Sequence[str]:
-        return hosts_of(self._head.world.hosts, self._shares)
+        return hosts_of(self._coordinator.ranks.hosts, self._shares)
 
     def gathering(self) -> dict[str, Any] | None:
         return self._gathering
 
     def _gathered(self, gather_ns: int) -> dict[str, Any]:
-        hosts, offsets = self._head.world.hosts, self._head.offsets()
+        hosts, offsets = self._coordinator.ranks.hosts, self._coordinator.offsets()
         rows: dict[str, dict[str, Any]] = {}
         for share in self._shares:
             host = hosts[share.rank]
@@ -106,46 +108,48 @@ class MpiStep:
 class MpiEnsemble:
     """All processes, each with the same target open."""
 
-    def __init__(self, head: Head, target: dict[str, Any], apart: Sequence[str], series_directory: Path | None) -> None:
+    def __init__(
+        self, coordinator: Coordinator, target: dict[str, Any], apart: Sequence[str], series_directory: Path | None
+    ) -> None:
         """Opens it in all of them; raises what any of them raised. ``apart``: see ``Launcher``."""
-        self._head = head
-        self._number = head.next_serial()
-        self.host = head.world.me.host
+        self._coordinator = coordinator
+        self._number = coordinator.next_serial()
+        self.host = coordinator.ranks.me.host
         self.run_directory = None if series_directory is None else str(series_directory)
         forget, _forgotten[:] = list(_forgotten), []
         self._target = _native.Target(json.dumps({**target, "process": "first"}))
         spec = {"spec": target, "others": json.loads(self._target.for_others()), "apart": list(apart)}
-        head.order("open", {"number": self._number, "forget": forget, **spec}, lambda: None)
+        coordinator.order("open", {"number": self._number, "forget": forget, **spec}, lambda: None)
 
     def __del__(self) -> None:
         _forgotten.append(self._number)
 
     def prepare(self, phase: dict[str, Any], placing: Placing = ANYWHERE) -> MpiStep:
-        head, tasks = self._head, phase["tasks"]
-        every = assign(head.world.hosts, tasks["total"], placing)
+        coordinator, tasks = self._coordinator, phase["tasks"]
+        every = assign(coordinator.ranks.hosts, tasks["total"], placing)
         shares = clipped(every, tasks["first"], tasks["here"])
-        serial = head.next_serial()
-        part = Part(head.world, serial, shares, head.silent_s)
-        part.on_signal = head.signalled
-        order = Order(serial, "prepare", {"number": self._number, "spec": phase, "shares": as_runs(shares)}, ORDER_S)
-        head.order_to(part.members, order, lambda: part.prepare(self._target, phase))
-        return MpiStep(head, self, part, shares, phase["record"])
+        serial = coordinator.next_serial()
+        part = PhaseShare(coordinator.ranks, serial, shares, coordinator.silent_s)
+        part.on_signal = coordinator.signalled
+        order = Command(serial, "prepare", {"number": self._number, "spec": phase, "shares": as_runs(shares)}, ORDER_S)
+        coordinator.order_to(part.members, order, lambda: part.prepare(self._target, phase))
+        return MpiStep(coordinator, self, part, shares, phase["record"])
 
     def clear(self) -> None:
-        if self._head.lost is not None:
+        if self._coordinator.lost is not None:
             self._target.clear()
             return
-        self._head.order("clear", {"number": self._number}, self._target.clear)
+        self._coordinator.order("clear", {"number": self._number}, self._target.clear)
 
     def finish(self) -> list[tuple[str, str]]:
-        if self._head.lost is not None:
+        if self._coordinator.lost is not None:
             return self._target.finish()
-        return self._head.order("finish", {"number": self._number}, self._target.finish)
+        return self._coordinator.order("finish", {"number": self._number}, self._target.finish)
 
     def keep_named(self, keep: bool) -> None:
         self._target.keep_named(keep)
-        if self._head.lost is None:
-            self._head.order("keep", {"number": self._number, "keep": keep}, lambda: None)
+        if self._coordinator.lost is None:
+            self._coordinator.order("keep", {"number": self._number, "keep": keep}, lambda: None)
 
     def now_ns(self) -> int:
         return self._target.now_ns()
@@ -155,15 +159,15 @@ _forgotten: list[int] = []
 """Numbers of targets that nobody here uses any more; the next order to open one tells the others."""
 
 
-class MpiCrew:
+class MpiHostGroup:
     """The first process on each host."""
 
-    def __init__(self, head: Head) -> None:
-        self._head = head
-        self.hosts: Sequence[str] = hosts_in_order(head.world.hosts)
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+        self.hosts: Sequence[str] = hosts_in_order(coordinator.ranks.hosts)
 
-    def ask(self, duty: str, arguments: Mapping[str, Mapping[str, Any]], *, timeout_s: float) -> dict[str, Answer]:
-        return self._head.ask(duty, arguments, timeout_s)
+    def ask(self, service: str, arguments: Mapping[str, Mapping[str, Any]], *, timeout_s: float) -> dict[str, Answer]:
+        return self._coordinator.ask(service, arguments, timeout_s)
 
 
 class Mpi:
@@ -172,43 +176,43 @@ class Mpi:
     name = "mpi"
 
     def __init__(self) -> None:
-        head = door.head()
-        if head is None:
+        coordinator = session.coordinator()
+        if coordinator is None:
             raise RequestError(
                 'launcher "mpi" is for processes that mpiexec or srun started; hint: start `tonnage` with one of them, '
                 'or leave launcher at "auto"'
             )
-        head.check()
-        self._head = head
-        self.crew = MpiCrew(head)
+        coordinator.check()
+        self._coordinator = coordinator
+        self.host_group = MpiHostGroup(coordinator)
         self.apart: frozenset[str] = frozenset()
 
     def open(self, target: dict[str, Any], series_directory: Path | None) -> Ensemble:
         if target["kind"] == "sim":
             # A model has all its tasks, and hosts of its own, in one process.
             return Local().open(target, series_directory)
-        return MpiEnsemble(self._head, target, sorted(self.apart), series_directory)
+        return MpiEnsemble(self._coordinator, target, sorted(self.apart), series_directory)
 
     def check(self, tasks: int, placing: Placing) -> None:
-        assign(self._head.world.hosts, tasks, placing)
+        assign(self._coordinator.ranks.hosts, tasks, placing)
 
     def hosts_of(self, tasks: int, placing: Placing = ANYWHERE) -> Sequence[str]:
-        return hosts_of(self._head.world.hosts, assign(self._head.world.hosts, tasks, placing))
+        return hosts_of(self._coordinator.ranks.hosts, assign(self._coordinator.ranks.hosts, tasks, placing))
 
     @property
     def lost(self) -> ProcessLost | None:
-        return self._head.lost
+        return self._coordinator.lost
 
     @property
     def processes(self) -> int:
-        return self._head.world.size
+        return self._coordinator.ranks.size
 
     def facts(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "processes": self._head.world.size,
-            "hosts": list(self.crew.hosts),
-            "versions": {"mpi": self._head.world.library(), "mpi4py": _mpi4py_version()},
+            "processes": self._coordinator.ranks.size,
+            "hosts": list(self.host_group.hosts),
+            "versions": {"mpi": self._coordinator.ranks.library(), "mpi4py": _mpi4py_version()},
         }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tonnage import __version__
-from tonnage.cluster.mpi.post import Post, Tag
+from tonnage.cluster.mpi.transport import Tag, Transport
 from tonnage.cluster.mpi.tree import children, parent
 
 
@@ -40,23 +40,23 @@ class Member(NamedTuple):
         )
 
 
-def meet(post: Post, rank: int, size: int) -> list[Member]:
+def meet(transport: Transport, rank: int, size: int) -> list[Member]:
     """All processes, by rank: up the tree goes who is below, down it who they all are. Waits for the last of them."""
     known: list[list[object]] = [list(Member.here())]
     below = children(rank, size)
     for child in reversed(below):
         # Smallest subtree first, so that they stand by rank.
-        known += json.loads(post.take(Tag.HERE, child))
+        known += json.loads(transport.take(Tag.HERE, child))
     above = parent(rank)
-    letter = json.dumps(known).encode()
+    message = json.dumps(known).encode()
     if above is not None:
-        post.send(above, Tag.HERE, letter)
-        letter = post.take(Tag.ALL, above)
+        transport.send(above, Tag.HERE, message)
+        message = transport.take(Tag.ALL, above)
     for child in below:
-        post.send(child, Tag.ALL, letter)
-    # A long letter leaves only while its sender looks after it, and what follows may take a while.
-    post.sent()
-    return [Member(*one) for one in json.loads(letter)]
+        transport.send(child, Tag.ALL, message)
+    # A long message leaves only while its sender looks after it, and what follows may take a while.
+    transport.sent()
+    return [Member(*one) for one in json.loads(message)]
 
 
 def crowded(members: Sequence[Member]) -> set[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tonnage.campaign.kinds.network.flows import Flow, began, empty, result_of
 from tonnage.campaign.kinds.network.programs import Clock, Program, Programs
 from tonnage.campaign.kinds.network.section import PHASE, SECOND_NS, NetworkSetting
-from tonnage.cluster.crew import Crew
+from tonnage.cluster.host_group import HostGroup
 from tonnage.errors import MeasurementError
 from tonnage.importers.iperf3 import BACKWARD, FORWARD, NoReport, Report, read
 
@@ -51,7 +51,7 @@ def measure(loop: Loop, number: int, trial: Trial, setting: NetworkSetting) -> s
 
     def act() -> tuple[dict[str, Any] | None, str | None]:
         try:
-            flows = between_hosts(loop.room.crew, setting, loop.interrupts)
+            flows = between_hosts(loop.room.host_group, setting, loop.interrupts)
             if flows is None:
                 return empty("interrupted"), None
             result, rows = result_of(flows)
@@ -66,18 +66,18 @@ def measure(loop: Loop, number: int, trial: Trial, setting: NetworkSetting) -> s
     return loop.outside(number, trial, PHASE, act, hosts=hosts)
 
 
-def between_hosts(crew: Crew, setting: NetworkSetting, interrupted: Any) -> list[Flow] | None:
+def between_hosts(host_group: HostGroup, setting: NetworkSetting, interrupted: Any) -> list[Flow] | None:
     """What went between all pairs, as both ends of each say it; None once ``interrupted`` is true.
 
     MeasurementError says which host, or which pair, failed and why. Nothing runs on any host when this returns.
     """
     here = {host for pair in setting.ends for host in pair}
-    if strange := sorted(here - set(crew.hosts)):
+    if strange := sorted(here - set(host_group.hosts)):
         raise MeasurementError(
-            f"{strange[0]} is no host of this run, which has {', '.join(crew.hosts)}; "
+            f"{strange[0]} is no host of this run, which has {', '.join(host_group.hosts)}; "
             "hint: start it on all hosts of the pairs, with mpiexec, srun or --on"
         )
-    with Programs(crew) as programs:
+    with Programs(host_group) as programs:
         clocks = programs.clocks(sorted(here))
         pairs = _serve(programs, setting)
         if interrupted:

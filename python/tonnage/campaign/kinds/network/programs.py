@@ -1,4 +1,4 @@
-"""Programs on the hosts of a crew: started in rounds, waited for with limits, and gone whatever happens."""
+"""Programs on the hosts of a host group: started in rounds, waited for with limits, and gone whatever happens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from tonnage.cluster.crew import Crew
+from tonnage.cluster.host_group import HostGroup
 from tonnage.errors import MeasurementError
 
 ANSWER_S = 30.0
@@ -19,7 +19,7 @@ _CLOCK_LOOKS = 5
 
 @dataclass(slots=True)
 class Program:
-    """One that was started on a host, and the last that was told of it (duty ``await-program``)."""
+    """One that was started on a host, and the last that was told of it (service ``await-program``)."""
 
     host: str
     argv: Sequence[str]
@@ -60,10 +60,10 @@ class Clock:
 
 
 class Programs:
-    """What was started on the hosts of a crew; left, none of it runs any more."""
+    """What was started on the hosts of a host group; left, none of it runs any more."""
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew = crew
+    def __init__(self, host_group: HostGroup) -> None:
+        self._host_group = host_group
         self._started: list[Program] = []
 
     def __enter__(self) -> Programs:
@@ -75,14 +75,14 @@ class Programs:
         left = [program for program in self._started if program.handle]
         for each in _rounds(left):
             # A host that does not answer ends its programs itself, with the process that had them started.
-            self._crew.ask(
+            self._host_group.ask(
                 "stop-program", {host: {"handle": one.handle} for host, one in each.items()}, timeout_s=ANSWER_S
             )
         self._started.clear()
 
-    def ask(self, duty: str, arguments: Mapping[str, Mapping[str, Any]], *, lasts_s: float = 0.0) -> dict[str, Any]:
+    def ask(self, service: str, arguments: Mapping[str, Mapping[str, Any]], *, lasts_s: float = 0.0) -> dict[str, Any]:
         """What each host answered; MeasurementError with the name of the first that has a problem."""
-        answers = self._crew.ask(duty, arguments, timeout_s=lasts_s + ANSWER_S)
+        answers = self._host_group.ask(service, arguments, timeout_s=lasts_s + ANSWER_S)
         for host in arguments:
             answer = answers.get(host)
             if answer is None or answer.problem is not None:
@@ -143,7 +143,7 @@ class Programs:
 
 
 def _rounds(programs: Sequence[Program]) -> list[dict[str, Program]]:
-    """At most one of each host in a round: a crew does one duty on a host at a time."""
+    """At most one of each host in a round: a host group does one service on a host at a time."""
     rounds: list[dict[str, Program]] = []
     for program in programs:
         free = next((each for each in rounds if program.host not in each), None)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tonnage.cluster.crew import Answer, Crew
+from tonnage.cluster.host_group import Answer, HostGroup
 from tonnage.machine.paths import LOOK_S
 from tonnage.placement.doctor.hosts.names import named
 
@@ -60,7 +60,7 @@ class Link:
     receiver: str
     problem: str | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
-    """Of ``tonnage.cluster.hands.links.attempt``."""
+    """Of ``tonnage.cluster.remote.links.attempt``."""
     bytes_per_s: int | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,37 +84,36 @@ class Party:
         return [host for host in self.hosts if host.problem is None]
 
 
-def look(crew: Crew, hosts: Sequence[str], target: str | None = None) -> Party:
+def look(host_group: HostGroup, hosts: Sequence[str], target: str | None = None) -> Party:
     """Asks each of ``hosts``; raises for no host's sake. ``target``: an absolute path of which each host tells what it
     sees; a file of 64 KiB is made there for a moment."""
     party = Party(hosts=tuple(Host(name=name) for name in dict.fromkeys(hosts)), target=target)
     for host in party.hosts:
-        if host.name not in crew.hosts:
-            host.problem = (
-                f"nothing was started on it, but on {named(crew.hosts)}; hint: start a process on it, or leave it out"
-            )
-    for host, answer in _ask(crew, "surroundings", {host: {} for host in party.there}, ANSWER_S):
+        if host.name not in host_group.hosts:
+            others = named(host_group.hosts)
+            host.problem = f"nothing was started on it, but on {others}; hint: start a process on it, or leave it out"
+    for host, answer in _ask(host_group, "surroundings", {host: {} for host in party.there}, ANSWER_S):
         host.problem, host.facts = answer.problem, answer.value or {}
     for host in party.there:
-        _compare_clocks(crew, host)
+        _compare_clocks(host_group, host)
     if target is not None:
-        _look_at_target(crew, party.there, target)
-    return Party(hosts=party.hosts, target=target, links=tuple(_try_links(crew, party.there)))
+        _look_at_target(host_group, party.there, target)
+    return Party(hosts=party.hosts, target=target, links=tuple(_try_links(host_group, party.there)))
 
 
 def _ask(
-    crew: Crew, duty: str, arguments: Mapping[Any, Mapping[str, Any]], timeout_s: float
+    host_group: HostGroup, service: str, arguments: Mapping[Any, Mapping[str, Any]], timeout_s: float
 ) -> Sequence[tuple[Host, Answer]]:
-    """As the crew does, by hosts instead of their names."""
-    answers = crew.ask(duty, {host.name: given for host, given in arguments.items()}, timeout_s=timeout_s)
+    """As the host group does, by hosts instead of their names."""
+    answers = host_group.ask(service, {host.name: given for host, given in arguments.items()}, timeout_s=timeout_s)
     return [(host, answers[host.name]) for host in arguments]
 
 
-def _compare_clocks(crew: Crew, host: Host) -> None:
+def _compare_clocks(host_group: HostGroup, host: Host) -> None:
     """One host after the other: a question that waits behind others' would be a long round trip."""
     for _ in range(_PINGS):
         began_ns = time.time_ns()
-        answer = crew.ask("wall-clock", {host.name: {}}, timeout_s=ANSWER_S)[host.name]
+        answer = host_group.ask("wall-clock", {host.name: {}}, timeout_s=ANSWER_S)[host.name]
         took_ns = time.time_ns() - began_ns
         if answer.problem is not None:
             host.problem = answer.problem
@@ -124,58 +123,58 @@ def _compare_clocks(crew: Crew, host: Host) -> None:
             host.clock_ahead_ns = answer.value - (began_ns + took_ns // 2)
 
 
-def _look_at_target(crew: Crew, hosts: Sequence[Host], target: str) -> None:
+def _look_at_target(host_group: HostGroup, hosts: Sequence[Host], target: str) -> None:
     asked = {"path": target, "probe": True}
-    for host, answer in _ask(crew, "look-path", dict.fromkeys(hosts, asked), PATH_S):
+    for host, answer in _ask(host_group, "look-path", dict.fromkeys(hosts, asked), PATH_S):
         host.path, host.path_problem = answer.value, answer.problem
     left = [host for host in hosts if host.path and host.path["is_directory"]]
     for number in range(len(left)):
         first = next((host for host in left if host.path and host.path["writable"]), None)
         if first is None:
             return
-        for host in _share_a_mark(crew, first, left, target):
+        for host in _share_a_mark(host_group, first, left, target):
             host.storage = number
         left = [host for host in left if host.storage is None and host.path_problem is None]
 
 
-def _share_a_mark(crew: Crew, first: Host, hosts: Sequence[Host], target: str) -> list[Host]:
+def _share_a_mark(host_group: HostGroup, first: Host, hosts: Sequence[Host], target: str) -> list[Host]:
     """Those of ``hosts`` that see what ``first`` leaves in the target; it is there only meanwhile."""
-    left = crew.ask("leave-mark", {first.name: {"path": target}}, timeout_s=PATH_S)[first.name]
+    left = host_group.ask("leave-mark", {first.name: {"path": target}}, timeout_s=PATH_S)[first.name]
     if left.problem is not None:
         first.path_problem = left.problem
         return []
     mark = {"path": target, "name": left.value}
     sharers = [first]
     try:
-        for host, answer in _ask(crew, "sees-mark", dict.fromkeys(hosts, mark), PATH_S):
+        for host, answer in _ask(host_group, "sees-mark", dict.fromkeys(hosts, mark), PATH_S):
             host.path_problem = answer.problem
             if answer.value and host is not first:
                 sharers.append(host)
     finally:
         # Another one, should the first have gone meanwhile.
         for host in sharers:
-            if crew.ask("remove-mark", {host.name: mark}, timeout_s=PATH_S)[host.name].problem is None:
+            if host_group.ask("remove-mark", {host.name: mark}, timeout_s=PATH_S)[host.name].problem is None:
                 break
     return [host for host in sharers if host.path_problem is None]
 
 
-def _try_links(crew: Crew, hosts: Sequence[Host]) -> list[Link]:
+def _try_links(host_group: HostGroup, hosts: Sequence[Host]) -> list[Link]:
     """Each host to the next one, the last one to the first; one after the other, so that none takes another's share.
     Many are tried at once, for that would take minutes: each host is at one end of one then."""
     pairs = list(zip(hosts, [*hosts[1:], *hosts[:1]], strict=True)) if len(hosts) > 1 else []
     rounds = [pairs[:-1:2], pairs[1:-1:2], pairs[-1:]] if len(pairs) > ONE_BY_ONE else [[pair] for pair in pairs]
-    found = {pair: link for pairs_at_once in rounds for pair, link in _try_at_once(crew, pairs_at_once)}
+    found = {pair: link for pairs_at_once in rounds for pair, link in _try_at_once(host_group, pairs_at_once)}
     return [found[pair] for pair in pairs]
 
 
-def _try_at_once(crew: Crew, pairs: Sequence[tuple[Host, Host]]) -> list[tuple[tuple[Host, Host], Link]]:
-    waiting = dict(_ask(crew, "link-listen", {receiver: {} for _, receiver in pairs}, ANSWER_S))
+def _try_at_once(host_group: HostGroup, pairs: Sequence[tuple[Host, Host]]) -> list[tuple[tuple[Host, Host], Link]]:
+    waiting = dict(_ask(host_group, "link-listen", {receiver: {} for _, receiver in pairs}, ANSWER_S))
     known = {
         sender: {**waits.value, "addresses": [receiver.address, *waits.value["addresses"]]}
         for sender, receiver in pairs
         if (waits := waiting[receiver]).problem is None
     }
-    tried = dict(_ask(crew, "link-try", known, LINK_S))
+    tried = dict(_ask(host_group, "link-try", known, LINK_S))
     found = []
     for sender, receiver in pairs:
         answer = tried.get(sender) or Answer(problem=f"{receiver.name}: {waiting[receiver].problem}")

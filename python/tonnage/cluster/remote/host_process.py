@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tonnage import __version__
-from tonnage.cluster.crew import Answer
-from tonnage.cluster.hands.words import HELLO, MOST_LINE, MOST_NOISE, line, read
+from tonnage.cluster.host_group import Answer
+from tonnage.cluster.remote.protocol import HELLO, MOST_LINE, MOST_NOISE, line, read
 
 _MOST_UNSENT = 64 << 20
 _MOST_ERRORS = 16 << 10
@@ -19,8 +19,8 @@ _CHUNK = 1 << 18
 _NO_TONNAGE = "there is no Tonnage; hint: install it there as here, or where all hosts see it"
 
 
-class Hand:
-    """A process on a host. Nothing here waits: the crew's listener moves bytes whenever a pipe takes or gives some."""
+class HostProcess:
+    """A process on a host. Nothing here waits: the host group's listener moves bytes as a pipe takes or gives some."""
 
     def __init__(self, argv: Sequence[str], first_line: bytes) -> None:
         self.name = argv[0]
@@ -62,13 +62,13 @@ class Hand:
     def has_unsent(self) -> bool:
         return bool(self._unsent) and self.problem is None
 
-    def ask(self, number: int, duty: str, arguments: dict[str, Any]) -> None:
+    def ask(self, number: int, service: str, arguments: dict[str, Any]) -> None:
         """Puts a request on its way."""
         if len(self._unsent) > _MOST_UNSENT:
             self.problem = "it takes no requests any more"
             return
         self._asked.add(number)
-        self._unsent += line({"id": number, "duty": duty, "arguments": arguments})
+        self._unsent += line({"id": number, "service": service, "arguments": arguments})
 
     def forget(self, number: int) -> None:
         """Its answer, should it come, is for nobody."""

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from slurm import Host, Slurm
 from tonnage.cli import main
-from tonnage.cluster.hands import hands
+from tonnage.cluster.remote import remote_hosts
 
 NODE = platform.node()
 PATIENCE_S = 30.0
@@ -37,39 +37,39 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 @pytest.mark.usefixtures("ssh")
-def test_over_ssh_words_arrive_byte_for_byte_and_all_ends_with_the_crew() -> None:
+def test_over_ssh_words_arrive_byte_for_byte_and_all_ends_with_the_host_group() -> None:
     words = ["$(id)", "a'b\"c", "\n", "*", "~", "!1", "\\", os.fsdecode(b"\xff"), ""]
     code = "import os, sys; os.write(1, b'\\0'.join(map(os.fsencode, sys.argv[1:])))"
-    with hands("ssh", ["fileserver"], start_s=PATIENCE_S) as crew:
+    with remote_hosts("ssh", ["fileserver"], start_s=PATIENCE_S) as host_group:
         printed: dict[str, Any] = {"argv": [sys.executable, "-I", "-c", code, *words]}
-        told = crew.ask("start-program", {"fileserver": printed}, timeout_s=PATIENCE_S)["fileserver"]
+        told = host_group.ask("start-program", {"fileserver": printed}, timeout_s=PATIENCE_S)["fileserver"]
         assert told.problem is None
         waited = {"handle": told.value["handle"], "timeout_s": PATIENCE_S}
-        ended = crew.ask("await-program", {"fileserver": waited}, timeout_s=2 * PATIENCE_S)["fileserver"].value
+        ended = host_group.ask("await-program", {"fileserver": waited}, timeout_s=2 * PATIENCE_S)["fileserver"].value
         assert ended["out"].split("\0") == words and ended["status"] == 0
-        stays = crew.ask("start-program", {"fileserver": {"argv": ["sleep", "600"]}}, timeout_s=PATIENCE_S)
+        stays = host_group.ask("start-program", {"fileserver": {"argv": ["sleep", "600"]}}, timeout_s=PATIENCE_S)
         pid = stays["fileserver"].value["pid"]
         assert alive(pid)
-    until(lambda: not alive(pid), "the program ends with its crew")
+    until(lambda: not alive(pid), "the program ends with its host_group")
 
 
 def test_a_key_that_is_not_let_in_and_a_host_that_is_not_known_are_each_their_own_problem(ssh: Path) -> None:
-    with hands("ssh", ["fileserver", "nobody.invalid", NODE], start_s=PATIENCE_S) as crew:
-        answers = crew.ask("facts", {host: {} for host in crew.hosts}, timeout_s=PATIENCE_S)
+    with remote_hosts("ssh", ["fileserver", "nobody.invalid", NODE], start_s=PATIENCE_S) as host_group:
+        answers = host_group.ask("facts", {host: {} for host in host_group.hosts}, timeout_s=PATIENCE_S)
         assert answers["fileserver"].value["hostname"] == NODE and answers[NODE].value
         assert (answers["nobody.invalid"].problem or "").startswith("ssh failed with status 255: ")
     (ssh / "key.pub").write_text("")
-    with hands("ssh", ["fileserver", NODE], start_s=PATIENCE_S) as crew:
-        answers = crew.ask("facts", {host: {} for host in crew.hosts}, timeout_s=PATIENCE_S)
+    with remote_hosts("ssh", ["fileserver", NODE], start_s=PATIENCE_S) as host_group:
+        answers = host_group.ask("facts", {host: {} for host in host_group.hosts}, timeout_s=PATIENCE_S)
         assert "Permission denied" in (answers["fileserver"].problem or "") and answers[NODE].value
 
 
 @pytest.mark.usefixtures("ssh")
 def test_when_whoever_asked_is_killed_what_ran_over_ssh_ends() -> None:
     code = f"""import time
-from tonnage.cluster.hands import hands
-with hands("ssh", ["fileserver"]) as crew:
-    told = crew.ask("start-program", {{"fileserver": {{"argv": ["sleep", "600"]}}}}, timeout_s={PATIENCE_S})
+from tonnage.cluster.remote import remote_hosts
+with remote_hosts("ssh", ["fileserver"]) as host_group:
+    told = host_group.ask("start-program", {{"fileserver": {{"argv": ["sleep", "600"]}}}}, timeout_s={PATIENCE_S})
     print(told["fileserver"].value["pid"], flush=True)
     time.sleep(600)"""
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as asker:
@@ -89,12 +89,14 @@ def jobs(cluster: Slurm) -> list[str]:
 
 def test_slurm_gives_a_job_a_host_and_takes_it_back(slurm: Callable[..., Slurm]) -> None:
     cluster = slurm([Host(name="a1"), Host(name="a2")], {"all": ["a1"], "other": ["a2"]})
-    with hands("slurm", ["a2", "a1", "a9"], start_s=PATIENCE_S) as crew:
+    with remote_hosts("slurm", ["a2", "a1", "a9"], start_s=PATIENCE_S) as host_group:
         assert len(jobs(cluster)) == 2
-        told = crew.ask("start-program", {"a2": {"argv": ["printenv", "SLURMD_NODENAME"]}}, timeout_s=PATIENCE_S)["a2"]
+        told = host_group.ask("start-program", {"a2": {"argv": ["printenv", "SLURMD_NODENAME"]}}, timeout_s=PATIENCE_S)[
+            "a2"
+        ]
         waited = {"a2": {"handle": told.value["handle"], "timeout_s": PATIENCE_S}}
-        assert crew.ask("await-program", waited, timeout_s=2 * PATIENCE_S)["a2"].value["out"] == "a2\n"
-        answers = crew.ask("facts", {"a1": {}, "a9": {}}, timeout_s=PATIENCE_S)
+        assert host_group.ask("await-program", waited, timeout_s=2 * PATIENCE_S)["a2"].value["out"] == "a2\n"
+        answers = host_group.ask("facts", {"a1": {}, "a9": {}}, timeout_s=PATIENCE_S)
         assert answers["a1"].value and (answers["a9"].problem or "").startswith("srun failed with status 1: ")
     until(lambda: not jobs(cluster), "its jobs end")
 
@@ -117,10 +119,10 @@ def test_doctor_goes_by_slurm_and_leaves_no_job(
 
 def test_a_host_that_slurm_has_none_of_free_is_given_up_and_no_job_waits_on(slurm: Callable[..., Slurm]) -> None:
     cluster = slurm([Host(name="a1", slots=1), Host(name="a2", slots=1)])
-    with hands("slurm", ["a1"], start_s=PATIENCE_S):
+    with remote_hosts("slurm", ["a1"], start_s=PATIENCE_S):
         began_s = time.monotonic()
-        with hands("slurm", ["a1", "a2"], start_s=5) as crew:
-            answers = crew.ask("facts", {"a1": {}, "a2": {}}, timeout_s=PATIENCE_S)
+        with remote_hosts("slurm", ["a1", "a2"], start_s=5) as host_group:
+            answers = host_group.ask("facts", {"a1": {}, "a2": {}}, timeout_s=PATIENCE_S)
             assert answers["a1"].problem and answers["a2"].value
         assert time.monotonic() - began_s < PATIENCE_S
         until(lambda: len(jobs(cluster)) == 1, "only the first one's job is there")
@@ -128,12 +130,12 @@ def test_a_host_that_slurm_has_none_of_free_is_given_up_and_no_job_waits_on(slur
 
 def test_in_a_job_a_crew_is_steps_of_it(slurm: Callable[..., Slurm], monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = slurm([Host(name="a1", slots=1), Host(name="a2", slots=1)])
-    code = """from tonnage.cluster.hands import hands
-with hands("slurm", ["a2", "a1"]) as crew:
+    code = """from tonnage.cluster.remote import remote_hosts
+with remote_hosts("slurm", ["a2", "a1"]) as host_group:
     words = {"argv": ["printenv", "SLURM_JOB_ID"]}
-    told = crew.ask("start-program", dict.fromkeys(crew.hosts, words), timeout_s=30)
+    told = host_group.ask("start-program", dict.fromkeys(host_group.hosts, words), timeout_s=30)
     asked = {host: {"handle": one.value["handle"], "timeout_s": 30} for host, one in told.items()}
-    print(*(one.value["out"].strip() for one in crew.ask("await-program", asked, timeout_s=60).values()))"""
+    print(*(one.value["out"].strip() for one in host_group.ask("await-program", asked, timeout_s=60).values()))"""
     monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
     done = subprocess.run(
         ["salloc", "--quiet", "--nodes=2", "--ntasks=2", sys.executable, "-c", code],

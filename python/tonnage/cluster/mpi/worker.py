@@ -15,11 +15,11 @@ from tonnage.cluster import own_scratch
 from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi import clocks
 from tonnage.cluster.mpi.assign import of_runs
+from tonnage.cluster.mpi.commands import Command, carry_out, pass_on, tell_above
 from tonnage.cluster.mpi.limits import LEAVE_S, SIGNALLED_S, SILENT_S
-from tonnage.cluster.mpi.orders import Order, carry_out, pass_on, tell_above
-from tonnage.cluster.mpi.part import Part
-from tonnage.cluster.mpi.post import Tag
-from tonnage.cluster.mpi.world import World
+from tonnage.cluster.mpi.phase_share import PhaseShare
+from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.transport import Tag
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -31,14 +31,14 @@ _ALONE_S = 2.0
 """From a signal to end, with no order following, until this process leaves by itself."""
 
 
-class Follower:
+class Worker:
     """Serves until it is told to leave."""
 
-    def __init__(self, world: World, silent_s: float) -> None:
-        self._world = world
+    def __init__(self, ranks: Ranks, silent_s: float) -> None:
+        self._ranks = ranks
         self._silent_s = silent_s
         self._targets: dict[int, _native.Target] = {}
-        self._part: Part | None = None
+        self._part: PhaseShare | None = None
         self._signal = 0
         self._signalled_at = 0.0
         self._told = False
@@ -49,7 +49,7 @@ class Follower:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._remember)
-        rest, next_look = self._world.post.resting(), 0.0
+        rest, next_look = self._ranks.transport.resting(), 0.0
         while self._code is None:
             if self._serve_one():
                 rest.again()
@@ -60,7 +60,7 @@ class Follower:
             if now < next_look:
                 continue
             next_look = now + _LOOK_S
-            if self._world.gone(0) or (self._signal and now - self._signalled_at > _ALONE_S):
+            if self._ranks.gone(0) or (self._signal and now - self._signalled_at > _ALONE_S):
                 self._give_up()
         own_scratch.leave_all()
         return self._code
@@ -72,52 +72,52 @@ class Follower:
     def _tell_signal(self) -> None:
         if self._signal and not self._told:
             self._told = True
-            self._world.post.send(0, Tag.SIGNAL, b"%d" % self._signal)
+            self._ranks.transport.send(0, Tag.SIGNAL, b"%d" % self._signal)
 
     def _serve_one(self) -> bool:
-        post = self._world.post
-        if (found := post.look(Tag.ORDER)) is not None:
-            self._obey(Order.read(found[1]))
-        elif (found := post.look(Tag.DUTY, 0)) is not None:
+        transport = self._ranks.transport
+        if (found := transport.look(Tag.ORDER)) is not None:
+            self._obey(Command.read(found[1]))
+        elif (found := transport.look(Tag.DUTY, 0)) is not None:
             self._do_duty(json.loads(found[1]))
-        elif (found := post.look(Tag.PING, 0)) is not None:
-            clocks.answer(self._world, 0)
-        elif post.look(Tag.ABANDON, 0) is not None:
+        elif (found := transport.look(Tag.PING, 0)) is not None:
+            clocks.answer(self._ranks, 0)
+        elif transport.look(Tag.ABANDON, 0) is not None:
             self._abandon()
         else:
             return False
         return True
 
-    def _obey(self, order: Order) -> None:
-        world = self._world
+    def _obey(self, order: Command) -> None:
+        ranks = self._ranks
         if order.verb == "go":
             if self._part is not None:
-                pass_on(world, self._part.members, order)
+                pass_on(ranks, self._part.members, order)
                 self._run(self._part)
             self._part = None
             return
         # A phase that was prepared and not begun goes home.
         self._part = None
-        members: Sequence[int] = range(world.size)
+        members: Sequence[int] = range(ranks.size)
         if order.verb == "prepare":
             shares = of_runs(order.arguments["shares"])
-            self._part = Part(world, order.serial, shares, self._silent_s)
+            self._part = PhaseShare(ranks, order.serial, shares, self._silent_s)
             members = self._part.members
         act = getattr(self, f"_do_{order.verb}")
-        answer = carry_out(world, members, order, lambda: act(**order.arguments))
+        answer = carry_out(ranks, members, order, lambda: act(**order.arguments))
         answer.signal = answer.signal or self._signal
         if answer.problems or answer.lost:
             self._part = None
-        tell_above(world, members, order, answer)
+        tell_above(ranks, members, order, answer)
 
     def _do_open(
         self, number: int, spec: dict[str, Any], others: dict[str, Any], apart: list[str], forget: list[int]
     ) -> None:
         for other in forget:
             self._targets.pop(other, None)
-        here = self._world.me.host
+        here = self._ranks.me.host
         if here in apart:
-            first = self._world.first_on_host[here] == self._world.rank
+            first = self._ranks.first_on_host[here] == self._ranks.rank
             others = {**spec, "process": "first" if first else "other"}
         self._targets[number] = _native.Target(json.dumps(others))
 
@@ -137,7 +137,7 @@ class Follower:
     def _do_close(self, code: int) -> None:
         self._code = code
 
-    def _run(self, part: Part) -> None:
+    def _run(self, part: PhaseShare) -> None:
         """From the line to the share."""
         try:
             part.go(lambda: bool(self._signal) and time.monotonic() - self._signalled_at > SIGNALLED_S)
@@ -152,35 +152,35 @@ class Follower:
                 self._told = True
                 part.beat(told)
                 part.stop()
-            if self._world.post.look(Tag.ABANDON, 0) is not None:
+            if self._ranks.transport.look(Tag.ABANDON, 0) is not None:
                 part.stop()
                 part.turn(_TICK_S)
                 self._abandon()
                 return
-            if self._world.gone(0) or (self._signal and time.monotonic() - self._signalled_at > SILENT_S):
+            if self._ranks.gone(0) or (self._signal and time.monotonic() - self._signalled_at > SILENT_S):
                 self._give_up()
         assert part.above is not None
-        self._world.post.send(part.above, Tag.SHARE, part.letter())
+        self._ranks.transport.send(part.above, Tag.SHARE, part.message())
 
-    def _do_duty(self, letter: dict[str, Any]) -> None:
+    def _do_duty(self, message: dict[str, Any]) -> None:
         # Most processes are never asked: one on each host is.
-        from tonnage.cluster.crew import perform
+        from tonnage.cluster.host_group import perform
 
         try:
-            answer = perform(letter["duty"], letter["arguments"])
+            answer = perform(message["service"], message["arguments"])
             told = {"value": answer.value, "problem": answer.problem}
         except Exception as error:
             _print_traceback()
             told = {"value": None, "problem": f"{type(error).__name__}: {error}"}
-        self._world.post.send(0, Tag.REPLY, json.dumps({"serial": letter["serial"], **told}).encode())
+        self._ranks.transport.send(0, Tag.REPLY, json.dumps({"serial": message["serial"], **told}).encode())
 
     def _abandon(self) -> None:
         """Another process is lost, and the first one ends the run: removes what is its own, says so, awaits the end."""
         self._part = None
         self._targets.clear()
         own_scratch.leave_all()
-        self._world.post.send(0, Tag.REPLY, json.dumps({"serial": -1}).encode())
-        self._world.post.sent(1.0)
+        self._ranks.transport.send(0, Tag.REPLY, json.dumps({"serial": -1}).encode())
+        self._ranks.transport.sent(1.0)
         time.sleep(LEAVE_S)
         os._exit(1)
 
@@ -191,14 +191,14 @@ class Follower:
         os._exit(1)
 
 
-def follow(world: World, silent_s: float) -> int:
+def follow(ranks: Ranks, silent_s: float) -> int:
     """Serves the first process; the exit code of its command."""
     try:
-        return Follower(world, silent_s).serve()
+        return Worker(ranks, silent_s).serve()
     except Exception:
         _print_traceback()
         own_scratch.leave_all()
-        world.abort(1)
+        ranks.abort(1)
         raise
 
 

@@ -1,6 +1,6 @@
-"""Hands on hosts: processes that do there what a campaign or a check needs done beside the timed phases.
+"""A process on each host of a run: these do there what a campaign or a check needs done beside the timed phases.
 
-A **duty** is a plain function under a name in ``DUTIES``: it takes and returns what JSON can carry and runs in a
+A **service** is a plain function under a name in ``SERVICES``: it takes and returns what JSON can carry and runs in a
 process on the host. However the processes came there (this one alone, the ranks of an MPI job, the scheduler, ssh),
 they are asked in the same way, at the same time, and none is waited for longer than the caller says.
 """
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from tonnage.errors import TonnageError
 
-DUTIES: dict[str, str] = {
+SERVICES: dict[str, str] = {
     "wall-clock": "time:time_ns",
     "facts": "tonnage.machine.host:host_facts",
     "surroundings": "tonnage.machine.surroundings:surroundings",
@@ -28,11 +28,11 @@ DUTIES: dict[str, str] = {
     "leave-mark": "tonnage.machine.paths:leave_mark",
     "sees-mark": "tonnage.machine.paths:sees_mark",
     "remove-mark": "tonnage.machine.paths:remove_mark",
-    "link-listen": "tonnage.cluster.hands.links:listen",
-    "link-try": "tonnage.cluster.hands.links:attempt",
-    "start-program": "tonnage.cluster.hands.programs:start_program",
-    "await-program": "tonnage.cluster.hands.programs:await_program",
-    "stop-program": "tonnage.cluster.hands.programs:stop_program",
+    "link-listen": "tonnage.cluster.remote.links:listen",
+    "link-try": "tonnage.cluster.remote.links:attempt",
+    "start-program": "tonnage.cluster.remote.programs:start_program",
+    "await-program": "tonnage.cluster.remote.programs:await_program",
+    "stop-program": "tonnage.cluster.remote.programs:stop_program",
 }
 """Name → ``module:function``. The function gets its arguments as keywords."""
 
@@ -50,21 +50,21 @@ class Answer:
     """One sentence, of a user's or the system's making; None: ``value`` holds."""
 
 
-class Crew(Protocol):
+class HostGroup(Protocol):
     """One process on each host of a run, or of a check."""
 
     @property
     def hosts(self) -> Sequence[str]:
         """Their names, in the launcher's order, each once."""
 
-    def ask(self, duty: str, arguments: Mapping[str, Mapping[str, Any]], *, timeout_s: float) -> dict[str, Answer]:
-        """Has each host named in ``arguments`` do the duty with its own arguments, all at the same time. A host that
+    def ask(self, service: str, arguments: Mapping[str, Mapping[str, Any]], *, timeout_s: float) -> dict[str, Answer]:
+        """Has each host named in ``arguments`` do the service with its own arguments, all at the same time. A host that
         does not answer in time has a problem that says so; it never raises for one host's sake."""
 
 
-def perform(duty: str, arguments: Mapping[str, Any]) -> Answer:
-    """Does a duty in this process. What it raises on purpose (``TonnageError``, ``OSError``) is its problem."""
-    module, _, function = DUTIES[duty].partition(":")
+def perform(service: str, arguments: Mapping[str, Any]) -> Answer:
+    """Does a service in this process. What it raises on purpose (``TonnageError``, ``OSError``) is its problem."""
+    module, _, function = SERVICES[service].partition(":")
     try:
         return Answer(getattr(import_module(module), function)(**arguments))
     except TonnageError as error:
@@ -81,12 +81,12 @@ class Alone:
 
     def ask(
         self,
-        duty: str,
+        service: str,
         arguments: Mapping[str, Mapping[str, Any]],
         *,
         timeout_s: float,  # noqa: ARG002
     ) -> dict[str, Answer]:
         return {
-            host: perform(duty, given) if host in self.hosts else Answer(problem=f"{host} is not this host")
+            host: perform(service, given) if host in self.hosts else Answer(problem=f"{host} is not this host")
             for host, given in arguments.items()
         }

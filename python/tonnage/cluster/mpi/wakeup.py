@@ -1,6 +1,6 @@
-"""A bell at each process, which those of its host ring after they sent it a letter: so it rests, and wakes at once.
+"""A wakeup at each process, which those of its host ring after they sent it a message: so it rests, and wakes at once.
 
-A courtesy: a bell that does not ring costs a rest of a few milliseconds, never a letter.
+A courtesy: a wakeup that does not ring costs a rest of a few milliseconds, never a message.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _FINEST_S = 0.001
 """What the kernel counts in where it waits for a ring; shorter rests are slept."""
 
 
-class Bell:
-    """This process's bell, and those of the others that can be rung from here."""
+class Wakeup:
+    """This process's wakeup, and those of the others that can be rung from here."""
 
     def __init__(self, members: Sequence[Member], rank: int) -> None:
         """OSError where this process can have none."""
@@ -40,7 +40,7 @@ class Bell:
         """Wakes that process, if it is here and rests."""
         name = self._names.get(rank)
         if name is not None:
-            # A bell that cannot take another ring has one to answer.
+            # A wakeup that cannot take another ring has one to answer.
             with suppress(OSError):
                 self._socket.sendto(b"", name)
 
@@ -57,4 +57,4 @@ class Bell:
 
 def _name(member: Member) -> bytes:
     """In the kernel's own space of names, where nothing is left behind."""
-    return f"\0tonnage-bell {member.place} {member.pid}".encode()[:107]
+    return f"\0tonnage-wakeup {member.place} {member.pid}".encode()[:107]

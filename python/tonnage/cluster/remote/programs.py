@@ -1,7 +1,7 @@
 """Duties: programs that a host runs for somebody far away, and that end with whoever asked for them.
 
-Each has a keeper (``keeper.py``): a process that notices when this one is gone, however it went, and ends the program
-with all that it started.
+Each has a supervisor (``supervisor.py``): a process that notices when this one is gone, however it went, and ends the
+program with all that it started.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ START_S = 20.0
 GRACE_S = 2.0
 """Between the request to end and the end."""
 _HELD_S = 6.0
-"""A keeper gives up a program that the kernel holds after 5 s."""
+"""A supervisor gives up a program that the kernel holds after 5 s."""
 _LOOK_S = 0.01
 _LISTENING = "0A"
 """A socket's state in /proc/net/tcp."""
@@ -53,8 +53,8 @@ class _Program:
         self.changed = threading.Condition()
         told, tell = os.pipe()
         try:
-            self._keeper = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(Path(__file__).with_name("keeper.py")), str(tell), *argv],
+            self._supervisor = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(Path(__file__).with_name("supervisor.py")), str(tell), *argv],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -68,11 +68,11 @@ class _Program:
             raise
         finally:
             os.close(tell)
-        assert self._keeper.stdout and self._keeper.stderr
+        assert self._supervisor.stdout and self._supervisor.stderr
         self._words: dict[int, bytearray] = {
             told: bytearray(),
-            self._keeper.stdout.fileno(): bytearray(),
-            self._keeper.stderr.fileno(): bytearray(),
+            self._supervisor.stdout.fileno(): bytearray(),
+            self._supervisor.stderr.fileno(): bytearray(),
         }
         self._told, self._out, self._err = self._words.values()
         self._reader = threading.Thread(target=self._read, args=(told,), name="program", daemon=True)
@@ -91,8 +91,8 @@ class _Program:
                         self._take(key.fd, chunk)
                         self.changed.notify_all()
         os.close(told)
-        self._keeper.wait()
-        for pipe in (self._keeper.stdout, self._keeper.stderr):
+        self._supervisor.wait()
+        for pipe in (self._supervisor.stdout, self._supervisor.stderr):
             if pipe is not None:
                 pipe.close()
         with self.changed:
@@ -116,14 +116,14 @@ class _Program:
 
     def ask_to_end(self) -> None:
         with contextlib.suppress(OSError, ValueError):
-            assert self._keeper.stdin
-            os.write(self._keeper.stdin.fileno(), b"t")
+            assert self._supervisor.stdin
+            os.write(self._supervisor.stdin.fileno(), b"t")
 
     def end(self) -> None:
         """Cuts the tie: its keeper ends it. Does not wait."""
         with contextlib.suppress(OSError):
-            assert self._keeper.stdin
-            self._keeper.stdin.close()
+            assert self._supervisor.stdin
+            self._supervisor.stdin.close()
 
     def has_said(self, text: str) -> bool:
         wanted = os.fsencode(text)
@@ -225,7 +225,7 @@ def end_programs() -> None:
             program.changed.wait_for(lambda one=program: one.gone, max(0.0, until_s - time.monotonic()))  # type: ignore[misc]
 
 
-# A process that is killed cannot do this: then the keepers notice.
+# A process that is killed cannot do this: then the supervisors notice.
 atexit.register(end_programs)
 
 

@@ -12,12 +12,12 @@ from tonnage import _native
 from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi import barrier
 from tonnage.cluster.mpi.assign import Share
+from tonnage.cluster.mpi.commands import FEW, Problem
 from tonnage.cluster.mpi.limits import BEAT_S, SIGNALLED_S
 from tonnage.cluster.mpi.live import Live, together
-from tonnage.cluster.mpi.orders import FEW, Problem
-from tonnage.cluster.mpi.post import Tag
+from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.transport import Tag
 from tonnage.cluster.mpi.tree import children, parent
-from tonnage.cluster.mpi.world import World
 
 _MEETING_REST_S = 0.001
 """Longest sleep between two looks while tasks wait for those of other processes."""
@@ -27,17 +27,17 @@ _SIZE = struct.Struct("<QI")
 """Before a share: number of the phase, bytes of the JSON that comes first."""
 
 
-class Part:
+class PhaseShare:
     """From the preparation to the share. ``turn`` is called again and again; nothing else waits."""
 
-    def __init__(self, world: World, serial: int, shares: Sequence[Share], silent_s: float) -> None:
+    def __init__(self, ranks: Ranks, serial: int, shares: Sequence[Share], silent_s: float) -> None:
         """``shares``: of all processes that take part. The first process always does, if only to pass things on."""
-        self._world = world
+        self._ranks = ranks
         self._serial = serial
         self._silent_s = silent_s
         self._shares = {share.rank: share for share in shares}
         self.members = [0, *(share.rank for share in shares if share.rank)]
-        position = self.members.index(world.rank)
+        position = self.members.index(ranks.rank)
         above = parent(position)
         self.above = None if above is None else self.members[above]
         self.below = [self.members[child] for child in children(position, len(self.members))]
@@ -65,12 +65,12 @@ class Part:
         self._stopped: float | None = None
         self._next_beat = 0.0
         self._next_look = 0.0
-        self._rest = world.post.resting()
+        self._rest = ranks.transport.resting()
         self.on_signal: Callable[[int], None] = lambda _number: None
 
     def prepare(self, target: _native.Target, spec: dict[str, Any]) -> None:
         """Leaves the tasks of this process at the line; OSError, ValueError or MemoryError where they cannot."""
-        mine = self._shares.get(self._world.rank)
+        mine = self._shares.get(self._ranks.rank)
         if mine is None:
             return
         tasks = {"first": mine.first, "here": mine.here, "total": spec["tasks"]["total"]}
@@ -78,12 +78,12 @@ class Part:
 
     def go(self, ended: Callable[[], bool]) -> None:
         """Crosses the line with all others. ProcessLost names who did not come."""
-        self.barriers_ns = barrier.cross(self._world, self.members, self._serial, ended)
+        self.barriers_ns = barrier.cross(self._ranks, self.members, self._serial, ended)
         if self._phase is not None:
             self._phase.go()
         self.opened_ns = time.time_ns()
         if self._phase is not None:
-            self.opened = {self._world.me.host: [self.opened_ns, self.opened_ns]}
+            self.opened = {self._ranks.me.host: [self.opened_ns, self.opened_ns]}
         now = time.monotonic()
         self._heard = dict.fromkeys(self.below, now)
         self._next_beat = now + BEAT_S
@@ -92,7 +92,7 @@ class Part:
 
     def turn(self, timeout_s: float) -> bool:
         """Waits at most so long, passes on what came; True once its own tasks and all below have handed in."""
-        if self.ended_ns is not None or self._world.rank in self._arrived:
+        if self.ended_ns is not None or self._ranks.rank in self._arrived:
             self._rest.rest()
         elif self._phase is not None:
             self._work(self._phase, timeout_s)
@@ -114,7 +114,7 @@ class Part:
             return
         self._stopped = time.monotonic()
         for rank in self.below:
-            self._world.post.send(rank, Tag.STOP, b"%d" % self._serial)
+            self._ranks.transport.send(rank, Tag.STOP, b"%d" % self._serial)
         if self._phase is not None and self.ended_ns is None:
             self._phase.stop()
         if self.above is not None:
@@ -129,15 +129,15 @@ class Part:
         """Tells above that this process is there, how all below do, and which signal it was sent."""
         self._next_beat = time.monotonic() + BEAT_S
         lost = [self.lost.rank, self.lost.how] if self.lost else None
-        letter = {"serial": self._serial, "live": self.live(), "failed": self.failed, "lost": lost, "signal": number}
+        message = {"serial": self._serial, "live": self.live(), "failed": self.failed, "lost": lost, "signal": number}
         if self.above is not None:
-            self._world.post.send(self.above, Tag.BEAT, json.dumps(letter).encode())
+            self._ranks.transport.send(self.above, Tag.BEAT, json.dumps(message).encode())
 
-    def letter(self) -> bytes:
+    def message(self) -> bytes:
         """The share of this process and of all below, for the one above."""
         told = {"opened": self.opened, "problems": self.problems[:FEW], "failed": self.failed}
-        head = json.dumps(told).encode()
-        return _SIZE.pack(self._serial, len(head)) + head + (self._share or b"")
+        coordinator = json.dumps(told).encode()
+        return _SIZE.pack(self._serial, len(coordinator)) + coordinator + (self._share or b"")
 
     @property
     def share(self) -> bytes | None:
@@ -150,39 +150,39 @@ class Part:
         self._fail(phase.live()["failed"])
         if ended:
             self.ended_ns = time.monotonic_ns()
-            self._rest = self._world.post.resting()
+            self._rest = self._ranks.transport.resting()
             self._phase = None
             try:
                 self._add(phase.share())
             except (OSError, ValueError, MemoryError) as error:
-                self.problems.append(Problem.of(error, self._world).as_list())
+                self.problems.append(Problem.of(error, self._ranks).as_list())
         elif (meeting := phase.meeting()) is not None:
-            self._rest = self._world.post.resting(_MEETING_REST_S)
-            self._arrived[self._world.rank] = meeting
+            self._rest = self._ranks.transport.resting(_MEETING_REST_S)
+            self._arrived[self._ranks.rank] = meeting
 
     def _add(self, share: bytes) -> None:
         if share:
             self._share = share if self._share is None else _native.merge_shares(self._share, share)
 
     def _read(self) -> None:
-        """All letters about this phase that are here."""
-        post = self._world.post
+        """All messages about this phase that are here."""
+        transport = self._ranks.transport
         for rank in self.below:
-            while (found := post.look(Tag.BEAT, rank)) is not None:
+            while (found := transport.look(Tag.BEAT, rank)) is not None:
                 self._read_beat(rank, json.loads(found[1]))
-            while (found := post.look(Tag.ARRIVED, rank)) is not None:
+            while (found := transport.look(Tag.ARRIVED, rank)) is not None:
                 serial, number, value = map(int, found[1].split())
                 if (serial, number) == (self._serial, self._round):
                     self._heard_of(rank)
                     self._arrived[rank] = value
-            while rank not in self._came and (found := post.look(Tag.SHARE, rank)) is not None:
+            while rank not in self._came and (found := transport.look(Tag.SHARE, rank)) is not None:
                 self._read_share(rank, found[1])
         if self.above is None:
             return
-        while (found := post.look(Tag.STOP, self.above)) is not None:
+        while (found := transport.look(Tag.STOP, self.above)) is not None:
             if int(found[1]) == self._serial:
                 self.stop()
-        while (found := post.look(Tag.AGREED, self.above)) is not None:
+        while (found := transport.look(Tag.AGREED, self.above)) is not None:
             serial, number, value = map(int, found[1].split())
             if (serial, number) == (self._serial, self._round):
                 self._agree(value)
@@ -191,36 +191,36 @@ class Part:
         self._heard[rank] = time.monotonic()
         self._rest.again()
 
-    def _read_beat(self, rank: int, letter: dict[str, Any]) -> None:
-        if letter["serial"] != self._serial:
+    def _read_beat(self, rank: int, message: dict[str, Any]) -> None:
+        if message["serial"] != self._serial:
             return
         self._heard_of(rank)
-        self._live[rank] = letter["live"]
-        self._fail(letter["failed"])
-        if letter["signal"]:
-            self.on_signal(letter["signal"])
-        if letter["lost"]:
-            self._lose(self._world.lost(*letter["lost"]))
+        self._live[rank] = message["live"]
+        self._fail(message["failed"])
+        if message["signal"]:
+            self.on_signal(message["signal"])
+        if message["lost"]:
+            self._lose(self._ranks.lost(*message["lost"]))
 
-    def _read_share(self, rank: int, letter: bytes) -> None:
-        serial, length = _SIZE.unpack_from(letter)
+    def _read_share(self, rank: int, message: bytes) -> None:
+        serial, length = _SIZE.unpack_from(message)
         if serial != self._serial:
             return
         self._heard_of(rank)
-        head = json.loads(letter[_SIZE.size : _SIZE.size + length])
-        for host, (first, last) in head["opened"].items():
+        coordinator = json.loads(message[_SIZE.size : _SIZE.size + length])
+        for host, (first, last) in coordinator["opened"].items():
             known = self.opened.get(host, [first, last])
             self.opened[host] = [min(known[0], first), max(known[1], last)]
-        self.problems += head["problems"]
-        self._fail(head["failed"])
-        self._add(letter[_SIZE.size + length :])
+        self.problems += coordinator["problems"]
+        self._fail(coordinator["failed"])
+        self._add(message[_SIZE.size + length :])
         self._live.pop(rank, None)
         self._came.add(rank)
 
     def _meet(self) -> None:
         """Tells above once all that still work, here and below, have come to the agreement point."""
         waiting = [rank for rank in self.below if rank not in self._came]
-        mine = self.ended_ns is not None or self._world.rank in self._arrived
+        mine = self.ended_ns is not None or self._ranks.rank in self._arrived
         if self._said_arrived or not self._arrived or not mine or any(rank not in self._arrived for rank in waiting):
             return
         most = max(self._arrived.values())
@@ -228,17 +228,17 @@ class Part:
             self._agree(most)
             return
         self._said_arrived = True
-        self._world.post.send(self.above, Tag.ARRIVED, b"%d %d %d" % (self._serial, self._round, most))
+        self._ranks.transport.send(self.above, Tag.ARRIVED, b"%d %d %d" % (self._serial, self._round, most))
 
     def _agree(self, value: int) -> None:
         for rank in self.below:
-            self._world.post.send(rank, Tag.AGREED, b"%d %d %d" % (self._serial, self._round, value))
+            self._ranks.transport.send(rank, Tag.AGREED, b"%d %d %d" % (self._serial, self._round, value))
         self._round += 1
         self._arrived.clear()
         self._said_arrived = False
         if self._phase is not None and self.ended_ns is None:
             self._phase.meet(value)
-        self._rest = self._world.post.resting()
+        self._rest = self._ranks.transport.resting()
 
     def _look_below(self, now: float) -> None:
         """Marks as lost who ended, or said nothing for too long."""
@@ -246,16 +246,16 @@ class Part:
             if rank in self._came or self.lost is not None:
                 continue
             silent_s = now - self._heard[rank]
-            if self._world.gone(rank):
-                self._lose(self._world.lost(rank, f"its process ended{self._into()}"))
+            if self._ranks.gone(rank):
+                self._lose(self._ranks.lost(rank, f"its process ended{self._into()}"))
             elif silent_s > self._silent_s:
-                self._lose(self._world.lost(rank, f"it gave no sign of life for {silent_s:.0f} s{self._into()}"))
+                self._lose(self._ranks.lost(rank, f"it gave no sign of life for {silent_s:.0f} s{self._into()}"))
             elif self._is_mute(rank, now):
-                self._lose(self._world.lost(rank, f"it did not answer when all were told to end{self._into()}"))
+                self._lose(self._ranks.lost(rank, f"it did not answer when all were told to end{self._into()}"))
 
     def _is_mute(self, rank: int, now: float) -> bool:
         """A launcher that ends a job whose process died leaves little time; here it is seen at once, elsewhere so."""
-        if self._stopped is None or self._world.members[rank].place == self._world.me.place:
+        if self._stopped is None or self._ranks.members[rank].place == self._ranks.me.place:
             return False
         return self._heard[rank] < self._stopped < now - SIGNALLED_S
 

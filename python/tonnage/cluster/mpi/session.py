@@ -11,14 +11,14 @@ from tonnage.cluster.mpi.started import Started
 from tonnage.errors import TonnageError
 
 if TYPE_CHECKING:
-    from tonnage.cluster.mpi.head import Head
-    from tonnage.cluster.mpi.world import World
+    from tonnage.cluster.mpi.coordinator import Coordinator
+    from tonnage.cluster.mpi.ranks import Ranks
 
-_here: Head | None = None
+_here: Coordinator | None = None
 
 
-def head() -> Head | None:
-    """The ``Head`` that this process is; None where it is alone."""
+def coordinator() -> Coordinator | None:
+    """The ``Coordinator`` that this process is; None where it is alone."""
     return _here
 
 
@@ -27,27 +27,27 @@ def run_together(started: Started, command: Callable[[], int], complain: Callabl
 
     ``complain`` prints an error; where the processes cannot find each other the first one does so, for all.
     """
-    from tonnage.cluster.mpi.world import join
+    from tonnage.cluster.mpi.ranks import join
 
     try:
         patience_s = silent_s()
-        world = join(started)
+        ranks = join(started)
     except TonnageError as error:
         return _complain_once(started, error, complain)
-    if world.rank:
-        from tonnage.cluster.mpi.follower import follow
+    if ranks.rank:
+        from tonnage.cluster.mpi.worker import follow
 
-        code = follow(world, patience_s)
-        world.leave()
+        code = follow(ranks, patience_s)
+        ranks.leave()
         return code
-    return _lead(world, command)
+    return _lead(ranks, command)
 
 
-def _lead(world: World, command: Callable[[], int]) -> int:
+def _lead(ranks: Ranks, command: Callable[[], int]) -> int:
     global _here
-    from tonnage.cluster.mpi.head import Head
+    from tonnage.cluster.mpi.coordinator import Coordinator
 
-    _here = first = Head(world)
+    _here = first = Coordinator(ranks)
     code = 1
     try:
         code = command()

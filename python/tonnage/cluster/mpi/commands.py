@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from tonnage.cluster.mpi.post import Tag
+from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.transport import Tag
 from tonnage.cluster.mpi.tree import children, parent
-from tonnage.cluster.mpi.world import World
 from tonnage.errors import RequestError, TonnageError
 
 FEW = 8
@@ -31,9 +31,9 @@ class Problem(NamedTuple):
     errno: int = 0
 
     @classmethod
-    def of(cls, error: BaseException, world: World) -> Problem:
+    def of(cls, error: BaseException, ranks: Ranks) -> Problem:
         """From what was raised."""
-        here = (world.rank, world.me.host)
+        here = (ranks.rank, ranks.me.host)
         if isinstance(error, OSError):
             where = f" ({error.filename})" if error.filename else ""
             return cls(*here, "os", f"{error.strerror or error}{where}", error.errno or 0)
@@ -46,7 +46,7 @@ class Problem(NamedTuple):
         return cls(*here, "other", f"{type(error).__name__}: {error}")
 
     def as_list(self) -> list[Any]:
-        """As it stands in a letter."""
+        """As it stands in a message."""
         return list(self)
 
     def error(self) -> Exception:
@@ -83,21 +83,21 @@ class Answer:
         self.lost = self.lost or other.lost
         self.signal = self.signal or other.signal
 
-    def letter(self, serial: int) -> bytes:
+    def message(self, serial: int) -> bytes:
         """For the process above."""
         return json.dumps(
             [serial, [one.as_list() for one in self.problems], self.notes, self.lost, self.signal]
         ).encode()
 
 
-def read_answer(letter: bytes) -> tuple[int, Answer]:
+def read_answer(message: bytes) -> tuple[int, Answer]:
     """The number of the order, and the answer."""
-    serial, problems, notes, lost, signal = json.loads(letter)
+    serial, problems, notes, lost, signal = json.loads(message)
     found = Answer([Problem(*one) for one in problems], [tuple(note) for note in notes], lost and tuple(lost), signal)
     return serial, found
 
 
-class Order(NamedTuple):
+class Command(NamedTuple):
     """What is to be done, by whom, and how long it may take."""
 
     serial: int
@@ -105,56 +105,56 @@ class Order(NamedTuple):
     arguments: dict[str, Any]
     limit_s: float
 
-    def letter(self) -> bytes:
+    def message(self) -> bytes:
         """For the processes below."""
         return json.dumps([self.serial, self.verb, self.arguments, self.limit_s - _LEVEL_S]).encode()
 
     @classmethod
-    def read(cls, letter: bytes) -> Order:
+    def read(cls, message: bytes) -> Command:
         """From the process above."""
-        return cls(*json.loads(letter))
+        return cls(*json.loads(message))
 
 
-def pass_on(world: World, members: Sequence[int], order: Order) -> list[int]:
+def pass_on(ranks: Ranks, members: Sequence[int], order: Command) -> list[int]:
     """Sends it to those directly below; who they are."""
-    position = members.index(world.rank)
+    position = members.index(ranks.rank)
     below = [members[child] for child in children(position, len(members))]
-    letter = order.letter()
+    message = order.message()
     for rank in below:
-        world.post.send(rank, Tag.ORDER, letter)
+        ranks.transport.send(rank, Tag.ORDER, message)
     return below
 
 
 def carry_out(
-    world: World, members: Sequence[int], order: Order, act: Callable[[], Sequence[tuple[str, str]] | None]
+    ranks: Ranks, members: Sequence[int], order: Command, act: Callable[[], Sequence[tuple[str, str]] | None]
 ) -> Answer:
     """Passes it on, does ``act``, whose notes are told, and waits for all below. What ``act`` raises is its problem."""
     until = time.monotonic() + order.limit_s
-    below = pass_on(world, members, order)
+    below = pass_on(ranks, members, order)
     answer = Answer()
     try:
         answer.notes = list(act() or ())
     except Exception as error:
         # Whatever it was: the others wait for an answer.
-        answer.problems.append(Problem.of(error, world))
+        answer.problems.append(Problem.of(error, ranks))
     for rank in below:
-        answer.add(_await(world, rank, order, until))
+        answer.add(_await(ranks, rank, order, until))
     return answer
 
 
-def tell_above(world: World, members: Sequence[int], order: Order, answer: Answer) -> None:
+def tell_above(ranks: Ranks, members: Sequence[int], order: Command, answer: Answer) -> None:
     """Sends the answer on its way up."""
-    above = parent(members.index(world.rank))
+    above = parent(members.index(ranks.rank))
     assert above is not None
-    world.post.send(members[above], Tag.ANSWER, answer.letter(order.serial))
+    ranks.transport.send(members[above], Tag.ANSWER, answer.message(order.serial))
 
 
-def _await(world: World, rank: int, order: Order, until: float) -> Answer:
-    rest = world.post.resting()
+def _await(ranks: Ranks, rank: int, order: Command, until: float) -> Answer:
+    rest = ranks.transport.resting()
     moved = time.monotonic()
     next_look = moved + _LOOK_S
     while True:
-        found = world.post.look(Tag.ANSWER, rank)
+        found = ranks.transport.look(Tag.ANSWER, rank)
         if found is not None:
             serial, answer = read_answer(found[1])
             if serial == order.serial:
@@ -165,11 +165,11 @@ def _await(world: World, rank: int, order: Order, until: float) -> Answer:
         if now < next_look:
             continue
         next_look = now + _LOOK_S
-        if world.gone(rank):
+        if ranks.gone(rank):
             return Answer(lost=(rank, f"its process ended (order: {order.verb})"))
-        if not world.stopped(rank):
+        if not ranks.stopped(rank):
             moved = now
-        elif now - moved > world.patience_s:
+        elif now - moved > ranks.patience_s:
             return Answer(lost=(rank, f"it was stopped, and gave no sign of life (order: {order.verb})"))
         if now > until:
             return Answer(lost=(rank, f"it did not answer in time (order: {order.verb})"))

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tonnage.cluster.crew import Answer as Said
-from tonnage.cluster.crew import perform
+from tonnage.cluster.host_group import Answer as Said
+from tonnage.cluster.host_group import perform
 from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi import clocks
+from tonnage.cluster.mpi.commands import Answer, Command, Problem, carry_out, pass_on
 from tonnage.cluster.mpi.limits import ORDER_S, silent_s
-from tonnage.cluster.mpi.orders import Answer, Order, Problem, carry_out, pass_on
-from tonnage.cluster.mpi.post import Tag
-from tonnage.cluster.mpi.world import World
+from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.transport import Tag
 from tonnage.errors import RequestError
 
 _GOODBYE_S = 1.0
@@ -25,11 +25,11 @@ _GOODBYE_S = 1.0
 Act = Callable[[], Sequence[tuple[str, str]] | None]
 
 
-class Head:
-    """Orders, duties and the end of all processes."""
+class Coordinator:
+    """Orders, services and the end of all processes."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, ranks: Ranks) -> None:
+        self.ranks = ranks
         self.silent_s = silent_s()
         self.lost: ProcessLost | None = None
         self._closing = False
@@ -37,13 +37,13 @@ class Head:
         self._offsets: dict[str, clocks.Offset] = {}
 
     def next_serial(self) -> int:
-        """A number that no letter has had."""
+        """A number that no message has had."""
         self._serial += 1
         return self._serial
 
     def check(self) -> None:
         """RequestError where these processes cannot do a run together."""
-        members = self.world.members
+        members = self.ranks.members
         versions: dict[str, str] = {}
         for member in members:
             versions.setdefault(member.tonnage, member.host)
@@ -51,7 +51,7 @@ class Head:
             told = ", ".join(f"{version} on {host}" for version, host in versions.items())
             raise RequestError(f"the hosts have different versions of Tonnage: {told}; hint: install the same on all")
         counts: dict[int, str] = {}
-        for host, count in Counter(self.world.hosts).items():
+        for host, count in Counter(self.ranks.hosts).items():
             counts.setdefault(count, host)
         if len(counts) > 1:
             told = ", ".join(f"{count} on {host}" for count, host in counts.items())
@@ -62,9 +62,9 @@ class Head:
     def order(self, verb: str, arguments: dict[str, Any], act: Act) -> list[tuple[str, str]]:
         """Has all processes do it, this one ``act``; what they have to say. Raises the problem of the first that has
         one; ProcessLost where one does not answer."""
-        return self.order_to(range(self.world.size), Order(self.next_serial(), verb, arguments, ORDER_S), act)
+        return self.order_to(range(self.ranks.size), Command(self.next_serial(), verb, arguments, ORDER_S), act)
 
-    def order_to(self, members: Sequence[int], order: Order, act: Act) -> list[tuple[str, str]]:
+    def order_to(self, members: Sequence[int], order: Command, act: Act) -> list[tuple[str, str]]:
         """The same, for those processes."""
         if self.lost is not None:
             raise self.lost
@@ -77,7 +77,7 @@ class Head:
                 own.append(error)
                 raise
 
-        answer = carry_out(self.world, members, order, noted)
+        answer = carry_out(self.ranks, members, order, noted)
         self._look_at(answer)
         if own:
             raise own[0]
@@ -91,13 +91,13 @@ class Head:
 
     def begin(self, members: Sequence[int]) -> None:
         """Tells those that stand prepared to come to the line."""
-        pass_on(self.world, members, Order(self.next_serial(), "go", {}, ORDER_S))
+        pass_on(self.ranks, members, Command(self.next_serial(), "go", {}, ORDER_S))
 
     def _look_at(self, answer: Answer) -> None:
         if answer.signal:
             self.signalled(answer.signal)
         if answer.lost is not None:
-            raise self.break_off(self.world.lost(*answer.lost))
+            raise self.break_off(self.ranks.lost(*answer.lost))
 
     def signalled(self, number: int) -> None:
         """Another process was sent a signal to end: it counts as this one's, as long as there is a run to end."""
@@ -106,7 +106,7 @@ class Head:
 
     def look(self) -> None:
         """Reads what others say without being asked."""
-        while (found := self.world.post.look(Tag.SIGNAL)) is not None:
+        while (found := self.ranks.transport.look(Tag.SIGNAL)) is not None:
             self.signalled(int(found[1]))
 
     def break_off(self, lost: ProcessLost) -> ProcessLost:
@@ -114,66 +114,66 @@ class Head:
         if self.lost is not None:
             return self.lost
         self.lost = lost
-        told = {rank for rank in range(1, self.world.size) if rank != lost.rank and not self.world.gone(rank)}
+        told = {rank for rank in range(1, self.ranks.size) if rank != lost.rank and not self.ranks.gone(rank)}
         for rank in told:
-            self.world.post.send(rank, Tag.ABANDON, b"")
+            self.ranks.transport.send(rank, Tag.ABANDON, b"")
         until = time.monotonic() + _GOODBYE_S
-        rest = self.world.post.resting(0.01)
+        rest = self.ranks.transport.resting(0.01)
         while told and time.monotonic() < until:
-            found = self.world.post.look(Tag.REPLY)
+            found = self.ranks.transport.look(Tag.REPLY)
             if found is None:
                 rest.rest()
-                told = {rank for rank in told if not self.world.gone(rank)}
+                told = {rank for rank in told if not self.ranks.gone(rank)}
             elif json.loads(found[1])["serial"] == -1:
                 told.discard(found[0])
         return lost
 
     def offsets(self) -> dict[str, clocks.Offset]:
         """The wall clock of each host against this one's, measured now if it was not before."""
-        for host, rank in self.world.first_on_host.items():
+        for host, rank in self.ranks.first_on_host.items():
             if host not in self._offsets:
-                own = rank == self.world.rank
-                self._offsets[host] = clocks.Offset(0, 0) if own else clocks.ask(self.world, rank)
+                own = rank == self.ranks.rank
+                self._offsets[host] = clocks.Offset(0, 0) if own else clocks.ask(self.ranks, rank)
         return self._offsets
 
-    def ask(self, duty: str, arguments: Mapping[str, Mapping[str, Any]], timeout_s: float) -> dict[str, Said]:
-        """Has the first process of each host do its duty; see ``Crew.ask``."""
+    def ask(self, service: str, arguments: Mapping[str, Mapping[str, Any]], timeout_s: float) -> dict[str, Said]:
+        """Has the first process of each host do its service; see ``HostGroup.ask``."""
         serial = self.next_serial()
-        firsts = self.world.first_on_host
+        firsts = self.ranks.first_on_host
         said: dict[str, Said] = {}
         asked: dict[int, str] = {}
         for host, given in arguments.items():
             if host not in firsts:
                 said[host] = Said(problem=f"there is no process on {host}")
-            elif self.lost is not None and firsts[host] != self.world.rank:
+            elif self.lost is not None and firsts[host] != self.ranks.rank:
                 said[host] = Said(problem=f"not asked: {self.lost}")
-            elif firsts[host] != self.world.rank:
-                letter = {"serial": serial, "duty": duty, "arguments": given}
-                self.world.post.send(firsts[host], Tag.DUTY, json.dumps(letter).encode())
+            elif firsts[host] != self.ranks.rank:
+                message = {"serial": serial, "service": service, "arguments": given}
+                self.ranks.transport.send(firsts[host], Tag.DUTY, json.dumps(message).encode())
                 asked[firsts[host]] = host
         until = time.monotonic() + timeout_s
         for host, given in arguments.items():
-            if firsts.get(host) == self.world.rank:
-                said[host] = perform(duty, given)
+            if firsts.get(host) == self.ranks.rank:
+                said[host] = perform(service, given)
         self._await_replies(serial, asked, said, until, timeout_s)
         return {host: said[host] for host in arguments}
 
     def _await_replies(
         self, serial: int, asked: dict[int, str], said: dict[str, Said], until: float, timeout_s: float
     ) -> None:
-        rest = self.world.post.resting()
+        rest = self.ranks.transport.resting()
         while asked:
-            found = self.world.post.look(Tag.REPLY)
+            found = self.ranks.transport.look(Tag.REPLY)
             if found is not None:
-                letter = json.loads(found[1])
-                if letter["serial"] == serial and found[0] in asked:
-                    said[asked.pop(found[0])] = Said(letter["value"], letter["problem"])
+                message = json.loads(found[1])
+                if message["serial"] == serial and found[0] in asked:
+                    said[asked.pop(found[0])] = Said(message["value"], message["problem"])
                     rest.again()
                 continue
             rest.rest()
             late = time.monotonic() > until
             for rank, host in list(asked.items()):
-                if self.world.gone(rank):
+                if self.ranks.gone(rank):
                     said[asked.pop(rank)] = Said(problem=f"its process {rank} on {host} has ended")
                 elif late:
                     said[asked.pop(rank)] = Said(problem=f"it did not answer within {timeout_s:g} s")
@@ -185,7 +185,7 @@ class Head:
             try:
                 self.order("close", {"code": code}, lambda: None)
             except (ProcessLost, OSError, ValueError, MemoryError, KeyboardInterrupt):
-                self.world.abort(code or 1)
-            self.world.leave()
+                self.ranks.abort(code or 1)
+            self.ranks.leave()
         else:
-            self.world.abort(code or 1)
+            self.ranks.abort(code or 1)

@@ -1,4 +1,4 @@
-"""Letters between processes: bytes under a tag, sent without waiting and looked for without blocking.
+"""Messages between processes: bytes under a tag, sent without waiting and looked for without blocking.
 
 Nothing here waits inside MPI, where a process that died would be waited for without end. Whoever waits asks again and
 again and rests in between, longer the longer nothing came.
@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tonnage.cluster.mpi.bell import Bell
+    from tonnage.cluster.mpi.wakeup import Wakeup
 
 _SHORTEST_S = 50e-6
 _LONGEST_S = 0.05
@@ -20,11 +20,11 @@ _SHORTEST_RUNG_S = 0.005
 """Where all the others ring, looking is only for what they cannot tell."""
 _LONGEST_RUNG_S = 0.2
 _SHARE_OF_WAIT = 8
-"""A rest is this part of the time since the last letter: what comes is found soon, what does not come costs little."""
+"""A rest is this part of the time since the last message: what comes is found soon, what does not come costs little."""
 
 
 class Tag(IntEnum):
-    """What a letter is about."""
+    """What a message is about."""
 
     ORDER = 1
     ANSWER = 2
@@ -44,7 +44,7 @@ class Tag(IntEnum):
     NOTHING = 16
 
 
-class Post:
+class Transport:
     """The communicator of all processes."""
 
     def __init__(self, mpi: Any, communicator: Any) -> None:
@@ -54,40 +54,40 @@ class Post:
         self._rank: int = communicator.Get_rank()
         self._status = mpi.Status()
         self._sending: list[tuple[Any, bytes]] = []
-        self.bell: Bell | None = None
+        self.wakeup: Wakeup | None = None
         """Those of the processes here, once all are known."""
         self.rings_at_barrier = False
         """Whether those who wait at a barrier rest: others look without a pause, and a ring would only cost time."""
 
-    def send(self, to: int, tag: Tag, letter: bytes) -> None:
+    def send(self, to: int, tag: Tag, message: bytes) -> None:
         """Sends it on its way; it is kept until it has left."""
         self._sending = [kept for kept in self._sending if not kept[0].Test()]
-        request = self._communicator.Isend([letter, self._mpi.BYTE], to, tag)
-        self._sending.append((request, letter))
-        if self.bell is not None and (tag != Tag.BARRIER or self.rings_at_barrier):
-            self.bell.ring(to)
+        request = self._communicator.Isend([message, self._mpi.BYTE], to, tag)
+        self._sending.append((request, message))
+        if self.wakeup is not None and (tag != Tag.BARRIER or self.rings_at_barrier):
+            self.wakeup.ring(to)
 
     def look(self, tag: Tag, sender: int | None = None) -> tuple[int, bytes] | None:
-        """The next letter under the tag, of one sender or of anybody: who sent it, and what it says. None: none yet."""
+        """The next message under the tag, of one sender or of anybody: who sent it, and its bytes. None: none yet."""
         sender = self._mpi.ANY_SOURCE if sender is None else sender
-        message = self._communicator.Improbe(sender, tag, self._status)
-        if message is None:
+        arrived = self._communicator.Improbe(sender, tag, self._status)
+        if arrived is None:
             return None
         source, count = self._status.Get_source(), self._status.Get_count(self._mpi.BYTE)
-        letter = bytearray(count)
+        message = bytearray(count)
         # It was matched: its bytes are here or on their way. A sender that dies half-way is the launcher's to notice.
-        message.Recv([letter, self._mpi.BYTE])
-        return source, bytes(letter)
+        arrived.Recv([message, self._mpi.BYTE])
+        return source, bytes(message)
 
     def take(self, tag: Tag, sender: int) -> bytes:
-        """The next letter of one sender, waited for without a limit: the caller has one."""
+        """The next message of one sender, waited for without a limit: the caller has one."""
         rest = self.resting()
         while (found := self.look(tag, sender)) is None:
             rest.rest()
         return found[1]
 
     def sent(self, limit_s: float = math.inf) -> bool:
-        """Waits until all letters have left; whether they have."""
+        """Waits until all messages have left; whether they have."""
         rest = self.resting()
         until = time.monotonic() + limit_s
         while self.is_sending():
@@ -97,22 +97,22 @@ class Post:
         return True
 
     def is_sending(self) -> bool:
-        """Whether letters are still to leave, which they do only while somebody here looks."""
+        """Whether messages are still to leave, which they do only while somebody here looks."""
         self._sending = [kept for kept in self._sending if not kept[0].Test()]
         return bool(self._sending)
 
     @property
     def near(self) -> bool:
         """Whether whoever sends something here rings."""
-        return self.bell is not None and self.bell.near
+        return self.wakeup is not None and self.wakeup.near
 
     def resting(self, longest_s: float | None = None) -> Rest:
-        """For somebody who waits for letters, and looks at least every ``longest_s``."""
+        """For somebody who waits for messages, and looks at least every ``longest_s``."""
         return Rest(self, longest_s)
 
     def wait(self, limit_s: float) -> None:
         """Does nothing for so long, or until somebody on this host has sent something."""
-        time.sleep(limit_s) if self.bell is None else self.bell.wait(limit_s)
+        time.sleep(limit_s) if self.wakeup is None else self.wakeup.wait(limit_s)
         # Open MPI answers a question from what it had before, and only then takes in what has come: so this one first.
         self._communicator.Iprobe(self._rank, Tag.NOTHING)
 
@@ -120,8 +120,8 @@ class Post:
 class Rest:
     """Sleeps between two looks."""
 
-    def __init__(self, post: Post, longest_s: float | None) -> None:
-        self._post = post
+    def __init__(self, transport: Transport, longest_s: float | None) -> None:
+        self._transport = transport
         self._longest_s = longest_s
         self._since = time.monotonic()
 
@@ -131,7 +131,7 @@ class Rest:
 
     def rest(self) -> None:
         """Sleeps a while."""
-        rung = self._post.near and not self._post.is_sending()
+        rung = self._transport.near and not self._transport.is_sending()
         shortest_s, longest_s = (_SHORTEST_RUNG_S, _LONGEST_RUNG_S) if rung else (_SHORTEST_S, _LONGEST_S)
         waited = time.monotonic() - self._since
-        self._post.wait(min(max(waited / _SHARE_OF_WAIT, shortest_s), self._longest_s or longest_s))
+        self._transport.wait(min(max(waited / _SHARE_OF_WAIT, shortest_s), self._longest_s or longest_s))

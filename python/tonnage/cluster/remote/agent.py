@@ -1,7 +1,7 @@
-"""The far end: ``tonnage agent``, a process on a host that does duties until its pipe ends.
+"""The far end: ``tonnage agent``, a process on a host that does services until its pipe ends.
 
-Started by ``tonnage.cluster.hands`` over ssh or by a scheduler, never by hand. Imports little, so that a host answers
-soon; each duty runs in a thread of its own, so that one which a dead mount holds does not hold the others.
+Started by ``tonnage.cluster.remote`` over ssh or by a scheduler, never by hand. Imports little, so that a host answers
+soon; each service runs in a thread of its own, so that one which a dead mount holds does not hold the others.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from types import FrameType
 from typing import Any
 
 from tonnage import __version__
-from tonnage.cluster.crew import DUTIES, Answer, perform
-from tonnage.cluster.hands.programs import end_programs
-from tonnage.cluster.hands.words import HELLO, MOST_LINE, line, read
+from tonnage.cluster.host_group import SERVICES, Answer, perform
+from tonnage.cluster.remote.programs import end_programs
+from tonnage.cluster.remote.protocol import HELLO, MOST_LINE, line, read
 
 _FOR_A_TERMINAL = "agent is what Tonnage starts on other hosts; hint: see docs/doctor-hosts.md"
 
@@ -33,7 +33,7 @@ def serve() -> int:
         _answer_all()
     finally:
         end_programs()
-        # Threads whose duty the kernel holds would be waited for by Python's own exit.
+        # Threads whose service the kernel holds would be waited for by Python's own exit.
         os._exit(0)
 
 
@@ -42,7 +42,7 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 
 def _answer_all() -> None:
-    # Whatever a duty, or a program that it starts, prints must not get between the answers.
+    # Whatever a service, or a program that it starts, prints must not get between the answers.
     outward, inward = os.dup(1), os.dup(0)
     os.dup2(2, 1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -54,7 +54,7 @@ def _answer_all() -> None:
     with os.fdopen(inward, "rb") as requests:
         while raw := requests.readline(MOST_LINE):
             request = read(raw)
-            threading.Thread(target=_do, args=(request, said), name=request["duty"], daemon=True).start()
+            threading.Thread(target=_do, args=(request, said), name=request["service"], daemon=True).start()
 
 
 class _Said:
@@ -71,13 +71,19 @@ class _Said:
 
 
 def _do(request: dict[str, Any], said: _Said) -> None:
-    duty = request["duty"]
+    service = request["service"]
     try:
-        answer = perform(duty, request["arguments"]) if duty in DUTIES else Answer(problem=f"it has no duty {duty!r}")
+        answer = (
+            perform(service, request["arguments"])
+            if service in SERVICES
+            else Answer(problem=f"it has no service {service!r}")
+        )
         raw = line({"id": request["id"], "value": answer.value, "problem": answer.problem})
     except Exception as error:
         # A fault of ours: whoever asked must hear of it, and not wait.
-        raw = line({"id": request["id"], "value": None, "problem": f"{duty} failed: {type(error).__name__}: {error}"})
+        raw = line(
+            {"id": request["id"], "value": None, "problem": f"{service} failed: {type(error).__name__}: {error}"}
+        )
     try:
         said.write(raw)
     except OSError:

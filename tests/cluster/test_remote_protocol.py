@@ -1,4 +1,4 @@
-"""Whatever comes over a crew's pipe is read as answers or told of as none, and never a fault of ours."""
+"""Whatever comes over a host group's pipe is read as answers or told of as none, and never a fault of ours."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import json
 import tonnage
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tonnage.cluster.hands.hand import Hand
-from tonnage.cluster.hands.words import line, read
+from tonnage.cluster.remote.host_process import HostProcess
+from tonnage.cluster.remote.protocol import line, read
 
 HELLO = b"tonnage-agent " + line({"version": tonnage.__version__, "host": "far", "python": "3.11.2", "pid": 1})
 ANY = st.recursive(
@@ -17,9 +17,9 @@ ANY = st.recursive(
 )
 
 
-def hand() -> Hand:
+def hand() -> HostProcess:
     """One that goes nowhere: what it hears is given to it."""
-    found = Hand(["tonnage-way-that-is-nowhere"], b"")
+    found = HostProcess(["tonnage-way-that-is-nowhere"], b"")
     found.problem = None
     return found
 

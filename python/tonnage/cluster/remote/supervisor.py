@@ -1,7 +1,7 @@
 """Keeps one program for a process that may itself be killed. Run as a script, with nothing of Tonnage.
 
-``keeper.py DESCRIPTOR PROGRAM WORD…``. Its standard input ties it to whoever started it: a byte there asks the program
-to end, the end of it ends the program and all that it started. It tells on the descriptor: ``started PID``, or
+``supervisor.py DESCRIPTOR PROGRAM WORD…``. Its standard input ties it to whoever started it: a byte there asks the
+program to end, the end of it ends the program and all that it started. It tells on the descriptor: ``started PID``, or
 ``refused ERRNO``; then ``ended STATUS``, where 128 + n stands for signal n.
 """
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 import tonnage
-from tonnage.cluster.crew import DUTIES, Alone, Answer
-from tonnage.cluster.hands import HANDS, hands, programs
-from tonnage.cluster.hands.pipes import PipeCrew
-from tonnage.cluster.hands.ways import check, first_line, here, srun, ssh
+from tonnage.cluster.host_group import SERVICES, Alone, Answer
+from tonnage.cluster.remote import CONNECTIONS, programs, remote_hosts
+from tonnage.cluster.remote.client import RemoteHostGroup
+from tonnage.cluster.remote.connections import check, first_line, here, srun, ssh
 from tonnage.errors import RequestError
 
 NODE = platform.node()
@@ -39,8 +39,8 @@ def hello(version: str = tonnage.__version__) -> str:
     return "tonnage-agent " + json.dumps({"version": version, "host": "far", "python": "3.11.2", "pid": 1})
 
 
-def crew_of(start_s: float = PATIENCE_S, **ways: list[str]) -> PipeCrew:
-    return PipeCrew(list(ways), ways.__getitem__, start_s=start_s)
+def host_group_of(start_s: float = PATIENCE_S, **ways: list[str]) -> RemoteHostGroup:
+    return RemoteHostGroup(list(ways), ways.__getitem__, start_s=start_s)
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -58,9 +58,9 @@ def alive(pid: int) -> bool:
 
 
 @pytest.fixture
-def crew() -> Iterator[PipeCrew]:
+def host_group() -> Iterator[RemoteHostGroup]:
     """A real far end on this host, as ``here``."""
-    with crew_of(here=here("here", 1)) as found:
+    with host_group_of(here=here("here", 1)) as found:
         yield found
 
 
@@ -69,121 +69,131 @@ def value(answers: dict[str, Answer], host: str = "here") -> Any:
     return answers[host].value
 
 
-def start(crew: PipeCrew, *argv: str, **more: Any) -> dict[str, Any]:
-    found: dict[str, Any] = value(crew.ask("start-program", {"here": {"argv": argv, **more}}, timeout_s=PATIENCE_S))
+def start(host_group: RemoteHostGroup, *argv: str, **more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = value(
+        host_group.ask("start-program", {"here": {"argv": argv, **more}}, timeout_s=PATIENCE_S)
+    )
     return found
 
 
-def wait(crew: PipeCrew, handle: str, **more: Any) -> dict[str, Any]:
+def wait(host_group: RemoteHostGroup, handle: str, **more: Any) -> dict[str, Any]:
     words = {"handle": handle, "timeout_s": PATIENCE_S, **more}
-    found: dict[str, Any] = value(crew.ask("await-program", {"here": words}, timeout_s=2 * PATIENCE_S))
+    found: dict[str, Any] = value(host_group.ask("await-program", {"here": words}, timeout_s=2 * PATIENCE_S))
     return found
 
 
-def test_a_far_end_does_each_duty_as_this_process_does(crew: PipeCrew, tmp_path: Path) -> None:
+def test_a_far_end_does_each_duty_as_this_process_does(host_group: RemoteHostGroup, tmp_path: Path) -> None:
     alone = Alone()
-    assert crew.problems == {} and crew.nodes == {"here": NODE}
-    for duty, words in (("facts", {}), ("look-path", {"path": str(tmp_path)})):
-        there = value(crew.ask(duty, {"here": words}, timeout_s=PATIENCE_S))
-        own = value(alone.ask(duty, {NODE: words}, timeout_s=PATIENCE_S), NODE)
+    assert host_group.problems == {} and host_group.nodes == {"here": NODE}
+    for service, words in (("facts", {}), ("look-path", {"path": str(tmp_path)})):
+        there = value(host_group.ask(service, {"here": words}, timeout_s=PATIENCE_S))
+        own = value(alone.ask(service, {NODE: words}, timeout_s=PATIENCE_S), NODE)
         for told in (there, own):
             told.pop("free_bytes", None)
         assert there == own and there
 
 
-def test_a_duty_that_fails_is_a_problem_and_the_next_one_is_done(crew: PipeCrew) -> None:
-    told = crew.ask("look-path", {"here": {"path": "relative"}}, timeout_s=PATIENCE_S)["here"]
+def test_a_duty_that_fails_is_a_problem_and_the_next_one_is_done(host_group: RemoteHostGroup) -> None:
+    told = host_group.ask("look-path", {"here": {"path": "relative"}}, timeout_s=PATIENCE_S)["here"]
     assert told.value is None and told.problem and "relative is not absolute" in told.problem
-    assert crew.ask("dance", {"here": {}}, timeout_s=PATIENCE_S)["here"].problem == "it has no duty 'dance'"
-    wrong = crew.ask("look-path", {"here": {"depth": 3}}, timeout_s=PATIENCE_S)["here"].problem
+    assert host_group.ask("dance", {"here": {}}, timeout_s=PATIENCE_S)["here"].problem == "it has no service 'dance'"
+    wrong = host_group.ask("look-path", {"here": {"depth": 3}}, timeout_s=PATIENCE_S)["here"].problem
     assert wrong and wrong.startswith("look-path failed: TypeError")
-    assert crew.ask("facts", {"nowhere": {}}, timeout_s=PATIENCE_S)["nowhere"].problem
-    assert value(crew.ask("facts", {"here": {}}, timeout_s=PATIENCE_S))["hostname"] == NODE
+    assert host_group.ask("facts", {"nowhere": {}}, timeout_s=PATIENCE_S)["nowhere"].problem
+    assert value(host_group.ask("facts", {"here": {}}, timeout_s=PATIENCE_S))["hostname"] == NODE
 
 
-def test_the_words_of_a_program_arrive_byte_for_byte(crew: PipeCrew) -> None:
+def test_the_words_of_a_program_arrive_byte_for_byte(host_group: RemoteHostGroup) -> None:
     words = ["$(id)", "`id`", "a'b\"c", "\n", "*", "~", "!1", "\\", ";", "ü", os.fsdecode(b"\xff"), ""]
     code = "import os, sys; os.write(1, b'\\0'.join(map(os.fsencode, sys.argv[1:])))"
-    told = wait(crew, start(crew, sys.executable, "-I", "-c", code, *words)["handle"])
+    told = wait(host_group, start(host_group, sys.executable, "-I", "-c", code, *words)["handle"])
     assert told["out"].split("\0") == words and told["status"] == 0 and not told["running"]
 
 
-def test_a_program_has_its_environment_its_directory_and_its_status(crew: PipeCrew, tmp_path: Path) -> None:
+def test_a_program_has_its_environment_its_directory_and_its_status(
+    host_group: RemoteHostGroup, tmp_path: Path
+) -> None:
     script = 'printf "%s %s" "$LAMP" "$PWD"; echo no >&2; exit 7'
-    handle = start(crew, "sh", "-c", script, environment={"LAMP": "lit"}, directory=str(tmp_path))["handle"]
-    told = wait(crew, handle)
+    handle = start(host_group, "sh", "-c", script, environment={"LAMP": "lit"}, directory=str(tmp_path))["handle"]
+    told = wait(host_group, handle)
     assert (told["out"], told["err"], told["status"]) == (f"lit {tmp_path}", "no\n", 7)
     assert told["began_ns"] < told["ended_ns"]
-    killed = wait(crew, start(crew, "sh", "-c", "kill -9 $$")["handle"])
+    killed = wait(host_group, start(host_group, "sh", "-c", "kill -9 $$")["handle"])
     assert killed["status"] == 137
 
 
 def test_what_a_program_prints_beyond_the_bound_is_dropped_and_it_goes_on(
-    crew: PipeCrew,
+    host_group: RemoteHostGroup,
 ) -> None:
     code = f"import sys; sys.stdout.write('x' * {programs.MOST_OUTPUT + 5}); sys.stderr.write('end')"
-    told = wait(crew, start(crew, sys.executable, "-I", "-c", code)["handle"])
+    told = wait(host_group, start(host_group, sys.executable, "-I", "-c", code)["handle"])
     assert told["cut"] and len(told["out"]) == programs.MOST_OUTPUT and told["err"] == "end" and told["status"] == 0
 
 
-def test_a_program_that_is_not_there_is_a_problem_in_words(crew: PipeCrew, tmp_path: Path) -> None:
+def test_a_program_that_is_not_there_is_a_problem_in_words(host_group: RemoteHostGroup, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("words")
     for argv, told in (
         (["no-such-program"], "no-such-program is not installed here"),
         ([str(tmp_path / "text")], f"{tmp_path}/text cannot be run: Permission denied"),
         ([], "a program is a list of words; the first is its name"),
     ):
-        answer = crew.ask("start-program", {"here": {"argv": argv}}, timeout_s=PATIENCE_S)["here"]
+        answer = host_group.ask("start-program", {"here": {"argv": argv}}, timeout_s=PATIENCE_S)["here"]
         assert answer.problem == told
-    gone = crew.ask("await-program", {"here": {"handle": "program-99", "timeout_s": 1}}, timeout_s=PATIENCE_S)["here"]
+    gone = host_group.ask("await-program", {"here": {"handle": "program-99", "timeout_s": 1}}, timeout_s=PATIENCE_S)[
+        "here"
+    ]
     assert gone.problem and "program-99" in gone.problem
 
 
-def test_a_program_is_awaited_by_what_it_says_and_by_where_it_listens(crew: PipeCrew) -> None:
+def test_a_program_is_awaited_by_what_it_says_and_by_where_it_listens(host_group: RemoteHostGroup) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     code = f"""import socket, sys, time
 print("soon", flush=True)
 s = socket.create_server(("127.0.0.1", {port}))
 sys.stdin.read(); time.sleep(600)"""
-    handle = start(crew, sys.executable, "-I", "-c", code)["handle"]
-    assert wait(crew, handle, said="soon")["ready"]
-    told = wait(crew, handle, listening=port)
+    handle = start(host_group, sys.executable, "-I", "-c", code)["handle"]
+    assert wait(host_group, handle, said="soon")["ready"]
+    told = wait(host_group, handle, listening=port)
     assert told["ready"] and told["running"]
     with socket.create_server(("127.0.0.1", 0)) as other:
         # Somebody listens there, and it is not this program.
         words = {"listening": other.getsockname()[1], "timeout_s": 0.1}
-        assert not wait(crew, handle, **words)["ready"]
-    assert not wait(crew, handle, timeout_s=0.05)["ready"]
+        assert not wait(host_group, handle, **words)["ready"]
+    assert not wait(host_group, handle, timeout_s=0.05)["ready"]
 
 
-def test_a_stopped_program_is_asked_first_and_takes_all_it_started_with_it(crew: PipeCrew) -> None:
-    polite = start(crew, "sh", "-c", "trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.01; done")["handle"]
-    assert wait(crew, polite, said="up")["ready"]
-    told = value(crew.ask("stop-program", {"here": {"handle": polite}}, timeout_s=PATIENCE_S))
+def test_a_stopped_program_is_asked_first_and_takes_all_it_started_with_it(host_group: RemoteHostGroup) -> None:
+    polite = start(host_group, "sh", "-c", "trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.01; done")[
+        "handle"
+    ]
+    assert wait(host_group, polite, said="up")["ready"]
+    told = value(host_group.ask("stop-program", {"here": {"handle": polite}}, timeout_s=PATIENCE_S))
     assert told["status"] == 3 and told["out"] == "up\nbye\n" and told["ready"]
-    deaf = start(crew, "sh", "-c", "trap '' TERM; setsid sleep 600 & echo $!; sleep 600; :")["handle"]
-    apart = int(wait(crew, deaf, said="\n")["out"])
+    deaf = start(host_group, "sh", "-c", "trap '' TERM; setsid sleep 600 & echo $!; sleep 600; :")["handle"]
+    apart = int(wait(host_group, deaf, said="\n")["out"])
     words = {"handle": deaf, "grace_s": 0.1}
-    assert value(crew.ask("stop-program", {"here": words}, timeout_s=PATIENCE_S))["status"] == 137
+    assert value(host_group.ask("stop-program", {"here": words}, timeout_s=PATIENCE_S))["status"] == 137
     assert not alive(apart)
-    assert "was stopped" in (crew.ask("stop-program", {"here": words}, timeout_s=PATIENCE_S)["here"].problem or "")
+    assert "was stopped" in (
+        host_group.ask("stop-program", {"here": words}, timeout_s=PATIENCE_S)["here"].problem or ""
+    )
 
 
 def test_the_end_of_a_crew_ends_what_it_started() -> None:
-    with crew_of(here=here("here", 1)) as crew:
-        pid = start(crew, "sleep", "600")["pid"]
+    with host_group_of(here=here("here", 1)) as host_group:
+        pid = start(host_group, "sleep", "600")["pid"]
         assert alive(pid)
-    until(lambda: not alive(pid), "the program ends with its crew")
+    until(lambda: not alive(pid), "the program ends with its host_group")
 
 
 @pytest.mark.parametrize("how", ["agent", "asker"])
 def test_the_death_of_either_end_ends_what_was_started(how: str) -> None:
     code = f"""import sys, time
-from tonnage.cluster.hands.pipes import PipeCrew
-crew = PipeCrew(["here"], lambda _: ["sh", "-s"])
-told = crew.ask("start-program", {{"here": {{"argv": ["sleep", "600"]}}}}, timeout_s={PATIENCE_S})["here"].value
-print(told["pid"], crew._hands["here"].process.pid, flush=True)
+from tonnage.cluster.remote.client import RemoteHostGroup
+host_group = RemoteHostGroup(["here"], lambda _: ["sh", "-s"])
+told = host_group.ask("start-program", {{"here": {{"argv": ["sleep", "600"]}}}}, timeout_s={PATIENCE_S})["here"].value
+print(told["pid"], host_group._processes["here"].process.pid, flush=True)
 time.sleep(600)"""
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as asker:
         assert asker.stdout
@@ -198,8 +208,8 @@ time.sleep(600)"""
 
 
 def test_a_host_that_hangs_is_waited_for_as_long_as_was_said_and_holds_up_nobody() -> None:
-    with crew_of(here=here("here", 1), other=here("other", 1)) as both:
-        process = both._hands["other"].process
+    with host_group_of(here=here("here", 1), other=here("other", 1)) as both:
+        process = both._processes["other"].process
         assert process
         os.kill(process.pid, signal.SIGSTOP)
         began_s = time.monotonic()
@@ -215,8 +225,8 @@ def test_a_host_that_hangs_is_waited_for_as_long_as_was_said_and_holds_up_nobody
 
 
 def test_a_host_that_is_lost_says_so_at_once_and_ever_after() -> None:
-    with crew_of(here=here("here", 1), other=here("other", 1)) as both:
-        process = both._hands["other"].process
+    with host_group_of(here=here("here", 1), other=here("other", 1)) as both:
+        process = both._processes["other"].process
         assert process
         os.kill(process.pid, signal.SIGKILL)
         words = {"handle": "none", "timeout_s": 600}
@@ -246,23 +256,23 @@ def test_a_host_that_is_lost_says_so_at_once_and_ever_after() -> None:
     ],
 )
 def test_a_host_that_is_none_has_one_clear_problem_and_the_other_answers(argv: list[str], told: str) -> None:
-    with crew_of(bad=argv, here=here("here", 1)) as crew:
-        assert told in crew.problems["bad"] and list(crew.problems) == ["bad"]
-        answers = crew.ask("facts", {"bad": {}, "here": {}}, timeout_s=PATIENCE_S)
-        assert answers["bad"].problem == crew.problems["bad"] and value(answers)
-        assert list(crew.hosts) == ["bad", "here"]
+    with host_group_of(bad=argv, here=here("here", 1)) as host_group:
+        assert told in host_group.problems["bad"] and list(host_group.problems) == ["bad"]
+        answers = host_group.ask("facts", {"bad": {}, "here": {}}, timeout_s=PATIENCE_S)
+        assert answers["bad"].problem == host_group.problems["bad"] and value(answers)
+        assert list(host_group.hosts) == ["bad", "here"]
 
 
 def test_a_login_may_greet_before_the_far_end_does() -> None:
     greeting = ["sh", "-c", "echo Welcome; echo 'Last login: today'; echo '{}'; exec sh -s"]
-    with crew_of(here=greeting) as crew:
-        assert value(crew.ask("facts", {"here": {}}, timeout_s=PATIENCE_S))
+    with host_group_of(here=greeting) as host_group:
+        assert value(host_group.ask("facts", {"here": {}}, timeout_s=PATIENCE_S))
 
 
 def test_a_host_that_never_answers_is_given_up_after_the_limit() -> None:
     began_s = time.monotonic()
-    with crew_of(start_s=1.0, silent=stand_in("time.sleep(600)"), here=here("here", 1)) as crew:
-        assert crew.problems.get("silent") == "it did not answer within 1 s"
+    with host_group_of(start_s=1.0, silent=stand_in("time.sleep(600)"), here=here("here", 1)) as host_group:
+        assert host_group.problems.get("silent") == "it did not answer within 1 s"
     assert time.monotonic() - began_s < 30
 
 
@@ -271,8 +281,8 @@ def test_garbage_in_the_place_of_an_answer_is_a_problem_of_that_host(garbage: st
     far = stand_in(
         f"print({hello()!r}, flush=True)\nsys.stdin.readline()\nprint({garbage!r}, flush=True)\nsys.stdin.read()"
     )
-    with crew_of(bad=far, here=here("here", 1)) as crew:
-        answers = crew.ask("facts", {"bad": {}, "here": {}}, timeout_s=PATIENCE_S)
+    with host_group_of(bad=far, here=here("here", 1)) as host_group:
+        answers = host_group.ask("facts", {"bad": {}, "here": {}}, timeout_s=PATIENCE_S)
         assert "its answer is none" in (answers["bad"].problem or "") and value(answers)
 
 
@@ -315,12 +325,12 @@ def test_ssh_and_srun_get_a_host_and_nothing_that_a_shell_could_read(monkeypatch
 
 
 def test_a_way_that_is_none_is_a_wrong_request_and_alone_is_this_host() -> None:
-    assert HANDS == ("alone", "ssh", "slurm", "mpi")
-    with pytest.raises(RequestError, match="there is no way 'rsh'"), hands("rsh", ["a"]):
+    assert CONNECTIONS == ("alone", "ssh", "slurm", "mpi")
+    with pytest.raises(RequestError, match="there is no way 'rsh'"), remote_hosts("rsh", ["a"]):
         pass
-    with pytest.raises(RequestError, match="'a b' is no host's name"), hands("ssh", ["a b"]):
+    with pytest.raises(RequestError, match="'a b' is no host's name"), remote_hosts("ssh", ["a b"]):
         pass
-    with hands("alone", [NODE]) as alone:
+    with remote_hosts("alone", [NODE]) as alone:
         answers = alone.ask("facts", {NODE: {}, "other": {}}, timeout_s=1)
         assert answers[NODE].value and answers["other"].problem == "other is not this host"
 
@@ -328,7 +338,7 @@ def test_a_way_that_is_none_is_a_wrong_request_and_alone_is_this_host() -> None:
 def test_every_duty_is_a_function_that_is_there() -> None:
     from importlib import import_module
 
-    for name in DUTIES.values():
+    for name in SERVICES.values():
         module, _, function = name.partition(":")
         assert callable(getattr(import_module(module), function)), name
 

@@ -1,7 +1,7 @@
 """What the two ends of a pipe say to each other: one JSON object a line, in ASCII.
 
 The far end begins with a line of its own, ``tonnage-agent {…}``: what a login prints before it is passed over. Then
-each request ``{"id", "duty", "arguments"}`` gets one answer ``{"id", "value", "problem"}``, in any order. The end of
+each request ``{"id", "service", "arguments"}`` gets one answer ``{"id", "value", "problem"}``, in any order. The end of
 the pipe ends the far end and all that it started.
 """
 

@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from tonnage.cluster.lost import ProcessLost
-from tonnage.cluster.mpi.bell import Bell
 from tonnage.cluster.mpi.limits import LEAVE_S, MEET_S, silent_s
 from tonnage.cluster.mpi.member import Member, crowded, meet
-from tonnage.cluster.mpi.patience import unhurried, within
-from tonnage.cluster.mpi.post import Post
+from tonnage.cluster.mpi.oversubscription import unhurried, within
 from tonnage.cluster.mpi.started import Started
+from tonnage.cluster.mpi.transport import Transport
+from tonnage.cluster.mpi.wakeup import Wakeup
 from tonnage.errors import RequestError
 
 _LEAVING_NICE = 15
 
 
-class World:
+class Ranks:
     """What each process knows of all others."""
 
     def __init__(self, mpi: Any, started: Started) -> None:
@@ -37,13 +37,13 @@ class World:
                 "the mpiexec of that MPI, or name the launcher's own library with MPI4PY_LIBMPI"
             )
         # No communicator of its own, nor another collective call: in those each looks without a pause for the last.
-        self.post = Post(mpi, communicator)
+        self.transport = Transport(mpi, communicator)
         self.rank: int = communicator.Get_rank()
         self.size = started.size
-        self.members: Sequence[Member] = meet(self.post, self.rank, self.size)
+        self.members: Sequence[Member] = meet(self.transport, self.rank, self.size)
         self.me = self.members[self.rank]
         with contextlib.suppress(OSError):
-            self.post.bell = Bell(self.members, self.rank)
+            self.transport.wakeup = Wakeup(self.members, self.rank)
         self.patience_s = silent_s()
         """Without a sign of life, until a process counts as lost."""
         crowds = crowded(self.members)
@@ -51,7 +51,7 @@ class World:
         """Whether this host has more processes than processors."""
         self.crowded_somewhere = bool(crowds)
         """Whether any host has: all processes know the same."""
-        self.post.rings_at_barrier = self.crowded
+        self.transport.rings_at_barrier = self.crowded
 
     @property
     def hosts(self) -> list[str]:
@@ -95,7 +95,7 @@ class World:
     def leave(self) -> None:
         """Ends MPI together with all others; this process ends alone where they do not come."""
         with within(LEAVE_S, lambda: os._exit(1)), unhurried():
-            self.post.sent()
+            self.transport.sent()
             if self.crowded:
                 # The launcher has to hear of each end within two seconds (PMIx), and all end at once: it goes first.
                 os.nice(_LEAVING_NICE)
@@ -108,7 +108,7 @@ class World:
         self._mpi.COMM_WORLD.Abort(code)
 
 
-def join(started: Started) -> World:
+def join(started: Started) -> Ranks:
     """Loads MPI and meets the others. RequestError says what is missing."""
     try:
         _choose_library(started)
@@ -119,7 +119,7 @@ def join(started: Started) -> World:
         with within(MEET_S, _nobody_came):
             with unhurried():
                 from mpi4py import MPI
-            return World(MPI, started)
+            return Ranks(MPI, started)
     except ImportError:
         raise RequestError(
             f"{started.by} started {started.size} processes, and they cannot find each other: mpi4py is not installed; "
