@@ -35,11 +35,11 @@ def _own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def _end_spooler() -> None:
     """It stays a while for the next job; there is none."""
-    from tonnage.cluster.schedulers.local import door
+    from tonnage.cluster.schedulers.local import spooler_contact
     from tonnage.cluster.schedulers.local.spool import Spool
     from tonnage.machine.state import user_state
 
-    pid = door.spooler(Spool(user_state("local", platform.node())))
+    pid = spooler_contact.spooler(Spool(user_state("local", platform.node())))
     if pid is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tonnage.cluster.scheduler import Job, JobRequest
 from tonnage.cluster.schedulers import scheduler
-from tonnage.cluster.schedulers.local import Local, door
+from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.machine.state import user_state
@@ -52,7 +52,7 @@ def ended(local: Local, job: str) -> Job:
 
 def kill_spooler(local: Local, number: int = signal.SIGKILL) -> None:
     """As the kernel does it when memory runs out, or with a signal that asks it to go."""
-    pid = door.spooler(spool_of(local))
+    pid = spooler_contact.spooler(spool_of(local))
     if pid is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, number)

@@ -15,7 +15,7 @@ import pytest
 from tonnage.cluster.numbers import upto
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
-from tonnage.cluster.schedulers.local import Local, door
+from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local import spool as spool_page
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import WHOLE, Started
@@ -342,23 +342,23 @@ def test_the_spooler_ends_when_it_has_nothing_to_do_and_the_next_job_starts_anot
     local: Local, tmp_path: Path
 ) -> None:
     spool = spool_of(local)
-    assert door.ensure_spooler(spool, timeout_s=20, idle_s=0.1)
-    first = door.spooler(spool)
+    assert spooler_contact.ensure_spooler(spool, timeout_s=20, idle_s=0.1)
+    first = spooler_contact.spooler(spool)
     assert first is not None
-    until(lambda: door.spooler(spool) is None, "the spooler's end")
+    until(lambda: spooler_contact.spooler(spool) is None, "the spooler's end")
     job = local.submit(request("true", key="k", directory=tmp_path)).job
     assert ended(local, job).state == "done"
-    assert door.spooler(spool) not in (None, first)
+    assert spooler_contact.spooler(spool) not in (None, first)
 
 
 def test_there_is_one_spooler(local: Local) -> None:
     spool = spool_of(local)
-    door.ensure_spooler(spool, timeout_s=20)
-    pid = door.spooler(spool)
+    spooler_contact.ensure_spooler(spool, timeout_s=20)
+    pid = spooler_contact.spooler(spool)
     from tonnage.machine.tool import ask
 
     ask([sys.executable, "-m", "tonnage.cluster.schedulers.local.spooler", str(spool.directory), "30"], timeout_s=20)
-    assert door.spooler(spool) == pid
+    assert spooler_contact.spooler(spool) == pid
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -398,7 +398,7 @@ def test_a_job_whose_waiting_process_was_killed_too_is_waited_for_and_its_status
     os.kill(started.waiter.pid, signal.SIGKILL)
     until(lambda: not started.waiter.alive)
     local.jobs()
-    until(lambda: door.spooler(spool) is not None)
+    until(lambda: spooler_contact.spooler(spool) is not None)
     time.sleep(1.2)
     assert [line.state for line in local.jobs()] == ["running"], "it runs, whoever waits for it"
     (tmp_path / "go").touch()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tonnage.cluster.numbers import upto
 from tonnage.cluster.schedulers import scheduler
-from tonnage.cluster.schedulers.local import Local, door
+from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Started
 from tonnage.cluster.schedulers.local.spool import Spool
@@ -56,7 +56,7 @@ def submit_some(local: Local, chance: random.Random, directory: Path, batch: int
 def kill_soon(local: Local, chance: random.Random) -> None:
     """At some moment from its start to its end."""
     time.sleep(chance.random() ** 2 * 0.15)
-    pid = door.spooler(spool_of(local))
+    pid = spooler_contact.spooler(spool_of(local))
     if pid is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -142,7 +142,7 @@ def test_a_new_spooler_lets_copies_that_another_had_begun_to_start_come_first(
         with (spool.directory / "starting").open("w") as starting:
             fcntl.flock(starting, fcntl.LOCK_EX)
             job = local.submit(request("touch", "ran", key="k", directory=tmp_path)).job
-            assert door.spooler(spool) is not None
+            assert spooler_contact.spooler(spool) is not None
             time.sleep(0.3)
             assert not (tmp_path / "ran").exists()
             spool.claim(int(job), WHOLE, Started(Process.this(), time.time_ns()))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.schedulers.local import Local, roll, streams
+from tonnage.cluster.schedulers.local import Local, state, streams
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import WHOLE, Started
 from tonnage.cluster.schedulers.local.spool import Spool
@@ -174,17 +174,17 @@ def test_a_copy_that_hangs_before_its_program_is_there_is_ended_by_cancel(tmp_pa
             spool.claim(number, WHOLE, Started(process, 1, takes_orders=True))
             spool.cancel(number)
             (spool.held / "jobs" / str(number) / "cancelled").write_text("1\n")
-            jobs = roll.Roll(spool, 1)
-            jobs.load(number)
-            jobs.settle(number, WHOLE, is_child=True)
+            held = state.SpoolState(spool, 1)
+            held.load(number)
+            held.settle(number, WHOLE, is_child=True)
             assert waiter.wait(60) == -9
         finally:
             waiter.kill()
-    jobs.settle(number, WHOLE, is_child=False)
+    held.settle(number, WHOLE, is_child=False)
     end = spool.ended(number, WHOLE)
     assert end is not None
     assert (end.state, end.reason) == ("cancelled", "ended before its program began")
-    assert not jobs.jobs, "its slot is free"
+    assert not held.jobs, "its slot is free"
 
 
 def test_who_only_claims_a_copy_so_that_it_does_not_run_is_not_signalled(tmp_path: Path) -> None:
@@ -198,9 +198,9 @@ def test_who_only_claims_a_copy_so_that_it_does_not_run_is_not_signalled(tmp_pat
             spool.claim(number, WHOLE, Started(process, 1))
             spool.cancel(number)
             (spool.held / "jobs" / str(number) / "cancelled").write_text("1\n")
-            jobs = roll.Roll(spool, 1)
-            jobs.load(number)
-            jobs.settle(number, WHOLE, is_child=False)
+            held = state.SpoolState(spool, 1)
+            held.load(number)
+            held.settle(number, WHOLE, is_child=False)
             with pytest.raises(subprocess.TimeoutExpired):
                 claimer.wait(0.2)
         finally:

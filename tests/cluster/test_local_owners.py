@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.schedulers.local.roll import Roll
 from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.cluster.schedulers.local.state import SpoolState
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
 
@@ -210,7 +210,7 @@ def test_no_job_is_run_that_another_user_could_have_written(base: Path, change: 
     number, _ = spool.add(request("true", key="k", directory=base), waiter=None, timeout_s=5)
     assert number == 1
     change(spool.directory / "jobs")
-    jobs = Roll(spool, 1)
+    jobs = SpoolState(spool, 1)
     jobs.load(1)
     assert jobs.begin() == []
     assert spool.numbers() == [], "it is nobody's turn that waits"

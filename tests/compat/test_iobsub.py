@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.schedulers.local import Local, door
+from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.compat.front import HelpAsked, split_program
 from tonnage.compat.iobsub.front import NOT_FOUND, run
@@ -36,7 +36,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     try:
         yield work
     finally:
-        pid = door.spooler(Spool(user_state("local", platform.node())))
+        pid = spooler_contact.spooler(Spool(user_state("local", platform.node())))
         if pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)

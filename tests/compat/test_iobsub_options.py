@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tonnage.cluster.numbers import Range
 from tonnage.cluster.scheduler import ClusterHost
-from tonnage.cluster.schedulers.local import Local, door
+from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.cluster.terms import Dependency, Mail, Terms
 from tonnage.compat.front import parse_arguments
@@ -207,7 +207,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     try:
         yield work
     finally:
-        pid = door.spooler(Spool(user_state("local", platform.node())))
+        pid = spooler_contact.spooler(Spool(user_state("local", platform.node())))
         if pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)

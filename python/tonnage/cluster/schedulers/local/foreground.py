@@ -6,11 +6,11 @@ import os
 import select
 
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
-from tonnage.cluster.schedulers.local.attend import Case, attend_here
-from tonnage.cluster.schedulers.local.door import ensure_spooler, wake
+from tonnage.cluster.schedulers.local.copy_runner import Case, attend_here
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import WHOLE
 from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.cluster.schedulers.local.spooler_contact import ensure_spooler, wake
 from tonnage.machine.tool import ToolError
 
 _LOOK_S = 1.0

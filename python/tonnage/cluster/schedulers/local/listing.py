@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tonnage.cluster.scheduler import Job, State
+from tonnage.cluster.schedulers.local.dispatch import Waiting, next_turn
 from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Entry
 from tonnage.cluster.schedulers.local.spool import Spool, copies_in
-from tonnage.cluster.schedulers.local.turn import Waiting, next_turn
 
 LATELY_NS = 3600 * 10**9
 """How long a job that ended is listed."""

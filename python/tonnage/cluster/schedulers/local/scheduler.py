@@ -17,7 +17,7 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.local import door
+from tonnage.cluster.schedulers.local import spooler_contact
 from tonnage.cluster.schedulers.local.listing import list_jobs
 from tonnage.cluster.schedulers.local.spool import Spool, explain
 from tonnage.cluster.schedulers.local.streams import file_name, unfit_input, unfit_output
@@ -92,7 +92,7 @@ class Local:
             request = self._on_this_host(spool, request)
             number, _ = spool.add(request, waiter=None, timeout_s=self._timeout_s)
             try:
-                door.wake(spool, number, timeout_s=self._timeout_s)
+                spooler_contact.wake(spool, number, timeout_s=self._timeout_s)
             except (SchedulerError, OSError) as error:
                 raise SubmissionUnknown(
                     f"job {number} waits, but {error}; hint: see {spool.directory / 'log'}"
@@ -124,13 +124,13 @@ class Local:
             return []
         with self._spool() as spool:
             if spool.numbers():
-                door.ensure_spooler(spool, timeout_s=self._timeout_s)
-            found = list_jobs(spool, door.slots(spool), ended=ended)
+                spooler_contact.ensure_spooler(spool, timeout_s=self._timeout_s)
+            found = list_jobs(spool, spooler_contact.slots(spool), ended=ended)
         return [replace(job, user=me, queue=QUEUE, from_host=self._host, hosts=self._hosts_of(job)) for job in found]
 
     def queues(self) -> list[Queue]:
         with self._spool() as spool:
-            slots = door.slots(spool)
+            slots = spooler_contact.slots(spool)
             found = list_jobs(spool, slots)
         pending = sum(job.count for job in found if job.state == "pending")
         running = sum(job.state == "running" for job in found)
@@ -138,7 +138,7 @@ class Local:
 
     def hosts(self) -> list[ClusterHost]:
         with self._spool() as spool:
-            slots = door.slots(spool)
+            slots = spooler_contact.slots(spool)
             used = sum(job.slots for job in list_jobs(spool, slots) if job.state == "running")
         return [ClusterHost(name=self._host, up=True, slots=slots, slots_used=used, queues=(QUEUE,))]
 
@@ -150,13 +150,13 @@ class Local:
             else:
                 self._check_copy(spool, number, copy)
                 spool.cancel_copy(number, copy)
-            door.wake(spool, number, timeout_s=self._timeout_s)
+            spooler_contact.wake(spool, number, timeout_s=self._timeout_s)
 
     def set_cap(self, job: str, cap: int) -> None:
         with self._spool() as spool:
             number = self._active(spool, job)
             spool.set_cap(number, cap)
-            door.wake(spool, number, timeout_s=self._timeout_s)
+            spooler_contact.wake(spool, number, timeout_s=self._timeout_s)
 
     @contextmanager
     def _spool(self) -> Iterator[Spool]:
@@ -184,7 +184,7 @@ class Local:
         if not request.argv:
             raise SchedulerError("there is no program to run")
         self._check_here(request)
-        slots = door.slots(spool)
+        slots = spooler_contact.slots(spool)
         if request.slots > slots:
             raise SchedulerError(f"the job wants {request.slots} slots, and {self._host} has {slots}")
         totals = dict(request.licence_totals)
@@ -230,9 +230,9 @@ class Local:
         """One that is spread over nodes, of which there is one, or wants this one for itself, as a plain job."""
         spread = request.spread
         if spread is None:
-            return replace(request, slots=door.slots(spool)) if request.terms.exclusive else request
+            return replace(request, slots=spooler_contact.slots(spool)) if request.terms.exclusive else request
         launch = () if spread.per_node == 1 else ("mpiexec", "-n", str(spread.per_node))
-        slots = door.slots(spool) if spread.alone else request.slots
+        slots = spooler_contact.slots(spool) if spread.alone else request.slots
         return replace(request, argv=(*launch, *request.argv), slots=slots, spread=None)
 
     def _is_here(self, host: str) -> bool:

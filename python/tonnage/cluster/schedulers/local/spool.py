@@ -75,7 +75,7 @@ class Spool:
         with suppress(FileExistsError):
             os.mkfifo(self.wake, 0o600)
 
-    # Jobs
+    # SpoolState
 
     def add(self, request: JobRequest, *, waiter: Process | None, timeout_s: float) -> tuple[int, bool]:
         """The job's number, and whether it is new: a key that the spool knows adds nothing."""

@@ -18,17 +18,17 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from tonnage.cluster.schedulers.local.attend import Case, attend
-from tonnage.cluster.schedulers.local.door import lock_path, wake
-from tonnage.cluster.schedulers.local.roll import Active, Roll
+from tonnage.cluster.schedulers.local.copy_runner import Case, attend
 from tonnage.cluster.schedulers.local.spool import Spool, explain
+from tonnage.cluster.schedulers.local.spooler_contact import lock_path, wake
+from tonnage.cluster.schedulers.local.state import Active, SpoolState
 
 POLL_S = 0.5
 """How often the copies that are no children of this spooler are looked at."""
 LOOK_S = 5.0
 """How often it looks for jobs of which nobody told, as whoever submitted them was killed before."""
 FORGET_AFTER = 500
-"""Jobs that end between two looks at what may be forgotten."""
+"""SpoolState that end between two looks at what may be forgotten."""
 _LOG_BYTES = 1 << 20
 _DEADLY = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
 
@@ -39,7 +39,7 @@ class Spooler:
     def __init__(self, spool: Spool, lock: int, fifo: int, starting: int) -> None:
         """``lock``: makes it the only one. ``fifo``: what others write into. ``starting``: see ``main``."""
         self._spool = spool
-        self._roll = Roll(spool, len(os.sched_getaffinity(0)))
+        self._state = SpoolState(spool, len(os.sched_getaffinity(0)))
         self._lock = lock
         self._fifo = fifo
         self._starting = starting
@@ -62,7 +62,7 @@ class Spooler:
                 self._look()
                 looked_at_s = time.monotonic()
             self._turn()
-            if self._roll.jobs:
+            if self._state.jobs:
                 busy_at_s = time.monotonic()
             elif time.monotonic() - busy_at_s >= idle_s and self._may_end():
                 return
@@ -73,15 +73,15 @@ class Spooler:
             self._listen()
 
     def _limit_s(self, idle_until_s: float) -> float:
-        if not self._roll.jobs:
+        if not self._state.jobs:
             return min(max(idle_until_s - time.monotonic(), 0), LOOK_S)
-        return POLL_S if self._retry or self._roll.watched(self._children.values()) else LOOK_S
+        return POLL_S if self._retry or self._state.watched(self._children.values()) else LOOK_S
 
     def _turn(self) -> None:
         self._retry = False
-        for number, copy in self._roll.watched(self._children.values()):
+        for number, copy in self._state.watched(self._children.values()):
             self._settle(number, copy)
-        for job, copy in self._roll.begin():
+        for job, copy in self._state.begin():
             try:
                 if job.entry.waiter is not None:
                     self._spool.grant(job.number)
@@ -90,12 +90,12 @@ class Spooler:
             except OSError as error:
                 # No process to be had now, or no room on the disk: later there will be.
                 _log(f"job {job.number}: {error.strerror}")
-                self._roll.put_back(job, copy)
+                self._state.put_back(job, copy)
                 self._retry = True
 
     def _settle(self, number: int, copy: int) -> None:
         try:
-            self._roll.settle(number, copy, is_child=(number, copy) in self._children.values())
+            self._state.settle(number, copy, is_child=(number, copy) in self._children.values())
         except OSError as error:
             _log(f"job {number}: {error.strerror}")
 
@@ -121,21 +121,21 @@ class Spooler:
             if copy:
                 self._settle(number, copy[0])
             else:
-                self._roll.look(number)
+                self._state.look(number)
 
     def _may_end(self) -> bool:
         """Whether nobody has submitted anything; whoever does so from now on finds no spooler."""
         self._spool.forget()
         with self._spool.locked(timeout_s=60):
             self._look()
-            if self._roll.jobs:
+            if self._state.jobs:
                 return False
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
             return True
 
     def _look(self) -> None:
         for number in self._spool.numbers():
-            self._roll.load(number)
+            self._state.load(number)
 
     def _fork(self, job: Active, copy: int) -> int:
         """The process of its own that a copy has."""

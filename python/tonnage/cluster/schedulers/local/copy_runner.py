@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.schedulers.local.below import Below, Watch, below, collect
 from tonnage.cluster.schedulers.local.process import Process
+from tonnage.cluster.schedulers.local.process_tree import Descendant, Watch, collect, descendants
 from tonnage.cluster.schedulers.local.records import GRACE_NS, WHOLE, Ended, Entry, Started
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.cluster.schedulers.local.streams import UnfitError, file_name, open_input, open_output
@@ -138,7 +138,7 @@ def _await(case: Case, watch: Watch, program: int) -> None:
 
     Its group gets SIGTERM from the spooler, or from ``_note``; what left the group gets it here.
     """
-    told: set[Below] = set()
+    told: set[Descendant] = set()
     while True:
         ordered_ns = case.ordered_ns
         if ordered_ns is None:
@@ -150,7 +150,7 @@ def _await(case: Case, watch: Watch, program: int) -> None:
             else:
                 os.waitpid(ended.si_pid, 0)  # one whose parent ended before it
             continue
-        found = below()
+        found = descendants()
         collect(found, but=program)
         left = [process for process in found if not process.ended]
         late = time.time_ns() - ordered_ns > GRACE_NS
@@ -161,7 +161,7 @@ def _await(case: Case, watch: Watch, program: int) -> None:
         watch.wait(LOOK_S)
 
 
-def _end(process: Below, program: int, told: set[Below], *, late: bool) -> bool:
+def _end(process: Descendant, program: int, told: set[Descendant], *, late: bool) -> bool:
     """False where it cannot be ended."""
     if late:
         return process.signal(signal.SIGKILL)

@@ -19,7 +19,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass(frozen=True, slots=True)
-class Below:
+class Descendant:
     """A process below this one, by its number and when it started."""
 
     pid: int
@@ -29,7 +29,7 @@ class Below:
     """Only its remains are left: its parent has not asked yet what it exited with."""
 
     @classmethod
-    def of(cls, pid: int) -> Below | None:
+    def of(cls, pid: int) -> Descendant | None:
         """The one that has this number now."""
         try:
             text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
@@ -51,7 +51,7 @@ class Below:
             else:
                 return True
         try:
-            now = Below.of(self.pid)
+            now = Descendant.of(self.pid)
             if now is not None and now.start_ticks == self.start_ticks:
                 os.kill(self.pid, number) if handle < 0 else signal.pidfd_send_signal(handle, number)
         except ProcessLookupError:
@@ -91,11 +91,11 @@ class Watch:
             os.read(self._bell, 4096)
 
 
-def below() -> list[Below]:
+def descendants() -> list[Descendant]:
     """Children, their children and so on, as far as they are there at this moment."""
     numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    found = [process for number in numbers if (process := Below.of(number)) is not None]
-    children: dict[int, list[Below]] = {}
+    found = [process for number in numbers if (process := Descendant.of(number)) is not None]
+    children: dict[int, list[Descendant]] = {}
     for process in found:
         children.setdefault(process.parent, []).append(process)
     ours, ahead = [], [os.getpid()]
@@ -106,7 +106,7 @@ def below() -> list[Below]:
     return ours
 
 
-def collect(processes: list[Below], *, but: int) -> None:
+def collect(processes: list[Descendant], *, but: int) -> None:
     """Waits for those that ended and have nobody else to do so; not for ``but``, whose status is wanted later."""
     for process in processes:
         if process.ended and process.parent == os.getpid() and process.pid != but:

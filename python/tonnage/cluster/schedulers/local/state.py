@@ -10,10 +10,10 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from tonnage.cluster.schedulers.local.dispatch import Waiting, next_turn
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.records import GRACE_NS, Ended, Entry, Started
 from tonnage.cluster.schedulers.local.spool import Spool
-from tonnage.cluster.schedulers.local.turn import Waiting, next_turn
 
 LOST = "the process that waited for it ended before it did"
 
@@ -49,7 +49,7 @@ class Active:
         )
 
 
-class Roll:
+class SpoolState:
     """Every job of the spool that has not ended."""
 
     def __init__(self, spool: Spool, slots: int) -> None:
