@@ -119,5 +119,7 @@ def test_a_request_that_cannot_be_met_is_refused_with_what_to_do(tmp_path: Path)
     )
     assert 'hint: add trace = "nextflow"' in refusal(tmp_path, argv=true, trace=None)
     assert "write it relative to that" in refusal(tmp_path, argv=true, trace_file="/trace.txt")
-    assert "'airflow' is no workflow engine; hint: they are nextflow, snakemake" in refusal(tmp_path, argv=true, trace="airflow")
+    assert "'airflow' is no workflow engine; hint: they are nextflow, snakemake" in refusal(
+        tmp_path, argv=true, trace="airflow"
+    )
     assert 'hint: add partition = ["…"]' in refusal(tmp_path, argv=["true", "{partition}"])

@@ -23,6 +23,13 @@ MARKER = "TONNAGE-SCRATCH"
 LIMIT_S = 120
 
 
+def has_scratch_file(data: Path) -> bool:
+    try:
+        return any(data.glob(".tonnage-*/data.*"))
+    except FileNotFoundError:  # of a directory in which the target was tried out, and which has just gone
+        return False
+
+
 def until(condition: Callable[[], Any], what: str) -> None:
     end = time.monotonic() + LIMIT_S
     while not condition():
@@ -48,7 +55,7 @@ def running(data: Path, *within: str) -> Iterator[subprocess.Popen[bytes]]:
         [*command, "--out", str(data.parent / "run")], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
     )
     try:
-        until(lambda: list(data.glob(".tonnage-*/data.*")) or process.poll() is not None, "a scratch file")
+        until(lambda: has_scratch_file(data) or process.poll() is not None, "a scratch file")
         assert process.poll() is None
         yield process
     finally:

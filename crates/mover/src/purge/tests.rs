@@ -211,6 +211,22 @@ fn what_a_crash_left_aside_goes_back_whatever_was_written_to_it_and_whatever_is_
     assert!(nothing_aside(&place));
 }
 
+/// No scan has seen it under its name: without another one it would stay there, and nobody would be told.
+#[test]
+fn what_came_home_by_a_later_try_is_for_another_scan() {
+    let place = Place::new();
+    let entry = place.done("f", "text");
+    let mut purger = place.purger();
+    purger.recover().unwrap();
+    place.set_aside(&entry);
+    // As where it could not be put back when the mover began.
+    (purger.unsettled, purger.settled) = (true, None);
+    purger.give_back_again();
+    assert_eq!(place.text("f").as_deref(), Some("text"));
+    assert!(purger.give_back_rest().unwrap(), "a scan must look at it");
+    assert!(!purger.give_back_rest().unwrap());
+}
+
 #[test]
 fn what_a_mover_that_runs_has_set_aside_is_left_to_it_and_what_is_no_movers_is_left_alone() {
     let place = Place::new();
