@@ -104,8 +104,8 @@ pub struct Purger<'a> {
     /// Something of that could not be looked at, or put back: to be tried again.
     unsettled: bool,
     settled: Option<Instant>,
-    /// Something was put back by a later try, perhaps after the last scan.
-    came_home: bool,
+    /// Later tries that put something back, perhaps after the last scan.
+    came_home: usize,
     said: HashSet<i64>,
     notes: Vec<String>,
     /// Directories that the last scan could not read.
@@ -154,7 +154,7 @@ impl<'a> Purger<'a> {
             left: BTreeMap::new(),
             unsettled: false,
             settled: None,
-            came_home: false,
+            came_home: 0,
             said: HashSet::new(),
             notes: Vec::new(),
             unread: 0,
@@ -288,7 +288,7 @@ impl<'a> Purger<'a> {
     /// Tries again what could not be given back before.
     pub(crate) fn give_back_again(&mut self) {
         if self.unsettled && self.settled.is_none_or(|since| since.elapsed() > REST) {
-            self.came_home |= self.give_all_back();
+            self.came_home += usize::from(self.give_all_back());
         }
     }
 

@@ -259,7 +259,7 @@ impl Purger<'_> {
 
     /// Gives back, when nothing else is left to do, what could not be before; whether anything was, which a scan must look at.
     pub fn give_back_rest(&mut self) -> Result<bool> {
-        let mut any = std::mem::take(&mut self.came_home);
+        let mut any = std::mem::take(&mut self.came_home) > 0;
         for number in 0..TRIES {
             let restored = self.times.restore().is_empty();
             if self.away.is_empty() && !self.unsettled && restored {
