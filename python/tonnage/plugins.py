@@ -15,7 +15,7 @@ A name of Tonnage's own cannot be replaced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def names(group: str) -> tuple[str, ...]:
-    """The names that installed packages add to a group, in alphabetical order."""
-    return tuple(sorted(_found(group)))
+def names(group: str, own: Container[str]) -> tuple[str, ...]:
+    """The names that installed packages add to a group, in alphabetical order, without those of Tonnage's ``own``."""
+    return tuple(name for name in sorted(_found(group)) if name not in own)
 
 
 def all_names(group: str) -> tuple[str, ...]:
     """Tonnage's own, then the others."""
-    return (*OWN[group], *(name for name in names(group) if name not in OWN[group]))
+    return (*OWN[group], *names(group, OWN[group]))
 
 
 def load(group: str, name: str) -> Any:
@@ -66,9 +66,9 @@ def call(group: str, name: str, function: Callable[[], T]) -> T:
         ) from error
 
 
-def each(group: str) -> Iterator[tuple[str, Any]]:
-    """All of a group, loaded."""
-    for name in names(group):
+def each(group: str, own: Container[str]) -> Iterator[tuple[str, Any]]:
+    """All of a group that are not ``own`` names, loaded."""
+    for name in names(group, own):
         yield name, load(group, name)
 
 

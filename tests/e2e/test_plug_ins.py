@@ -110,3 +110,10 @@ def test_a_broken_plug_in_is_named_in_one_line(installed: Path, tmp_path: Path) 
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "the plug-in dd (tonnage.importers) of the package tonnage-example failed: ZeroDivisionError" in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_a_scheduler_of_tonnage_has_one_name_wherever_names_are_checked() -> None:
+    from tonnage import plugins
+    from tonnage.cluster.schedulers import _SCHEDULERS
+
+    assert plugins.OWN[plugins.SCHEDULERS] == ("auto", *_SCHEDULERS)

@@ -137,7 +137,7 @@ def _all_choices(option: Option) -> tuple[str, ...]:
         return option.choices
     from tonnage import plugins
 
-    return (*option.choices, *(name for name in plugins.names(option.plugins) if name not in option.choices))
+    return (*option.choices, *plugins.names(option.plugins, option.choices))
 
 
 def _text(text: str) -> str:

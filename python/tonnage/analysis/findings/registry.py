@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tonnage import plugins
@@ -115,10 +115,7 @@ def asked_rate(setting: Line) -> tuple[int, str] | None:
 def judge(evidence: Evidence) -> list[Finding]:
     """All findings of a run, in the order of the registry; then those of plug-ins (:mod:`tonnage.plugins`)."""
     own = [found for judge_of_code in REGISTRY.values() for found in judge_of_code(evidence)]
-    added = [(code, judge) for code, judge in plugins.each(plugins.FINDINGS) if code not in REGISTRY]
-    theirs = [plugins.call(plugins.FINDINGS, code, partial(_all_of, judge, evidence)) for code, judge in added]
-    return own + [found for several in theirs for found in several]
-
-
-def _all_of(judge_of_code: Judge, evidence: Evidence) -> list[Finding]:
-    return list(judge_of_code(evidence))
+    for code, added in plugins.each(plugins.FINDINGS, REGISTRY):
+        # What it yields is made inside the call, so that its failure is named there.
+        own += plugins.call(plugins.FINDINGS, code, lambda added=added: list(added(evidence)))  # type: ignore[misc]
+    return own

@@ -21,7 +21,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 def run(arguments: Namespace) -> int:
     """Exit code."""
     pages = {path.stem: path for path in sorted(PAGES.glob("*.md"))}
-    added = {code: _told(judge) for code, judge in plugins.each(plugins.FINDINGS) if code not in pages}
+    added = {code: _told(judge) for code, judge in plugins.each(plugins.FINDINGS, pages)}
     for code in arguments.codes:
         if code not in pages and code not in added:
             raise RequestError(f"{code!r} is no finding; hint: {_hint(code, [*pages, *added])}")

@@ -20,10 +20,6 @@ _SCHEDULERS = {
 always is."""
 
 
-def _added() -> tuple[str, ...]:
-    return tuple(name for name in plugins.names(plugins.SCHEDULERS) if name not in _SCHEDULERS)
-
-
 def scheduler(name: str = "auto", *, timeout_s: float = 10.0) -> Scheduler:
     """The scheduler of that name; ``auto``: the first whose tools are installed. RequestError if there is none.
 
@@ -31,7 +27,8 @@ def scheduler(name: str = "auto", *, timeout_s: float = 10.0) -> Scheduler:
     """
     if name == "auto":
         here = [known for known in _SCHEDULERS if known != "local"]
-        every = (scheduler(known, timeout_s=timeout_s) for known in (*here, *_added(), "local"))
+        added_names = plugins.names(plugins.SCHEDULERS, plugins.OWN[plugins.SCHEDULERS])
+        every = (scheduler(known, timeout_s=timeout_s) for known in (*here, *added_names, "local"))
         return next(one for one in every if one.present())
     if name not in _SCHEDULERS:
         added = plugins.load(plugins.SCHEDULERS, name)
