@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tonnage.campaign.observer import Observer
-from tonnage.errors import MeasurementError, RequestError
+from tonnage.errors import MeasurementError, RequestError, TonnageError
 from tonnage.notebook import Measured
 from tonnage.records import Run, RunWriter
 from tonnage.units import read_time
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from tonnage.analysis import Analysis
     from tonnage.campaign.probing import ProbeOptions
     from tonnage.campaign.session import Outcome
 
@@ -82,8 +84,9 @@ def probe(
     _require_alone()
     campaign = probe_campaign(os.fspath(target), _asked(options))
     words = [f"tonnage.probe({', '.join([repr(os.fspath(target)), *(f'{k}={v!r}' for k, v in options.items())])})"]
-    outcome = run_campaign(campaign, text=None, command_line=words, out=_text(out), observer=observer or Observer())
-    return _finished(outcome, report=report, keep=keep)
+    listening = observer or Observer()
+    outcome = run_campaign(campaign, text=None, command_line=words, out=_text(out), observer=listening)
+    return _finished(outcome, listening, report=report, keep=keep)
 
 
 def run(
@@ -120,7 +123,7 @@ def run(
         outcome = run_campaign(told, text=text, command_line=words, out=_text(out), observer=listening)
     else:
         outcome = run_away(told, text=text, command_line=words, out=_text(out), observer=listening, detach=False)
-    return _finished(outcome, report=report, keep=keep)
+    return _finished(outcome, listening, report=report, keep=keep)
 
 
 def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: Observer | None = None) -> Measured:
@@ -134,7 +137,7 @@ def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: O
         outcome = resume_away(path, on=None, observer=listening, detach=False)
     else:
         outcome = resume_run(path, observer=listening)
-    return _finished(outcome, report=report, keep=keep)
+    return _finished(outcome, listening, report=report, keep=keep)
 
 
 def _asked(options: Options) -> ProbeOptions:
@@ -146,30 +149,60 @@ def _asked(options: Options) -> ProbeOptions:
     return found  # type: ignore[return-value]
 
 
-def _finished(outcome: Outcome, *, report: bool, keep: bool) -> Measured:
-    """The run with its report, its summary and its kept load line, as the command leaves it."""
+def analysed(path: Path, *, with_report: bool, keep: bool, tell: Callable[[str], None]) -> tuple[Analysis, Path | None]:
+    """What a run says, and where its report is (None: it was not written, which ``tell`` is told with the reason: the
+    records are what matters). ``keep``: and puts it into the manifest, for ``tonnage verify`` to compare with."""
+    from tonnage.analysis import analyse
     from tonnage.analysis.summary import summary
 
-    run = Run.open(outcome.path)
-    measured = Measured(run)
+    run = Run.open(path)
+    trials, tasks = run.each_trial(), run.each_task()
+    analysis = analyse(run, trials, tasks)
+    report = None
+    if with_report:
+        from tonnage.report.page import write_page
+
+        try:
+            report = write_page(run, analysis, trials, tasks)
+        except TonnageError as error:
+            tell(f"no report: {error}")
+        except OSError as error:
+            tell(f"no report: cannot write it into {run.path}: {error.strerror}")
+    if keep:
+        # Not taken up again: it has just ended well, and reading all of it once more may take longer than the rest.
+        RunWriter(run.path, run.manifest).update_manifest(summary=summary(analysis, report))
+    return analysis, report
+
+
+def keep_load_line(run: Run, analysis: Analysis, tell: Callable[[str], None]) -> None:
+    """Keeps the load line for placement, and tells where, or why not."""
+    from tonnage.placement.keeping import keep_found
+
+    kept = keep_found(run, analysis)
+    if kept.problem:
+        tell(f"the load line was not kept: {kept.problem}")
+    elif kept.lines:
+        found = ", ".join(f"{line.operation} {line.tasks}" for line in kept.lines)
+        tell(f"kept the load line for placement ({found} tasks) in {kept.directory}")
+
+
+def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool) -> Measured:
+    """The run with its report, its summary and its kept load line, as the command leaves it."""
+    run, analysis = Run.open(outcome.path), None
     if run.has_trials():
-        written = None
-        if report:
-            from tonnage.report.page import write_page
-
-            written = write_page(run, measured.analysis, run.each_trial(), run.each_task())
-        RunWriter(run.path, run.manifest).update_manifest(summary=summary(measured.analysis, written))
+        analysis, _ = analysed(outcome.path, with_report=report, keep=True, tell=observer.note)
         if keep and outcome.state == "complete" and run.manifest.get("search"):
-            from tonnage.placement.keeping import keep_found
-
-            keep_found(run, measured.analysis)
+            keep_load_line(run, analysis, observer.note)
     if outcome.state == "interrupted":
         raise MeasurementError(
             f"interrupted; the records so far are in {outcome.path}; hint: tonnage.resume({str(outcome.path)!r})"
         )
     if troubles := [*outcome.failed, *outcome.troubles]:
         raise MeasurementError(f"{'; '.join(troubles)}; the records are in {outcome.path}")
-    return Measured(Run.open(outcome.path))
+    measured = Measured(Run.open(outcome.path))
+    if analysis is not None:
+        measured.analysis = analysis
+    return measured
 
 
 def _require_alone() -> None:

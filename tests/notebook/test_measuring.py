@@ -78,6 +78,24 @@ def test_what_is_wrong_is_raised_before_anything_is_written(tmp_path: Path) -> N
     assert not (tmp_path / "run").exists()
 
 
+def test_a_report_that_cannot_be_written_is_told_and_the_run_is_there(tmp_path: Path) -> None:
+    class InTheWay(Observer):
+        def __init__(self) -> None:
+            self.notes: list[str] = []
+
+        def started(self, path: Path, target: str, name: str) -> None:
+            assert target and name
+            (path / "report.html").mkdir()
+
+        def note(self, text: str) -> None:
+            self.notes.append(text)
+
+    observer = InTheWay()
+    found = tonnage.probe(SIM, op="write", budget="30s", seed=3, out=tmp_path / "run", observer=observer)
+    assert [note for note in observer.notes if note.startswith("no report: ")], observer.notes
+    assert list(found.load_lines["tasks"]) == [4]
+
+
 def test_an_interrupted_run_is_resumed(tmp_path: Path) -> None:
     class Interrupting(Observer):
         count = 0

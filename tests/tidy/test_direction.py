@@ -46,7 +46,7 @@ ROOMS: dict[str, set[str]] = {
     "dashboard": _MIDDLE | {"report"},
     "report": {"analysis", "records", "published"},
     "compat": _MIDDLE | {"campaign", "placement", "staging"},
-    "cli": _MIDDLE | {"campaign", "placement", "staging", "dashboard", "report", "compat"},
+    "cli": _MIDDLE | {"campaign", "measuring", "placement", "staging", "dashboard", "report", "compat"},
     "notebook": {"analysis", "records", "report"},
     "measuring": {"analysis", "campaign", "cluster", "notebook", "placement", "records", "report"},
     "": {"measuring", "notebook", "placement"},

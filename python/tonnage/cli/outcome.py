@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tonnage.analysis import Analysis, analyse
+from tonnage.analysis import Analysis
 from tonnage.analysis.summary import summary
 from tonnage.campaign.session import Outcome
 from tonnage.cli.entry import complain
 from tonnage.cli.stream import is_plain
-from tonnage.errors import MeasurementError, TonnageError
-from tonnage.records import Run, RunWriter, Tasks, Trials
+from tonnage.errors import MeasurementError
+from tonnage.measuring import analysed, keep_load_line
+from tonnage.records import Run
 from tonnage.records.chain import sha256
 from tonnage.records.names import MANIFEST
 
@@ -30,7 +31,7 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
     if run.has_trials():
         analysis, _ = present(outcome.path, as_json=as_json, with_report=with_report, keep=True)
         if keep_line and outcome.state == "complete" and run.manifest.get("search"):
-            _keep_line(run, analysis)
+            keep_load_line(run, analysis, _tell)
     for failure in outcome.failed:
         print(f"tonnage: failed: {failure}", file=sys.stderr)
     if Run.open(outcome.path).is_sealed:
@@ -53,29 +54,12 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
     return outcome.exit_code
 
 
-def _keep_line(run: Run, analysis: Analysis) -> None:
-    from tonnage.placement.keeping import keep_found
-
-    kept = keep_found(run, analysis)
-    if kept.problem:
-        print(f"tonnage: the load line was not kept: {kept.problem}", file=sys.stderr)
-    elif kept.lines:
-        found = ", ".join(f"{line.operation} {line.tasks}" for line in kept.lines)
-        print(f"tonnage: kept the load line for placement ({found} tasks) in {kept.directory}", file=sys.stderr)
-
-
 def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False) -> tuple[Analysis, Path | None]:
     """Prints what the run says, and gives it and where the report is (None: it was not written).
 
     ``keep``: and puts it into the manifest, for ``tonnage verify`` to compare with.
     """
-    run = Run.open(path)
-    trials, tasks = run.each_trial(), run.each_task()
-    analysis = analyse(run, trials, tasks)
-    report = _report(run, analysis, trials, tasks) if with_report else None
-    if keep:
-        # Not taken up again: it has just ended well, and reading all of it once more may take longer than the rest.
-        RunWriter(run.path, run.manifest).update_manifest(summary=summary(analysis, report))
+    analysis, report = analysed(path, with_report=with_report, keep=keep, tell=_tell)
     if as_json:
         print_json(summary(analysis, report))
         return analysis, report
@@ -92,17 +76,8 @@ def console() -> Console:
     return rich_console(sys.stdout, has_colours=not is_plain(sys.stdout))
 
 
-def _report(run: Run, analysis: Analysis, trials: Trials, tasks: Tasks) -> Path | None:
-    """The report's path; None, with the reason on stderr, where it cannot be drawn: the records are what matters."""
-    from tonnage.report.page import write_page
-
-    try:
-        return write_page(run, analysis, trials, tasks)
-    except TonnageError as error:
-        print(f"tonnage: no report: {error}", file=sys.stderr)
-    except OSError as error:
-        print(f"tonnage: no report: cannot write it into {run.path}: {error.strerror}", file=sys.stderr)
-    return None
+def _tell(text: str) -> None:
+    print(f"tonnage: {text}", file=sys.stderr)
 
 
 def print_json(value: dict[str, Any]) -> None:
