@@ -106,15 +106,15 @@ def run(
     >>> tonnage.run({"target": "/scratch", "workload": {"tasks": [1, 2, 4]}})  # doctest: +SKIP
     """
     from tonnage.campaign.away.session import refuse_here, run_away
-    from tonnage.campaign.load import build_campaign, load_campaign
+    from tonnage.campaign.load import build_campaign, load_campaign, on_target
     from tonnage.campaign.session import run_campaign
 
     _require_alone()
     asked = campaign if isinstance(campaign, Mapping) else os.fspath(campaign)
     text: str | None = None
     if isinstance(asked, Mapping):
-        given = {"scale": scale, "target": _text(target)}
-        told = build_campaign({**asked, **{key: value for key, value in given.items() if value is not None}})
+        given = {} if target is None else {"target": os.fspath(target)}
+        told = on_target(build_campaign({**asked, **given}), scale=scale)
     else:
         told, text = load_campaign(asked, scale=scale, target=_text(target))
     words, listening = [f"tonnage.run({asked!r})"], observer or Observer()

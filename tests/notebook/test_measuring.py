@@ -54,6 +54,12 @@ def test_a_campaign_may_be_a_dictionary_or_a_file(tmp_path: Path) -> None:
     assert not (tmp_path / "file" / "report.html").exists()
 
 
+def test_what_a_dictionary_leaves_to_the_target_is_the_targets(tmp_path: Path) -> None:
+    workload = {"kind": "checkpoint", "tasks": 1, "snapshot": ["none", "auto"], "transfers": 1}
+    found = tonnage.run({"target": "sim:", "seed": 5, "workload": workload}, out=tmp_path / "run", report=False)
+    assert set(found.trials["setting.snapshot"]) == {"none", "model"}
+
+
 def test_what_is_wrong_is_raised_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="budget of 1ms is too short"):
         tonnage.probe(SIM, budget="1ms", out=tmp_path / "run")

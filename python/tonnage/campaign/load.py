@@ -37,10 +37,15 @@ def load_campaign(
     ``scale`` and ``target`` replace the file's own, and what the file leaves to the target is that target's.
     """
     text = _FILE.read(path)
+    return on_target(parse_campaign(text, str(path)), scale=scale, target=target), text
+
+
+def on_target(campaign: Campaign, *, scale: float | None = None, target: str | None = None) -> Campaign:
+    """The same with the scale and target that are given, and with what it leaves to the target as that has it."""
     given = {key: value for key, value in (("scale", scale), ("target", target)) if value is not None}
-    campaign = parse_campaign(text, str(path)).model_copy(update=given)
-    here = parse_target(campaign.target)
-    return campaign.model_copy(update={"workloads": tuple(one.on(here) for one in campaign.workloads)}), text
+    changed = campaign.model_copy(update=given)
+    here = parse_target(changed.target)
+    return changed.model_copy(update={"workloads": tuple(one.on(here) for one in changed.workloads)})
 
 
 def parse_campaign(text: str, name: str) -> Campaign:
