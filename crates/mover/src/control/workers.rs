@@ -56,7 +56,7 @@ enum Stage {
 }
 
 impl Tuner {
-    /// Between 1 and `max` workers, beginning with `start`; a good start is the number of processors the mover may use.
+    /// Between 1 and `max` workers, beginning with `start`; a good start is twice the number of processors the mover may use.
     #[must_use]
     pub fn new(max: u32, start: u32) -> Self {
         let max = max.max(1);

@@ -112,7 +112,7 @@ impl Mover {
         let log = Arc::new(Log::open(options.log.as_deref(), &options.to)?);
         let limiter = Arc::new(Limiter::new(options.limit_bytes_per_s, options.limit_files_per_s));
         let (counters, halt) = (Arc::new(Counters::default()), Arc::new(AtomicBool::new(false)));
-        counters.workers.store(options.workers.unwrap_or_else(processors), Ordering::Relaxed);
+        counters.workers.store(options.workers.unwrap_or_else(workers_at_first), Ordering::Relaxed);
         let options = Arc::new(options);
         let quiescence = Arc::new(QuiescenceCheck::new(options.settle_ns, Stores::of(from.root())));
         let parts = Parts {
@@ -156,7 +156,7 @@ impl Mover {
     /// Starts the threads.
     pub fn start(&self) -> Result<()> {
         let workers = self.core.options.workers.unwrap_or(MOST_WORKERS);
-        let tuner = self.core.options.workers.is_none().then(|| Tuner::new(workers, processors()));
+        let tuner = self.core.options.workers.is_none().then(|| Tuner::new(workers, workers_at_first()));
         self.spawn("planner", move |core| planner::Planner::new(core, tuner).run())?;
         for number in 0..workers {
             self.spawn(&format!("worker {number}"), move |core| worker::run(core, number))?;
@@ -290,7 +290,9 @@ fn raise_open_files() -> usize {
     usize::try_from(open / 2).unwrap_or(usize::MAX).max(1)
 }
 
-/// Processors this process may use: where the search for the number of workers begins.
-fn processors() -> u32 {
-    thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(MOST_WORKERS)).min(MOST_WORKERS)
+/// Where the search for the number of workers begins: two for each processor that this process may use. While one waits for the
+/// device, the other reads and hashes.
+fn workers_at_first() -> u32 {
+    let processors = thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(MOST_WORKERS));
+    processors.saturating_mul(2).min(MOST_WORKERS)
 }
