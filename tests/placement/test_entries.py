@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 from tonnage.cluster.scheduler import ClusterHost, Job
-from tonnage.placement import entries as module
+from tonnage.placement import ledger as module
 from tonnage.placement import ledger as writing
-from tonnage.placement.candidates import World, make_candidates, promised_tasks
-from tonnage.placement.entries import Entries, Entry
-from tonnage.placement.known import placements_of
-from tonnage.placement.ledger import FILE, KEPT, Ledger
+from tonnage.placement.candidates import make_candidates
+from tonnage.placement.cluster_snapshot import ClusterSnapshot, placements_of, promised_tasks
+from tonnage.placement.ledger import FILE, KEPT, Entries, Entry, Ledger
 from tonnage.placement.site import Server, Site
 from tonnage.placement.where import Located
 
@@ -117,7 +116,7 @@ def read_whole(directory: Path) -> dict[str, dict[str, Any]]:
 
 def decision(history: History, placements: list[Entry]) -> Any:
     """All that depends on the ledger in it."""
-    world = World(
+    world = ClusterSnapshot(
         now_s=history.now_s,
         hosts=[ClusterHost(name=server.name, up=True, slots=8) for server in SERVERS],
         jobs=history.jobs[-40:],

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from tonnage.analysis import Analysis, analyse
 from tonnage.machine.state import user_state
-from tonnage.placement.keeping import keep_found
-from tonnage.placement.lines import line_of
+from tonnage.placement.load_lines import keep_load_lines, line_of
 from tonnage.placement.site import load_site
 from tonnage.placement.where import locate
 from tonnage.records import Run, RunWriter
@@ -55,7 +54,7 @@ def test_each_line_that_was_reached_is_kept_with_its_interval_and_found_by_its_p
     probed: Probed, tmp_path: Path
 ) -> None:
     run, analysis = probed(tmp_path)
-    kept = keep_found(run, analysis)
+    kept = keep_load_lines(run, analysis)
     assert kept.directory == user_state("lines") and kept.problem is None
     found = kept_lines([user_state("lines")])
     assert sorted(line.operation for line in found) == ["read", "write"]
@@ -76,9 +75,9 @@ def test_the_sites_shared_directory_comes_first_and_the_users_own_where_it_takes
 ) -> None:
     shared = tmp_path / "shared"
     (tmp_path / "tonnage.toml").write_text(f'lines = "{shared}"\n', encoding="utf-8")
-    assert keep_found(*probed(tmp_path)).directory == user_state("lines")
+    assert keep_load_lines(*probed(tmp_path)).directory == user_state("lines")
     shared.mkdir()
-    kept = keep_found(*probed(tmp_path))
+    kept = keep_load_lines(*probed(tmp_path))
     assert kept.directory == shared
     assert {line for line in kept_lines([shared]) if isinstance(line, KeptLine)} == set(kept.lines)
 
@@ -86,19 +85,19 @@ def test_the_sites_shared_directory_comes_first_and_the_users_own_where_it_takes
 def test_a_line_that_was_not_reached_is_not_kept(probed: Probed, tmp_path: Path) -> None:
     run, analysis = probed(tmp_path)
     lines = tuple(replace(line, reached=False) for line in analysis.load_lines)
-    kept = keep_found(run, replace(analysis, load_lines=lines))
+    kept = keep_load_lines(run, replace(analysis, load_lines=lines))
     assert (kept.lines, kept.problem) == ((), None)
     assert not kept_lines([user_state("lines")])
 
 
 def test_directories_on_several_storages_have_no_line_of_their_own(probed: Probed, tmp_path: Path) -> None:
-    kept = keep_found(*probed(tmp_path, Path("/dev/shm")))
+    kept = keep_load_lines(*probed(tmp_path, Path("/dev/shm")))
     assert kept.problem is not None and kept.problem.endswith("are several storages")
 
 
 def test_a_site_file_that_is_wrong_is_told_and_not_thrown(probed: Probed, tmp_path: Path) -> None:
     (tmp_path / "tonnage.toml").write_text("[[servr]]\n", encoding="utf-8")
-    problem = keep_found(*probed(tmp_path)).problem
+    problem = keep_load_lines(*probed(tmp_path)).problem
     assert problem == f"{tmp_path}/tonnage.toml:1: unknown key 'servr'; hint: did you mean 'server'?"
 
 
@@ -107,5 +106,5 @@ def test_without_a_place_to_keep_it_the_reason_is_told(
 ) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    problem = keep_found(*probed(tmp_path)).problem
+    problem = keep_load_lines(*probed(tmp_path)).problem
     assert problem is not None and "hint: set XDG_STATE_HOME" in problem

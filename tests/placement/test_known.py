@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from tonnage.cluster.scheduler import Job
-from tonnage.placement.candidates import World
-from tonnage.placement.known import PATTERN, carried_by, load_lines, placements_of
+from tonnage.placement.capacity import PATTERN, capacities
+from tonnage.placement.cluster_snapshot import ClusterSnapshot, placements_of
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.lines import line_directories
+from tonnage.placement.load_lines import line_directories, lines_of_servers
 from tonnage.placement.site import Line, Policy, Server, Site
 from tonnage.placement.where import Located
 from tonnage.records.load_lines import KeptLine, keep_line
@@ -43,36 +43,36 @@ def _own_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_server_has_its_own_line_where_the_data_is_not_spread() -> None:
-    found = load_lines(Site(server=PAIR), PAIR, replace(SPREAD, striped=False))
+    found = lines_of_servers(Site(server=PAIR), PAIR, replace(SPREAD, striped=False))
     assert [line.tasks for line in found.values() if line] == [6, 4]
 
 
 def test_servers_that_carry_the_data_together_have_the_sum_of_what_is_stated() -> None:
-    found = load_lines(Site(server=PAIR), PAIR, SPREAD)
+    found = lines_of_servers(Site(server=PAIR), PAIR, SPREAD)
     assert found["oss1"] == found["oss2"] == Line(tasks=10, plateau=2 * 10**9)
 
 
 def test_a_line_measured_on_the_whole_comes_before_that() -> None:
     site = Site(server=PAIR)
     keep_line(line_directories(site)[0], MEASURED)
-    assert set(load_lines(site, PAIR, SPREAD).values()) == {MEASURED}
+    assert set(lines_of_servers(site, PAIR, SPREAD).values()) == {MEASURED}
 
 
 def test_a_set_of_which_one_line_is_not_known_has_none() -> None:
     unknown = (PAIR[0], Server(name="oss2"))
-    assert set(load_lines(Site(server=unknown), unknown, SPREAD).values()) == {None}
+    assert set(lines_of_servers(Site(server=unknown), unknown, SPREAD).values()) == {None}
 
 
 def test_what_holders_of_the_same_data_carry_is_told_of_each_and_of_a_set_together(tmp_path: Path) -> None:
     jobs = [Job(job="1", server="oss1", state="running", count=2), Job(job="2", server="oss2", state="running")]
-    world, ledger, policy = World(now_s=2e6, jobs=jobs), Ledger(tmp_path), Policy()
+    world, ledger, policy = ClusterSnapshot(now_s=2e6, jobs=jobs), Ledger(tmp_path), Policy()
     ledger.intend("k1", 1.0, {"target": SPREAD.target, "pattern": PATTERN, "server": "oss1", "line": 5})
     for striped, expected in (
         (False, {"oss1": (6, 2, 5), "oss2": (4, 1, None)}),
         (True, dict.fromkeys(SPREAD.servers, (10, 3, 5))),
     ):
         located = replace(SPREAD, striped=striped)
-        found = carried_by(PAIR, located, world, load_lines(Site(server=PAIR), PAIR, located), ledger, policy)
+        found = capacities(PAIR, located, world, lines_of_servers(Site(server=PAIR), PAIR, located), ledger, policy)
         assert {name: (one.tasks, one.promised, one.kept) for name, one in found.items()} == expected
         assert found["oss2"].servers == (SPREAD.servers if striped else ("oss2",))
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from tonnage.machine.state import user_state
-from tonnage.placement import lines
-from tonnage.placement.lines import describe, line_of
+from tonnage.placement import load_lines as lines
+from tonnage.placement.load_lines import describe, line_of
 from tonnage.placement.site import Line, Server, Site
-from tonnage.placement.where.located import Located
+from tonnage.placement.where import Located
 from tonnage.records.load_lines import KeptLine, keep_line
 
 KEPT = KeptLine(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tonnage.cluster.scheduler import ClusterHost, Job
 from tonnage.placement.jobs import cancel_jobs
-from tonnage.placement.lists import Lists, forget_lists
+from tonnage.placement.scheduler_lists import Lists, forget_lists
 
 SECOND = 10**9
 
@@ -38,7 +38,7 @@ def asked() -> Any:
 
 def test_a_list_is_asked_for_once_while_it_is_young(asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now_s=1_000_000.0)
-    monkeypatch.setattr("tonnage.placement.lists.time.time", lambda: clock.now_s)
+    monkeypatch.setattr("tonnage.placement.scheduler_lists.time.time", lambda: clock.now_s)
     first = Lists(asked, SECOND).jobs()
     clock.now_s += 0.9
     again = Lists(asked, SECOND).jobs()

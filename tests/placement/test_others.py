@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from tonnage.cluster.scheduler import Job
-from tonnage.placement.candidates import World
-from tonnage.placement.choice import Plateau
-from tonnage.placement.entries import Entry
-from tonnage.placement.indices import Reading
-from tonnage.placement.others import others_on, sent_to
+from tonnage.placement.capacity import jobs_sent_to, tasks_of_others
+from tonnage.placement.caps import Plateau
+from tonnage.placement.cluster_snapshot import ClusterSnapshot
+from tonnage.placement.indices.reading import Reading
+from tonnage.placement.ledger import Entry
 from tonnage.placement.site import Policy
 
 NOW_S = 1_000_000.0
@@ -38,8 +38,10 @@ def others(
     names: tuple[str, ...] = ("rcss1",),
 ) -> tuple[int | None, bool]:
     known = {one.server: one for one in readings}
-    around = World(now_s=NOW_S, jobs=jobs, placements=entries, readings=known)
-    found, silent = others_on(names, around, Policy(), line=8, plateau=plateau, counted=sent_to(names, around))
+    around = ClusterSnapshot(now_s=NOW_S, jobs=jobs, placements=entries, readings=known)
+    found, silent = tasks_of_others(
+        names, around, Policy(), line=8, plateau=plateau, counted=jobs_sent_to(names, around)
+    )
     return None if found is None else round(found), silent
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from tonnage.cluster.scheduler import Job
-from tonnage.placement.indices import Reading
+from tonnage.placement.indices.reading import Reading
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.rise import Caps
+from tonnage.placement.running_caps import RunningCaps
 from tonnage.placement.site import Line, Server, Site
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -67,7 +67,7 @@ class Mine:
 
     def rise(self, *lists: list[Job], **given: Any) -> tuple[str, ...]:
         self.scheduler.lists = [*lists]
-        return Caps(SITE, self.ledger, self.scheduler, ["rcss1"], self.readings).rise(**given)
+        return RunningCaps(SITE, self.ledger, self.scheduler, ["rcss1"], self.readings).rise(**given)
 
     @property
     def caps(self) -> dict[str, int]:

@@ -1,11 +1,21 @@
-"""What Prometheus reads of the file servers: the rows of ``tonnage load``."""
+"""What Prometheus reads of the file servers: the rows of ``tonnage load``, and of a watch the episodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tonnage.placement.load import Row
+from tonnage.placement.server_load import LoadRow
+from tonnage.placement.watch.watch import State
+
+_FIGURES = 5
+"""The first of them are the indices: a stale one has no sample, so that nobody takes it for now."""
+ABOVE, SECONDS, EPISODES = (
+    "tonnage_server_above_line",
+    "tonnage_server_above_line_seconds",
+    "tonnage_server_episodes_total",
+)
+
 
 _GAUGES: tuple[tuple[str, str, Callable[[dict[str, Any]], float | None]], ...] = (
     ("cpu_ratio", "share of CPU time in use", lambda row: _thousandth(row["ut_permille"])),
@@ -28,19 +38,17 @@ _GAUGES: tuple[tuple[str, str, Callable[[dict[str, Any]], float | None]], ...] =
     ("left_tasks", "the load line less what is promised and what others use", lambda row: row["left"]),
 )
 """(name after ``tonnage_server_``, meaning, value); what is not known has no sample."""
-_FIGURES = 5
-"""The first of them are the indices: a stale one has no sample, so that nobody takes it for now."""
 
 
-def names() -> list[str]:
+def load_metric_names() -> list[str]:
     """Every name that a scrape may show; the page in docs has them all."""
     return [f"tonnage_server_{name}" for name, *_ in _GAUGES]
 
 
-class Collector:
+class LoadCollector:
     """Gives each scrape the rows of that moment."""
 
-    def __init__(self, rows: Callable[[], Sequence[Row]]) -> None:
+    def __init__(self, rows: Callable[[], Sequence[LoadRow]]) -> None:
         self._rows = rows
 
     def collect(self) -> Iterator[Any]:
@@ -59,3 +67,30 @@ class Collector:
 
 def _thousandth(permille: int | None) -> float | None:
     return None if permille is None else permille / 1000
+
+
+def watch_metric_names() -> list[str]:
+    """Every name that a scrape may show; the page in docs has them all."""
+    return [ABOVE, SECONDS, EPISODES]
+
+
+class WatchCollector:
+    """Gives each scrape what the last look said; what it did not tell has no sample."""
+
+    def __init__(self, states: Callable[[], Sequence[State]]) -> None:
+        self._states = states
+
+    def collect(self) -> Iterator[Any]:
+        """The families, one a name."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        known = [state for state in self._states() if state.known]
+        above = GaugeMetricFamily(ABOVE, "1 while it is above its load line", labels=["server"])
+        seconds = GaugeMetricFamily(SECONDS, "since when, 0 while it is not", labels=["server"])
+        episodes = CounterMetricFamily(EPISODES, "times that it went above its line", labels=["server"])
+        for state in known:
+            labels = [state.seen.server]
+            above.add_metric(labels, float(state.above))
+            seconds.add_metric(labels, state.lasts_s or 0.0)
+            episodes.add_metric(labels, float(state.episodes))
+        yield from (above, seconds, episodes)

@@ -3,77 +3,39 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from threading import Thread
+from typing import Any, Generic, TypeVar
 
-from tonnage.cluster.numbers import Numbers, count_of
 from tonnage.cluster.scheduler import ClusterHost, JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler_here
-from tonnage.cluster.terms import Terms
+from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.candidates import make_candidates
-from tonnage.placement.choice import Carried, Decision, Demand, NoFileServer, decide, line_in_use
-from tonnage.placement.choice.cap import asks, at_once, whose_line
-from tonnage.placement.indices import Reading
-from tonnage.placement.known import (
+from tonnage.placement.capacity import (
     PATTERN,
-    REMEMBERED,
-    Glance,
-    Later,
-    as_listed,
-    carried_by,
-    fresh_readings,
-    load_lines,
-    placements_of,
+    capacities,
 )
+from tonnage.placement.caps import Capacity, Demand, at_once, demand_text, line_in_use, line_text
+from tonnage.placement.choice import Decision, NoFileServer, decide
+from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, placements_of
+from tonnage.placement.indices.read import read_indices
+from tonnage.placement.indices.reading import Reading
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.lines import plateaus_of
-from tonnage.placement.lists import ListedHost, Lists
-from tonnage.placement.queues import queue_of_hosts
+from tonnage.placement.load_lines import (
+    lines_of_servers,
+    plateaus_of,
+)
+from tonnage.placement.scheduler_lists import Listed, ListedHost, ListedJob, Lists
 from tonnage.placement.site import Policy, Server, Site
+from tonnage.placement.start_directory import StartDirectory
+from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_lines import KeptLine
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What a user asks for."""
-
-    argv: tuple[str, ...]
-    key: str
-    path: str | None = None
-    """Whose servers count; None: the working directory's."""
-    name: str | None = None
-    queue: str | None = None
-    slots: int = 1
-    numbers: Numbers = ()
-    """Of its copies; none: it is no array."""
-    cap: int | Literal["auto"] = "auto"
-    output: str | None = None
-    error: str | None = None
-    directory: str | None = None
-    """Where it runs; None: here."""
-    hosts: tuple[str, ...] = ()
-    """Where it is to run, whatever holds the data; best first."""
-    prefer: bool = False
-    """``hosts`` are a wish, not a bound."""
-    input: str | None = None
-    terms: Terms = field(default_factory=Terms)
-    pty: bool = False
-    profile: Path | None = None
-    io_share: float | None = None
-    anywhere: bool = False
-    served: bool = False
-    """Only where a file server holds the data: a disk of this host, which the site file does not name, is none."""
-    scheduler: str | None = None
-    local_wait_ns: int | None = None
-    site_file: Path | None = None
-
-    @property
-    def copies(self) -> int | None:
-        """How many there are of it; None: it is no array."""
-        return count_of(self.numbers) if self.numbers else None
+_T = TypeVar("_T")
+_GAP_S = 0.5
+"""Between two looks at a server's counters where there was none of late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,21 +100,21 @@ def where_to(plan: Plan) -> str:
     """``Submitting job to run on fileserver rcss1``, as iobsub said it; what it never had to say in the same voice."""
     decision = plan.decision
     if plan.hosts_were_asked and decision.bind == "pin":
-        return f"Submitting job to run on {some(decision.hosts)}, as asked"
+        return f"Submitting job to run on {first_names(decision.hosts)}, as asked"
     if decision.bind == "pin":
         return f"Submitting job to run on fileserver {decision.server}"
     if decision.bind == "prefer":
-        return f"Submitting job to run on {some(decision.hosts)} if free"
+        return f"Submitting job to run on {first_names(decision.hosts)} if free"
     return "Submitting job to run on any host"
 
 
-def some(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
     """The first three, and how many more."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
 
 
-def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_scheduler: Scheduler) -> Plan:
+def make_plan(wish: SubmitRequest, directory: str, site: Site, ledger: Ledger, site_scheduler: Scheduler) -> Plan:
     """Asks everybody once, each with its time limit, and decides. RequestError, NoFileServer, NothingNear.
 
     Who does not answer is done without where that can be; the plan's notes say so.
@@ -163,20 +125,20 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     demand = _demand(wish, policy)  # a child may read it, which is made before there are threads
     now_s = time.time()
     lists = Lists(site_scheduler, policy.list_age)
-    hosts, jobs = Later(lists.hosts), Later(lists.jobs)
+    hosts, jobs = BackgroundCall(lists.hosts), BackgroundCall(lists.jobs)
     file_timeout_s = policy.file_timeout / 1e9
-    glance = Glance(directory, wish.argv[0], timeout_s=file_timeout_s)
+    glance = StartDirectory(directory, wish.argv[0], timeout_s=file_timeout_s)
     notes = glance.notes()
     looked = glance.look if wish.path in (None, directory) else None
     located = locate(wish.path or directory, site, timeout_s=file_timeout_s, looked=looked)
     servers = servers_of(located, site)
-    found = load_lines(site, servers, located)
-    readings = fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
-    world = as_listed(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
+    found = lines_of_servers(site, servers, located)
+    readings = _fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
+    world = _snapshot(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
     placements = placements_of(ledger, world.jobs, since_s=now_s - REMEMBERED * policy.decay / 1e9)
     world = replace(world, placements=placements)
-    carried = carried_by(servers, located, world, found, ledger, policy)
+    carried = capacities(servers, located, world, found, ledger, policy)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
     lines |= {name: float(line_in_use(one)) for name, one in carried.items()}
     measured = next((line for line in found.values() if isinstance(line, KeptLine)), None)
@@ -217,18 +179,18 @@ def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_sched
     )
 
 
-def _as_asked(wish: Wish, decision: Decision) -> Decision:
+def _as_asked(wish: SubmitRequest, decision: Decision) -> Decision:
     """On the hosts that the user named, whatever is nearer to the data."""
     if not wish.hosts:
         return decision
     # The last sentence of an array is about its cap.
-    why = (f"{some(wish.hosts)}: as asked", *(decision.why[-1:] if wish.copies is not None else ()))
+    why = (f"{first_names(wish.hosts)}: as asked", *(decision.why[-1:] if wish.copies is not None else ()))
     return replace(decision, hosts=wish.hosts, bind="prefer" if wish.prefer else "pin", why=why)
 
 
 def _alone(
     demand: Demand,
-    carried: Carried | None,
+    carried: Capacity | None,
     decision: Decision,
     servers: Sequence[Server],
     lines: Mapping[str, float],
@@ -241,9 +203,9 @@ def _alone(
     return decision if licensed else replace(decision, why=(*decision.why, *_beyond_the_line(decision, lines)))
 
 
-def _one_by_one(demand: Demand, carried: Carried, servers: Sequence[Server], licensed: str | None) -> str:
+def _one_by_one(demand: Demand, carried: Capacity, servers: Sequence[Server], licensed: str | None) -> str:
     most = at_once(demand, line_in_use(carried))
-    told = f"{whose_line(carried)}{asks(demand)}, so that it carries {most} such at once"
+    told = f"{line_text(carried)}{demand_text(demand)}, so that it carries {most} such at once"
     if licensed is None:
         return f"{told}; nothing holds jobs alone to that; hint: --copies N, or a `licence` in tonnage.toml"
     count, total = dict(_licences(servers, demand, carried))[licensed], dict(_totals(servers)).get(licensed)
@@ -252,7 +214,7 @@ def _one_by_one(demand: Demand, carried: Carried, servers: Sequence[Server], lic
     return f"{told}; each holds {count} of {total} {licensed}, so that no more than {total // count} run at once"
 
 
-def _licences(servers: Sequence[Server], demand: Demand, carried: Carried | None) -> tuple[tuple[str, int], ...]:
+def _licences(servers: Sequence[Server], demand: Demand, carried: Capacity | None) -> tuple[tuple[str, int], ...]:
     """Of each licence of the servers, how many a copy holds: one, or so many that no more copies get theirs than the
     line carries, where a run measured what one asks and the site file says how many there are."""
     totals = dict(_totals(servers))
@@ -272,7 +234,7 @@ def _beyond_the_line(decision: Decision, lines: Mapping[str, float]) -> tuple[st
 
 
 def _request(
-    wish: Wish,
+    wish: SubmitRequest,
     directory: str,
     servers: Sequence[Server],
     decision: Decision,
@@ -324,7 +286,7 @@ def _name(program: str) -> str:
     return name.encode("utf-8", "replace").decode()[:64] or "tonnage"
 
 
-def _demand(wish: Wish, policy: Policy) -> Demand:
+def _demand(wish: SubmitRequest, policy: Policy) -> Demand:
     if wish.profile is not None:
         # Reading a run takes numpy, which is half of a start.
         from tonnage.placement.profile import demand_within
@@ -337,6 +299,95 @@ def _demand(wish: Wish, policy: Policy) -> Demand:
     return demand
 
 
-def scheduler_of(wish: Wish, site: Site) -> Scheduler:
+def scheduler_of(wish: SubmitRequest, site: Site) -> Scheduler:
     """The one asked for, else the site's. RequestError where this host has none of it."""
     return scheduler_here(wish.scheduler or site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
+
+
+def _fresh_readings(
+    servers: Sequence[Server], policy: Policy, now_s: float, notes: list[str], *, rates: bool = False
+) -> dict[str, Reading]:
+    """What the servers' indices say; what does not count is noted.
+
+    ``rates``: a server that was looked at only once so far is looked at again, half a second later.
+    """
+    readings = read_indices(servers, policy, now_s=now_s, wait_ns=policy.index_timeout)
+    if rates and any(one.cpus is not None and one.ut_permille is None for one in readings.values()):
+        time.sleep(_GAP_S)
+        now_s = time.time()
+        readings = read_indices(servers, policy, now_s=now_s, wait_ns=policy.index_timeout)
+    for name, reading in readings.items():
+        if reading.age_s(now_s) > policy.index_age / 1e9:
+            why = f": {reading.problem}" if reading.problem else ""
+            notes.append(f"the indices of {name} are {reading.age_s(now_s):.0f} s old and do not count{why}")
+        elif reading.problem:
+            notes.append(f"the indices of {name} do not count: {reading.problem}")
+    return readings
+
+
+class BackgroundCall(Generic[_T]):
+    """A question that is asked while others are."""
+
+    def __init__(self, question: Callable[[], _T]) -> None:
+        self._question = question
+        self._answer: _T | None = None
+        self._error: TonnageError | None = None
+        self._thread = Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        try:
+            self._answer = self._question()
+        except TonnageError as error:
+            self._error = error
+
+    def get(self, notes: list[str]) -> _T | None:
+        """The answer; None, and a note, where it failed."""
+        self._thread.join()
+        if self._error is not None:
+            note = f"{self._error}; the decision does without"
+            if note not in notes:
+                notes.append(note)
+        return self._answer
+
+
+def _snapshot(
+    hosts: Listed[ListedHost] | None, jobs: Listed[ListedJob] | None, *, readings: Mapping[str, Reading], now_s: float
+) -> ClusterSnapshot:
+    """What the scheduler and the servers say."""
+    return ClusterSnapshot(
+        now_s=now_s,
+        hosts=None if hosts is None else hosts.rows,
+        jobs=None if jobs is None else jobs.rows,
+        jobs_at_s=0.0 if jobs is None else jobs.at_s,
+        readings=readings,
+    )
+
+
+def queue_of_hosts(
+    names: Sequence[str],
+    site: Site,
+    own: Collection[Server],
+    listed: Sequence[ClusterHost | ListedHost] | None,
+) -> str | None:
+    """The queue that all of them are in; None where the site file has none for any. ``own``: the data's servers, whose
+    queue counts before another's. RequestError where they are not in one queue, as far as site and scheduler say.
+    """
+    found = {name: _queue(name, own) or _queue(name, site.server) for name in names}
+    queues = list(dict.fromkeys(queue for queue in found.values() if queue))
+    if not queues:
+        return None
+    told = {host.name: host.queues for host in listed or ()}
+    for name in names:
+        in_queues = told.get(name)
+        if found[name] is None and in_queues and queues[0] not in in_queues:
+            found[name] = in_queues[0]
+    if len({queue for queue in found.values() if queue}) > 1:
+        each = ", ".join(f"{name} in {queue}" for name, queue in found.items() if queue)
+        raise RequestError(f"the hosts are in several queues: {each}; hint: name hosts of one queue, or give --queue")
+    return queues[0]
+
+
+def _queue(host: str, servers: Collection[Server]) -> str | None:
+    beside = (server for server in servers if host in (server.hosts or (server.name,)))
+    return next((server.queue for server in beside if server.queue), None)

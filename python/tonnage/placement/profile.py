@@ -10,16 +10,14 @@ from typing import Any
 
 from tonnage.errors import RecordError, RequestError
 from tonnage.machine.careful import carefully
-from tonnage.placement.choice.candidate import Demand
-from tonnage.placement.known import working_directory
-from tonnage.placement.site.model import Policy
+from tonnage.placement.caps import Demand
+from tonnage.placement.site import Policy
+from tonnage.placement.start_directory import working_directory
 from tonnage.records import Run
 
 _HOW = 'measure it with a campaign whose [workload] says kind = "command" and tasks = 1, and `tonnage run` it'
-
 COUNTED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs"})
 """File systems of which the kernel's count of device bytes is true (docs/method.md, "Cache")."""
-
 Copy = Mapping[str, Any]
 _READS = 10
 """Times the limit of one look that a whole run may take to be read."""

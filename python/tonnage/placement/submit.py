@@ -13,18 +13,18 @@ from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, Sub
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.cluster.waiting import wait_for
 from tonnage.errors import RequestError, TonnageError
-from tonnage.placement.entries import Entry
-from tonnage.placement.follow import follow_line
-from tonnage.placement.known import working_directory
-from tonnage.placement.ledger import Ledger, LedgerError
-from tonnage.placement.lists import Lists
-from tonnage.placement.plan import Plan, Wish, make_plan, scheduler_of
-from tonnage.placement.rise import Caps
+from tonnage.placement.ledger import Entry, Ledger, LedgerError
+from tonnage.placement.plan import Plan, make_plan, scheduler_of
+from tonnage.placement.running_caps import RunningCaps, follow_line
+from tonnage.placement.scheduler_lists import Lists
 from tonnage.placement.site import Site, load_site
+from tonnage.placement.start_directory import working_directory
+from tonnage.placement.submit_request import SubmitRequest
 
 _SETTLE_S = 2.0
 """A scheduler that wakes up works through what it was sent while it hung; only then its list is complete."""
 _AGAIN_S = 0.25
+Tell = Callable[[Plan], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +43,7 @@ class Outcome:
     """Caps of other arrays that rose as others left, or were brought to the load line in use, a sentence each."""
 
 
-Tell = Callable[[Plan], None]
-
-
-def preview(wish: Wish) -> Outcome:
+def preview(wish: SubmitRequest) -> Outcome:
     """The decision and the command; nothing is submitted or written."""
     directory, site, found = _begin(wish)
     plan = make_plan(wish, directory, site, Ledger(), found)
@@ -82,7 +79,7 @@ def queue_names() -> frozenset[str]:
     return frozenset({queue.name for queue in found.queues()} | {one.queue for one in site.server if one.queue})
 
 
-def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
+def submit(wish: SubmitRequest, *, key_given: bool, tell: Tell) -> Outcome:
     """Submits it unless its key was submitted already. ``tell`` is called with the plan before the scheduler is.
 
     SchedulerError in the scheduler's words where it refused; SubmissionUnknown where nobody knows whether it took the
@@ -97,7 +94,7 @@ def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
         plan = make_plan(wish, directory, site, ledger, found)
         found.check(plan.request)
         # Those that were there before come first: what they leave is the new one's.
-        risen = Caps(site, ledger, found, plan.line_servers, plan.readings).rise()
+        risen = RunningCaps(site, ledger, found, plan.line_servers, plan.readings).rise()
         if risen:
             plan = make_plan(wish, directory, site, ledger, found)
             found.check(plan.request)
@@ -124,13 +121,13 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def stay(wish: Wish, job: str) -> int:
+def stay(wish: SubmitRequest, job: str) -> int:
     """Waits until the job, all its copies, has ended; its worst exit status."""
     _, _, found = _begin(wish)
     return wait_for(found, job, copies=wish.copies)
 
 
-def run_interactive(wish: Wish, *, tell: Tell) -> Outcome:
+def run_interactive(wish: SubmitRequest, *, tell: Tell) -> Outcome:
     """Runs it with this terminal and returns its exit status."""
     directory, site, found = _begin(wish)
     ledger = Ledger()
@@ -149,7 +146,7 @@ def run_interactive(wish: Wish, *, tell: Tell) -> Outcome:
     return Outcome(plan=plan, receipt=None, status=status)
 
 
-def _begin(wish: Wish) -> tuple[str, Site, Scheduler]:
+def _begin(wish: SubmitRequest) -> tuple[str, Site, Scheduler]:
     directory = working_directory()
     site = load_site(Path(directory), wish.site_file)
     return wish.directory or directory, site, scheduler_of(wish, site)
@@ -195,7 +192,7 @@ def _find_within(found: Scheduler, key: str, limit_s: float) -> Submitted | None
         time.sleep(_AGAIN_S)
 
 
-def _earlier(wish: Wish, directory: str, ledger: Ledger, found: Scheduler) -> Submitted | None:
+def _earlier(wish: SubmitRequest, directory: str, ledger: Ledger, found: Scheduler) -> Submitted | None:
     """What an earlier submission with this key left; None: there was none, or it was refused."""
     entry = ledger.entry(wish.key)
     if entry is not None:
@@ -219,7 +216,7 @@ def _earlier(wish: Wish, directory: str, ledger: Ledger, found: Scheduler) -> Su
     return receipt
 
 
-def _refuse_another_job(entry: Entry, wish: Wish, directory: str) -> None:
+def _refuse_another_job(entry: Entry, wish: SubmitRequest, directory: str) -> None:
     asked = entry.intent.get("request") or {}
     same = (asked.get("argv"), asked.get("directory"), asked.get("numbers", []))
     if same != (list(wish.argv), directory, [asdict(one) for one in wish.numbers]):

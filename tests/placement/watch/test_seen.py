@@ -7,14 +7,13 @@ from dataclasses import replace
 
 import pytest
 from tonnage.cluster.scheduler import Job
-from tonnage.placement.candidates import World
-from tonnage.placement.choice import Plateau
-from tonnage.placement.entries import Entry
-from tonnage.placement.indices import Reading
-from tonnage.placement.load import rows
-from tonnage.placement.look import Look
+from tonnage.placement.caps import Plateau
+from tonnage.placement.cluster_snapshot import ClusterSnapshot
+from tonnage.placement.indices.reading import Reading
+from tonnage.placement.ledger import Entry
+from tonnage.placement.server_load import LoadReader, load_rows
 from tonnage.placement.site import Server, Site
-from tonnage.placement.watch import Seen, seen_of
+from tonnage.placement.watch.observation import ServerObservation, observations
 
 from .looks import NOON_S
 
@@ -39,18 +38,18 @@ def seen(
     silent: tuple[str, ...] = (),
     placements: Sequence[Entry] = (),
     plateau: int | None = PLATEAU,
-) -> list[Seen]:
+) -> list[ServerObservation]:
     lines = {"rcss1": 8, "rcss2": 4} if lines is None else lines
-    look = Look(SITE, SITE.server)
+    look = LoadReader(SITE, SITE.server)
     readings = {"rcss1": reading}
-    look.world = World(
+    look.world = ClusterSnapshot(
         now_s=NOON_S, jobs=jobs, jobs_at_s=NOON_S, readings=readings, placements=placements,
         lines={name: float(tasks) for name, tasks in lines.items()},
         plateaus={} if plateau is None else {"rcss1": Plateau(tasks=lines.get("rcss1", 1), bytes_per_s=plateau)},
     )  # fmt: skip
     look.silent_lines = silent
     look.jobs_problem = "jobs are not known: it hangs" if jobs is None else None
-    return seen_of(look, rows(SITE, readings, jobs, lines, now_s=NOON_S))
+    return observations(look, load_rows(SITE, readings, jobs, lines, now_s=NOON_S))
 
 
 def test_the_load_is_the_tasks_of_the_schedulers_jobs_and_what_the_indices_show_beyond_them() -> None:
