@@ -48,25 +48,25 @@ class _Load:
 
 
 def make_candidates(
-    site: Site, servers: Sequence[Server], located: Located, world: ClusterSnapshot, *, queue: str | None = None
+    site: Site, servers: Sequence[Server], located: Located, snapshot: ClusterSnapshot, *, queue: str | None = None
 ) -> list[Candidate]:
     """Hosts beside the servers, in the site's order, then the most free ones elsewhere; none where data is local.
 
     ``queue``: the one that was asked for.
     """
     policy = site.policy
-    loads = _loads(servers, world, policy)
+    loads = _loads(servers, snapshot, policy)
     if located.striped:
         loads = dict.fromkeys(loads, _together(loads.values()))
-    hosts = None if world.hosts is None else {host.name: host for host in world.hosts}
+    hosts = None if snapshot.hosts is None else {host.name: host for host in snapshot.hosts}
     # Of a queue that the scheduler did not list, a hidden one, it alone knows the hosts.
-    listed = {name for host in world.hosts or () for name in host.queues or ()}
+    listed = {name for host in snapshot.hosts or () for name in host.queues or ()}
     found = []
     for server in servers:
         wanted = next((name for name in (queue, server.queue) if name), None)
         for name in server.hosts or (server.name,):
             host = None if hosts is None else _spelled(name, hosts)
-            near = _near(site, server, name, host, loads[server.name], world)
+            near = _near(site, server, name, host, loads[server.name], snapshot)
             if near.problem is None and host is not None and wanted in listed and not _takes(host, wanted):
                 near.problem = f"it is not in queue {wanted}"
             found.append(near)
@@ -75,7 +75,7 @@ def make_candidates(
         others = (host for host in hosts.values() if host.name not in beside)
         if queue in listed:
             others = (host for host in others if _takes(host, queue))
-        found += _far(site, servers[0], others, loads, world)
+        found += _far(site, servers[0], others, loads, snapshot)
     return found
 
 
@@ -96,7 +96,7 @@ def _together(loads: Collection[_Load]) -> _Load:
 
 
 def _near(
-    site: Site, server: Server, name: str, host: ClusterHost | ListedHost | None, load: _Load, world: ClusterSnapshot
+    site: Site, server: Server, name: str, host: ClusterHost | ListedHost | None, load: _Load, snapshot: ClusterSnapshot
 ) -> Candidate:
     slots, busy, problem = server.slots, 0, None
     if host is not None:
@@ -106,11 +106,11 @@ def _near(
         name = host.name
         if not host.up:
             problem = f"it is down{f' ({host.reason})' if host.reason else ''}"
-    elif world.hosts is not None:
+    elif snapshot.hosts is not None:
         problem = "the scheduler does not know it" if server.hosts else "the site file names no host beside it"
     if server.slots is not None and slots is not None:
         busy = max(busy, min(load.running, slots))
-    candidate = _candidate(site, server, name, True, load, world)
+    candidate = _candidate(site, server, name, True, load, snapshot)
     candidate.slots, candidate.busy, candidate.problem = slots, busy, problem
     return candidate
 
@@ -120,18 +120,18 @@ def _far(
     server: Server,
     others: Iterable[ClusterHost | ListedHost],
     loads: Mapping[str, _Load],
-    world: ClusterSnapshot,
+    snapshot: ClusterSnapshot,
 ) -> Iterator[Candidate]:
     free = heapq.nlargest(FAR_CONSIDERED, (one for one in others if one.up), key=lambda one: one.slots - one.slots_used)
     for host in free:
-        candidate = _candidate(site, server, host.name, False, loads[server.name], world)
+        candidate = _candidate(site, server, host.name, False, loads[server.name], snapshot)
         candidate.slots, candidate.busy, candidate.waiting = host.slots, host.slots_used, 0
         yield candidate
 
 
-def _candidate(site: Site, server: Server, host: str, near: bool, load: _Load, world: ClusterSnapshot) -> Candidate:
-    bandwidth_bytes_per_s, latency_s = _access(site, server, host, near, world.measured)
-    reading, plateau = world.readings.get(server.name), world.plateaus.get(server.name)
+def _candidate(site: Site, server: Server, host: str, near: bool, load: _Load, snapshot: ClusterSnapshot) -> Candidate:
+    bandwidth_bytes_per_s, latency_s = _access(site, server, host, near, snapshot.measured)
+    reading, plateau = snapshot.readings.get(server.name), snapshot.plateaus.get(server.name)
     return Candidate(
         host=host,
         server=server.name,
@@ -141,10 +141,10 @@ def _candidate(site: Site, server: Server, host: str, near: bool, load: _Load, w
         slots=None,
         waiting=load.waiting,
         slot_s=load.slot_s,
-        line=world.lines.get(server.name),
+        line=snapshot.lines.get(server.name),
         on_server=load.on_server,
         placed=load.placed,
-        pressure=pressure(reading, site.policy, world.now_s, None if plateau is None else plateau.bytes_per_s),
+        pressure=pressure(reading, site.policy, snapshot.now_s, None if plateau is None else plateau.bytes_per_s),
         used_at_s=load.used_at_s,
     )
 
@@ -184,13 +184,13 @@ def pressure(reading: Reading | None, policy: Policy, now_s: float, plateau_byte
     return min(1.0, max(shares)) if shares else None
 
 
-def _loads(servers: Sequence[Server], world: ClusterSnapshot, policy: Policy) -> dict[str, _Load]:
+def _loads(servers: Sequence[Server], snapshot: ClusterSnapshot, policy: Policy) -> dict[str, _Load]:
     """Running tasks as the scheduler counts them; those that wait, or that it does not show yet, by their decay."""
     loads = {server.name: _Load() for server in servers}
     decay_s = policy.decay / 1e9
     running: dict[str, int] = {}
     pending: list[tuple[Job | ListedJob, Entry | None, Sequence[Server]]] = []
-    for job, entry, used in jobs_at(servers, world):
+    for job, entry, used in jobs_at(servers, snapshot):
         if job.state == "pending":
             pending.append((job, entry, used))
         elif job.state in HOLDS_A_SLOT:
@@ -199,30 +199,30 @@ def _loads(servers: Sequence[Server], world: ClusterSnapshot, policy: Policy) ->
                 load = loads[server.name]
                 load.on_server += job.count * tasks_per_copy(entry)
                 load.running += job.count
-                load.age_s += job.count * max(0.0, world.now_s - (job.started_at_s or world.now_s))
+                load.age_s += job.count * max(0.0, snapshot.now_s - (job.started_at_s or snapshot.now_s))
     for job, entry, used in pending:
         ready = job.count if entry is None else min(job.count, max(0, copies_at_once(entry) - running.get(job.job, 0)))
-        submitted_s = world.now_s if job.submitted_at_s is None else job.submitted_at_s
-        placed = ready * tasks_per_copy(entry) * weight(world.now_s - submitted_s, decay_s)
+        submitted_s = snapshot.now_s if job.submitted_at_s is None else job.submitted_at_s
+        placed = ready * tasks_per_copy(entry) * weight(snapshot.now_s - submitted_s, decay_s)
         for server in used:
             load = loads[server.name]
             load.waiting += ready
             load.placed += placed
-    _add_unseen(loads, world, decay_s)
+    _add_unseen(loads, snapshot, decay_s)
     return loads
 
 
-def _add_unseen(loads: Mapping[str, _Load], world: ClusterSnapshot, decay_s: float) -> None:
+def _add_unseen(loads: Mapping[str, _Load], snapshot: ClusterSnapshot, decay_s: float) -> None:
     """Placements that the scheduler's list does not have: on their way, or placed while it could not be asked."""
-    listed = {job.key for job in world.jobs or ()}
-    for entry in world.placements:
+    listed = {job.key for job in snapshot.jobs or ()}
+    for entry in snapshot.placements:
         server = server_of(entry)
         load = loads.get(server or "")
         if entry.refused is not None or load is None:
             continue
         load.used_at_s = max(load.used_at_s, entry.at_s)
-        if is_unseen(entry, world) and entry.key not in listed:
-            load.placed += copies_at_once(entry) * tasks_per_copy(entry) * weight(world.now_s - entry.at_s, decay_s)
+        if is_unseen(entry, snapshot) and entry.key not in listed:
+            load.placed += copies_at_once(entry) * tasks_per_copy(entry) * weight(snapshot.now_s - entry.at_s, decay_s)
 
 
 def _spelled(name: str, hosts: Mapping[str, ClusterHost | ListedHost]) -> ClusterHost | ListedHost | None:

@@ -32,7 +32,7 @@ PATTERN = "read sequential"
 
 def tasks_of_others(
     names: Sequence[str],
-    world: ClusterSnapshot,
+    snapshot: ClusterSnapshot,
     policy: Policy,
     *,
     line: int,
@@ -48,18 +48,18 @@ def tasks_of_others(
     all the time makes it 100 %, so that the jobs that run explain as much of it. CPUs do not count: beside the data
     they are the jobs' own. Less than half a task is nothing.
     """
-    readings = [world.readings.get(name) for name in names]
-    fresh = [one for one in readings if one is not None and not one.is_stale(world.now_s, policy.index_age)]
+    readings = [snapshot.readings.get(name) for name in names]
+    fresh = [one for one in readings if one is not None and not one.is_stale(snapshot.now_s, policy.index_age)]
     if not names or len(fresh) < len(names):
         return None, any(one is not None for one in readings)
     found = _beyond(fresh, _running_tasks(counted, min(one.at_s for one in fresh)), line, plateau)
     return (None if found is None else found if found > _NOTHING else 0.0), False
 
 
-def jobs_sent_to(names: Sequence[str], world: ClusterSnapshot) -> Iterator[Counted]:
+def jobs_sent_to(names: Sequence[str], snapshot: ClusterSnapshot) -> Iterator[Counted]:
     """The jobs that were sent to servers of these names, which are promised of their lines."""
-    known = {entry.key: entry for entry in world.placements}
-    for job in world.jobs or ():
+    known = {entry.key: entry for entry in snapshot.placements}
+    for job in snapshot.jobs or ():
         entry = known.get(job.key or "")
         if (job.server or server_of(entry)) in names:
             yield job, entry
@@ -84,7 +84,7 @@ def _running_tasks(counted: Iterable[Counted], until_s: float) -> float:
 def capacities(
     servers: Sequence[Server],
     located: Located,
-    world: ClusterSnapshot,
+    snapshot: ClusterSnapshot,
     found: Mapping[str, KnownLine | None],
     ledger: Ledger,
     policy: Policy,
@@ -92,9 +92,9 @@ def capacities(
     """Server → its load line, with what is promised of it and what its indices show of others; one without a line is
     not there. Servers over which the data is spread carry it together: each has what holds for all."""
     if located.striped:
-        whole = _capacity(servers, located, world, found, ledger, policy)
+        whole = _capacity(servers, located, snapshot, found, ledger, policy)
         return {} if whole is None else dict.fromkeys((server.name for server in servers), whole)
-    each = {server.name: _capacity((server,), located, world, found, ledger, policy) for server in servers}
+    each = {server.name: _capacity((server,), located, snapshot, found, ledger, policy) for server in servers}
     return {name: carried for name, carried in each.items() if carried is not None}
 
 
@@ -102,7 +102,7 @@ def capacity_beside(
     entry: Entry,
     together: Sequence[Server],
     located: Located,
-    world: ClusterSnapshot,
+    snapshot: ClusterSnapshot,
     found: Mapping[str, KnownLine | None],
     ledger: Ledger,
     policy: Policy,
@@ -111,16 +111,16 @@ def capacity_beside(
 
     Other users' arrays of which the scheduler does not tell the limit are promised all of their copies.
     """
-    jobs = [job for job in world.jobs or () if job.job != entry.job]
-    beside = replace(world, jobs=jobs, placements=[one for one in world.placements if one.key != entry.key])
+    jobs = [job for job in snapshot.jobs or () if job.job != entry.job]
+    beside = replace(snapshot, jobs=jobs, placements=[one for one in snapshot.placements if one.key != entry.key])
     promised = promised_tasks([server.name for server in together], beside, unlimited=True)
-    return _capacity(together, located, world, found, ledger, policy, promised=promised)
+    return _capacity(together, located, snapshot, found, ledger, policy, promised=promised)
 
 
 def _capacity(
     together: Sequence[Server],
     located: Located,
-    world: ClusterSnapshot,
+    snapshot: ClusterSnapshot,
     found: Mapping[str, KnownLine | None],
     ledger: Ledger,
     policy: Policy,
@@ -136,9 +136,9 @@ def _capacity(
     kept = last.get("line") if last is not None else None
     licensed = any(server.licence for server in together)
     if promised is None:
-        promised = {} if licensed else promised_tasks(names, world)
-    sent, plateau = jobs_sent_to(names, world), plateau_of(line)
-    others, silent = tasks_of_others(names, world, policy, line=line.tasks, plateau=plateau, counted=sent)
+        promised = {} if licensed else promised_tasks(names, snapshot)
+    sent, plateau = jobs_sent_to(names, snapshot), plateau_of(line)
+    others, silent = tasks_of_others(names, snapshot, policy, line=line.tasks, plateau=plateau, counted=sent)
     carried = Capacity(
         servers=names,
         others=None if others is None else round(others),
@@ -147,7 +147,7 @@ def _capacity(
         tasks=line.tasks,
         low=line.low if isinstance(line, KeptLine) else line.tasks,
         high=line.high if isinstance(line, KeptLine) else line.tasks,
-        source=describe(line, now_s=world.now_s),
+        source=describe(line, now_s=snapshot.now_s),
         kept=kept if isinstance(kept, int) else None,
         promised=0.0 if licensed else sum(promised.values()),
     )

@@ -44,26 +44,26 @@ class ClusterSnapshot:
 
 
 def jobs_at(
-    servers: Sequence[Server], world: ClusterSnapshot
+    servers: Sequence[Server], snapshot: ClusterSnapshot
 ) -> Iterator[tuple[Job | ListedJob, Entry | None, Sequence[Server]]]:
     """Each job that uses one of the servers, with what the ledger has of it, and those that it uses."""
-    uses = JobServers(servers)
-    by_job = {entry.job: entry for entry in world.placements if entry.job}
-    by_key = {entry.key: entry for entry in world.placements}
-    for job in world.jobs or ():
+    job_servers = JobServers(servers)
+    by_job = {entry.job: entry for entry in snapshot.placements if entry.job}
+    by_key = {entry.key: entry for entry in snapshot.placements}
+    for job in snapshot.jobs or ():
         entry = by_key.get(job.key or "") or by_job.get(job.job)
-        if used := uses.of(job, server_of(entry)):
+        if used := job_servers.of(job, server_of(entry)):
             yield job, entry, used
 
 
-def is_unseen(entry: Entry, world: ClusterSnapshot) -> bool:
+def is_unseen(entry: Entry, snapshot: ClusterSnapshot) -> bool:
     """Whether it may be with the scheduler though not in its list: one that had its receipt before the list was made
     and is not in it has ended."""
-    since = entry.answered_s is not None and entry.answered_s >= world.jobs_at_s
-    return entry.refused is None and (entry.job is None or world.jobs is None or since)
+    since = entry.answered_s is not None and entry.answered_s >= snapshot.jobs_at_s
+    return entry.refused is None and (entry.job is None or snapshot.jobs is None or since)
 
 
-def promised_tasks(names: Collection[str], world: ClusterSnapshot, *, unlimited: bool = False) -> dict[str, float]:
+def promised_tasks(names: Collection[str], snapshot: ClusterSnapshot, *, unlimited: bool = False) -> dict[str, float]:
     """Server → tasks that jobs placed by it may run at once, of the servers of these names that have any: those that
     run, and what capped arrays have left to start, each for the share of its time in which it waits for storage. An
     array that the scheduler's list does not have yet counts with all that it may run.
@@ -71,13 +71,13 @@ def promised_tasks(names: Collection[str], world: ClusterSnapshot, *, unlimited:
     A job whose share is not known, as it is another user's, counts in full; another user's array with as many copies as
     the scheduler says may run at once. Where it does not say, with those that run; ``unlimited``: with all.
     """
-    known = {entry.key: entry for entry in world.placements}
+    known = {entry.key: entry for entry in snapshot.placements}
     wanted = frozenset(names)
     placed: dict[str, tuple[str, str | None]] = {}
     alive: dict[str, int] = {}
     running: dict[str, int] = {}
     limits: dict[str, int] = {}
-    for job in world.jobs or ():
+    for job in snapshot.jobs or ():
         # Some schedulers keep a job's key and not its server.
         server = job.server or server_of(known.get(job.key or ""))
         if server in wanted:
@@ -100,12 +100,12 @@ def promised_tasks(names: Collection[str], world: ClusterSnapshot, *, unlimited:
         if count:
             share = tasks_per_copy(entry) * count
             found[server] = found.get(server, 0.0) + share
-    if world.jobs is not None:
-        listed = {job.key for job in world.jobs}
-        for entry in world.placements:
+    if snapshot.jobs is not None:
+        listed = {job.key for job in snapshot.jobs}
+        for entry in snapshot.placements:
             name = server_of(entry)
             capped = entry.intent.get("cap") is not None
-            if name in wanted and capped and entry.key not in listed and is_unseen(entry, world):
+            if name in wanted and capped and entry.key not in listed and is_unseen(entry, snapshot):
                 found[name] = found.get(name, 0.0) + copies_at_once(entry) * tasks_per_copy(entry)
     return found
 

@@ -114,78 +114,78 @@ def first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + more
 
 
-def make_plan(wish: SubmitRequest, directory: str, site: Site, ledger: Ledger, site_scheduler: Scheduler) -> Plan:
+def make_plan(request: SubmitRequest, directory: str, site: Site, ledger: Ledger, site_scheduler: Scheduler) -> Plan:
     """Asks everybody once, each with its time limit, and decides. RequestError, NoFileServer, NothingNear.
 
     Who does not answer is done without where that can be; the plan's notes say so.
     """
     policy = site.policy
-    if wish.local_wait_ns is not None:
-        policy = policy.model_copy(update={"local_wait": wish.local_wait_ns})
-    demand = _demand(wish, policy)  # a child may read it, which is made before there are threads
+    if request.local_wait_ns is not None:
+        policy = policy.model_copy(update={"local_wait": request.local_wait_ns})
+    demand = _demand(request, policy)  # a child may read it, which is made before there are threads
     now_s = time.time()
     lists = Lists(site_scheduler, policy.list_age)
     hosts, jobs = BackgroundCall(lists.hosts), BackgroundCall(lists.jobs)
     file_timeout_s = policy.file_timeout / 1e9
-    glance = StartDirectory(directory, wish.argv[0], timeout_s=file_timeout_s)
-    notes = glance.notes()
-    looked = glance.look if wish.path in (None, directory) else None
-    located = locate(wish.path or directory, site, timeout_s=file_timeout_s, looked=looked)
+    start = StartDirectory(directory, request.argv[0], timeout_s=file_timeout_s)
+    notes = start.notes()
+    looked = start.look if request.path in (None, directory) else None
+    located = locate(request.path or directory, site, timeout_s=file_timeout_s, looked=looked)
     servers = servers_of(located, site)
     found = lines_of_servers(site, servers, located)
     readings = _fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
-    world = _snapshot(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
+    snapshot = _snapshot(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
-    placements = placements_of(ledger, world.jobs, since_s=now_s - REMEMBERED * policy.decay / 1e9)
-    world = replace(world, placements=placements)
-    carried = capacities(servers, located, world, found, ledger, policy)
+    placements = placements_of(ledger, snapshot.jobs, since_s=now_s - REMEMBERED * policy.decay / 1e9)
+    snapshot = replace(snapshot, placements=placements)
+    carried = capacities(servers, located, snapshot, found, ledger, policy)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
     lines |= {name: float(line_in_use(one)) for name, one in carried.items()}
     measured = next((line for line in found.values() if isinstance(line, KeptLine)), None)
-    world = replace(world, lines=lines, plateaus=plateaus_of(found), measured=measured)
+    snapshot = replace(snapshot, lines=lines, plateaus=plateaus_of(found), measured=measured)
     # A server of the site file serves others too, also where its data is on a disk of this host.
     local = located.local and not any(server in site.server for server in servers)
-    if wish.served and local and not wish.anywhere:
+    if request.served and local and not request.anywhere:
         raise NoFileServer(f"{located.path} is on this host's own storage ({'; '.join(located.how)})")
     known = replace(located, servers=tuple(server.name for server in servers), local=local)
     decision = decide(
         demand,
-        make_candidates(site, servers, known, world, queue=wish.queue),
+        make_candidates(site, servers, known, snapshot, queue=request.queue),
         located=known,
         policy=policy,
-        copies=wish.copies,
-        cap=wish.cap,
-        anywhere=wish.anywhere or bool(wish.hosts),
-        slots=wish.slots,
+        copies=request.copies,
+        cap=request.cap,
+        anywhere=request.anywhere or bool(request.hosts),
+        slots=request.slots,
         carried=carried,
     )
-    decision = _as_asked(wish, decision)
+    decision = _as_asked(request, decision)
     line = carried.get(decision.server or "")
     demand = demand.against(None if line is None else line.plateau)
-    if wish.copies is None:
+    if request.copies is None:
         decision = _alone(demand, line, decision, servers, lines)
     return Plan(
         located=located,
         servers=servers,
         demand=demand,
         decision=decision,
-        request=_request(wish, directory, servers, decision, _licences(servers, demand, line), site, world.hosts),
+        request=_request(request, directory, servers, decision, _licences(servers, demand, line), site, snapshot.hosts),
         readings=readings,
         line=None if line is None else line_in_use(line),
         line_servers=() if line is None else line.servers,
-        by_line=wish.cap == "auto" and decision.cap is not None and line is not None,
+        by_line=request.cap == "auto" and decision.cap is not None and line is not None,
         notes=tuple(notes),
-        hosts_were_asked=bool(wish.hosts),
+        hosts_were_asked=bool(request.hosts),
     )
 
 
-def _as_asked(wish: SubmitRequest, decision: Decision) -> Decision:
+def _as_asked(request: SubmitRequest, decision: Decision) -> Decision:
     """On the hosts that the user named, whatever is nearer to the data."""
-    if not wish.hosts:
+    if not request.hosts:
         return decision
     # The last sentence of an array is about its cap.
-    why = (f"{first_names(wish.hosts)}: as asked", *(decision.why[-1:] if wish.copies is not None else ()))
-    return replace(decision, hosts=wish.hosts, bind="prefer" if wish.prefer else "pin", why=why)
+    why = (f"{first_names(request.hosts)}: as asked", *(decision.why[-1:] if request.copies is not None else ()))
+    return replace(decision, hosts=request.hosts, bind="prefer" if request.prefer else "pin", why=why)
 
 
 def _alone(
@@ -234,7 +234,7 @@ def _beyond_the_line(decision: Decision, lines: Mapping[str, float]) -> tuple[st
 
 
 def _request(
-    wish: SubmitRequest,
+    request: SubmitRequest,
     directory: str,
     servers: Sequence[Server],
     decision: Decision,
@@ -243,30 +243,30 @@ def _request(
     listed: Sequence[ClusterHost | ListedHost] | None,
 ) -> JobRequest:
     server = next((one for one in servers if one.name == decision.server), None)
-    if wish.queue is not None or wish.hosts:
-        queue = wish.queue or queue_of_hosts(wish.hosts, site, servers, listed)
+    if request.queue is not None or request.hosts:
+        queue = request.queue or queue_of_hosts(request.hosts, site, servers, listed)
     else:
         # A queue binds as firmly as a host: one of a few hosts is no place for a mere wish.
         queue = server.queue if server is not None and decision.bind == "pin" else None
     return JobRequest(
-        argv=wish.argv,
-        key=wish.key,
+        argv=request.argv,
+        key=request.key,
         directory=directory,
-        name=wish.name or _name(wish.argv[0]),
+        name=request.name or _name(request.argv[0]),
         server=decision.server,
         queue=queue,
         hosts=decision.hosts,
         prefer=decision.bind == "prefer",
-        slots=wish.slots,
-        numbers=wish.numbers,
+        slots=request.slots,
+        numbers=request.numbers,
         cap=decision.cap,
         licences=licences,
         licence_totals=_totals(servers),
-        output=wish.output,
-        error=wish.error,
-        input=wish.input,
-        terms=wish.terms,
-        pty=wish.pty,
+        output=request.output,
+        error=request.error,
+        input=request.input,
+        terms=request.terms,
+        pty=request.pty,
     )
 
 
@@ -286,22 +286,22 @@ def _name(program: str) -> str:
     return name.encode("utf-8", "replace").decode()[:64] or "tonnage"
 
 
-def _demand(wish: SubmitRequest, policy: Policy) -> Demand:
-    if wish.profile is not None:
+def _demand(request: SubmitRequest, policy: Policy) -> Demand:
+    if request.profile is not None:
         # Reading a run takes numpy, which is half of a start.
         from tonnage.placement.profile import demand_within
 
-        demand = demand_within(wish.profile, policy)
+        demand = demand_within(request.profile, policy)
     else:
         demand = Demand(bytes=policy.reference_bytes, operations=policy.reference_operations)
-    if wish.io_share is not None:
-        demand = replace(demand, io_share=wish.io_share, source="as asked")
+    if request.io_share is not None:
+        demand = replace(demand, io_share=request.io_share, source="as asked")
     return demand
 
 
-def scheduler_of(wish: SubmitRequest, site: Site) -> Scheduler:
+def scheduler_of(request: SubmitRequest, site: Site) -> Scheduler:
     """The one asked for, else the site's. RequestError where this host has none of it."""
-    return scheduler_here(wish.scheduler or site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
+    return scheduler_here(request.scheduler or site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
 
 
 def _fresh_readings(

@@ -100,7 +100,7 @@ class RunningCaps:
         Where it does not answer now, or the ledger does not, caps are left as they are.
         """
         with suppress(TonnageError):
-            if not self._capped() or (jobs is not None and not self._rises(self._world(jobs, time.time()))):
+            if not self._capped() or (jobs is not None and not self._rises(self._snapshot(jobs, time.time()))):
                 return ()
             # Another process of this user would give the same tasks away a second time.
             with self._ledger.held("caps of arrays", timeout_s=self._site.policy.scheduler_timeout / 1e9):
@@ -114,27 +114,27 @@ class RunningCaps:
 
     def _asked(self) -> ClusterSnapshot:
         at_s = time.time()
-        return self._world(self._scheduler.jobs(), at_s)
+        return self._snapshot(self._scheduler.jobs(), at_s)
 
-    def _world(self, jobs: Sequence[Job], at_s: float) -> ClusterSnapshot:
+    def _snapshot(self, jobs: Sequence[Job], at_s: float) -> ClusterSnapshot:
         since_s = at_s - REMEMBERED * self._site.policy.decay / 1e9
         placements = placements_of(self._ledger, jobs, since_s=since_s)
         return ClusterSnapshot(
             now_s=time.time(), jobs=jobs, jobs_at_s=at_s, readings=self._readings, placements=placements
         )
 
-    def _rises(self, world: ClusterSnapshot) -> list[_Rise]:
+    def _rises(self, snapshot: ClusterSnapshot) -> list[_Rise]:
         found = []
         for entry in self._capped():
-            rise = self._now(entry, world)
+            rise = self._now(entry, snapshot)
             if rise is not None and rise.cap > _cap(entry):
                 found.append(rise)
-                world = _with(world, rise)
+                snapshot = _with(snapshot, rise)
         return found
 
-    def _now(self, entry: Entry, world: ClusterSnapshot) -> _Rise | None:
+    def _now(self, entry: Entry, snapshot: ClusterSnapshot) -> _Rise | None:
         """What its cap would be now; None where nothing of it waits, its user changed its cap, or that is not known."""
-        rows = [job for job in world.jobs or () if isinstance(job, Job) and _is(job, entry)]
+        rows = [job for job in snapshot.jobs or () if isinstance(job, Job) and _is(job, entry)]
         if all(job.state != "pending" for job in rows) or any(job.cap not in (None, _cap(entry)) for job in rows):
             return None
         names = _whose(entry)
@@ -142,7 +142,7 @@ class RunningCaps:
         located = Located(path="", mount=None, target=entry.intent["target"], servers=names, striped=len(names) > 1)
         lines = lines_of_servers(self._site, servers, located)
         policy = self._site.policy
-        carried = capacity_beside(entry, servers, located, world, lines, self._ledger, policy)
+        carried = capacity_beside(entry, servers, located, snapshot, lines, self._ledger, policy)
         if len(servers) < len(names) or carried is None or carried.silent:
             return None
         cap, why = choose_cap(
@@ -160,14 +160,14 @@ class RunningCaps:
         if not risen:
             return ()
         # Others may have been promised the same tasks since that list was made: then the newest gives them back.
-        world = self._asked()
+        snapshot = self._asked()
         for place, rise in reversed([*enumerate(risen)]):
-            most = self._now(rise.after, world)
+            most = self._now(rise.after, snapshot)
             if most is not None and most.cap < rise.cap:
                 back = replace(rise, cap=max(most.cap, _cap(rise.entry)), why=most.why)
                 if self._set(back):
                     risen[place] = back
-                    world = _with(world, back)
+                    snapshot = _with(snapshot, back)
         return tuple(rise.told for rise in risen if rise.cap > _cap(rise.entry))
 
     def _set(self, rise: _Rise) -> bool:
@@ -210,8 +210,8 @@ def _demand(entry: Entry) -> Demand:
     )
 
 
-def _with(world: ClusterSnapshot, rise: _Rise) -> ClusterSnapshot:
+def _with(snapshot: ClusterSnapshot, rise: _Rise) -> ClusterSnapshot:
     """As it is when the array has that cap."""
-    placements = [rise.after if one.key == rise.entry.key else one for one in world.placements]
-    jobs = [replace(job, cap=rise.cap) if job.job == rise.entry.job and job.cap else job for job in world.jobs or ()]
-    return replace(world, placements=placements, jobs=jobs)
+    placements = [rise.after if one.key == rise.entry.key else one for one in snapshot.placements]
+    jobs = [replace(job, cap=rise.cap) if job.job == rise.entry.job and job.cap else job for job in snapshot.jobs or ()]
+    return replace(snapshot, placements=placements, jobs=jobs)

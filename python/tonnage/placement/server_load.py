@@ -179,12 +179,12 @@ def _task_counts(site: Site, jobs: Iterable[Job]) -> tuple[dict[str, int], dict[
     """Server → tasks that run, and that wait. A job is counted once for each server, however many hosts it has."""
     running: dict[str, int] = {}
     waiting: dict[str, int] = {}
-    uses = JobServers(site.server)
+    job_servers = JobServers(site.server)
     for job in jobs:
         counted = running if job.state in HOLDS_A_SLOT else waiting if job.state == "pending" else None
         if counted is None:
             continue
-        for server in uses.of(job):
+        for server in job_servers.of(job):
             counted[server.name] = counted.get(server.name, 0) + job.count
     return running, waiting
 
@@ -225,7 +225,7 @@ class LoadReader:
         self._jobs_ns: int | None = None
         self._jobs_at_s = 0.0
         self.notes: list[str] = []
-        self.world = ClusterSnapshot(now_s=0.0)
+        self.snapshot = ClusterSnapshot(now_s=0.0)
         """What the last look was made of."""
         self.silent_lines: tuple[str, ...] = ()
         """Directories of load lines that did not answer."""
@@ -251,7 +251,7 @@ class LoadReader:
         if asking.ident is not None:
             asking.join()
         only, now_s = [server.name for server in self.servers], time.time()
-        self.world = ClusterSnapshot(
+        self.snapshot = ClusterSnapshot(
             now_s=now_s,
             jobs=self._jobs,
             jobs_at_s=self._jobs_at_s,
@@ -261,15 +261,15 @@ class LoadReader:
             plateaus=plateaus_of(found),
         )
         counted = counting and self._jobs is not None and not self._ledger_failed
-        promised = promised_tasks(only, self.world) if counted else None
+        promised = promised_tasks(only, self.snapshot) if counted else None
         others = {name: self._others(name, line) for name, line in lines.items()} if counted else {}
         return load_rows(site, readings, self._jobs, lines, now_s=now_s, only=only, promised=promised, others=others)
 
     def _others(self, name: str, line: int) -> int | None:
         """Beside the jobs that are promised."""
-        world = self.world
-        sent, plateau = jobs_sent_to([name], world), world.plateaus.get(name)
-        found, _ = tasks_of_others([name], world, self.site.policy, line=line, plateau=plateau, counted=sent)
+        snapshot = self.snapshot
+        sent, plateau = jobs_sent_to([name], snapshot), snapshot.plateaus.get(name)
+        found, _ = tasks_of_others([name], snapshot, self.site.policy, line=line, plateau=plateau, counted=sent)
         return None if found is None else round(found)
 
     def _placements(self) -> list[Entry]:

@@ -42,7 +42,7 @@ def seen(
     lines = {"rcss1": 8, "rcss2": 4} if lines is None else lines
     look = LoadReader(SITE, SITE.server)
     readings = {"rcss1": reading}
-    look.world = ClusterSnapshot(
+    look.snapshot = ClusterSnapshot(
         now_s=NOON_S, jobs=jobs, jobs_at_s=NOON_S, readings=readings, placements=placements,
         lines={name: float(tasks) for name, tasks in lines.items()},
         plateaus={} if plateau is None else {"rcss1": Plateau(tasks=lines.get("rcss1", 1), bytes_per_s=plateau)},

@@ -22,21 +22,21 @@ def run(arguments: Namespace) -> int:
     for option in ("via", "within", "target"):
         if getattr(arguments, option) is not None:
             raise RequestError(f"--{option} is for hosts; hint: name them with --hosts")
-    world = gather_site_facts(read_site(Path(), Path(arguments.site) if arguments.site else None))
-    found = examine(world)
+    facts = gather_site_facts(read_site(Path(), Path(arguments.site) if arguments.site else None))
+    found = examine(facts)
     wrong = [complaint for complaint in found if complaint.wrong]
     if arguments.json:
         from tonnage.placement.answers import SiteChecked
 
         checked = SiteChecked(
             well=not wrong,
-            files=tuple(str(source.path) for source in world.loaded.sources),
-            scheduler=world.cluster.name,
+            files=tuple(str(source.path) for source in facts.loaded.sources),
+            scheduler=facts.cluster.name,
             complaints=tuple(found),
         )
         print(json.dumps(asdict(checked), indent=2, ensure_ascii=False))
     else:
-        print("\n".join([*map(str, found), _verdict(world, wrong)]))
+        print("\n".join([*map(str, found), _verdict(facts, wrong)]))
     return 1 if wrong else 0
 
 
@@ -70,11 +70,11 @@ def _examine_hosts(arguments: Namespace) -> int:
     return 0 if well else 1
 
 
-def _verdict(world: SiteFacts, wrong: list[Complaint]) -> str:
-    files = ", ".join(str(source.path) for source in world.loaded.sources) or "no site file"
-    cluster = world.cluster
+def _verdict(facts: SiteFacts, wrong: list[Complaint]) -> str:
+    files = ", ".join(str(source.path) for source in facts.loaded.sources) or "no site file"
+    cluster = facts.cluster
     hosts = "that tells nothing" if cluster.problem else f"with {_count(len(cluster.hosts), 'host')}"
-    looked = f"{files}: {_count(len(world.site.server), 'server')}, {cluster.name} {hosts}"
+    looked = f"{files}: {_count(len(facts.site.server), 'server')}, {cluster.name} {hosts}"
     verdict = f"{_count(len(wrong), 'thing')} wrong" if wrong else "all is well"
     return f"{looked}: {verdict}"
 

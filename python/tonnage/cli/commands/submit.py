@@ -12,7 +12,7 @@ from tonnage.errors import RequestError
 from tonnage.placement.answers import previewed, submitted
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, where_to
-from tonnage.placement.submit import Outcome, preview, run_interactive, stay, submit
+from tonnage.placement.submit import Outcome, preview, run_interactive, wait_until_ended, submit
 from tonnage.placement.submit_request import SubmitOptions, SubmitRequest
 from tonnage.plain import one_line
 
@@ -37,7 +37,7 @@ def run(arguments: Namespace) -> int:
     for told in outcome.followed:
         print(f"tonnage: note: {told}", file=sys.stderr)
     if arguments.wait and outcome.receipt is not None:
-        return stay(wish, outcome.receipt.job)
+        return wait_until_ended(wish, outcome.receipt.job)
     return 0
 
 

@@ -18,7 +18,7 @@ from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, where_to
-from tonnage.placement.submit import queue_names, run_interactive, site_scheduler, stay, submit
+from tonnage.placement.submit import queue_names, run_interactive, site_scheduler, wait_until_ended, submit
 from tonnage.placement.submit_request import SubmitRequest
 
 NOT_FOUND = "Cannot find fileserver for current working directory."
@@ -63,7 +63,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
         for told in outcome.followed:
             voice.tell(f"iobsub: note: {told}")
         voice.out.flush()
-    return stay(wish, outcome.receipt.job) if given["-K"] else 0
+    return wait_until_ended(wish, outcome.receipt.job) if given["-K"] else 0
 
 
 def _unordered(given: dict[str, Any]) -> tuple[str, ...]:

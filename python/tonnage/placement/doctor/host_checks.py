@@ -42,17 +42,17 @@ _MEMORY_SHARE = 0.02
 """By which firmware makes equal hosts differ."""
 
 
-def _host_answers(party: HostGroupFacts) -> Iterator[Complaint]:
+def _host_answers(group: HostGroupFacts) -> Iterator[Complaint]:
     """It answers."""
-    for host in party.hosts:
+    for host in group.hosts:
         if host.problem is not None:
             what, hint = own_hint(host.problem, "see that this user gets there without a question, or leave it out")
             yield Complaint(code="unreachable", where=host.name, what=what, hint=hint)
 
 
-def _clock(party: HostGroupFacts) -> Iterator[Complaint]:
+def _clock(group: HostGroupFacts) -> Iterator[Complaint]:
     """Its clock is right, as far as a round trip can tell."""
-    for host in party.there:
+    for host in group.there:
         ahead_ns, uncertain_ns = host.clock_ahead_ns or 0, host.clock_uncertainty_ns or 0
         off_s = max(0, abs(ahead_ns) - uncertain_ns) / 1e9
         if off_s > CLOCK_NOTE_S:
@@ -64,9 +64,9 @@ def _clock(party: HostGroupFacts) -> Iterator[Complaint]:
             yield Complaint(code="clock-off", where=host.name, what=what, hint=hint, wrong=off_s > CLOCK_S)
 
 
-def _load(party: HostGroupFacts) -> Iterator[Complaint]:
+def _load(group: HostGroupFacts) -> Iterator[Complaint]:
     """Nobody else uses it."""
-    for host in party.there:
+    for host in group.there:
         cpus, one = host.facts["cpus_allowed"], host.facts["load_1min"]
         if one > BUSY * cpus:
             what = f"{one:.1f} processes ran or waited in the last minute, on {cpus} CPUs"
@@ -80,9 +80,9 @@ def _load(party: HostGroupFacts) -> Iterator[Complaint]:
                 yield Complaint(code=f"{resource}-pressure", where=host.name, what=what, hint=hint, wrong=False)
 
 
-def _memory(party: HostGroupFacts) -> Iterator[Complaint]:
+def _memory(group: HostGroupFacts) -> Iterator[Complaint]:
     """Its memory is free for the page cache, and nothing of it is on a disk."""
-    for host in party.there:
+    for host in group.there:
         total, free, swapped = (host.facts[key] for key in ("memory_bytes", "available_bytes", "swap_used_bytes"))
         if total and free is not None and free < FREE_SHARE * total:
             what = f"only {size_text(free)} of {size_text(total)} of memory is free"
@@ -94,9 +94,9 @@ def _memory(party: HostGroupFacts) -> Iterator[Complaint]:
             yield Complaint(code="swap-in-use", where=host.name, what=what, hint=hint, wrong=False)
 
 
-def _governor(party: HostGroupFacts) -> Iterator[Complaint]:
+def _governor(group: HostGroupFacts) -> Iterator[Complaint]:
     """Its CPUs are always as fast."""
-    for host in party.there:
+    for host in group.there:
         slow = [name for name in host.facts["governors"] if name != "performance"]
         if slow:
             what = f"its CPUs are clocked by the governor {', '.join(slow)}: short operations find them slow"
@@ -104,18 +104,18 @@ def _governor(party: HostGroupFacts) -> Iterator[Complaint]:
             yield Complaint(code="governor", where=host.name, what=what, hint=hint, wrong=False)
 
 
-def _open_files(party: HostGroupFacts) -> Iterator[Complaint]:
+def _open_files(group: HostGroupFacts) -> Iterator[Complaint]:
     """A process may have as many files open as tasks need."""
-    for host in party.there:
+    for host in group.there:
         if 0 <= host.facts["open_files"] < FEW_FILES:
             what = f"a process may have {host.facts['open_files']} files open"
             hint = f"ulimit -n {FEW_FILES}, for tasks with a file each and devices with a queue each"
             yield Complaint(code="few-files", where=host.name, what=what, hint=hint, wrong=False)
 
 
-def _io_uring(party: HostGroupFacts) -> Iterator[Complaint]:
+def _io_uring(group: HostGroupFacts) -> Iterator[Complaint]:
     """The storage uring can be used."""
-    for host in party.there:
+    for host in group.there:
         if not host.facts["io_uring"]:
             yield Complaint(
                 code="no-io-uring",
@@ -131,33 +131,33 @@ def _why_no_uring(host: Host) -> str:
     return f"kernel.io_uring_disabled = {disabled}" if disabled else str(host.facts["not_io_uring"])
 
 
-def _target_is_there(party: HostGroupFacts) -> Iterator[Complaint]:
+def _target_is_there(group: HostGroupFacts) -> Iterator[Complaint]:
     """It is there, and it is a directory."""
-    for host in party.there if party.target is not None else ():
+    for host in group.there if group.target is not None else ():
         if host.path_problem is not None:
             what, hint = own_hint(host.path_problem, "see to its mount there")
             yield Complaint(code="target-silent", where=host.name, what=what, hint=hint)
         elif host.path is not None and host.path["problem"]:
-            what = f"{party.target} cannot be used: {host.path['problem']}; {_mount(host)} is what is mounted above it"
+            what = f"{group.target} cannot be used: {host.path['problem']}; {_mount(host)} is what is mounted above it"
             yield Complaint(code="target-missing", where=host.name, what=what, hint="mount it there, or make it")
         elif host.path is not None and not host.path["is_directory"]:
-            what, hint = f"{party.target} is no directory", "name one that all hosts have"
+            what, hint = f"{group.target} is no directory", "name one that all hosts have"
             yield Complaint(code="target-missing", where=host.name, what=what, hint=hint)
 
 
-def _target_writable(party: HostGroupFacts) -> Iterator[Complaint]:
+def _target_writable(group: HostGroupFacts) -> Iterator[Complaint]:
     """This user may write there."""
-    for host in _seen(party):
+    for host in _seen(group):
         if host.path and not host.path["writable"]:
-            what = f"{party.target} takes no files: {host.path['not_writable']} ({_mount(host)})"
+            what = f"{group.target} takes no files: {host.path['not_writable']} ({_mount(host)})"
             hint = "mount it read-write there, or let this user write"
             yield Complaint(code="target-read-only", where=host.name, what=what, hint=hint)
 
 
-def _target_is_one(party: HostGroupFacts) -> Iterator[Complaint]:
+def _target_is_one(group: HostGroupFacts) -> Iterator[Complaint]:
     """What one host makes there, the others see; or else each has its own, and that is meant so."""
     groups: dict[int, list[Host]] = {}
-    for host in _seen(party):
+    for host in _seen(group):
         if host.storage is not None:
             groups.setdefault(host.storage, []).append(host)
     if len(groups) < 2:
@@ -166,7 +166,7 @@ def _target_is_one(party: HostGroupFacts) -> Iterator[Complaint]:
     apart = all(len(hosts) == 1 for hosts in groups.values())
     yield Complaint(
         code="own-storage" if apart else "other-storage",
-        what=f"{party.target} is not one directory: what a host makes there others do not see ({told})",
+        what=f"{group.target} is not one directory: what a host makes there others do not see ({told})",
         hint="well where node-local storage is to be measured; mount one file system on all where not"
         if apart
         else "mount the same file system on all of them",
@@ -174,9 +174,9 @@ def _target_is_one(party: HostGroupFacts) -> Iterator[Complaint]:
     )
 
 
-def _mount_options(party: HostGroupFacts) -> Iterator[Complaint]:
+def _mount_options(group: HostGroupFacts) -> Iterator[Complaint]:
     """Those that see the same one have mounted it in the same way."""
-    seen = _seen(party)
+    seen = _seen(group)
     for storage in dict.fromkeys(host.storage for host in seen):
         groups: dict[tuple[str, ...], list[Host]] = {}
         for host in seen:
@@ -189,32 +189,32 @@ def _mount_options(party: HostGroupFacts) -> Iterator[Complaint]:
                 f"{named([host.name for host in hosts])}"
                 for which, hosts in sorted(groups.items(), key=lambda group: -len(group[1]))
             )
-            what = f"{party.target} is mounted with different options: {told}"
+            what = f"{group.target} is mounted with different options: {told}"
             yield Complaint(code="other-options", what=what, hint="mount it alike on all hosts")
 
 
-def _target_space(party: HostGroupFacts) -> Iterator[Complaint]:
+def _target_space(group: HostGroupFacts) -> Iterator[Complaint]:
     """There is room for a measurement."""
-    for host in _seen(party):
+    for host in _seen(group):
         free = host.path["free_bytes"] if host.path else None
         if free is not None and free < SPACE:
-            what = f"{party.target} has only {size_text(free)} free"
+            what = f"{group.target} has only {size_text(free)} free"
             hint = "make room, or give less to each task: a full storage is a slow one"
             yield Complaint(code="little-space", where=host.name, what=what, hint=hint, wrong=False)
 
 
-def _target_direct(party: HostGroupFacts) -> Iterator[Complaint]:
+def _target_direct(group: HostGroupFacts) -> Iterator[Complaint]:
     """It takes what goes past the page cache."""
-    for host in _seen(party):
+    for host in _seen(group):
         if host.path and host.path["direct"] is False:
-            what = f"{party.target} takes no O_DIRECT: {host.path['not_direct']}"
+            what = f"{group.target} takes no O_DIRECT: {host.path['not_direct']}"
             hint = "measure with direct = no, or auto, and mind what the cache did"
             yield Complaint(code="no-direct", where=host.name, what=what, hint=hint, wrong=False)
 
 
-def _seen(party: HostGroupFacts) -> list[Host]:
+def _seen(group: HostGroupFacts) -> list[Host]:
     """Hosts that see a directory there."""
-    return [host for host in party.there if host.path and host.path["is_directory"]]
+    return [host for host in group.there if host.path and host.path["is_directory"]]
 
 
 def _own_options(host: Host) -> tuple[str, ...]:
@@ -227,9 +227,9 @@ def _mount(host: Host) -> str:
     return f"{path.get('file_system')} of {path.get('device')} at {path.get('mount_point')}"
 
 
-def _links_work(party: HostGroupFacts) -> Iterator[Complaint]:
+def _links_work(group: HostGroupFacts) -> Iterator[Complaint]:
     """A connection can be made."""
-    for link in party.links:
+    for link in group.links:
         if link.problem is not None:
             what, hint = own_hint(
                 link.problem, "see to names and firewall: MPI and iperf3 need ports of their own choice"
@@ -237,9 +237,9 @@ def _links_work(party: HostGroupFacts) -> Iterator[Complaint]:
             yield Complaint(code="no-link", where=f"{link.sender} → {link.receiver}", what=what, hint=hint)
 
 
-def _links_alike(party: HostGroupFacts) -> Iterator[Complaint]:
+def _links_alike(group: HostGroupFacts) -> Iterator[Complaint]:
     """No link is far slower than the others."""
-    rates = [(link, rate) for link in party.links if (rate := link.bytes_per_s) is not None]
+    rates = [(link, rate) for link in group.links if (rate := link.bytes_per_s) is not None]
     usual = median(rate for _, rate in rates) if len(rates) > 2 else 0
     for link, rate in rates:
         if rate < SLOW * usual:
@@ -250,9 +250,9 @@ def _links_alike(party: HostGroupFacts) -> Iterator[Complaint]:
             )
 
 
-def _names(party: HostGroupFacts) -> Iterator[Complaint]:
+def _names(group: HostGroupFacts) -> Iterator[Complaint]:
     """Each name is a host of its own."""
-    for node, same in _by(party.there, lambda host: host.facts["hostname"]).items():
+    for node, same in _by(group.there, lambda host: host.facts["hostname"]).items():
         if len(same) > 1:
             yield Complaint(
                 code="same-host",
@@ -261,46 +261,46 @@ def _names(party: HostGroupFacts) -> Iterator[Complaint]:
             )
 
 
-def _systems(party: HostGroupFacts) -> Iterator[Complaint]:
+def _systems(group: HostGroupFacts) -> Iterator[Complaint]:
     """They run the same kernel and Python."""
     for key, code, what in (("kernel", "other-kernel", "kernels"), ("python", "other-python", "versions of Python")):
-        yield from _differ(party.there, code, what, lambda host, key=key: str(host.facts[key]))  # type: ignore[misc]
+        yield from _differ(group.there, code, what, lambda host, key=key: str(host.facts[key]))  # type: ignore[misc]
 
 
-def _hardware(party: HostGroupFacts) -> Iterator[Complaint]:
+def _hardware(group: HostGroupFacts) -> Iterator[Complaint]:
     """They have the same CPUs and as much memory."""
 
     def cpus(host: Host) -> str:
         return f"{host.facts['cpus_allowed']} × {host.facts['cpu_model']}"
 
-    yield from _differ(party.there, "other-cpus", "CPUs", cpus)
-    sizes = [host.facts["memory_bytes"] for host in party.there if host.facts["memory_bytes"]]
+    yield from _differ(group.there, "other-cpus", "CPUs", cpus)
+    sizes = [host.facts["memory_bytes"] for host in group.there if host.facts["memory_bytes"]]
     if sizes and min(sizes) < (1 - _MEMORY_SHARE) * max(sizes):
         yield from _differ(
-            party.there, "other-memory", "memory sizes", lambda host: size_text(host.facts["memory_bytes"] or 0)
+            group.there, "other-memory", "memory sizes", lambda host: size_text(host.facts["memory_bytes"] or 0)
         )
 
 
-def _settings(party: HostGroupFacts) -> Iterator[Complaint]:
+def _settings(group: HostGroupFacts) -> Iterator[Complaint]:
     """Their clients keep as much in memory, and their CPUs are clocked by one rule."""
-    keys = sorted({key for host in party.there for key in host.facts["cache_settings"]})
+    keys = sorted({key for host in group.there for key in host.facts["cache_settings"]})
     for key in keys:
         yield from _differ(
-            party.there,
+            group.there,
             "other-cache-limits",
             f"values of {key}",
             lambda host, key=key: str(host.facts["cache_settings"].get(key, "none")),  # type: ignore[misc]
         )
     boosts = {True: "may exceed", False: "keep to", None: "do not tell of"}
     yield from _differ(
-        party.there, "other-boost", "clock rules", lambda host: f"CPUs {boosts[host.facts['boost']]} their nominal rate"
+        group.there, "other-boost", "clock rules", lambda host: f"CPUs {boosts[host.facts['boost']]} their nominal rate"
     )
 
 
-def _tools(party: HostGroupFacts) -> Iterator[Complaint]:
+def _tools(group: HostGroupFacts) -> Iterator[Complaint]:
     """What some have installed to measure with, all have."""
-    for tool in sorted({tool for host in party.there for tool in host.facts["tools"]}):
-        for host in party.there:
+    for tool in sorted({tool for host in group.there for tool in host.facts["tools"]}):
+        for host in group.there:
             if tool not in host.facts["tools"]:
                 what = f"{tool} is not installed, as it is on others"
                 hint = f"install {tool} there, for workloads that run it"
@@ -351,10 +351,10 @@ CHECKS = (
 )
 
 
-def examine(party: HostGroupFacts) -> list[Complaint]:
+def examine(group: HostGroupFacts) -> list[Complaint]:
     """What is wrong first, then notes; each in the order of the checks. What is so on several hosts is one line."""
     merged: dict[tuple[str, str, str, bool], list[str]] = {}
-    for found in (found for check in CHECKS for found in check(party)):
+    for found in (found for check in CHECKS for found in check(group)):
         merged.setdefault((found.code, found.what, found.hint, found.wrong), []).extend(
             [found.where] if found.where else []
         )

@@ -87,18 +87,18 @@ class HostGroupFacts:
 def gather_host_facts(host_group: HostGroup, hosts: Sequence[str], target: str | None = None) -> HostGroupFacts:
     """Asks each of ``hosts``; raises for no host's sake. ``target``: an absolute path of which each host tells what it
     sees; a file of 64 KiB is made there for a moment."""
-    party = HostGroupFacts(hosts=tuple(Host(name=name) for name in dict.fromkeys(hosts)), target=target)
-    for host in party.hosts:
+    group = HostGroupFacts(hosts=tuple(Host(name=name) for name in dict.fromkeys(hosts)), target=target)
+    for host in group.hosts:
         if host.name not in host_group.hosts:
             others = named(host_group.hosts)
             host.problem = f"nothing was started on it, but on {others}; hint: start a process on it, or leave it out"
-    for host, answer in _ask(host_group, "surroundings", {host: {} for host in party.there}, ANSWER_S):
+    for host, answer in _ask(host_group, "surroundings", {host: {} for host in group.there}, ANSWER_S):
         host.problem, host.facts = answer.problem, answer.value or {}
-    for host in party.there:
+    for host in group.there:
         _compare_clocks(host_group, host)
     if target is not None:
-        _look_at_target(host_group, party.there, target)
-    return HostGroupFacts(hosts=party.hosts, target=target, links=tuple(_try_links(host_group, party.there)))
+        _look_at_target(host_group, group.there, target)
+    return HostGroupFacts(hosts=group.hosts, target=target, links=tuple(_try_links(host_group, group.there)))
 
 
 def _ask(

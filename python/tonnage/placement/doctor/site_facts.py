@@ -188,9 +188,9 @@ def _refused(site: Site) -> Refused | None:
     try:
         path = working_directory()
         found = scheduler_here(site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
-        wish = SubmitRequest(argv=("true",), key="doctor", scheduler=site.scheduler)
+        request = SubmitRequest(argv=("true",), key="doctor", scheduler=site.scheduler)
         try:
-            make_plan(wish, path, site, Ledger(), found)
+            make_plan(request, path, site, Ledger(), found)
         except (NoFileServer, NothingNear) as error:
             located = locate(path, site, timeout_s=site.policy.file_timeout / 1e9)
             servers = servers_of(located, site)

@@ -69,16 +69,16 @@ class ServerObservation:
         return True if self.load > self.line else None if self.missing else False
 
 
-def observations(look: LoadReader, rows: Iterable[LoadRow]) -> list[ServerObservation]:
+def observations(reader: LoadReader, rows: Iterable[LoadRow]) -> list[ServerObservation]:
     """What the look that gave these rows says of each server with a line, and that there is none of the others."""
-    world, policy = look.world, look.site.policy
+    snapshot, policy = reader.snapshot, reader.site.policy
     # All servers of the site: a job that uses another one is not beside this one.
-    counted = _counted(look.site.server, world, look.only_own)
-    servers = {server.name: server for server in look.servers}
-    lost = tuple(f"{directory} with the load lines does not answer" for directory in look.silent_lines)
-    silent = (look.jobs_problem,) if look.jobs_problem else ()
+    counted = _counted(reader.site.server, snapshot, reader.only_own)
+    servers = {server.name: server for server in reader.servers}
+    lost = tuple(f"{directory} with the load lines does not answer" for directory in reader.silent_lines)
+    silent = (reader.jobs_problem,) if reader.jobs_problem else ()
     return [
-        _observation(servers[row.server], row, counted, world, policy, (*lost, *silent), has_line=not lost)
+        _observation(servers[row.server], row, counted, snapshot, policy, (*lost, *silent), has_line=not lost)
         for row in rows
     ]
 
@@ -110,9 +110,9 @@ class _Counted:
         return RunningJobs(users=tuple(sorted(found, key=lambda one: (-one.tasks, one.user))), only_own=self.only_own)
 
 
-def _counted(servers: Sequence[Server], world: ClusterSnapshot, only_own: bool | None) -> dict[str, _Counted]:
+def _counted(servers: Sequence[Server], snapshot: ClusterSnapshot, only_own: bool | None) -> dict[str, _Counted]:
     found = {server.name: _Counted(only_own=only_own) for server in servers}
-    for job, entry, used in jobs_at(servers, world):
+    for job, entry, used in jobs_at(servers, snapshot):
         if job.state not in HOLDS_A_SLOT or not isinstance(job, Job):
             continue
         for server in used:
@@ -127,23 +127,23 @@ def _observation(
     server: Server,
     row: LoadRow,
     counted: dict[str, _Counted],
-    world: ClusterSnapshot,
+    snapshot: ClusterSnapshot,
     policy: Policy,
     lost: tuple[str, ...],
     *,
     has_line: bool,
 ) -> ServerObservation:
     at = counted[server.name]
-    there = None if world.jobs is None else at.there()
+    there = None if snapshot.jobs is None else at.there()
     if row.line is None or not has_line:
         return ServerObservation(server=server.name, there=there, missing=() if has_line else lost)
     others, missing = None, lost
     if row.problem is None and not row.stale:
-        plateau = world.plateaus.get(server.name)
-        others, _ = tasks_of_others([server.name], world, policy, line=row.line, plateau=plateau, counted=at.running)
+        plateau = snapshot.plateaus.get(server.name)
+        others, _ = tasks_of_others([server.name], snapshot, policy, line=row.line, plateau=plateau, counted=at.running)
     elif server.indices is not None:
         missing = (*missing, row.problem or _stale(row, policy))
-    known = [tasks for tasks in (None if world.jobs is None else at.tasks, others) if tasks is not None]
+    known = [tasks for tasks in (None if snapshot.jobs is None else at.tasks, others) if tasks is not None]
     load = sum(known) if known else None
     return ServerObservation(server=server.name, line=row.line, load=load, others=others, there=there, missing=missing)
 

@@ -110,10 +110,10 @@ class Watch:
     def raise_caps(self) -> tuple[str, ...]:
         """After a look: brings this user's own arrays to what others have left, a sentence each."""
         look = self._look
-        if look.scheduler is None or look.world.jobs is None:
+        if look.scheduler is None or look.snapshot.jobs is None:
             return ()
-        jobs = [job for job in look.world.jobs if isinstance(job, Job)]
-        return RunningCaps(look.site, Ledger(), look.scheduler, self.servers, look.world.readings).rise(jobs=jobs)
+        jobs = [job for job in look.snapshot.jobs if isinstance(job, Job)]
+        return RunningCaps(look.site, Ledger(), look.scheduler, self.servers, look.snapshot.readings).rise(jobs=jobs)
 
     def glance(self) -> tuple[State, ...]:
         """Looks once for who keeps nothing."""
