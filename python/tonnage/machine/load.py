@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 
-def load() -> dict[str, Any]:
-    """``load_1min``, ``load_5min``, ``load_15min``; ``pressure``: resource → {``some_avg10``, …} in per cent of time.
+class Load(TypedDict):
+    """Load averages, and pressure."""
 
-    Pressure is ``None`` where the kernel keeps no pressure stall information.
-    """
+    load_1min: float
+    load_5min: float
+    load_15min: float
+    pressure: dict[str, dict[str, float]] | None
+    """Resource → {``some_avg10``, …} in per cent of time; None where the kernel keeps no pressure stall information."""
+
+
+def load() -> Load:
+    """Of this host, now."""
     one, five, fifteen = os.getloadavg()
     pressure = {}
     for resource in ("cpu", "io", "memory"):

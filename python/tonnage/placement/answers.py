@@ -100,7 +100,10 @@ class WhereAnswer(LocatedTold):
 
 def located_answer(located: Located) -> LocatedTold:
     """What is printed of it."""
-    return LocatedTold(**_located_values(located))
+    at = located.mount
+    mount = None if at is None else MountTold(mount_point=at.mount_point, file_system=at.file_system, device=at.device)
+    same = {field.name: getattr(located, field.name) for field in fields(LocatedTold) if field.name != "mount"}
+    return LocatedTold(**same, mount=mount)
 
 
 def where_answer(
@@ -108,7 +111,7 @@ def where_answer(
 ) -> WhereAnswer:
     """``readings``: by the servers' names."""
     return WhereAnswer(
-        **_located_values(located),
+        **vars(located_answer(located)),
         file_servers=tuple(
             FileServer(
                 name=server.name,
@@ -121,13 +124,6 @@ def where_answer(
         ),
         load_line=StatedLine(**line.model_dump()) if isinstance(line, Line) else line,
     )
-
-
-def _located_values(located: Located) -> dict[str, Any]:
-    mount = located.mount and MountTold(
-        mount_point=located.mount.mount_point, file_system=located.mount.file_system, device=located.mount.device
-    )
-    return {**{field.name: getattr(located, field.name) for field in fields(LocatedTold)}, "mount": mount}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +217,7 @@ SubmitAnswer: TypeAlias = Previewed | Submission | Repeated
 
 def previewed(plan: Plan, command: tuple[str, ...]) -> Previewed:
     """``command``: what would be run."""
-    return Previewed(**_plan_values(plan), command=command)
+    return Previewed(**vars(_plan_told(plan)), command=command)
 
 
 def submitted(key: str, outcome: Outcome) -> Submission | Repeated:
@@ -234,22 +230,22 @@ def submitted(key: str, outcome: Outcome) -> Submission | Repeated:
         new=outcome.plan is not None,
         followed=tuple(outcome.followed),
     )
-    return found if outcome.plan is None else Submission(**vars(found), **_plan_values(outcome.plan))
+    return found if outcome.plan is None else Submission(**vars(found), **vars(_plan_told(outcome.plan)))
 
 
-def _plan_values(plan: Plan) -> dict[str, Any]:
+def _plan_told(plan: Plan) -> PlanTold:
     decision = {field.name: getattr(plan.decision, field.name) for field in fields(plan.decision)}
     decision["considered"] = tuple(ScoredTold(**asdict(one)) for one in plan.decision.considered)
-    return {
-        "located": located_answer(plan.located),
-        "servers": tuple(server.name for server in plan.servers),
-        "demand": DemandTold(**{field.name: getattr(plan.demand, field.name) for field in fields(DemandTold)}),
-        "decision": DecisionTold(**decision, of=len(plan.decision.considered)),
-        "request": plan.request,
-        "load_line_tasks": plan.line,
-        "load_line_servers": plan.line_servers,
-        "notes": plan.notes,
-    }
+    return PlanTold(
+        located=located_answer(plan.located),
+        servers=tuple(server.name for server in plan.servers),
+        demand=DemandTold(**{field.name: getattr(plan.demand, field.name) for field in fields(DemandTold)}),
+        decision=DecisionTold(**decision, of=len(plan.decision.considered)),
+        request=plan.request,
+        load_line_tasks=plan.line,
+        load_line_servers=plan.line_servers,
+        notes=plan.notes,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

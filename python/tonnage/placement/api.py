@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, overload
@@ -24,7 +24,7 @@ from tonnage.placement.path_report import report_path
 from tonnage.placement.server_load import NOTHING_READ, LoadReader, select_servers
 from tonnage.placement.site import load_site, site_path
 from tonnage.placement.submit import preview
-from tonnage.placement.submit import submit as submit_wish
+from tonnage.placement.submit import submit as submit_request
 from tonnage.placement.submit_request import SubmitOptions, parse_cap, parse_copies, parse_key
 from tonnage.units import parse_count, parse_share, parse_size, read_time
 
@@ -113,13 +113,13 @@ def submit(*program: PathLike, dry_run: bool = False, **options: Any) -> Preview
     """
     if unknown := [name for name in options if name not in Options.__annotations__]:
         raise TypeError(f"submit() got an unexpected keyword argument {unknown[0]!r}")
-    asked = _asked({name: value for name, value in options.items() if value is not None})
-    wish = asked.wish([_text("program", word) for word in program])
+    asked = SubmitOptions(**{name: _value(name, value) for name, value in options.items() if value is not None})
+    request = asked.request([_text("program", word) for word in program])
     if dry_run:
-        outcome = preview(wish)
+        outcome = preview(request)
         assert outcome.plan is not None
         return previewed(outcome.plan, outcome.command)
-    return submitted(wish.key, submit_wish(wish, key_given=asked.key is not None, tell=lambda _plan: None))
+    return submitted(request.key, submit_request(request, key_given=asked.key is not None, tell=lambda _plan: None))
 
 
 def where(path: PathLike | None = None, *, site: PathLike | None = None) -> Place:
@@ -161,7 +161,7 @@ def load(server: str | None = None, *, site: PathLike | None = None) -> Loads:
     return loads(found, look.notes)
 
 
-_PARSED: dict[str, Callable[[Any], Any]] = {
+_PARSED: Mapping[str, Callable[[Any], Any]] = {
     "tasks": lambda given: parse_count(str(given)),
     "gpus": lambda given: parse_count(str(given)),
     "memory": lambda given: parse_size(str(given)),
@@ -178,10 +178,6 @@ _PARSED: dict[str, Callable[[Any], Any]] = {
     "key": lambda given: parse_key(_text("key", given)),
 }
 """How a value is read; the others are texts and paths."""
-
-
-def _asked(given: dict[str, Any]) -> SubmitOptions:
-    return SubmitOptions(**{name: _value(name, value) for name, value in given.items()})
 
 
 def _value(name: str, given: Any) -> Any:

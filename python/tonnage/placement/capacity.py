@@ -15,7 +15,7 @@ from tonnage.placement.cluster_snapshot import (
     tasks_per_copy,
 )
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Entry, Ledger
+from tonnage.placement.ledger import Entry, Ledger, Marks
 from tonnage.placement.load_lines import KnownLine, describe, plateau_of
 from tonnage.placement.scheduler_lists import ListedJob
 from tonnage.placement.site import Policy, Server
@@ -154,8 +154,8 @@ def _capacity(
     return replace(carried, plateau=plateau_of(line, line_in_use(carried)))
 
 
-def ledger_marks(names: Sequence[str], target: str, pattern: str) -> dict[str, str]:
+def ledger_marks(names: Sequence[str], target: str, pattern: str) -> Marks:
     """The marks in the ledger of what was capped by the line of these servers. Where one has the data alone, another
     holder of the same data has a line of its own."""
-    whole = {"target": target, "pattern": pattern}
+    whole = Marks(target=target, pattern=pattern)
     return {**whole, "server": names[0]} if len(names) == 1 else whole

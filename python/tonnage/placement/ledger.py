@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypedDict, cast
 
 from tonnage.errors import TonnageError
 from tonnage.machine.state import STATE_HINT, user_state
@@ -47,12 +47,76 @@ _PATIENCE_S = 10.0
 """A line is written in milliseconds; whoever holds the ledger for longer is stopped, or its disk is."""
 
 
+class KeptRequest(TypedDict, total=False):
+    """What of a request is looked at again; the ledger keeps every field of it but the key."""
+
+    argv: list[str]
+    directory: str
+    numbers: list[dict[str, int]]
+
+
+class Intent(TypedDict, total=False):
+    """What was decided, and for what. Ledgers of before lack some of it."""
+
+    scheduler: str
+    target: str
+    pattern: str
+    server: str | None
+    line: int | None
+    """The load line that the cap went by."""
+    line_servers: list[str]
+    by_line: bool
+    """Whether the cap is the line's, not the user's."""
+    cap: int | None
+    tasks: int
+    """Copies at once."""
+    io_share: float
+    asks: float
+    """Tasks of the load line, of one copy."""
+    measured: bool
+    bytes_per_s: int | None
+    room: int | None
+    """Copies that the hosts beside the data take at once."""
+    request: KeptRequest
+    decision: object
+    how: list[str]
+    notes: list[str]
+
+
+class Marks(TypedDict, total=False):
+    """Values by which intents are found: those that have all of them."""
+
+    scheduler: str
+    target: str
+    pattern: str
+    server: str
+    by_line: bool
+
+
+class _Record(TypedDict):
+    """What every line has, beside the intent, or what became of it."""
+
+    kind: str
+    key: str
+    at_s: float
+
+
+class _Answer(_Record, total=False):
+    """What became of an intent: of each kind some of these."""
+
+    job: str
+    line: str | int
+    """Of a receipt the scheduler's own words; of a new cap its load line."""
+    why: str
+    cap: int
+
+
 class Entry(NamedTuple):
     """What the ledger knows of one key. A tuple: for each decision thousands are made."""
 
     key: str
     at_s: float
-    intent: Mapping[str, Any]
+    intent: Intent
     """What was decided and for what, its cap and line as they are now; the request and the decision in full where one
     key was asked for."""
     job: str | None = None
@@ -76,7 +140,7 @@ class Entries:
     """By key, in the order of the intents; a key that was refused and tried again is what its last try says."""
 
     def __init__(self) -> None:
-        self._intents: dict[str, dict[str, Any]] = {}
+        self._intents: dict[str, Intent] = {}
         """As JSON → the intent: those of a burst differ in few ways, and equal ones are one object."""
         self._entries: dict[str, Entry] = {}
         self._read_bytes = 0
@@ -87,12 +151,12 @@ class Entries:
         """The next line; what is no whole record, the rest of one whose writer died, is passed over."""
         if (record := _parse(line)) is None:
             return
-        kind, key, at_s = record.pop("kind"), record.pop("key"), record.pop("at_s")
+        kind, key, at_s = record["kind"], record["key"], record["at_s"]
         known = self._entries.get(key)
         if kind == "intent":
             # Its place is that of its last try.
             self._entries.pop(key, None)
-            self._entries[key] = Entry(key, at_s, self._one(record))
+            self._entries[key] = Entry(key, at_s, self._one(_intent_of(record)))
         elif known is None:
             return
         elif kind == "receipt":
@@ -102,11 +166,9 @@ class Entries:
             refused = str(record.get("why"))
             self._entries[key] = known._replace(job=None, line=None, refused=refused, answered_s=None)
         elif kind == "recap":
-            cap, line_now = record.get("cap"), record.get("line")
-            intent = self._one({**known.intent, "cap": cap, "tasks": cap, "line": line_now})
-            self._entries[key] = known._replace(intent=intent)
+            self._entries[key] = known._replace(intent=self._one(_recapped(known.intent, record)))
 
-    def since(self, at_s: float, marks: Mapping[str, Any] | None = None) -> list[Entry]:
+    def since(self, at_s: float, marks: Marks | None = None) -> list[Entry]:
         """All that were intended after a time; only those whose intent has all of these values."""
         wanted = None if marks is None else self._marked(marks)
         every = self._entries.values() if wanted is None or wanted else ()
@@ -116,17 +178,17 @@ class Entries:
         """Those of these keys."""
         return [entry for key, entry in self._entries.items() if key in keys]
 
-    def last(self, marks: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def last(self, marks: Marks) -> Intent | None:
         """The newest intent that has all of these values."""
         wanted = self._marked(marks)
         newest_first = reversed(self._entries.values()) if wanted else ()
         return next((entry.intent for entry in newest_first if id(entry.intent) in wanted), None)
 
-    def _marked(self, marks: Mapping[str, Any]) -> set[int]:
+    def _marked(self, marks: Marks) -> set[int]:
         """The identities of those that have all of these values."""
         return {id(intent) for intent in self._intents.values() if _has(intent, marks)}
 
-    def _one(self, intent: dict[str, Any]) -> dict[str, Any]:
+    def _one(self, intent: Intent) -> Intent:
         return self._intents.setdefault(json.dumps(intent), intent)
 
     def read_on(self, ledger: BinaryIO) -> bool:
@@ -183,7 +245,22 @@ class Entries:
         return entries
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
+def capped(intent: Intent, cap: int, line: int) -> Intent:
+    """The same with another cap, by that load line."""
+    return {**intent, "cap": cap, "tasks": cap, "line": line}
+
+
+def _recapped(intent: Intent, record: _Answer) -> Intent:
+    cap = record.get("cap")
+    return cast("Intent", {**intent, "cap": cap, "tasks": cap, "line": record.get("line")})
+
+
+def _intent_of(record: _Answer) -> Intent:
+    """All that is not of every line."""
+    return cast("Intent", {name: value for name, value in record.items() if name not in _Record.__annotations__})
+
+
+def _parse(line: bytes) -> _Answer | None:
     try:
         record = json.loads(line)
     except ValueError:
@@ -192,7 +269,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return record if whole and isinstance(record.get("at_s"), (int, float)) else None
 
 
-def _has(intent: Mapping[str, Any], marks: Mapping[str, Any]) -> bool:
+def _has(intent: Mapping[str, object], marks: Mapping[str, object]) -> bool:
     return all(intent.get(name) == value for name, value in marks.items())
 
 
@@ -230,7 +307,7 @@ class Ledger:
         finally:
             os.close(descriptor)
 
-    def intend(self, key: str, at_s: float, intent: Mapping[str, Any]) -> None:
+    def intend(self, key: str, at_s: float, intent: Intent) -> None:
         """Durable when it returns."""
         self._append({"kind": "intent", "key": key, "at_s": at_s, **intent}, durable=True)
 
@@ -259,12 +336,12 @@ class Ledger:
         """What is known of these keys, however long ago they were submitted; without their requests and decisions."""
         return self._said().of(keys) if keys else []
 
-    def since(self, at_s: float, marks: Mapping[str, Any] | None = None) -> list[Entry]:
+    def since(self, at_s: float, marks: Marks | None = None) -> list[Entry]:
         """All that were intended after a time, the oldest first; only those whose intent has all of these values. As
         ``of``."""
         return self._said().since(at_s, marks)
 
-    def last(self, marks: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def last(self, marks: Marks) -> Intent | None:
         """The newest intent that has all of these values."""
         return self._said().last(marks)
 
@@ -294,7 +371,7 @@ class Ledger:
         except OSError as error:
             raise LedgerError(f"cannot read {self._file}: {error.strerror}") from None
 
-    def _append(self, record: Mapping[str, Any], *, durable: bool) -> None:
+    def _append(self, record: Mapping[str, object], *, durable: bool) -> None:
         line = json.dumps(record, separators=(",", ":"), ensure_ascii=True).encode() + b"\n"
         descriptor = self._open(self._directory / LOCK, os.O_RDWR | os.O_CREAT)
         try:

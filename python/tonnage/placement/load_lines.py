@@ -133,21 +133,22 @@ def known_lines(site: Site) -> KeptLines:
     lines: list[KeptLine] = []
     problems: list[str] = []
     silent: list[str] = []
+    timeout_s = site.policy.file_timeout / 1e9
     for directory in line_directories(site):
         try:
-            told = carefully(partial(_lines_in, directory), [directory], timeout_s=site.policy.file_timeout / 1e9)
+            found, wrong = carefully(partial(_lines_in, directory), [directory], timeout_s=timeout_s)
         except OSError:
             silent.append(str(directory))
             continue
-        lines += (KeptLine(**{**line, "servers": tuple(line["servers"])}) for line in told["lines"])
-        problems += told["problems"]
+        lines += (KeptLine(**line) for line in found)
+        problems += wrong
     return KeptLines(tuple(lines), tuple(problems), tuple(silent))
 
 
-def _lines_in(directory: Path) -> dict[str, list[Any]]:
+def _lines_in(directory: Path) -> tuple[list[dict[str, Any]], list[str]]:
     """As a child can tell it."""
     lines, problems = lines_in(directory)
-    return {"lines": [asdict(line) for line in lines], "problems": problems}
+    return [asdict(line) for line in lines], problems
 
 
 def lines_about(site: Site, server: Server, among: Iterable[KeptLine]) -> list[KeptLine]:

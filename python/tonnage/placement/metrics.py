@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tonnage.placement.server_load import LoadRow
+from tonnage.placement.server_load import LoadRow, ServerLoad
 from tonnage.placement.watch.watch import State
 
 _FIGURES = 5
@@ -17,25 +17,25 @@ ABOVE, SECONDS, EPISODES = (
 )
 
 
-_GAUGES: tuple[tuple[str, str, Callable[[dict[str, Any]], float | None]], ...] = (
-    ("cpu_ratio", "share of CPU time in use", lambda row: _thousandth(row["ut_permille"])),
-    ("operations_per_second", "block device operations", lambda row: row["bio_per_s"]),
-    ("bytes_per_second", "bytes of them", lambda row: row["bio_bytes_per_s"]),
-    ("nfs_calls_per_second", "NFS server calls", lambda row: row["rpc_per_s"]),
+_GAUGES: tuple[tuple[str, str, Callable[[ServerLoad], float | None]], ...] = (
+    ("cpu_ratio", "share of CPU time in use", lambda row: _thousandth(row.ut_permille)),
+    ("operations_per_second", "block device operations", lambda row: row.bio_per_s),
+    ("bytes_per_second", "bytes of them", lambda row: row.bio_bytes_per_s),
+    ("nfs_calls_per_second", "NFS server calls", lambda row: row.rpc_per_s),
     (
         "io_pressure_ratio",
         "share of time in which some task waited for I/O",
-        lambda row: _thousandth(row["pressure_permille"]),
+        lambda row: _thousandth(row.pressure_permille),
     ),
-    ("index_age_seconds", "age of these figures", lambda row: row["age_s"]),
-    ("index_stale", "1 while they tell nothing of now", lambda row: float(row["stale"])),
-    ("running_tasks", "tasks that use it, by the scheduler's count", lambda row: row["running"]),
-    ("waiting_tasks", "tasks that wait for it", lambda row: row["waiting"]),
-    ("load_line_tasks", "its load line", lambda row: row["line"]),
-    ("head_room_tasks", "the load line less the tasks that run", lambda row: row["head_room"]),
-    ("promised_tasks", "tasks that the jobs sent to it may run at once, by their demand", lambda row: row["promised"]),
-    ("other_tasks", "tasks that its indices show beyond those jobs", lambda row: row["others"]),
-    ("left_tasks", "the load line less what is promised and what others use", lambda row: row["left"]),
+    ("index_age_seconds", "age of these figures", lambda row: row.age_s),
+    ("index_stale", "1 while they tell nothing of now", lambda row: float(row.stale)),
+    ("running_tasks", "tasks that use it, by the scheduler's count", lambda row: row.running),
+    ("waiting_tasks", "tasks that wait for it", lambda row: row.waiting),
+    ("load_line_tasks", "its load line", lambda row: row.line),
+    ("head_room_tasks", "the load line less the tasks that run", lambda row: row.head_room),
+    ("promised_tasks", "tasks that the jobs sent to it may run at once, by their demand", lambda row: row.promised),
+    ("other_tasks", "tasks that its indices show beyond those jobs", lambda row: row.others),
+    ("left_tasks", "the load line less what is promised and what others use", lambda row: row.left),
 )
 """(name after ``tonnage_server_``, meaning, value); what is not known has no sample."""
 
@@ -55,13 +55,13 @@ class LoadCollector:
         """The families, one a name."""
         from prometheus_client.core import GaugeMetricFamily
 
-        found = [row.as_dict() for row in self._rows()]
+        found = [row.told() for row in self._rows()]
         for number, (name, meaning, value) in enumerate(_GAUGES):
             gauge = GaugeMetricFamily(f"tonnage_server_{name}", meaning, labels=["server"])
             for row in found:
                 told = value(row)
-                if told is not None and not (row["stale"] and number < _FIGURES):
-                    gauge.add_metric([row["server"]], told)
+                if told is not None and not (row.stale and number < _FIGURES):
+                    gauge.add_metric([row.server], told)
             yield gauge
 
 

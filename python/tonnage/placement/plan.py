@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from threading import Thread
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from tonnage.cluster.scheduler import ClusterHost, JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler_here
@@ -21,7 +21,7 @@ from tonnage.placement.choice import Decision, NoFileServer, decide
 from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, placements_of
 from tonnage.placement.indices.read import read_indices
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Ledger
+from tonnage.placement.ledger import Intent, KeptRequest, Ledger
 from tonnage.placement.load_lines import (
     lines_of_servers,
     plateaus_of,
@@ -34,6 +34,8 @@ from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_lines import KeptLine
 
 _T = TypeVar("_T")
+_MOST_CONSIDERED = 24
+"""Hosts that the ledger keeps of a decision, the best first."""
 _GAP_S = 0.5
 """Between two looks at a server's counters where there was none of late."""
 
@@ -65,9 +67,10 @@ class Plan:
         """The access pattern whose line it is."""
         return PATTERN
 
-    def intent(self, scheduler_name: str) -> dict[str, Any]:
+    def intent(self, scheduler_name: str) -> Intent:
         """What the ledger keeps of it."""
         request, decision = self.request, self.decision
+        shown = replace(decision, considered=decision.considered[:_MOST_CONSIDERED])
         return {
             "scheduler": scheduler_name,
             "target": self.located.target,
@@ -83,17 +86,11 @@ class Plan:
             "measured": self.demand.measured,
             "bytes_per_s": self.demand.bytes_per_s,
             "room": decision.room,
-            "request": {name: value for name, value in asdict(request).items() if name != "key"},
-            "decision": decision_as_dict(decision),
+            "request": cast("KeptRequest", {name: value for name, value in asdict(request).items() if name != "key"}),
+            "decision": {**asdict(shown), "of": len(decision.considered)},
             "how": list(self.located.how),
             "notes": list(self.notes),
         }
-
-
-def decision_as_dict(decision: Decision, *, most: int = 24) -> dict[str, Any]:
-    """As the ledger keeps it; of the hosts considered, the ``most`` best."""
-    shown = replace(decision, considered=decision.considered[:most])
-    return {**asdict(shown), "of": len(decision.considered)}
 
 
 def where_to(plan: Plan) -> str:
@@ -129,7 +126,7 @@ def make_plan(request: SubmitRequest, directory: str, site: Site, ledger: Ledger
     file_timeout_s = policy.file_timeout / 1e9
     start = StartDirectory(directory, request.argv[0], timeout_s=file_timeout_s)
     notes = start.notes()
-    looked = start.look if request.path in (None, directory) else None
+    looked = start.status if request.path in (None, directory) else None
     located = locate(request.path or directory, site, timeout_s=file_timeout_s, looked=looked)
     servers = servers_of(located, site)
     found = lines_of_servers(site, servers, located)

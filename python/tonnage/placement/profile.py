@@ -28,21 +28,12 @@ def demand_within(run_directory: str | Path, policy: Policy) -> Demand:
     directory = str(Path(working_directory()) / run_directory)
     look_s = policy.file_timeout / 1e9
 
-    def read() -> dict[str, Any]:
-        # A child tells no exception of ours.
-        try:
-            return asdict(demand_of_run(run_directory, policy))
-        except RequestError as error:
-            return {"refusal": str(error)}
-
     try:
         carefully(lambda: Path(directory).exists(), [directory], timeout_s=look_s)
-        told = carefully(read, [directory], timeout_s=_READS * look_s)
+        told = carefully(lambda: asdict(demand_of_run(run_directory, policy)), [directory], timeout_s=_READS * look_s)
     except OSError as error:  # TimeoutError is one
         why = f"did not answer within {look_s:g} s" if isinstance(error, TimeoutError) else f"cannot be read: {error}"
         raise RequestError(f"--profile: {run_directory} {why}; hint: copy the run to another storage") from None
-    if "refusal" in told:
-        raise RequestError(told["refusal"])
     return Demand(**told)
 
 

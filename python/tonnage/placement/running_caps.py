@@ -18,7 +18,7 @@ from tonnage.placement.capacity import capacity_beside, ledger_marks
 from tonnage.placement.caps import Demand, choose_cap, line_in_use
 from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, placements_of, server_of, tasks_per_copy
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Entry, Ledger, LedgerError
+from tonnage.placement.ledger import Entry, Ledger, LedgerError, Marks, capped
 from tonnage.placement.load_lines import lines_of_servers
 from tonnage.placement.plan import Plan
 from tonnage.placement.site import Site
@@ -36,9 +36,9 @@ def follow_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str, 
     line = plan.line
     if line is None:
         return ()
-    same = {**ledger_marks(plan.line_servers, plan.located.target, plan.pattern), "by_line": True}
-    capped = ledger.since(time.time() - LOOKED_BACK_S, same)
-    others = [entry for entry in capped if entry.job is not None and entry.intent.get("line") not in (None, line)]
+    same: Marks = {**ledger_marks(plan.line_servers, plan.located.target, plan.pattern), "by_line": True}
+    every = ledger.since(time.time() - LOOKED_BACK_S, same)
+    others = [entry for entry in every if entry.job is not None and entry.intent.get("line") not in (None, line)]
     if not others:
         return ()
     with suppress(TonnageError):
@@ -50,9 +50,9 @@ def follow_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str, 
 def _bring(ledger: Ledger, scheduler: Scheduler, entry: Entry, line: int) -> str:
     """The copies at once are to the line as they were."""
     assert entry.job is not None
-    before = int(entry.intent["cap"])
-    cap = max(1, round(before * line / int(entry.intent["line"])))
-    told = f"job {entry.job} ran {before} at once by a load line of {entry.intent['line']}; the line is {line} now"
+    before, old = _cap(entry), int(entry.intent["line"] or 0)
+    cap = max(1, round(before * line / old))
+    told = f"job {entry.job} ran {before} at once by a load line of {old}; the line is {line} now"
     try:
         scheduler.set_cap(entry.job, cap)
     except TonnageError as error:
@@ -75,7 +75,7 @@ class _Rise:
     @property
     def after(self) -> Entry:
         """As it is then."""
-        return self.entry._replace(intent={**self.entry.intent, "cap": self.cap, "tasks": self.cap, "line": self.line})
+        return self.entry._replace(intent=capped(self.entry.intent, self.cap, self.line))
 
     @property
     def told(self) -> str:
@@ -108,7 +108,7 @@ class RunningCaps:
         return ()
 
     def _capped(self) -> list[Entry]:
-        marks = {"by_line": True, "scheduler": self._scheduler.name}
+        marks = Marks(by_line=True, scheduler=self._scheduler.name)
         every = self._ledger.since(time.time() - LOOKED_BACK_S, marks)
         return [entry for entry in every if entry.job is not None and self._names & {*_whose(entry)}]
 
@@ -193,7 +193,7 @@ def _whose(entry: Entry) -> tuple[str, ...]:
 
 
 def _cap(entry: Entry) -> int:
-    return int(entry.intent["cap"])
+    return int(entry.intent["cap"] or 0)
 
 
 def _demand(entry: Entry) -> Demand:

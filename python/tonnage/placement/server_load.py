@@ -6,8 +6,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from tonnage.cluster.scheduler import Job, Scheduler, TellsWhoSees
 from tonnage.cluster.schedulers import scheduler
@@ -130,10 +129,6 @@ class LoadRow:
             left=None if self.left is None else round(self.left, 3),
             problem=self.problem,
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """The same, of plain values."""
-        return asdict(self.told())
 
 
 def load_rows(

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -32,6 +32,7 @@ Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1
 NAME = "tonnage.toml"
 TRUSTED = "TONNAGE_TRUSTED"
 """The variable that names directories, between colons, whose site files count whoever owns them."""
+_Table = TypeVar("_Table", bound=Section)
 _MOST_LINKS = 40
 """As many as the kernel follows."""
 _PATIENCE_S = 2.0
@@ -173,7 +174,7 @@ def find_files(directory: Path, read: Callable[[Path], str]) -> FoundFiles:
 
 def read_file(path: Path, read: Callable[[Path], str]) -> FoundFiles:
     """One file alone."""
-    return _within_limit(lambda: _texts([path], read), [path.absolute()])
+    return FoundFiles({path: carefully(lambda: read(path), [path.absolute()], timeout_s=_PATIENCE_S)})
 
 
 def system_file() -> Path:
@@ -192,30 +193,15 @@ def _read_files(here: Path | None, read: Callable[[Path], str]) -> FoundFiles:
     """Those of everybody and of the user, and the project's where ``here`` is given."""
     common = [system_file(), user_file()]
 
-    def look() -> dict[str, Any]:
+    def look() -> tuple[dict[str, str], str | None]:
         files = [path for path in common if path.is_file()]
         project, passed_over = _project_file(here) if here else (None, None)
         if project and not any(project.samefile(path) for path in files):
             files.append(project)
-        return {**_texts(files, read), "passed_over": passed_over}
+        return {str(path): read(path) for path in files}, passed_over
 
-    return _within_limit(look, [*common, *filter(None, [here])])
-
-
-def _texts(files: list[Path], read: Callable[[Path], str]) -> dict[str, Any]:
-    """What a child can tell: the texts, or in whose place there is a refusal."""
-    try:
-        return {"texts": [[str(path), read(path)] for path in files]}
-    except RequestError as error:
-        return {"refusal": str(error)}
-
-
-def _within_limit(look: Callable[[], dict[str, Any]], paths: list[Path]) -> FoundFiles:
-    told = carefully(look, paths, timeout_s=_PATIENCE_S)
-    if "refusal" in told:
-        raise RequestError(told["refusal"])
-    passed_over = told.get("passed_over")
-    return FoundFiles({Path(path): text for path, text in told["texts"]}, (passed_over,) if passed_over else ())
+    texts, passed_over = carefully(look, [*common, *filter(None, [here])], timeout_s=_PATIENCE_S)
+    return FoundFiles({Path(path): text for path, text in texts.items()}, (passed_over,) if passed_over else ())
 
 
 def _project_file(here: Path) -> tuple[Path | None, str | None]:
@@ -292,7 +278,7 @@ class Loaded:
         """
         for source in reversed(self.sources):
             if server is None:
-                values: Any = source.site
+                values: Section | None = source.site
                 number = 0
             else:
                 number = next((at for at, one in enumerate(source.site.server) if one.name == server), -1)
@@ -347,8 +333,7 @@ def _merged(sites: list[Site]) -> Site:
         return Site()
     servers: dict[str, Server] = {}
     access: list[Access] = []
-    policy = Policy()
-    scalars: dict[str, Any] = {}
+    policy, whole = Policy(), Site()
     for site in sites:
         for server in site.server:
             known = servers.get(server.name)
@@ -356,16 +341,16 @@ def _merged(sites: list[Site]) -> Site:
         # Of several entries the first that matches counts.
         access[:0] = site.access
         policy = _over(policy, site.policy)
-        scalars |= {key: getattr(site, key) for key in ("scheduler", "lines") if key in site.model_fields_set}
-    return Site(server=tuple(servers.values()), access=tuple(access), policy=policy, **scalars)
+        whole = _over(whole, site)
+    return whole.model_copy(update={"server": tuple(servers.values()), "access": tuple(access), "policy": policy})
 
 
-def _over(far: Any, near: Any) -> Any:
+def _over(far: _Table, near: _Table) -> _Table:
     """``far`` with every key that ``near`` says."""
     return far.model_copy(update={key: getattr(near, key) for key in near.model_fields_set})
 
 
-def _given(values: Any, key: Iterable[str]) -> bool:
+def _given(values: Section | None, key: Iterable[str]) -> bool:
     for part in key:
         if values is None or part not in values.model_fields_set:
             return False

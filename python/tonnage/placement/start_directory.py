@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import Any
+from dataclasses import asdict
+from typing import Any, TypedDict
 
 from tonnage.errors import RequestError
 from tonnage.machine.careful import carefully
-from tonnage.placement.where import PathStatus, read_status, status_here
+from tonnage.placement.where import PathStatus, status_here
 
 
 def working_directory() -> str:
@@ -21,32 +22,38 @@ def working_directory() -> str:
         raise RequestError("no permission to see the working directory; hint: cd to one that you may enter") from None
 
 
+class _Place(TypedDict):
+    """What there is at the directory, as a child can tell it."""
+
+    may_enter: bool
+    status: dict[str, Any] | None
+    """The fields of a ``PathStatus``."""
+    error: tuple[int | None, str | None]
+    """Why it could not be looked at, where ``status`` is None."""
+    refused: str | None
+    """Why it leads nowhere."""
+
+
 class StartDirectory:
     """A look at the program, and at the directory in which a job is to start, where for most its data is as well."""
 
     def __init__(self, directory: str, program: str, *, timeout_s: float) -> None:
         self._directory, self._program, self._timeout_s = directory, program, timeout_s
-        self._said: dict[str, Any] = {}
+        self._place: _Place | None = None
         self._failed: OSError | None = None
-        self._silent_program = False
+        self._program_is = "silent"
+        """``found``, ``here`` (in the directory alone), ``nowhere``, or ``silent``: where it may be does not answer."""
         try:
             # Where nothing on the way is a server's, no process is needed that could be left behind.
-            self._said = carefully(self._ask, [directory, *self._places()], timeout_s=timeout_s)
-        except TimeoutError as error:
-            self._ask_apart(error)
-        except OSError as error:
-            self._failed = error
-
-    def _ask_apart(self, late: TimeoutError) -> None:
-        """Which of the two is silent."""
-        try:
-            self._said = {
-                "program": [True, False],
-                **carefully(self._ask_place, [self._directory], timeout_s=self._timeout_s),
-            }
-            self._silent_program = True
-        except TimeoutError:
-            self._failed = late
+            self._program_is, self._place = carefully(
+                lambda: (self._find_program(), self._look()), [directory, *self._places()], timeout_s=timeout_s
+            )
+        except TimeoutError as late:
+            try:
+                # Which of the two is silent.
+                self._place = carefully(self._look, [directory], timeout_s=timeout_s)
+            except OSError as error:
+                self._failed = late if isinstance(error, TimeoutError) else error
         except OSError as error:
             self._failed = error
 
@@ -55,18 +62,21 @@ class StartDirectory:
         apart = [] if "/" in self._program else os.get_exec_path()
         return [os.path.join(self._directory, one) for one in (self._program, *apart)]  # noqa: PTH118
 
-    def _ask(self) -> dict[str, Any]:
+    def _find_program(self) -> str:
         program = self._program
-        here = "/" not in program and os.access(program, os.X_OK)
-        return {"program": [shutil.which(program) is not None, here], **self._ask_place()}
+        if shutil.which(program) is not None:
+            return "found"
+        return "here" if "/" not in program and os.access(program, os.X_OK) else "nowhere"
 
-    def _ask_place(self) -> dict[str, Any]:
-        directory = self._directory
-        may_enter = os.access(directory, os.X_OK)
+    def _look(self) -> _Place:
+        place = _Place(may_enter=os.access(self._directory, os.X_OK), status=None, error=(None, None), refused=None)
         try:
-            return {"may_enter": may_enter, "look": status_here(directory)}
+            place["status"] = asdict(status_here(self._directory))
         except OSError as error:
-            return {"may_enter": may_enter, "error": [error.errno, error.strerror]}
+            place["error"] = (error.errno, error.strerror)
+        except RequestError as error:
+            place["refused"] = str(error)
+        return place
 
     def notes(self) -> list[str]:
         """What is odd about a job that starts there. RequestError where the directory is closed to this user.
@@ -77,21 +87,24 @@ class StartDirectory:
             return [f"{self._directory} did not answer within {self._timeout_s:g} s"]
         if self._failed is not None:
             raise self._failed
-        if not self._said["may_enter"]:
+        assert self._place is not None
+        if not self._place["may_enter"]:
             raise RequestError(f"no permission to enter {self._directory}; hint: cd to a directory that you may enter")
-        if self._silent_program:
+        if self._program_is == "silent":
             what = self._program if "/" in self._program else f"a directory of PATH, where {self._program} may be,"
             return [f"{what} did not answer within {self._timeout_s:g} s; it is submitted all the same"]
-        is_found, is_here = self._said["program"]
-        if is_found:
+        if self._program_is == "found":
             return []
-        meant = f"; did you mean ./{self._program}?" if is_here else ""
+        meant = f"; did you mean ./{self._program}?" if self._program_is == "here" else ""
         return [f"{self._program} is not found on this host; it is submitted all the same{meant}"]
 
-    def look(self) -> PathStatus:
-        """At the directory, for ``locate``."""
+    def status(self) -> PathStatus:
+        """Of the directory, for ``locate``, with the errors of ``path_status``."""
         if self._failed is not None:
             raise self._failed
-        if "error" in self._said:
-            raise OSError(*self._said["error"])
-        return read_status(self._said["look"])
+        assert self._place is not None
+        if self._place["refused"] is not None:
+            raise RequestError(self._place["refused"])
+        if self._place["status"] is None:
+            raise OSError(*self._place["error"])
+        return PathStatus(**self._place["status"])

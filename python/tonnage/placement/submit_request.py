@@ -109,7 +109,7 @@ class SubmitOptions:
     local_wait: int | None = None
     site: str | None = None
 
-    def wish(self, program: Sequence[str]) -> SubmitRequest:
+    def request(self, program: Sequence[str]) -> SubmitRequest:
         """For this program and its words; RequestError where they contradict each other."""
         self._refuse(program)
         numbers, at_once = self.copies or ((), None)

@@ -6,10 +6,9 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from tonnage.errors import RequestError
 from tonnage.filesystems.registry import served_by
@@ -73,14 +72,7 @@ def path_status(path: str, *, timeout_s: float) -> PathStatus:
 
     RequestError for a path that leads nowhere: a broken link, a loop of links, a file where a directory should be.
     """
-    return read_status(in_time(lambda: status_here(path), timeout_s=timeout_s))
-
-
-def read_status(said: dict[str, Any]) -> PathStatus:
-    """What :func:`look_here` told; RequestError as :func:`look`."""
-    if "wrong" in said:
-        raise RequestError(said["wrong"])
-    return PathStatus(**said)
+    return PathStatus(**in_time(lambda: asdict(status_here(path)), timeout_s=timeout_s))
 
 
 def absolute(path: str) -> str:
@@ -92,8 +84,8 @@ def absolute(path: str) -> str:
     return os.path.normpath(os.path.join(here, path)) if ".." not in path.split("/") else os.path.join(here, path)  # noqa: PTH118
 
 
-def status_here(path: str) -> dict[str, Any]:
-    """As :func:`look`, in this process, which may hang for ever; for :func:`read_look`."""
+def status_here(path: str) -> PathStatus:
+    """As :func:`path_status`, in this process, which may hang for ever."""
     at, denied = path, False
     while True:
         try:
@@ -102,13 +94,13 @@ def status_here(path: str) -> dict[str, Any]:
         except FileNotFoundError:
             with suppress(OSError):
                 to = os.readlink(at)  # noqa: PTH115
-                return {
-                    "wrong": f"{at} is a broken symbolic link to {to}; hint: mend it, or name what it should lead to"
-                }
+                why = f"{at} is a broken symbolic link to {to}; hint: mend it, or name what it should lead to"
+                raise RequestError(why) from None
         except PermissionError:
             denied = True
         except NotADirectoryError:
-            return {"wrong": f"{path} is below a file that is no directory; hint: give a path that can exist"}
+            why = f"{path} is below a file that is no directory; hint: give a path that can exist"
+            raise RequestError(why) from None
         parent = os.path.dirname(at.rstrip("/")) or ("/" if at.startswith("/") else ".")  # noqa: PTH120
         if parent == at:
             raise PermissionError(13, "Permission denied", path)
@@ -118,16 +110,16 @@ def status_here(path: str) -> dict[str, Any]:
         number = next(int(line.split()[1]) for line in lines if line.startswith("mnt_id:"))
     real = os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115
     deleted = facts.st_nlink == 0 or (real.endswith(" (deleted)") and not os.path.lexists(real))
-    return {
-        "path": real.removesuffix(" (deleted)") if deleted else real,
-        "rest": path[len(at) :].strip("/") if at != "." else ("" if path == "." else path),
-        "mount_number": number,
-        "is_directory": os.path.isdir(f"/proc/self/fd/{handle}"),  # noqa: PTH112
-        "size_bytes": facts.st_size,
-        "inode": facts.st_ino,
-        "denied": denied,
-        "deleted": deleted,
-    }
+    return PathStatus(
+        path=real.removesuffix(" (deleted)") if deleted else real,
+        rest=path[len(at) :].strip("/") if at != "." else ("" if path == "." else path),
+        mount_number=number,
+        is_directory=os.path.isdir(f"/proc/self/fd/{handle}"),  # noqa: PTH112
+        size_bytes=facts.st_size,
+        inode=facts.st_ino,
+        denied=denied,
+        deleted=deleted,
+    )
 
 
 def _open_handle(path: str) -> int:

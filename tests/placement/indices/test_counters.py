@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import subprocess
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
@@ -38,7 +38,7 @@ def test_the_kernels_files_and_node_exporter_tell_the_same() -> None:
 
 
 def test_the_cache_gives_back_what_it_was_given() -> None:
-    assert Counters.from_dict(looked(Server()).as_dict()) == looked(Server())
+    assert Counters.from_dict(asdict(looked(Server()))) == looked(Server())
 
 
 def test_rates_are_those_of_the_time_between() -> None:
@@ -157,7 +157,7 @@ def test_a_clock_that_is_no_number_is_refused_and_no_kept_look_has_one() -> None
     text = re.sub(r"node_time_seconds .*", "node_time_seconds NaN", scrape(Server(), AT_S))
     with pytest.raises((KeyError, ValueError)):
         node_exporter.parse(text, AT_S)
-    kept = node_exporter.parse(scrape(Server(), AT_S), AT_S).as_dict()
+    kept = asdict(node_exporter.parse(scrape(Server(), AT_S), AT_S))
     for name in ("clock_s", "io_waiting_s"):
         with pytest.raises(ValueError):
             Counters.from_dict({**kept, name: math.nan})

@@ -12,7 +12,7 @@ from tonnage.errors import RequestError
 from tonnage.placement.answers import previewed, submitted
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, where_to
-from tonnage.placement.submit import Outcome, preview, run_interactive, wait_until_ended, submit
+from tonnage.placement.submit import Outcome, preview, run_interactive, submit, wait_until_ended
 from tonnage.placement.submit_request import SubmitOptions, SubmitRequest
 from tonnage.plain import one_line
 
@@ -45,7 +45,7 @@ def wish_of(arguments: Namespace) -> SubmitRequest:
     """What the options and the program's words ask for; RequestError where they contradict each other."""
     if arguments.program and arguments.interactive:
         _refuse_with_interactive(arguments)
-    return SubmitOptions(**{one.name: getattr(arguments, one.name) for one in fields(SubmitOptions)}).wish(
+    return SubmitOptions(**{one.name: getattr(arguments, one.name) for one in fields(SubmitOptions)}).request(
         arguments.program
     )
 

@@ -58,7 +58,7 @@ def _target(host: Host) -> list[str]:
     if path is None or not path["is_directory"]:
         return ["silent" if host.path_problem else "missing" if path else _UNKNOWN, _UNKNOWN, _UNKNOWN]
     direct = {True: "yes", False: "no", None: _UNKNOWN}[path["direct"]]
-    return [f"{path['file_system']} {'rw' if path['writable'] else 'ro'}", size_text(path["free_bytes"]), direct]
+    return [f"{path['file_system']} {'rw' if path['writable'] else 'ro'}", size_text(path["free_bytes"] or 0), direct]
 
 
 def _link(link: Link | None) -> str:

@@ -18,7 +18,7 @@ from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, where_to
-from tonnage.placement.submit import queue_names, run_interactive, site_scheduler, wait_until_ended, submit
+from tonnage.placement.submit import queue_names, run_interactive, site_scheduler, submit, wait_until_ended
 from tonnage.placement.submit_request import SubmitRequest
 
 NOT_FOUND = "Cannot find fileserver for current working directory."

@@ -218,13 +218,13 @@ def _seen(group: HostGroupFacts) -> list[Host]:
 
 
 def _own_options(host: Host) -> tuple[str, ...]:
-    every = (host.path or {}).get("options") or ""
+    every = (host.path["options"] if host.path else None) or ""
     return tuple(sorted(option for option in every.split(",") if option.partition("=")[0] not in _OF_ONE_HOST))
 
 
 def _mount(host: Host) -> str:
-    path = host.path or {}
-    return f"{path.get('file_system')} of {path.get('device')} at {path.get('mount_point')}"
+    assert host.path is not None
+    return f"{host.path['file_system']} of {host.path['device']} at {host.path['mount_point']}"
 
 
 def _links_work(group: HostGroupFacts) -> Iterator[Complaint]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, TypedDict, cast
+
+from pydantic import GetPydanticSchema
 
 from tonnage.cluster.host_group import Answer, HostGroup
-from tonnage.machine.paths import LOOK_S
+from tonnage.machine.paths import LOOK_S, PathFacts
+from tonnage.machine.surroundings import Surroundings
 from tonnage.placement.doctor import named
 
 ANSWER_S = 20.0
@@ -25,6 +28,25 @@ _PINGS = 10
 """Questions for the time, of which the quickest counts."""
 
 
+class LinkFacts(TypedDict, total=False):
+    """What one end of a link found; nothing where it did not come about."""
+
+    address: str
+    round_trip_ns: int
+    """The shortest."""
+    median_round_trip_ns: int
+    bytes: int
+    """As they arrived, as ``elapsed_ns``."""
+    elapsed_ns: int
+
+
+_AS_TOLD = GetPydanticSchema(lambda _, handler: handler(dict[str, object]))
+"""The schema of ``doctor --json`` leaves open what a host tells: one of another version may tell more."""
+_Surroundings = Annotated[Surroundings, _AS_TOLD]
+_PathFacts = Annotated[PathFacts, _AS_TOLD]
+_LinkFacts = Annotated[LinkFacts, _AS_TOLD]
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Host:
     """One host, as far as it told."""
@@ -33,13 +55,13 @@ class Host:
     """As it was asked for."""
     problem: str | None = None
     """Why it does not answer; then nothing else is known."""
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: _Surroundings = field(default_factory=lambda: cast("Surroundings", {}))
     """Of ``tonnage.machine.surroundings``."""
     clock_ahead_ns: int | None = None
     """Its wall clock against ours."""
     clock_uncertainty_ns: int | None = None
     """Half the quickest round trip: the difference is known no better."""
-    path: dict[str, Any] | None = None
+    path: _PathFacts | None = None
     """Of ``tonnage.machine.paths.look_path``; None where there is no target."""
     path_problem: str | None = None
     """Why nothing is known of the target."""
@@ -59,7 +81,7 @@ class Link:
     sender: str
     receiver: str
     problem: str | None = None
-    told: Mapping[str, Any] = field(default_factory=dict)
+    told: _LinkFacts = field(default_factory=LinkFacts)
     """Of ``tonnage.cluster.remote.links.attempt``."""
     bytes_per_s: int | None = field(init=False)
 
@@ -93,7 +115,7 @@ def gather_host_facts(host_group: HostGroup, hosts: Sequence[str], target: str |
             others = named(host_group.hosts)
             host.problem = f"nothing was started on it, but on {others}; hint: start a process on it, or leave it out"
     for host, answer in _ask(host_group, "surroundings", {host: {} for host in group.there}, ANSWER_S):
-        host.problem, host.facts = answer.problem, answer.value or {}
+        host.problem, host.facts = answer.problem, cast("Surroundings", answer.value or {})
     for host in group.there:
         _compare_clocks(host_group, host)
     if target is not None:
@@ -102,7 +124,7 @@ def gather_host_facts(host_group: HostGroup, hosts: Sequence[str], target: str |
 
 
 def _ask(
-    host_group: HostGroup, service: str, arguments: Mapping[Any, Mapping[str, Any]], timeout_s: float
+    host_group: HostGroup, service: str, arguments: Mapping[Host, Mapping[str, object]], timeout_s: float
 ) -> Sequence[tuple[Host, Answer]]:
     """As the host group does, by hosts instead of their names."""
     answers = host_group.ask(service, {host.name: given for host, given in arguments.items()}, timeout_s=timeout_s)
@@ -178,6 +200,7 @@ def _try_at_once(host_group: HostGroup, pairs: Sequence[tuple[Host, Host]]) -> l
     found = []
     for sender, receiver in pairs:
         answer = tried.get(sender) or Answer(problem=f"{receiver.name}: {waiting[receiver].problem}")
-        link = Link(sender=sender.name, receiver=receiver.name, problem=answer.problem, told=answer.value or {})
+        told = cast("LinkFacts", answer.value or {})
+        link = Link(sender=sender.name, receiver=receiver.name, problem=answer.problem, told=told)
         found.append(((sender, receiver), link))
     return found

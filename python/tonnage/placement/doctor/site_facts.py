@@ -220,10 +220,9 @@ def _shared_lines(site: Site) -> str | None:
         return None if os.access(directory, os.W_OK | os.X_OK) else "takes no lines of yours"
 
     try:
-        why: str | None = carefully(why_not, [directory], timeout_s=site.policy.file_timeout / 1e9)
+        return carefully(why_not, [directory], timeout_s=site.policy.file_timeout / 1e9)
     except OSError:
         return "does not answer"
-    return why
 
 
 def names_of(server: Server) -> tuple[str, ...]:

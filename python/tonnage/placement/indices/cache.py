@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,7 @@ class Cache:
         if self._place is None:
             self._memory[file] = kept
             return
-        keep_file(file, json.dumps(_written(kept)).encode())
+        keep_file(file, json.dumps(asdict(kept)).encode())
 
     def _file(self, server: str, address: str) -> Path:
         # A home directory is shared by many hosts, of which each is another one to itself.
@@ -95,16 +95,6 @@ class Cache:
         digest = hashlib.blake2s(os.fsencode("\0".join((server, address, whose))), digest_size=8).hexdigest()
         name = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', server)[:64].lstrip('.')}-{digest}.json"
         return (self._place or Path()) / name
-
-
-def _written(kept: CacheEntry) -> dict[str, Any]:
-    return {
-        "asked_s": kept.asked_s,
-        "took_ns": kept.took_ns,
-        "look": kept.look and kept.look.as_dict(),
-        "reading": kept.reading and kept.reading.as_dict(),
-        "again": kept.again,
-    }
 
 
 def _read(found: Any) -> CacheEntry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 _QUEUE_S = 15.0
@@ -39,7 +39,7 @@ class Host:
     """What programs can still get (the kernel's MemAvailable)."""
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> Host:
+    def from_dict(cls, kept: Any) -> Host:
         """TypeError where it was not kept by ``asdict``."""
         return cls(**kept)
 
@@ -90,13 +90,9 @@ class Reading:
         """Whether it tells nothing of the present: no figures, or older than ``age_ns`` (the policy's index_age)."""
         return self.ut_permille is None or self.age_s(now_s) * 1e9 > age_ns
 
-    def as_dict(self) -> dict[str, Any]:
-        """As the cache keeps it."""
-        return asdict(self)
-
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> Reading:
-        """TypeError where it was not kept by ``as_dict``."""
+    def from_dict(cls, kept: Any) -> Reading:
+        """TypeError where it was not kept by ``asdict``."""
         return cls(**{**kept, "host": Host.from_dict(kept.get("host", {}))})
 
 
@@ -167,13 +163,9 @@ class Counters:
             return self
         return replace(self, host=self.host.averaged(before.host, self.at_s - before.at_s))
 
-    def as_dict(self) -> dict[str, Any]:
-        """As the cache keeps it."""
-        return asdict(self)
-
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> Counters:
-        """ValueError or TypeError where it was not kept by ``as_dict``."""
+    def from_dict(cls, kept: Any) -> Counters:
+        """ValueError or TypeError where it was not kept by ``asdict``."""
         disks = {str(name): (int(ops), int(moved)) for name, (ops, moved) in kept["disks"].items()}
         return cls(**{**kept, "disks": disks, "host": Host.from_dict(kept.get("host", {}))})
 

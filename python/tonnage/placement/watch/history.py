@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
@@ -272,7 +272,7 @@ def _json_lines(records: Iterable[Span | Episode]) -> bytes:
     return b"".join(json.dumps(one, separators=(",", ":"), allow_nan=False).encode() + b"\n" for one in told)
 
 
-def _rounded(record: dict[str, Any]) -> dict[str, Any]:
+def _rounded(record: Mapping[str, object]) -> dict[str, object]:
     return {name: round(value, 3) if isinstance(value, float) else value for name, value in record.items()}
 
 
