@@ -35,8 +35,8 @@ GOLDEN = {
 STALE = ("WARNING: Expected aggregate", "WARNING: Stat() of", "WARNING: Using actual")
 ENDED = ("WARNING: Maybe caused", "WARNING: -D ")
 """What the recordings of MMAP say of a file that was there before, and of files each as long as all together;
-those of a stonewall, which a faster host does not reach, and those of a least time, which a slow one fills with less than
-one pass more. How IOR's and our line begin that names the stonewall."""
+those of a stonewall, which a faster host does not reach, and those of a least time, which a slow one fills with no
+further pass. How IOR's and our line begin that names the stonewall."""
 
 
 @pytest.mark.parametrize("name", GOLDEN)
