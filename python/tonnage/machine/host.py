@@ -5,32 +5,13 @@ from __future__ import annotations
 import os
 import platform
 from pathlib import Path
-from typing import TypedDict
 
 from tonnage.machine.affinity import cpu_affinity
-
-
-class HostFacts(TypedDict):
-    """Names, versions and sizes; None: this system does not say. Sizes in bytes."""
-
-    hostname: str
-    system: str
-    kernel: str
-    architecture: str
-    distribution: str | None
-    cpu_model: str | None
-    cpu_count: int | None
-    cpus_allowed: int
-    cpu_affinity: list[int]
-    memory_bytes: int | None
-    page_bytes: int
-    clock: str | None
-    python: str
-    user_is_root: bool
+from tonnage.machine.shapes import HostFacts
 
 
 def host_facts() -> HostFacts:
-    """Of this host, for this process."""
+    """Facts by name; ``None`` for what this system does not say. Sizes in bytes."""
     return {
         "hostname": platform.node(),
         "system": platform.system(),

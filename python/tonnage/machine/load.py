@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TypedDict
+
+from tonnage.machine.shapes import HostLoad
 
 
-class Load(TypedDict):
-    """Load averages, and pressure."""
+def load() -> HostLoad:
+    """``load_1min``, ``load_5min``, ``load_15min``; ``pressure``: resource → {``some_avg10``, …} in per cent of time.
 
-    load_1min: float
-    load_5min: float
-    load_15min: float
-    pressure: dict[str, dict[str, float]] | None
-    """Resource → {``some_avg10``, …} in per cent of time; None where the kernel keeps no pressure stall information."""
-
-
-def load() -> Load:
-    """Of this host, now."""
+    Pressure is ``None`` where the kernel keeps no pressure stall information.
+    """
     one, five, fifteen = os.getloadavg()
     pressure = {}
     for resource in ("cpu", "io", "memory"):

@@ -10,48 +10,29 @@ import re
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypedDict, TypeVar
+from typing import TypeVar
 
 from tonnage.errors import TonnageError
 from tonnage.machine.bounded import in_time
 from tonnage.machine.identity import identity
 from tonnage.machine.mounts import find_mount, read_mounts
+from tonnage.machine.shapes import PathLook
 
+_T = TypeVar("_T")
 LOOK_S = 5.0
 """A mount that answers nothing for so long is dead, or as good as that."""
-_T = TypeVar("_T")
 _NAME = re.compile(r"\.tonnage-look-[0-9a-f]{16}")
 _DIRECT_BYTES = 1 << 16
 """A multiple of the sector of every device, and of the page."""
 
 
-class PathFacts(TypedDict):
-    """What a host sees at a path. None: it was not looked at, or nothing is there."""
-
-    path: str
-    problem: str | None
-    """Why it is not there; then all else but the mount is None."""
-    is_directory: bool | None
-    mount_point: str | None
-    file_system: str | None
-    device: str | None
-    options: str | None
-    identity: str | None
-    free_bytes: int | None
-    size_bytes: int | None
-    writable: bool | None
-    not_writable: str | None
-    """Why not."""
-    direct: bool | None
-    """It takes O_DIRECT."""
-    not_direct: str | None
-
-
-def look_path(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> PathFacts:
+def look_path(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> PathLook:
     """Duty ``look-path``: facts about an absolute ``path`` on this host.
 
-    With ``probe`` a file of 64 KiB is made in the directory, written past the page cache and removed; without it
-    ``writable`` is what permissions say, and ``direct`` None. TonnageError where nothing answered.
+    ``{"path", "problem", "is_directory", "mount_point", "file_system", "device", "options", "identity", "free_bytes",
+    "size_bytes", "writable", "not_writable", "direct", "not_direct"}``. ``problem``: why it is not there, then all else
+    but the mount is None. With ``probe`` a file of 64 KiB is made in the directory, written past the page cache and
+    removed; without it ``writable`` is what permissions say, and ``direct`` None. TonnageError where nothing answered.
     """
     if not path.startswith("/"):
         raise TonnageError(f"{path} is not absolute: it would mean another place on each host; hint: write it from /")
@@ -93,58 +74,53 @@ def _mark(path: str, name: str) -> Path:
     return Path(path, name)
 
 
-def _look(path: str, *, probe: bool) -> PathFacts:
+def _look(path: str, *, probe: bool) -> PathLook:
     real = os.path.realpath(path)
     mount = find_mount(read_mounts(), real)
-    found = PathFacts(
-        problem=None,
-        is_directory=None,
-        free_bytes=None,
-        size_bytes=None,
-        writable=None,
-        not_writable=None,
-        direct=None,
-        not_direct=None,
-        path=path,
-        mount_point=mount.mount_point if mount else None,
-        file_system=mount.file_system if mount else None,
-        device=mount.device if mount else None,
-        options=mount.options if mount else None,
-        identity=identity(mount, real) if mount else None,
-    )
+    found: PathLook = {
+        "problem": None,
+        "is_directory": None,
+        "free_bytes": None,
+        "size_bytes": None,
+        "writable": None,
+        "not_writable": None,
+        "direct": None,
+        "not_direct": None,
+        "path": path,
+        "mount_point": mount.mount_point if mount else None,
+        "file_system": mount.file_system if mount else None,
+        "device": mount.device if mount else None,
+        "options": mount.options if mount else None,
+        "identity": identity(mount, real) if mount else None,
+    }
     try:
         found["is_directory"] = Path(real).is_dir()
         space = os.statvfs(real)
     except OSError as error:
-        found["problem"] = error.strerror
-        return found
-    found["free_bytes"], found["size_bytes"] = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
+        return found | {"problem": error.strerror}
+    found |= {"free_bytes": space.f_bavail * space.f_frsize, "size_bytes": space.f_blocks * space.f_frsize}
     if probe and found["is_directory"]:
-        _probe(real, found)
-        return found
-    found["writable"] = os.access(real, os.W_OK)
-    found["not_writable"] = None if found["writable"] else os.strerror(_errno_of_read_only(space))
-    return found
+        return found | _probe(real)
+    writable = os.access(real, os.W_OK)
+    why = None if writable else os.strerror(_errno_of_read_only(space))
+    return found | {"writable": writable, "not_writable": why}
 
 
 def _errno_of_read_only(space: os.statvfs_result) -> int:
     return errno.EROFS if space.f_flag & os.ST_RDONLY else errno.EACCES
 
 
-def _probe(directory: str, found: PathFacts) -> None:
+def _probe(directory: str) -> PathLook:
     name = _new_name()
     held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:
             file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=held)
         except OSError as error:
-            found["writable"], found["not_writable"] = False, error.strerror
-            return
+            return {"writable": False, "not_writable": error.strerror}
         try:
             os.close(file)
-            found["writable"] = True
-            found["not_direct"] = _why_not_direct(name, held)
-            found["direct"] = found["not_direct"] is None
+            return {"writable": True, **_probe_direct(name, held)}
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(name, dir_fd=held)
@@ -152,17 +128,17 @@ def _probe(directory: str, found: PathFacts) -> None:
         os.close(held)
 
 
-def _why_not_direct(name: str, held: int) -> str | None:
-    """Whether a write past the page cache is taken (None): some file systems take the flag, and refuse the write."""
+def _probe_direct(name: str, held: int) -> PathLook:
+    """Whether a write past the page cache is taken: some file systems take the flag, and refuse the write."""
     try:
         file = os.open(name, os.O_WRONLY | os.O_DIRECT, dir_fd=held)
     except OSError as error:
-        return str(error.strerror)
+        return {"direct": False, "not_direct": error.strerror}
     try:
         with mmap.mmap(-1, _DIRECT_BYTES) as aligned:
             os.write(file, aligned)
     except OSError as error:
-        return str(error.strerror)
+        return {"direct": False, "not_direct": error.strerror}
     finally:
         os.close(file)
-    return None
+    return {"direct": True}

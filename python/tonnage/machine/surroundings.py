@@ -10,8 +10,9 @@ import resource
 import shutil
 from pathlib import Path
 
-from tonnage.machine.host import HostFacts, host_facts, memory
-from tonnage.machine.load import Load, load
+from tonnage.machine.host import host_facts, memory
+from tonnage.machine.load import load
+from tonnage.machine.shapes import Surroundings
 
 _IO_URING_SETUP = 425
 """The system call's number, the same on every architecture."""
@@ -22,32 +23,12 @@ _DIRTY = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_backgro
 _TOOLS = ("iperf3",)
 
 
-class Surroundings(HostFacts, Load):
-    """What of a host decides how fast a measurement is. None: the system does not say."""
-
-    available_bytes: int | None
-    swap_bytes: int | None
-    swap_used_bytes: int | None
-    governors: list[str]
-    """Each that a CPU has."""
-    boost: bool | None
-    """CPUs may go above their nominal rate."""
-    open_files: int
-    """This process's limit."""
-    io_uring: bool
-    """Allowed."""
-    not_io_uring: str | None
-    """Why not."""
-    io_uring_disabled: int | None
-    """The sysctl."""
-    cache_settings: dict[str, int]
-    """Name → value."""
-    tools: list[str]
-    """Those installed."""
-
-
 def surroundings() -> Surroundings:
-    """Duty ``surroundings``."""
+    """Duty ``surroundings``: the keys of ``host_facts`` and of ``load``, and ``available_bytes``, ``swap_bytes``,
+    ``swap_used_bytes``, ``governors`` (each that a CPU has), ``boost`` (may CPUs go above their nominal rate),
+    ``open_files`` (this process's limit), ``io_uring`` (allowed), ``not_io_uring`` (why not), ``io_uring_disabled``
+    (the sysctl), ``cache_settings`` (name → value) and ``tools`` (those installed). None: the system does not say.
+    """
     total, free = memory("SwapTotal"), memory("SwapFree")
     allowed, why_not = io_uring_allowed()
     return {

@@ -13,8 +13,8 @@ from typing import Annotated, TypedDict, cast
 from pydantic import GetPydanticSchema
 
 from tonnage.cluster.host_group import Answer, HostGroup
-from tonnage.machine.paths import LOOK_S, PathFacts
-from tonnage.machine.surroundings import Surroundings
+from tonnage.machine.paths import LOOK_S
+from tonnage.machine.shapes import PathLook, Surroundings
 from tonnage.placement.doctor import named
 
 ANSWER_S = 20.0
@@ -43,7 +43,7 @@ class LinkFacts(TypedDict, total=False):
 _AS_TOLD = GetPydanticSchema(lambda _, handler: handler(dict[str, object]))
 """The schema of ``doctor --json`` leaves open what a host tells: one of another version may tell more."""
 _Surroundings = Annotated[Surroundings, _AS_TOLD]
-_PathFacts = Annotated[PathFacts, _AS_TOLD]
+_PathLook = Annotated[PathLook, _AS_TOLD]
 _LinkFacts = Annotated[LinkFacts, _AS_TOLD]
 
 
@@ -61,7 +61,7 @@ class Host:
     """Its wall clock against ours."""
     clock_uncertainty_ns: int | None = None
     """Half the quickest round trip: the difference is known no better."""
-    path: _PathFacts | None = None
+    path: _PathLook | None = None
     """Of ``tonnage.machine.paths.look_path``; None where there is no target."""
     path_problem: str | None = None
     """Why nothing is known of the target."""

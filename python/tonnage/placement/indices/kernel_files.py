@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tonnage.machine.load import parse_pressure
 from tonnage.machine.tool import ToolError, ask
-from tonnage.placement.indices.reading import Counters, Host
+from tonnage.placement.indices.reading import Counters, Host, queue
 from tonnage.placement.indices.source import SourceError
 
 FILES = ("uptime", "stat", "loadavg", "meminfo", "vmstat", "diskstats", "net/rpc/nfsd", "pressure/io")
@@ -132,11 +132,6 @@ def of_proc(found: Mapping[str, str], at_s: float) -> Host:
         swap_free_bytes=_kib(memory.get("SwapFree")),
         memory_free_bytes=_kib(memory.get("MemAvailable")),
     )
-
-
-def queue(running: float | None) -> float | None:
-    """Processes that run or want to, without the one that looks."""
-    return None if running is None else max(0.0, running - 1)
 
 
 def pages(text: str) -> int | None:

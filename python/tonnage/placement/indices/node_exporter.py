@@ -8,8 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from tonnage.placement.indices.kernel_files import queue
-from tonnage.placement.indices.reading import Counters, Host
+from tonnage.placement.indices.reading import Counters, Host, queue
 from tonnage.placement.indices.source import Deadline, SourceError
 
 _MOST_BYTES = 16 << 20

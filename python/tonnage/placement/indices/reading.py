@@ -54,6 +54,11 @@ NOT_TOLD = Host()
 """Of a server that tells none of it."""
 
 
+def queue(running: float | None) -> float | None:
+    """Processes that run or want to, without the one that looks."""
+    return None if running is None else max(0.0, running - 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What was read of one server. Rates are over the time between two looks at its counters; None is unknown."""
