@@ -1,9 +1,8 @@
-"""Asking any scheduler of one job until it has ended: ``wait_for`` stays for it, as ``bsub -K`` and ``sbatch --wait`` do."""
+"""Asking any scheduler of one job until it has ended; ``wait_for`` stays for it as ``bsub -K`` does."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 
@@ -26,32 +25,31 @@ class JobRows:
         first_s: float,
         last_s: float,
         user: str | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``first_s``, ``last_s``: between two questions, at first and at last. ``user``: whose job it is."""
         self._scheduler, self._job, self._user = scheduler, job, user
-        self._first_s, self._last_s, self._clock = first_s, last_s, clock
+        self._first_s, self._last_s = first_s, last_s
         self.pause_s = first_s
         """Before the next question."""
-        self._asked_at_s = clock() - last_s
-        self._answered_at_s = clock()
+        self._answered_at_s = time.monotonic()
+        self._asked_at_s = self._answered_at_s - last_s
 
     def are_due(self, *, soon: bool) -> bool:
         """Whether to ask now; ``soon``: its end is near."""
-        return self._clock() - self._asked_at_s >= (self._first_s if soon else self.pause_s)
+        return time.monotonic() - self._asked_at_s >= (self._first_s if soon else self.pause_s)
 
     def ask(self) -> list[Job]:
         """Its rows; none where the scheduler does not list it. SchedulerError."""
-        self._asked_at_s = self._clock()
+        self._asked_at_s = time.monotonic()
         self.pause_s = min(self._last_s, 1.3 * self.pause_s)
         every = self._scheduler.jobs(user=self._user, ended=True)
-        self._answered_at_s = self._clock()
+        self._answered_at_s = time.monotonic()
         return [one for one in every if one.job == self._job]
 
     @property
     def silent_s(self) -> float:
         """Since the scheduler answered last, or since this was made."""
-        return self._clock() - self._answered_at_s
+        return time.monotonic() - self._answered_at_s
 
 
 def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> int:

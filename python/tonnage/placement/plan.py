@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from threading import Thread
-from typing import Generic, TypeVar, cast
+from typing import TypeVar, cast
 
 from tonnage.cluster.scheduler import ClusterHost, JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler_here
-from tonnage.errors import RequestError, TonnageError
+from tonnage.errors import RequestError
 from tonnage.placement.candidates import make_candidates
 from tonnage.placement.capacity import (
     PATTERN,
@@ -26,7 +25,7 @@ from tonnage.placement.load_lines import (
     lines_of_servers,
     plateaus_of,
 )
-from tonnage.placement.scheduler_lists import Listed, ListedHost, ListedJob, Lists
+from tonnage.placement.scheduler_lists import BackgroundCall, Listed, ListedHost, ListedJob, Lists
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.start_directory import StartDirectory
 from tonnage.placement.submit_request import SubmitRequest
@@ -320,32 +319,6 @@ def _fresh_readings(
         elif reading.problem:
             notes.append(f"the indices of {name} do not count: {reading.problem}")
     return readings
-
-
-class BackgroundCall(Generic[_T]):
-    """A question that is asked while others are."""
-
-    def __init__(self, question: Callable[[], _T]) -> None:
-        self._question = question
-        self._answer: _T | None = None
-        self._error: TonnageError | None = None
-        self._thread = Thread(target=self._ask, daemon=True)
-        self._thread.start()
-
-    def _ask(self) -> None:
-        try:
-            self._answer = self._question()
-        except TonnageError as error:
-            self._error = error
-
-    def get(self, notes: list[str]) -> _T | None:
-        """The answer; None, and a note, where it failed."""
-        self._thread.join()
-        if self._error is not None:
-            note = f"{self._error}; the decision does without"
-            if note not in notes:
-                notes.append(note)
-        return self._answer
 
 
 def _snapshot(

@@ -15,10 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from pathlib import Path
+from threading import Thread
 from typing import Any, Generic, TypeVar
 
 from tonnage.cluster.scheduler import Scheduler, State
-from tonnage.errors import RequestError
+from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.state import user_state
 from tonnage.places import keep_file
 
@@ -53,6 +54,32 @@ class ListedHost:
     slots_used: int
     reason: str
     queues: tuple[str, ...] | None
+
+
+class BackgroundCall(Generic[_T]):
+    """A question to the scheduler that is asked while others are. Ctrl-C does not wait for one that hangs."""
+
+    def __init__(self, question: Callable[[], _T]) -> None:
+        self._question = question
+        self._answer: _T | None = None
+        self._error: TonnageError | None = None
+        self._thread = Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    def _ask(self) -> None:
+        try:
+            self._answer = self._question()
+        except TonnageError as error:
+            self._error = error
+
+    def get(self, notes: list[str]) -> _T | None:
+        """The answer; None, and a note, where it failed."""
+        self._thread.join()
+        if self._error is not None:
+            note = f"{self._error}; the decision does without"
+            if note not in notes:
+                notes.append(note)
+        return self._answer
 
 
 class Listed(Generic[_T]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ from tonnage.placement.indices.read import fresh_indices
 from tonnage.placement.indices.reading import Host, Reading
 from tonnage.placement.ledger import Entry, Ledger
 from tonnage.placement.load_lines import known_lines, line_of, plateaus_of
+from tonnage.placement.scheduler_lists import BackgroundCall
 from tonnage.placement.site import Server, Site
 
 _FIGURES = (
@@ -237,14 +237,11 @@ class LoadReader:
         self.silent_lines = kept.silent
         found = {server.name: line_of(site, server, None, among=kept.lines) for server in self.servers}
         lines = {name: line.tasks for name, line in found.items() if line}
-        # A daemon: Ctrl-C does not wait for a scheduler that hangs.
-        asking = threading.Thread(target=self._ask_scheduler, name="jobs", daemon=True)
         counting = self._count_jobs or bool(lines)
-        if counting:
-            asking.start()
+        asking = BackgroundCall(self._ask_scheduler) if counting else None
         readings = fresh_indices(self.servers, wait_ns=_WAIT_NS, refresh_ns=self._refresh_ns)
-        if asking.ident is not None:
-            asking.join()
+        if asking is not None:
+            asking.get(self.notes)
         only, now_s = [server.name for server in self.servers], time.time()
         self.snapshot = ClusterSnapshot(
             now_s=now_s,
