@@ -34,7 +34,7 @@ def test_values_keep_their_types_and_a_request_that_is_wrong_is_told_in_its_own_
     def refuse() -> None:
         raise RequestError("it leads nowhere; hint: mend it")
 
-    with pytest.raises(RequestError, match="^it leads nowhere; hint: mend it$"):
+    with pytest.raises(RequestError, match="it leads nowhere; hint: mend it"):
         in_time(refuse, timeout_s=10)
 
 
