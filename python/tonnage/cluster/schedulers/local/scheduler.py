@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -164,7 +165,7 @@ class Local:
             raise SchedulerError(f"the local scheduler's spool: {explain(error, directory)}") from None
 
     def _active(self, spool: Spool, job: str) -> int:
-        number = int(job) if job.isascii() and job.isdecimal() else 0
+        number = int(job) if re.fullmatch("[0-9]{1,18}", job) else 0
         if not spool.is_active(number):
             known = spool.entry(number) is not None
             raise SchedulerError(f"job {job} has ended already" if known else f"there is no job {job}")

@@ -317,20 +317,21 @@ class Spool:
             copies: dict[int, list[Copy]] = {}
             for copy in _copies(db, told):
                 copies.setdefault(copy.job, []).append(copy)
-            left = db.execute(
+            left: dict[int, list[tuple[State, int, int]]] = {}
+            for number, *counted in db.execute(
                 f"select job, state, count(*), min(copy) from copy where job {listed} and started_ns is null"
                 f"{'' if ended else ' and ended_ns is null'} group by job, state"
-            ).fetchall()
+            ):
+                left.setdefault(number, []).append((counted[0], counted[1], counted[2]))
         found = []
         for entry in entries:
             line = _line(entry)
             found += [_copy_line(copy, line) for copy in copies.get(entry.number, [])]
-            for number, state, count, first in left:
-                if number == entry.number:
-                    alone = first if count == 1 and first != WHOLE else None
-                    cap = (entry.cap or 0) if entry.request.copies else None
-                    reason = reasons.get(number, "") if state == "pending" else ""
-                    found.append(replace(line, copy=alone, state=state, count=count, cap=cap, reason=reason))
+            for state, count, first in left.get(entry.number, []):
+                alone = first if count == 1 and first != WHOLE else None
+                cap = (entry.cap or 0) if entry.request.copies else None
+                reason = reasons.get(entry.number, "") if state == "pending" else ""
+                found.append(replace(line, copy=alone, state=state, count=count, cap=cap, reason=reason))
         return found
 
     def _update(self, what: str, values: tuple[object, ...], number: int, copy: int) -> bool:
