@@ -12,7 +12,6 @@ import time
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.numbers import Numbers, each
-from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -25,7 +24,7 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, moment, with_key
 from tonnage.cluster.schedulers.answers import hosts as named
-from tonnage.cluster.terms import Spelling, every
+from tonnage.cluster.terms import OwnWords, Spelling, every
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ask
 from tonnage.machine.user import user_name

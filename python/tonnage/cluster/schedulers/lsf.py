@@ -13,7 +13,6 @@ import time
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.numbers import spelled
-from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -26,7 +25,7 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
-from tonnage.cluster.terms import Dependency, Mail, Spelling, check_jobs, in_units
+from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask, site_tool
 from tonnage.machine.user import user_name
 

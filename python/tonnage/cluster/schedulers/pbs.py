@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -29,7 +28,7 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
-from tonnage.cluster.terms import Dependency, Mail, Spelling, Terms, check_jobs, every, hours, in_units
+from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, Terms, check_jobs, every, hours, in_units
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ask
 from tonnage.machine.user import user_name

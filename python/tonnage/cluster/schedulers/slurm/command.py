@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tonnage.cluster.numbers import spelled
-from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import JobRequest, Spread
-from tonnage.cluster.terms import Dependency, Mail, Spelling, check_jobs, in_units
+from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
 from tonnage.errors import RequestError
 
 _HERE = Path(__file__).parent
