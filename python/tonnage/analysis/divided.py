@@ -3,11 +3,11 @@ its pool, which the cluster tells."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tonnage.analysis.normalise import LINK, Basis, Normalised, normalise
 from tonnage.analysis.results import Divided, Point
+from tonnage.records.shapes import Json
 from tonnage.units import BANDWIDTH
 
 THINGS = {"disks": "disk", "servers": "server", "nodes": "node"}
@@ -15,7 +15,7 @@ THINGS = {"disks": "disk", "servers": "server", "nodes": "node"}
 OSD = "OSD"
 
 
-def bases_of(manifest: Mapping[str, Any]) -> tuple[Basis, ...]:
+def bases_of(manifest: Json) -> tuple[Basis, ...]:
     """What ``[normalise]`` of a run's campaign names, and the OSDs that its pool's objects may be on."""
     told = (manifest.get("campaign") or {}).get("normalise") or {}
     found = [Basis(thing, told[key], None) for key, thing in THINGS.items() if told.get(key)]

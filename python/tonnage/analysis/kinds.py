@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 from tonnage.analysis.percentiles import columns_of, intervals_of, medians
 from tonnage.analysis.results import Copies, Follow, Part
 from tonnage.records import Run, Trials
-
-Line = Mapping[str, Any]
+from tonnage.records.results import Part as PartResult
 
 
 def parts_of(lines: Trials) -> tuple[Part, ...]:
     """Rates and latencies of each kind of operation; empty where a phase does only one."""
-    parts: dict[str, list[Line]] = defaultdict(list)
+    parts: dict[str, list[PartResult]] = defaultdict(list)
     for told in lines.having("parts").column("parts"):
         for part in told:
             parts[part["op"]].append(part)
@@ -57,19 +55,22 @@ def copies_of(run: Run, lines: Trials) -> Copies | None:
     found = [copy for copy in run.copies() if copy["record"] in records]
     host = run.manifest.get("host") or {}
     processors = host.get("cpus_allowed") or host.get("cpu_count")
-    user_ns, system_ns = _all(found, "cpu_user_ns"), _all(found, "cpu_system_ns")
+    user_ns, system_ns = (
+        _all(copy.get("cpu_user_ns") for copy in found),
+        _all(copy.get("cpu_system_ns") for copy in found),
+    )
     cpu_ns = None if user_ns is None or system_ns is None else user_ns + system_ns
     elapsed_ns = sum(lines.column("elapsed_ns"))
     return Copies(
         copies=len(found),
         cpu_ns=cpu_ns,
         cpu_share=cpu_ns / (processors * elapsed_ns) if processors and cpu_ns is not None else None,
-        device_read_bytes=_all(found, "device_read_bytes"),
-        device_write_bytes=_all(found, "device_write_bytes"),
+        device_read_bytes=_all(copy.get("device_read_bytes") for copy in found),
+        device_write_bytes=_all(copy.get("device_write_bytes") for copy in found),
     )
 
 
-def _all(copies: Sequence[Line], key: str) -> int | None:
+def _all(told: Iterable[int | None]) -> int | None:
     """The sum over all copies; None where one of them is not known."""
-    values = [copy.get(key) for copy in copies]
+    values = list(told)
     return sum(value for value in values if value is not None) if values and None not in values else None

@@ -14,13 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.shapes import Curve, hypotheses
 from tonnage.analysis.speeds import two_speeds
 from tonnage.analysis.statistics import CONFIDENCE, median_interval, student_t
 from tonnage.analysis.text import count, speed
+from tonnage.records.shapes import TrialLine
 from tonnage.records.stopped import Reason
 from tonnage.units import BANDWIDTH, rate_text, share, time_text
 
@@ -424,7 +425,7 @@ def load_line(
     group: str,
     points: Sequence[Point],
     found: Estimate,
-    long: Sequence[Mapping[str, Any]] = (),
+    long: Sequence[TrialLine] = (),
 ) -> LoadLine:
     """The load line of one curve as a result. ``long``: the lines of the long trials on the plateau."""
     top = max(point.tasks for point in points)
@@ -432,7 +433,7 @@ def load_line(
     moves = points[0].metric == BANDWIDTH
     whole: Callable[[float], float] = round if moves else float  # a rate of bytes is an integer, as in the records
     on = [point.elapsed_ns for point in points if found.knee is not None and point.tasks >= found.knee]
-    held_ns = max([*on, *(line["elapsed_ns"] for line in long), 0])
+    held_ns = max([*on, *(line["elapsed_ns"] or 0 for line in long), 0])
     return LoadLine(
         op=op,
         group=group,

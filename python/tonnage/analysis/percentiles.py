@@ -16,7 +16,9 @@ from tonnage.analysis.results import Bounds
 from tonnage.analysis.statistics import Noise, median_interval, pooled_noise
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
+from tonnage.records.results import LatencySummary
 from tonnage.records.rows import exact_sum
+from tonnage.records.shapes import TrialLine
 
 if TYPE_CHECKING:
     from tonnage.records.rows import Numbers
@@ -25,9 +27,10 @@ Columns = Mapping[str, "Numbers"]
 """Of each key of a latency summary the values of all repetitions. What one does not know is left out of all."""
 
 
-def columns_of(latencies: Sequence[Mapping[str, int]]) -> Columns:
+def columns_of(latencies: Sequence[LatencySummary]) -> Columns:
     """Columns of latency summaries that stand in no column of their own."""
-    return Trials.of([{"latency": latency} for latency in latencies]).integers("latency")
+    lines: list[TrialLine] = [{"latency": latency} for latency in latencies]
+    return Trials.of(lines).integers("latency")
 
 
 def medians(latencies: Columns) -> dict[str, int]:

@@ -14,13 +14,12 @@ from tonnage.analysis.results import Point
 from tonnage.analysis.statistics import TOO_FEW, Noise, median_interval, pooled_noise
 from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, Trials, headline, headlines
+from tonnage.records.shapes import SettingValues, TrialLine
 from tonnage.records.stopped import reason_of
 from tonnage.units import BANDWIDTH, OPERATIONS, format_size, format_time
 
 NOT_FACTORS = frozenset({"op", "tasks", "time_limit_ns", "kind", "workload", "shift"})
 """Of a setting: what a point names itself, what follows from another factor, and what only says how long to look."""
-
-Line = Mapping[str, Any]
 
 
 Curve = tuple[str, str, int | None]
@@ -40,12 +39,12 @@ class Key(NamedTuple):
         return self.op, self.group, self.transfer_size
 
 
-def measured(trials: Sequence[Line]) -> Trials:
+def measured(trials: Sequence[TrialLine]) -> Trials:
     """The trials that give a value: measured, ended well, and did something in some time."""
     return Trials.of(trials).where("purpose", "measure").where("status", "ok").giving(headlines)
 
 
-def points_of(run: Run, trials: Sequence[Line]) -> list[Point]:
+def points_of(run: Run, trials: Sequence[TrialLine]) -> list[Point]:
     """Points of ``run``, ordered by workload, operation, group and tasks."""
     alike = measured(trials).by("phase", "setting")
     groups = Groups(same[0] for _, same in alike)
@@ -78,11 +77,11 @@ def points_of(run: Run, trials: Sequence[Line]) -> list[Point]:
     ]
 
 
-def _workload(setting: Line) -> str:
+def _workload(setting: SettingValues) -> str:
     return str(setting.get("workload") or "")
 
 
-def _workloads(run: Run, lines: Iterable[Line]) -> list[str]:
+def _workloads(run: Run, lines: Iterable[TrialLine]) -> list[str]:
     """Names of the workloads, in the order of the campaign file as far as it says."""
     told = (run.manifest.get("campaign") or {}).get("workloads") or ()
     asked = [str(table.get("name") or "") for table in told]
@@ -97,7 +96,7 @@ class Groups:
     size that shrinks so that all files fit) is no factor, nor is what differs between two workloads.
     """
 
-    def __init__(self, lines: Iterable[Line]) -> None:
+    def __init__(self, lines: Iterable[TrialLine]) -> None:
         seen: dict[tuple[str, str, str, int], set[str]] = defaultdict(set)
         self._workloads: set[str] = set()
         for line in lines:
@@ -122,13 +121,13 @@ class Groups:
             found._factors[workload] = {key for one in (self, other) for name in same for key in one._factors[name]}
         return found
 
-    def of(self, setting: Line) -> str:
+    def of(self, setting: SettingValues) -> str:
         """A printable key, empty where there is nothing to tell apart."""
         workload = _workload(setting)
         factors = [_text(name, setting[name]) for name in sorted(self._factors[workload]) if name in setting]
         return ", ".join([*([workload] if self._several else []), *factors])
 
-    def place(self, setting: Line) -> tuple[tuple[bool, Any], ...]:
+    def place(self, setting: SettingValues) -> tuple[tuple[bool, Any], ...]:
         """Where it stands among the others of its workload: numbers by their size."""
         values = (setting.get(name) for name in sorted(self._factors[_workload(setting)]))
         return tuple((True, value) if isinstance(value, int | float) else (False, str(value)) for value in values)

@@ -9,7 +9,7 @@ nanoseconds. Of a server with clients the entry
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from fractions import Fraction
@@ -19,6 +19,7 @@ from tonnage.importers import broken_json, several
 from tonnage.importers.figures import KIB, Rounded, elapsed_ns, letters, rounded, whole
 from tonnage.importers.fio_latency import latency_of
 from tonnage.importers.found import Found, Note, Phase, Said, Task, few, line_of
+from tonnage.records.shapes import Json, SettingValues
 
 _WAYS = ("read", "write")
 _BEGINS = re.compile(r'\{\s*"fio version"\s*:')
@@ -71,26 +72,26 @@ def _output(text: str) -> Found:
 class _Job:
     """All entries of one name and group."""
 
-    tables: Sequence[Mapping[str, Any]]
-    shared: Mapping[str, Any]
+    tables: Sequence[Json]
+    shared: Json
     """Options of all jobs."""
     line: int
     unit: int
     """Bytes of one of ``io_bytes`` where nothing beside it tells."""
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Json:
         own = self.tables[0].get("job options")
         return {**self.shared, **(own if isinstance(own, dict) else {})}
 
 
-def _dicts(value: Any) -> list[dict[str, Any]]:
+def _dicts(value: Any) -> list[Json]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _together(jobs: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+def _together(jobs: Sequence[Json]) -> list[list[Json]]:
     """Jobs of one name and group ran at the same time: they are the tasks of one trial."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    found: dict[tuple[str, str], list[Json]] = {}
     for job in jobs:
         found.setdefault((str(job.get("groupid")), str(job.get("jobname"))), []).append(job)
     return list(found.values())
@@ -106,7 +107,7 @@ class _Share:
     rate: Rounded
     seconds: Rounded
     text: str
-    table: Mapping[str, Any]
+    table: Json
 
 
 def _phases(job: _Job, problems: list[str]) -> list[Phase]:
@@ -126,7 +127,7 @@ def _phases(job: _Job, problems: list[str]) -> list[Phase]:
     return found
 
 
-def _share(table: Mapping[str, Any], job: _Job) -> _Share | None:
+def _share(table: Json, job: _Job) -> _Share | None:
     """None where the figures are not whole."""
     said, runtime = whole(table.get("io_bytes")), rounded(table.get("runtime"))
     rate, precise = rounded(table.get("bw")), rounded(table.get("bw_bytes"))
@@ -142,7 +143,7 @@ def _share(table: Mapping[str, Any], job: _Job) -> _Share | None:
     return _Share(moved, counted, lasted, rate, seconds, f"{table.get('bw')} KiB/s", whole_table)
 
 
-def _operations(table: Mapping[str, Any], moved: int, seconds: Rounded) -> int | None:
+def _operations(table: Json, moved: int, seconds: Rounded) -> int | None:
     """Up to 2.1 only their rate is said, and no size: the one power of two that agrees with all; None: several do."""
     rate = rounded(table.get("iops"))
     if rate is None:
@@ -179,7 +180,7 @@ def _phase(op: str, job: _Job, shares: Sequence[_Share]) -> Phase:
     )
 
 
-def _omits(options: Mapping[str, Any]) -> tuple[Note, ...]:
+def _omits(options: Json) -> tuple[Note, ...]:
     """Asked for a rate, fio counts an operation from when it began, not from when it was due, unless it offloads."""
     asked = any(options.get(name) for name in ("rate", "rate_iops"))
     if not asked or options.get("io_submit_mode") == "offload":
@@ -188,7 +189,7 @@ def _omits(options: Mapping[str, Any]) -> tuple[Note, ...]:
     return (Note("coordinated-omission", sentence),)
 
 
-def _setting(op: str, tasks: int, options: Mapping[str, Any], job: Mapping[str, Any], share: _Share) -> dict[str, Any]:
+def _setting(op: str, tasks: int, options: Json, job: Json, share: _Share) -> SettingValues:
     """Factors named as those of a ``stream``; of version 2.2 and before, which keeps no options, the job's name."""
     size = letters(str(options.get("bs", "")).split(",")[0])
     if size is None and share.operations and share.bytes % share.operations == 0:
@@ -213,7 +214,7 @@ def _setting(op: str, tasks: int, options: Mapping[str, Any], job: Mapping[str, 
     }
 
 
-def _started(jobs: Sequence[Mapping[str, Any]]) -> str | None:
+def _started(jobs: Sequence[Json]) -> str | None:
     """From 3.37 on each job says when it began, in milliseconds since 1970."""
     instants = [whole(job.get("job_start")) for job in jobs]
     known = [instant for instant in instants if instant and instant < 2**41]
@@ -222,7 +223,7 @@ def _started(jobs: Sequence[Mapping[str, Any]]) -> str | None:
     return datetime.fromtimestamp(min(known) / 1000, timezone.utc).isoformat(timespec="milliseconds")
 
 
-def _printed(said: Mapping[str, Any]) -> str | None:
+def _printed(said: Json) -> str | None:
     """Its ``timestamp`` is when it ended, in seconds since 1970; versions before 2.2 have none."""
     instant = whole(said.get("timestamp", ""))
     if not instant or instant >= 2**32:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tonnage.importers.figures import rounded, whole
-from tonnage.importers.found import latency
+from tonnage.importers.found import Latency, latency
 from tonnage.importers.trace import LARGEST
+from tonnage.records.shapes import Json
 
 _QUANTILES = {"p50_ns": "50.000000", "p90_ns": "90.000000", "p99_ns": "99.000000", "p999_ns": "99.900000"}
 _KINDS = (("lat_ns", 1), ("clat_ns", 1), ("lat", 1000), ("clat", 1000))
 """Name and nanoseconds of its unit. ``lat`` begins at submission, ``clat`` at the kernel's acceptance."""
 
 
-def latency_of(tables: Sequence[Mapping[str, Any]]) -> dict[str, int | None] | None:
+def latency_of(tables: Sequence[Json]) -> Latency | None:
     """Of an operation over all jobs; quantiles only of a single one, for those of several cannot be added up."""
     found = [one for table in tables if (one := _one(table)) is not None]
     if len(found) < len(tables) or not found:
@@ -26,17 +27,16 @@ def latency_of(tables: Sequence[Mapping[str, Any]]) -> dict[str, int | None] | N
         return None
     total = sum(count or 0 for count in counts)
     mean = sum((one["mean_ns"] or 0) * (one["count"] or 0) for one in found) // total if total else None
-    least, most = ([one[key] for one in found] for key in ("min_ns", "max_ns"))
+    least, most = [one["min_ns"] for one in found], [one["max_ns"] for one in found]
     return latency(
         total,
         minimum=None if None in least else min(value for value in least if value is not None),
         mean=mean,
         maximum=None if None in most else max(value for value in most if value is not None),
-        quantiles={},
     )
 
 
-def _one(table: Mapping[str, Any]) -> dict[str, int | None] | None:
+def _one(table: Json) -> Latency | None:
     """The one with percentiles: fio has them of ``clat``, or of ``lat`` where it was asked to."""
     known = [(table[name], unit) for name, unit in _KINDS if isinstance(table.get(name), dict)]
     timed = [(part, unit) for part, unit in known if _ns(part.get("max"), unit)]

@@ -7,7 +7,6 @@ Only iterations are trials. ``bw`` is all bytes ÷ (first open … last close) o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from tonnage.importers import broken_json, ior_summary, ior_table, several
@@ -15,6 +14,7 @@ from tonnage.importers.figures import whole
 from tonnage.importers.found import Found, few
 from tonnage.importers.ior_test import Test, phase_of
 from tonnage.importers.trace import content
+from tonnage.records.shapes import Json
 
 
 def read(data: bytes, _: str) -> Found:
@@ -101,7 +101,7 @@ def _pairs(row: Any) -> list[tuple[str, Any]]:
     return list(row.items()) if isinstance(row, dict) else []
 
 
-def _test(table: Mapping[str, Any], command: str) -> Test:
+def _test(table: Json, command: str) -> Test:
     """The settings of a test: ``Parameters`` has numbers, ``Options`` what the text has."""
     test = Test(command=command)
     options, parameters = (dict(_pairs(table.get(name))) for name in ("Options", "Parameters"))
@@ -123,5 +123,5 @@ def _path(tests: Any) -> str | None:
     return None
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def _dict(value: Any) -> Json:
     return value if isinstance(value, dict) else {}

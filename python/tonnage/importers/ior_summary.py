@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tonnage.importers.figures import MIB, Rounded, exact, iterations, rounded, whole
 from tonnage.importers.found import FROM_SUMMARY, Phase
 from tonnage.importers.ior_test import Test
+from tonnage.records.shapes import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,6 @@ def phases_of(row: Row, test: Test) -> tuple[list[Phase], list[str]]:
     ], []
 
 
-def unusable(said: Mapping[str, Any]) -> list[str]:
+def unusable(said: Json) -> list[str]:
     """Of a JSON without results: whether it has a summary."""
     return ["line 1: it has a summary only; a mean of rates is no trial"] if said.get("summary") else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tonnage.importers.figures import MIB, elapsed_ns, nanoseconds, rounded, whole
-from tonnage.importers.found import Note, Phase, Said, latency
+from tonnage.importers.found import Latency, Note, Phase, Said, latency
 from tonnage.importers.trace import LARGEST
 
 _SECOND_NS = 10**9
@@ -75,7 +75,7 @@ def phase_of(bench: Bench) -> Phase | str:
     )
 
 
-def _latency(bench: Bench, count: int) -> dict[str, int | None] | None:
+def _latency(bench: Bench, count: int) -> Latency | None:
     """In seconds, of each operation; rados bench keeps no quantiles."""
     known = {}
     for way in ("Min", "Average", "Max"):
@@ -83,7 +83,7 @@ def _latency(bench: Bench, count: int) -> dict[str, int | None] | None:
         known[way] = nanoseconds(value[0]) if value else None
     if not any(known.values()):
         return None
-    return latency(count, minimum=known["Min"], mean=known["Average"], maximum=known["Max"], quantiles={})
+    return latency(count, minimum=known["Min"], mean=known["Average"], maximum=known["Max"])
 
 
 def _series(bench: Bench, size: int) -> tuple[tuple[int, int, int], ...]:

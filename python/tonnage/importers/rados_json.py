@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from tonnage.importers import broken_json
 from tonnage.importers.figures import whole
 from tonnage.importers.rados_bench import Bench
+from tonnage.records.shapes import Json
 
 _OBJECT = re.compile(r'"(?:concurrent_ios|datas)"')
 _BEGIN = re.compile(r'\{\s*(?="(?:concurrent_ios|datas)")')
@@ -50,7 +51,7 @@ def benches(lines: Sequence[str]) -> tuple[list[Bench], list[str]]:
     return found, problems
 
 
-def _bench(said: Mapping[str, Any], first: int, text: str) -> Bench:
+def _bench(said: Json, first: int, text: str) -> Bench:
     facts = {}
     for key, name in _FACTS.items():
         if key in said:
