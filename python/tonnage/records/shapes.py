@@ -100,7 +100,7 @@ class Devices(TypedDict):
     examined: int
     total: int
     sampled: bool
-    how: str | None
+    how: list[str]
     problem: str | None
     balance: list[DeviceBalance]
 
