@@ -14,13 +14,13 @@ from statistics import fmean, median
 from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
-from tonnage.analysis.latency_line import latency_lines
 from tonnage.analysis.links import ceilings_of, links_of
-from tonnage.analysis.loadline import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
+from tonnage.analysis.loadline.estimate import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
+from tonnage.analysis.loadline.latency import latency_lines
+from tonnage.analysis.loadline.search import Search
+from tonnage.analysis.loadline.too_short import too_short
+from tonnage.analysis.loadline.trials import Steady, halves_apart
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
-from tonnage.analysis.search import Search
-from tonnage.analysis.steady import Steady, halves_apart
-from tonnage.analysis.too_short import too_short
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
 from tonnage.records.shapes import TaskLine, TrialLine
 
@@ -43,14 +43,14 @@ def measured_points(run: Run) -> list[Point]:
 
 def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) -> Analysis:
     """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
-    from tonnage.analysis.compare import compare_points
-    from tonnage.analysis.divided import bases_of, divide
+    from tonnage.analysis.compare.divided import bases_of, divide
+    from tonnage.analysis.compare.ratio import compare_points
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
     from tonnage.analysis.snapshots import snapshots_of
-    from tonnage.analysis.tiers import tiers_of
+    from tonnage.analysis.tiers.run import tiers_of
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
     events, measured = run.events(), points_of(run, trials)
@@ -173,7 +173,7 @@ def _usual_ns(curve: Sequence[Point], tasks: int) -> float:
 
 
 def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, ...]:
-    from tonnage.analysis.models import fit
+    from tonnage.analysis.loadline.models import fit
 
     return tuple(
         model
@@ -192,7 +192,7 @@ def _has_line(run: Run, curve: Sequence[Point]) -> bool:
 
 def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[TaskLine]]) -> dict[str, Steady]:
     """Steady windows by record. A command's copies are too few and too long for one, and rounds are not steady."""
-    from tonnage.analysis.steady import of_tasks, steady_window
+    from tonnage.analysis.loadline.trials import of_tasks, steady_window
     from tonnage.units import BANDWIDTH
 
     windows, kept = {}, run.kept("series")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from tonnage.analysis.percentiles import columns_of, intervals_of, medians
 from tonnage.analysis.results import Copies, Follow, Part
+from tonnage.analysis.statistics.percentiles import columns_of, intervals_of, medians
 from tonnage.records import Run, Trials
 from tonnage.records.results import Part as PartResult
 

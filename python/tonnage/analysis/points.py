@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tonnage.analysis.kinds import copies_of, follow_of, parts_of
-from tonnage.analysis.percentiles import Columns, intervals_of, medians, noise_of
 from tonnage.analysis.results import Point
-from tonnage.analysis.statistics import TOO_FEW, Noise, median_interval, pooled_noise
+from tonnage.analysis.statistics.intervals import TOO_FEW, Noise, median_interval, pooled_noise
+from tonnage.analysis.statistics.percentiles import Columns, intervals_of, medians, noise_of
 from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, Trials, headline, headlines
 from tonnage.records.shapes import SettingValues, TrialLine

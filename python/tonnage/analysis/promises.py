@@ -9,10 +9,10 @@ from tonnage.analysis.ceilings import ceilings_at
 from tonnage.analysis.findings.registry import Evidence, asked_rate, subject
 from tonnage.analysis.findings.trust import ABOVE_CEILING
 from tonnage.analysis.hosts import Count
-from tonnage.analysis.latency_line import latency_lines
 from tonnage.analysis.links import ceilings_of
+from tonnage.analysis.loadline.latency import latency_lines
+from tonnage.analysis.loadline.trials import RULE
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, Point, Promise
-from tonnage.analysis.steady import RULE
 from tonnage.analysis.text import count, some
 from tonnage.records import Trials
 from tonnage.records.latency import summarise

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.normalise import Basis, Normalised
+from tonnage.analysis.compare.normalise import Basis, Normalised
 from tonnage.records.shapes import EventLine, Gathering, Json, SettingValues
 from tonnage.records.stopped import Reason
 from tonnage.units import BANDWIDTH
@@ -17,7 +17,7 @@ from tonnage.units import BANDWIDTH
 if TYPE_CHECKING:
     from tonnage.analysis.balance import Balance
     from tonnage.analysis.snapshots import SnapshotCost
-    from tonnage.analysis.tiers import Tiers
+    from tonnage.analysis.tiers.run import Tiers
 
 
 @dataclass(frozen=True, slots=True)

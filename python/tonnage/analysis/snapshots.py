@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tonnage.analysis.fixed_cost import Change, Cost, Pair, estimate
+from tonnage.analysis.statistics.fixed_cost import Change, Cost, Pair, estimate
 from tonnage.records.results import CheckpointResult
 from tonnage.records.shapes import SettingValues, TrialLine
 

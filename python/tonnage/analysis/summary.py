@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.analysis import schemas
-from tonnage.analysis.fixed_cost import Change, Cost
 from tonnage.analysis.results import Analysis, Devices, Divided, Intervals, LoadLine, Point
 from tonnage.analysis.snapshots import SnapshotCost
+from tonnage.analysis.statistics.fixed_cost import Change, Cost
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tonnage.analysis.results import Share, Workflow
-from tonnage.analysis.statistics import median_interval, student_t
+from tonnage.analysis.statistics.intervals import median_interval, student_t
 from tonnage.records import Run
 from tonnage.records.shapes import TrialLine, WorkflowLine
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from tonnage import plugins
 from tonnage.analysis.balance import Balance
 from tonnage.analysis.hosts import Count
-from tonnage.analysis.loadline import Estimate
+from tonnage.analysis.loadline.estimate import Estimate
+from tonnage.analysis.loadline.trials import Steady
 from tonnage.analysis.results import Finding, Link, LoadLine, Point
 from tonnage.analysis.snapshots import SnapshotCost
-from tonnage.analysis.steady import Steady
 from tonnage.records import Run, Tasks, Trials
 from tonnage.records.shapes import EventLine, Json, SettingValues, TrialLine
 

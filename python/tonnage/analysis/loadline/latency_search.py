@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from tonnage.analysis.latency_line import Crossing, Latencies, crossing
+from tonnage.analysis.loadline.latency import Crossing, Latencies, crossing
 
 Objectives = Mapping[str, int]
 """Percentile (``p99_ns``, ``p999_ns``) → nanoseconds."""

@@ -1,7 +1,7 @@
 """Two tiers compared: a fast one on every node, whose rate grows with the nodes, and a slow one that all nodes share.
 
 From how many nodes on the fast tier wins follows from measured ceilings: N = S / F, where F is the rate of one node's
-fast tier and S what the shared tier gives to N nodes (:mod:`tonnage.analysis.shared_tier`). Nominal figures of S put
+fast tier and S what the shared tier gives to N nodes (:mod:`tonnage.analysis.tiers.shared`). Nominal figures of S put
 the crossover where nobody would find it. A run with a ``stage`` says which tier is which and has one node; one that
 sweeps over numbers of nodes shows it: the fast tier is the one that most nodes get most of.
 """
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tonnage.analysis.results import Hosts, Point
-from tonnage.analysis.shared_tier import Measured, Rated, meeting, quotient
+from tonnage.analysis.tiers.shared import Measured, Rated, meeting, quotient
 from tonnage.records.rows import by_record
 from tonnage.records.shapes import TrialLine
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tonnage.analysis.divided import THINGS, bases_of
-from tonnage.analysis.normalise import LINK, Basis, alike, normalise, parse_link, parse_per
+from tonnage.analysis.compare.divided import THINGS, bases_of
+from tonnage.analysis.compare.normalise import LINK, Basis, alike, normalise, parse_link, parse_per
 from tonnage.analysis.results import Point
 from tonnage.errors import RequestError
 from tonnage.records import Run

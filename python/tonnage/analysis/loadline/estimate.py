@@ -1,10 +1,10 @@
 """The load line: the smallest number of tasks whose median throughput is within 5 % of the plateau.
 
 The plateau is the highest median of any number of tasks up to the largest measured. How the curve runs is not known, so
-many shapes are weighed by how well they explain the measurements (:mod:`tonnage.analysis.shapes`); draws from that
-posterior give plateau and knee together, with the uncertainty of both. A knee is never placed more exactly than between
-two measured numbers, and is claimed only where the largest measured number is at least twice as large: then throughput
-rises by no more than 5 % with a doubling of tasks beyond it, for else it would not be the knee.
+many shapes are weighed by how well they explain the measurements (:mod:`tonnage.analysis.loadline.shapes`); draws from
+that posterior give plateau and knee together, with the uncertainty of both. A knee is never placed more exactly than
+between two measured numbers, and is claimed only where the largest measured number is at least twice as large: then
+throughput rises by no more than 5 % with a doubling of tasks beyond it, for else it would not be the knee.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from functools import lru_cache
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from tonnage.analysis.loadline.shapes import Curve, hypotheses
+from tonnage.analysis.loadline.speeds import two_speeds
 from tonnage.analysis.results import LoadLine, Point
-from tonnage.analysis.shapes import Curve, hypotheses
-from tonnage.analysis.speeds import two_speeds
-from tonnage.analysis.statistics import CONFIDENCE, median_interval, student_t
+from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, student_t
 from tonnage.analysis.text import count, speed
 from tonnage.records.shapes import TrialLine
 from tonnage.records.stopped import Reason

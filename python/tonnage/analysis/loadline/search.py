@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Protocol
 
-from tonnage.analysis.loadline import Estimate, estimate
+from tonnage.analysis.loadline.estimate import Estimate, estimate
 from tonnage.records.stopped import Reason
 
 _PROMISING = 0.9

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tonnage.analysis.normalise import LINK, Basis, Normalised, normalise
+from tonnage.analysis.compare.normalise import LINK, Basis, Normalised, normalise
 from tonnage.analysis.results import Divided, Point
 from tonnage.records.shapes import Json
 from tonnage.units import BANDWIDTH

@@ -2,7 +2,7 @@
 
 Operations of one repetition share its moment, so they say little about the next repetition, and a fast one would count
 more often than a slow one. So nothing is pooled: a point has the median of its repetitions' percentiles, with the same
-interval as the median of its rates (:func:`~tonnage.analysis.statistics.median_interval`).
+interval as the median of its rates (:func:`~tonnage.analysis.statistics.intervals.median_interval`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tonnage.analysis.results import Bounds
-from tonnage.analysis.statistics import Noise, median_interval, pooled_noise
+from tonnage.analysis.statistics.intervals import Noise, median_interval, pooled_noise
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
 from tonnage.records.results import LatencySummary

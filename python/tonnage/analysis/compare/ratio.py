@@ -4,7 +4,7 @@ Elapsed times of equal trials are compared as ratios, for what disturbs them mul
 both sides the interval is the rank test turned around (Hodges and Lehmann 1963): every way of dealing the times out to
 the two sides is as likely as any other, and no law is assumed. With fewer it is Welch's t-interval of the logarithms,
 exact where noise is log-normal; two or three take the noise of all settings together where that is known better, as
-:mod:`tonnage.analysis.statistics` does for a median. A side of one repetition has no interval.
+:mod:`tonnage.analysis.statistics.intervals` does for a median. A side of one repetition has no interval.
 
 Repetitions of one run share its day, so they say nothing of how far two days lie apart. Where systems are compared, the
 runs are what is repeated: each run gives one level, and :func:`ratio_of_runs` compares those, as repetitions of the
@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tonnage.analysis.results import Comparison, Point
-from tonnage.analysis.statistics import CONFIDENCE, Noise, pooled_noise, spread, student_t
+from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_noise, spread, student_t
 from tonnage.records.shapes import Json, TrialLine
 
 FASTER, SLOWER, UNCHANGED = "faster", "slower", "no change shown"

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tonnage.analysis import models
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
-from tonnage.analysis.extrapolate import Expected, extrapolate
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
+from tonnage.analysis.loadline import models
+from tonnage.analysis.loadline.extrapolate import Expected, extrapolate
 from tonnage.analysis.points import points_of
 from tonnage.analysis.results import Model, Point
-from tonnage.analysis.statistics import CONFIDENCE
+from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.records.shapes import Json
