@@ -18,8 +18,7 @@ from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.loadline.estimate import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
 from tonnage.analysis.loadline.latency import latency_lines
 from tonnage.analysis.loadline.search import Search
-from tonnage.analysis.loadline.too_short import too_short
-from tonnage.analysis.loadline.trials import Steady, halves_apart
+from tonnage.analysis.loadline.trials import Steady, halves_apart, too_short
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
 from tonnage.records.shapes import TaskLine, TrialLine
@@ -43,7 +42,7 @@ def measured_points(run: Run) -> list[Point]:
 
 def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) -> Analysis:
     """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
-    from tonnage.analysis.compare.divided import bases_of, divide
+    from tonnage.analysis.compare.per import bases_of, divide
     from tonnage.analysis.compare.ratio import compare_points
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tonnage.importers import broken_json, ior_summary, ior_table, several
+from tonnage.importers import broken_json, ior_summary, ior_table
 from tonnage.importers.figures import whole
 from tonnage.importers.found import Found, few
 from tonnage.importers.ior_test import Test, phase_of
@@ -23,7 +23,7 @@ def read(data: bytes, _: str) -> Found:
     if any(line.lstrip().startswith('"Results"') or '"tests"' in line for line in lines):
         # Ranks warn on the same stream, also in the middle of the object.
         kept = ["" if line.startswith(("WARNING", "$ ", "[exit code")) else line for line in lines]
-        return several.each("\n".join(kept), _BEGINS, _json)
+        return broken_json.each("\n".join(kept), _BEGINS, _json)
     return ior_table.read(lines, torn)
 
 

@@ -9,7 +9,7 @@ import re
 from datetime import datetime, timezone
 from fractions import Fraction
 
-from tonnage.importers import broken_json, iperf3, several
+from tonnage.importers import broken_json, iperf3
 from tonnage.importers.figures import rounded, whole
 from tonnage.importers.found import Found, Phase, Said, Task, line_of
 from tonnage.importers.trace import LARGEST
@@ -23,7 +23,7 @@ _SECOND_NS = 10**9
 
 def read(data: bytes, _: str) -> Found:
     """What a report says; whatever it holds, it is read or told of by its line."""
-    return several.each(data.decode("utf-8", "replace"), _BEGINS, _report)
+    return broken_json.each(data.decode("utf-8", "replace"), _BEGINS, _report)
 
 
 def _report(text: str) -> Found:

@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from tonnage.analysis.loadline.shapes import Curve, hypotheses
-from tonnage.analysis.loadline.speeds import two_speeds
+from tonnage.analysis.loadline.trials import two_speeds
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, student_t
 from tonnage.analysis.text import count, speed
