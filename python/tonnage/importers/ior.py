@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tonnage.importers import broken_json, ior_summary, ior_table
+from tonnage.importers import broken_json, ior_table
 from tonnage.importers.figures import whole
 from tonnage.importers.found import Found, few
 from tonnage.importers.ior_test import Test, phase_of
@@ -55,7 +55,7 @@ def _json(text: str) -> Found:
             else:
                 phases.append(phase)
     if not phases:
-        problems += ior_summary.unusable(said)
+        problems += ior_table.unusable(said)
     return Found(
         phases=tuple(phases),
         problems=few(problems),
