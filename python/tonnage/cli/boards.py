@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tonnage.cli.placement.load_table import HEADINGS, cells, problems
-from tonnage.cli.placement.watch_lines import iso, span_text, users_text
-from tonnage.cli.stage.look import statuses
-from tonnage.cli.stage.words import Status, details, progress_line, share_done, totals_text
+from tonnage.cli.commands.load import HEADINGS, cells, problems
+from tonnage.cli.stage.list_movers import statuses
+from tonnage.cli.stage.status_words import details, progress_line, share_done, totals_text
+from tonnage.cli.watch_lines import iso, span_text, users_text
 from tonnage.dashboard.board import Board, Row, Table
 from tonnage.errors import RequestError
 from tonnage.placement.look import Look
@@ -17,6 +17,7 @@ from tonnage.placement.site import load_site
 from tonnage.placement.watch import History, Watch
 from tonnage.placement.watch.watch import State
 from tonnage.plain import one_line
+from tonnage.staging.status import MoverStatus
 
 _SERVERS_S = 5.0
 _DRAINS_S = 2.0
@@ -78,7 +79,7 @@ def _drains() -> Table:
     return Table(tuple(map(_drain, statuses())))
 
 
-def _drain(status: Status) -> Row:
+def _drain(status: MoverStatus) -> Row:
     now = progress_line(status) if status["running"] else "does not run"
     queue = totals_text(status["queued"])
     names = (status["name"], status["from"], status["to"], totals_text(status["done"]), queue, now)

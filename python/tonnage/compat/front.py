@@ -9,24 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.errors import RequestError
+from tonnage.option import Option
 from tonnage.units import parse_size
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option of the original, or one of ours."""
-
-    names: tuple[str, ...]
-    """``-b``, ``--posix.odirect``; the first one is how the value is looked up."""
-    help: str
-    value: str = ""
-    """How help calls its value. Empty: a flag, whose value is how often it was given."""
-    default: Any = None
-    parse: Callable[[str], Any] = str
-    refused: str = ""
-    """Why it cannot be done here: whoever gives it any value but 0 or its default is told, and nothing runs."""
-    repeats: bool = False
-    """May be given several times: its value is a tuple of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +42,19 @@ def parse_arguments(front: FrontEnd, arguments: Sequence[str]) -> dict[str, Any]
 
     RequestError for a word that is no option, a value that is missing or wrong, an option that is refused.
     """
-    found: dict[str, Any] = {option.names[0]: option.default if option.value else 0 for option in front.options}
+    found: dict[str, Any] = {option.names[0]: 0 if option.is_flag else option.default for option in front.options}
     known = {name: option for option in front.options for name in option.names}
     words = iter(arguments)
     for word in words:
         for option, text in _of_word(front, known, word):
             name = option.names[0]
-            if not option.value:
+            if option.is_flag:
                 found[name] = found[name] + 1 if text is None else _flag(front, option, text)
                 continue
             if text is None:
                 text = next(words, None)
             if text is None:
-                raise RequestError(f"{front.name} {name} needs a value; hint: write {name} {option.value}")
-            if not text and option.parse is str:
-                raise RequestError(f"{front.name} {name}: an empty value is no value; hint: leave it out")
+                raise RequestError(f"{front.name} {name} needs a value; hint: write {name} {option.metavar}")
             value = _value(front, option, text)
             found[name] = (*(found[name] or ()), value) if option.repeats else value
     for option in front.options:
@@ -92,7 +74,7 @@ def split_program(front: FrontEnd, words: Sequence[str]) -> tuple[list[str], lis
         if words[at] == "--":
             return list(words[:at]), list(words[at + 1 :])
         last, text = _of_word(front, known, words[at])[-1]
-        at += 2 if last.value and text is None else 1
+        at += 2 if text is None and not last.is_flag else 1
     return list(words[:at]), list(words[at:])
 
 
@@ -114,7 +96,7 @@ def _of_word(front: FrontEnd, known: Mapping[str, Option], word: str) -> list[tu
             raise RequestError(
                 f"{front.name} has no option -{letter} (in {word!r}); hint: see `tonnage {front.name} --help`"
             )
-        if option.value:
+        if not option.is_flag:
             return [*found, (option, word[at + 1 :].removeprefix("=") or None)]
         found.append((option, None))
     return found
@@ -130,7 +112,7 @@ def _flag(front: FrontEnd, option: Option, text: str) -> int:
 
 def _value(front: FrontEnd, option: Option, text: str) -> Any:
     try:
-        return option.parse(text)
+        return option.read(text)
     except RequestError as error:
         raise RequestError(f"{front.name} {option.names[0]}: {error}") from None
 
@@ -178,8 +160,8 @@ def help_text(front: FrontEnd) -> str:
         lines += [textwrap.fill(paragraph.replace("`", ""), 100), ""]
     lines.append("options:")
     for option in front.options:
-        head = f"  {', '.join(option.names)}{f' {option.value}' if option.value else ''}"
-        told = textwrap.wrap(_meaning(option), 70) or [""]
+        head = f"  {', '.join(option.names)}{f' {option.metavar}' if option.metavar else ''}"
+        told = textwrap.wrap(option.help_text, 70) or [""]
         lines.append(f"{head:<30}{told[0]}" if len(head) < 29 else head)
         lines += [" " * 30 + line for line in (told[1:] if len(head) < 29 else told)]
     lines += ["  -h, --help                  show this text", "", "examples:"]
@@ -195,16 +177,11 @@ def page(front: FrontEnd) -> str:
         lines += [textwrap.fill(paragraph, 120), ""]
     lines += ["## Options", "", "| option | meaning |", "|---|---|"]
     for option in front.options:
-        names = ", ".join(f"`{name}{f' {option.value}' if option.value else ''}`" for name in option.names)
-        lines.append(f"| {names} | {_meaning(option).replace('|', '&#124;')} |")
+        names = ", ".join(f"`{name}{f' {option.metavar}' if option.metavar else ''}`" for name in option.names)
+        lines.append(f"| {names} | {option.help_text.replace('|', '&#124;')} |")
     if front.tables:
         lines += ["", front.tables.strip()]
     lines += ["", "## Examples", "", "```sh"]
     for line, meaning in front.examples:
         lines += [f"# {meaning}", line]
     return "\n".join([*lines, "```"]) + "\n"
-
-
-def _meaning(option: Option) -> str:
-    default = f" (default: {option.default})" if option.value and option.default not in (None, "") else ""
-    return option.help + default + (f" [refused: {option.refused}]" if option.refused else "")

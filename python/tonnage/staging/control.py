@@ -14,9 +14,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tonnage.errors import TonnageError
+
+if TYPE_CHECKING:
+    from tonnage.staging.status import MoverStatus
 
 SOCKET = "control.sock"
 _LOCK = "lock"
@@ -211,6 +214,10 @@ class Client:
             raise ControlError(str(reply.get("error", "the mover's answer is none")))
         found: dict[str, Any] = reply["ok"]
         return found
+
+    def status(self) -> MoverStatus:
+        """Where the mover stands; errors as ``ask``."""
+        return cast("MoverStatus", self.ask("status"))
 
     def _asked(self, request: bytes, until: float) -> dict[str, Any] | None:
         """None where the connection ended without an answer."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from tonnage import _native
 from tonnage.errors import MeasurementError, RequestError
@@ -15,6 +15,7 @@ from tonnage.staging.control import Server
 from tonnage.staging.metrics import Metrics
 from tonnage.staging.plan import StagePlan
 from tonnage.staging.registry import Registered, forget, held_name, refuse_taken, register
+from tonnage.staging.status import MoverStatus
 
 JOURNAL = "journal.sqlite"
 """In the state directory."""
@@ -26,9 +27,6 @@ _HALT_S = 60.0
 """A halted mover ends after the piece in hand; one whose disk hangs is left to the kernel."""
 
 _LARGEST = 2**63 - 1
-
-Status = Mapping[str, Any]
-"""``crates/mover/src/status.rs`` as a dict."""
 
 
 class Host:
@@ -100,15 +98,10 @@ class Host:
         """Where Prometheus may ask on 127.0.0.1."""
         return self._metrics.port if self._metrics else None
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> MoverStatus:
         """The mover's status, with what only its process knows."""
-        return {
-            **self.mover.status(),
-            "running": True,
-            "pid": os.getpid(),
-            "state": str(self.plan.state),
-            "direction": self.plan.direction,
-        }
+        own = {"running": True, "pid": os.getpid(), "state": str(self.plan.state), "direction": self.plan.direction}
+        return cast("MoverStatus", self.mover.status() | own)
 
     def _answer(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """What the socket is asked for; runs in threads of the server."""
@@ -143,7 +136,7 @@ def _number(request: Mapping[str, Any], key: str) -> int | None:
     return value
 
 
-def status_of(state: Path) -> dict[str, Any]:
+def status_of(state: Path) -> MoverStatus:
     """From the journal of a mover that does not run. RequestError where there is none."""
     if not os.path.lexists(state / JOURNAL):
         raise RequestError(f"there is no journal in {state}; hint: give --from (the local tree), --name, or --state")
@@ -154,16 +147,11 @@ def status_of(state: Path) -> dict[str, Any]:
     except RuntimeError as error:
         raise MeasurementError(str(error)) from None
     plan = StagePlan.load(state)
-    return {
-        **found,
-        "running": False,
-        "pid": None,
-        "state": str(state),
-        "direction": plan.direction if plan else "out",
-    }
+    own = {"running": False, "pid": None, "state": str(state), "direction": plan.direction if plan else "out"}
+    return cast("MoverStatus", found | own)
 
 
-def is_safe(status: Status) -> bool:
+def is_safe(status: MoverStatus) -> bool:
     """Whether everything that was found is at its destination, and a mover that does not run had come to its end: one
     that was killed has not seen what was written since."""
     # What a scan could not read is among the failures without having an entry.

@@ -7,19 +7,50 @@ import time
 from argparse import Namespace
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tonnage.cli.placement.stop import Stop, not_too_often
-from tonnage.cli.placement.watch_lines import of_event, of_state, told
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import METRICS, SERVER, SITE
 from tonnage.errors import RequestError, TonnageError
-from tonnage.placement.look import JOBS_NS, Look, asked_for
-from tonnage.placement.site import load_site
-from tonnage.placement.watch import History, Watch
+from tonnage.option import Option
+from tonnage.units import parse_time
+
+if TYPE_CHECKING:
+    from tonnage.placement.watch import Watch
+
+COMMAND = Command(
+    "watch",
+    "note when a file server's load passes its load line, since when, and whose jobs are there",
+    "Looks at each file server of the site file every so often, and prints a line when its load passes its load line, "
+    "when it is back, and when that is not known: with the time, the load, the line, since when, and the users whose "
+    "jobs are there as far as the scheduler tells. What it sees is kept; `tonnage history --servers` tells of it. "
+    "docs/watch.md says exactly when an episode begins and ends.",
+    (
+        SERVER,
+        Option(("--every",), "how often to look", "TIME", "30s", parse=parse_time),
+        METRICS,
+        Option(("--once",), "look once, say of each server what is so, and keep nothing"),
+        SITE,
+        Option(("--json",), "print one JSON object a line for each event, and nothing else on stdout"),
+    ),
+    (
+        ("tonnage watch", "all servers, until Ctrl-C"),
+        ("tonnage watch --json --metrics 9402", "for a log, and for Prometheus"),
+        ("tonnage watch --once rcss1", "is it above its line now, and since when"),
+    ),
+    loads=("tonnage.placement.look", "tonnage.placement.watch", "tonnage.cli.watch_lines"),
+)
 
 EVERY_NS = 30 * 10**9
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 0 also after Ctrl-C, which is how one leaves it."""
+    from tonnage.cli.stop import not_too_often
+    from tonnage.placement.look import JOBS_NS, Look, asked_for
+    from tonnage.placement.site import load_site
+    from tonnage.placement.watch import History, Watch
+
     if arguments.once and (arguments.every is not None or arguments.metrics is not None):
         raise RequestError("--once looks once; hint: leave --every and --metrics out")
     every_ns = EVERY_NS if arguments.every is None else arguments.every
@@ -41,6 +72,8 @@ def run(arguments: Namespace) -> int:
 
 def _once(watch: Watch, *, as_json: bool) -> int:
     """What one look says; an episode is one that another watch keeps. Writes nothing."""
+    from tonnage.cli.watch_lines import of_state, told
+
     states = watch.glance()
     now_s = time.time()
     for line in told([of_state(state, now_s) for state in states], json_wanted=as_json):
@@ -51,6 +84,9 @@ def _once(watch: Watch, *, as_json: bool) -> int:
 
 
 def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
+    from tonnage.cli.stop import Stop
+    from tonnage.cli.watch_lines import of_event, told
+
     with Stop() as stop:
         try:
             watch.resume()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Group
 from rich.live import Live
@@ -14,13 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from tonnage import units
-from tonnage.cli.stage.words import details, pressures, share_done, time_text, totals_text
+from tonnage.cli.stage.status_words import details, pressures, share_done, time_text, totals_text
 from tonnage.cli.terminal import Shown, rich_console
+
+if TYPE_CHECKING:
+    from tonnage.staging.status import MoverStatus
 
 _BAR = 40
 _STYLES = {"failed:": "red", "waits:": "yellow"}
-
-Status = Mapping[str, Any]
 
 
 class PanelView:
@@ -31,7 +31,7 @@ class PanelView:
         self._live: Live | None = None
         self._notes: list[str] = []
 
-    def show(self, status: Status) -> None:
+    def show(self, status: MoverStatus) -> None:
         frame, self._notes = draw(status), list(status["notes"])
         # A terminal that is gone takes nothing with it.
         with suppress(OSError):
@@ -49,7 +49,7 @@ class PanelView:
             self._live = None
 
 
-def draw(status: Status) -> Frame:
+def draw(status: MoverStatus) -> Frame:
     """One status as a frame."""
     share = share_done(status)
     full = min(int(share * _BAR), _BAR)
@@ -61,11 +61,13 @@ def draw(status: Status) -> Frame:
     table.add_row("safe", Text(totals_text(status["done"])))
     table.add_row("left", Text(totals_text(status["queued"]) + _left(status)))
     table.add_row("now", Text(_now(status)))
-    counts = [
-        f"{status[name]['files']:,} {name}"
-        for name in ("failed", "cleared", "gone", "skipped")
-        if status[name]["files"]
-    ]
+    more = (
+        (status["failed"], "failed"),
+        (status["cleared"], "cleared"),
+        (status["gone"], "gone"),
+        (status["skipped"], "skipped"),
+    )
+    counts = [f"{totals['files']:,} {name}" for totals, name in more if totals["files"]]
     if counts:
         table.add_row("else", Text(", ".join(counts)))
     if pressing := pressures(status):
@@ -75,13 +77,13 @@ def draw(status: Status) -> Frame:
     return Frame(Group(table, *lines), title=Text(title), title_align="left")
 
 
-def _left(status: Status) -> str:
+def _left(status: MoverStatus) -> str:
     if status["left_ns"] is None or not status["queued"]["files"]:
         return ""
     return f"   {time_text(status['left_ns'])} to go"
 
 
-def _now(status: Status) -> str:
+def _now(status: MoverStatus) -> str:
     flying = status["copying"]["files"]
     files = units.operations(status["rate_files_per_s"]).removesuffix("/s").strip()
     text = f"{units.rate(status['rate_bytes_per_s'])}   {files} files/s"

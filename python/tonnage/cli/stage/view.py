@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
-from tonnage.cli.stage.words import details, progress_line
+from tonnage.cli.stage.status_words import details, progress_line
 from tonnage.cli.stream import is_plain
+
+if TYPE_CHECKING:
+    from tonnage.staging.status import MoverStatus
 
 _EVERY_S = 10.0
 """Between two plain lines of progress."""
 _STUCK_S = 5.0
 """What waits longer is told."""
 
-Status = Mapping[str, Any]
-
 
 class View(Protocol):
     """Shows statuses until ``close``, which may be called twice."""
 
-    def show(self, status: Status) -> None: ...
+    def show(self, status: MoverStatus) -> None: ...
 
     def close(self) -> None: ...
 
@@ -45,7 +45,7 @@ class PlainView:
         self._said: set[str] = set()
         self._last = ("", time.monotonic())
 
-    def show(self, status: Status) -> None:
+    def show(self, status: MoverStatus) -> None:
         now_s = time.monotonic()
         for line in details(status):
             # What waits usually goes on a moment later.

@@ -17,6 +17,7 @@ from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.placement.jobs import asked_scheduler
+from tonnage.plain import shown
 
 _COLUMNS = (
     ("JOBID", 7),
@@ -117,10 +118,10 @@ def _rows(job: Job, *, wide: bool) -> list[list[str]]:
         words.when(job.submitted_at_s),
     ]
     lines = [cells, *([""] * _HOSTS + [host] + [""] * (len(_COLUMNS) - _HOSTS - 1) for host in more)]
-    shown = [[words.shown(cell) for cell in line] for line in lines]
+    told = [[shown(cell) for cell in line] for line in lines]
     if wide:
-        return shown
-    return [[_cut(cell, *column) for cell, column in zip(line, _COLUMNS, strict=True)] for line in shown]
+        return told
+    return [[_cut(cell, *column) for cell, column in zip(line, _COLUMNS, strict=True)] for line in told]
 
 
 def _cut(text: str, heading: str, width: int) -> str:

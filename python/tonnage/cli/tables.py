@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tonnage.compat.lsf.words import shown
+from tonnage.plain import shown
 
 
 def columns(lines: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> str:

@@ -8,8 +8,8 @@ from dataclasses import fields
 from datetime import datetime
 
 from tonnage.analysis.text import count, some
-from tonnage.cli.placement.columns import columns
-from tonnage.cli.placement.watch_lines import span_text
+from tonnage.cli.tables import columns
+from tonnage.cli.watch_lines import span_text
 from tonnage.placement.answers.servers import Answer, EpisodeTold, MeasuredLine, ServerTold
 from tonnage.placement.watch.report import Busiest, ServerReport, Sum
 from tonnage.plain import one_line

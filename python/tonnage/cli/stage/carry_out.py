@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 
 from tonnage.cli.entry import complain
+from tonnage.cli.stage.status_words import summary
 from tonnage.cli.stage.view import View
-from tonnage.cli.stage.words import summary
 from tonnage.staging.host import Host
 from tonnage.staging.plan import STATE_DIRECTORY, StagePlan
 from tonnage.staging.session import Ended, Tell

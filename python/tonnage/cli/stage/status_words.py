@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from tonnage import units
 from tonnage.errors import RequestError
 from tonnage.units import parse_rate
 
+if TYPE_CHECKING:
+    from tonnage.staging.status import MoverStatus, Totals
+
 _FILES = re.compile(r"([0-9]{1,12})\s*files?(?:/s)?", re.ASCII)
 
-Status = Mapping[str, Any]
 RESUME = "hint: `tonnage stage resume --wait` scans the source and goes on"
 
 
@@ -48,7 +49,7 @@ def _rate(text: str, part: str) -> int:
         ) from None
 
 
-def limits_text(status: Status) -> str:
+def limits_text(status: MoverStatus) -> str:
     """``limit 200 MB/s and 100 files/s``, ``paused``; empty without a bound."""
     size, files = status["limit_bytes_per_s"], status["limit_files_per_s"]
     if size == 0 or files == 0:
@@ -67,7 +68,7 @@ def volume(size_bytes: int) -> str:
     return units.volume(size_bytes) if size_bytes >= 1000 else f"{size_bytes} B"
 
 
-def totals_text(totals: Mapping[str, int]) -> str:
+def totals_text(totals: Totals) -> str:
     """``32 files, 4.29 GB``."""
     return f"{files_text(totals['files'])}, {volume(totals['bytes'])}"
 
@@ -79,16 +80,17 @@ def time_text(time_ns: int) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
-def share_done(status: Status) -> float:
+def share_done(status: MoverStatus) -> float:
     """What is safe, of all that was found: by bytes, or by files where there are no bytes."""
-    for key in ("bytes", "files"):
+    keys: tuple[Literal["bytes", "files"], ...] = ("bytes", "files")
+    for key in keys:
         done, left = status["done"][key], status["queued"][key] + status["failed"][key]
         if done + left:
             return float(done / (done + left))
     return 1.0
 
 
-def progress_line(status: Status) -> str:
+def progress_line(status: MoverStatus) -> str:
     """``copying: 12 of 32 files safe, 1.2 GB of 4.29 GB, 350 MB/s, 0:08 left, 4 workers``."""
     done, queued = status["done"], status["queued"]
     parts = [f"{done['files']:,} of {files_text(done['files'] + queued['files'])} safe"]
@@ -104,7 +106,7 @@ def progress_line(status: Status) -> str:
     return f"{status['progress']}: {', '.join(parts)}"
 
 
-def pressures(status: Status) -> list[str]:
+def pressures(status: MoverStatus) -> list[str]:
     """What slows it, or what it has to hurry for."""
     found = [limits_text(status)] if limits_text(status) else []
     if status["gentle_bytes_per_s"] is not None:
@@ -116,7 +118,7 @@ def pressures(status: Status) -> list[str]:
     return found
 
 
-def details(status: Status) -> list[str]:
+def details(status: MoverStatus) -> list[str]:
     """Notes, what stands still and why, what failed and why: one line each."""
     found = list(status["notes"])
     found += [f"waits: {one['path']}: {one['reason']}" for one in status["waiting"]]
@@ -124,7 +126,7 @@ def details(status: Status) -> list[str]:
     return found
 
 
-def report(status: Status) -> str:
+def report(status: MoverStatus) -> str:
     """The whole status for a person."""
     rows = [
         ("mover", f"{status['name']} ({_life(status)})"),
@@ -134,13 +136,13 @@ def report(status: Status) -> str:
         ("left", totals_text(status["queued"])),
     ]
     more = (
-        ("copying", "in flight"),
-        ("failed", "failed"),
-        ("cleared", "cleared from the source"),
-        ("gone", "gone before they were safe"),
-        ("skipped", "never staged (sockets, devices)"),
+        ("copying", status["copying"], "in flight"),
+        ("failed", status["failed"], "failed"),
+        ("cleared", status["cleared"], "cleared from the source"),
+        ("gone", status["gone"], "gone before they were safe"),
+        ("skipped", status["skipped"], "never staged (sockets, devices)"),
     )
-    rows += [(name, f"{totals_text(status[name])} {told}") for name, told in more if status[name]["files"]]
+    rows += [(name, f"{totals_text(totals)} {told}") for name, totals, told in more if totals["files"]]
     if replaced := status["replaced_after_clearing"]:
         rows.append(("replaced", f"{files_text(replaced)} whose earlier contents had been cleared from the source"))
     if status["running"]:
@@ -149,18 +151,18 @@ def report(status: Status) -> str:
     return "\n".join([*(f"{name:<8} {text}" for name, text in rows), *details(status)])
 
 
-def _life(status: Status) -> str:
+def _life(status: MoverStatus) -> str:
     if status["running"]:
         return f"process {status['pid']}, {status['progress']}"
     return "does not run" if status["progress"] == "finished" else "does not run, and had not come to its end"
 
 
-def summary(status: Status, elapsed_ns: int) -> str:
+def summary(status: MoverStatus, elapsed_ns: int) -> str:
     """The last line: what is safe, what this process copied, in which time."""
     copied, rate = status["copied_bytes"], status["copied_bytes"] * 1e9 / max(elapsed_ns, 1)
     text = f"{totals_text(status['done'])} safe in {status['to']}; "
     text += f"{volume(copied)} copied in {units.duration(elapsed_ns)} ({units.rate(rate)})"
-    for name, told in (("failed", "failed"), ("queued", "left")):
-        if status[name]["files"]:
-            text += f"; {totals_text(status[name])} {told}"
+    for totals, told in ((status["failed"], "failed"), (status["queued"], "left")):
+        if totals["files"]:
+            text += f"; {totals_text(totals)} {told}"
     return text
