@@ -32,31 +32,61 @@ class FrontEnd:
     """Options of the original, in words of several letters, that are not in ``options``: none is read as another."""
 
 
+class Given(dict[str, object]):
+    """First name of each option → its value, read as what its option's ``parse`` makes of a text."""
+
+    def number(self, name: str) -> int:
+        """Of an option with a default, and of a flag: how often it was given."""
+        value = self[name]
+        assert isinstance(value, int), name
+        return value
+
+    def number_if(self, name: str) -> int | None:
+        """None where it was not given."""
+        return None if self[name] is None else self.number(name)
+
+    def text(self, name: str) -> str:
+        """Of an option with a default."""
+        value = self[name]
+        assert isinstance(value, str), name
+        return value
+
+    def text_if(self, name: str) -> str | None:
+        """None where it was not given."""
+        return None if self[name] is None else self.text(name)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Of an option that may be given several times, or whose value is words; empty where it was not given."""
+        value = self[name] or ()
+        assert isinstance(value, tuple), name
+        return value
+
+
 class HelpAsked(Exception):
     """``-h`` or ``--help`` was given."""
 
 
-def parse_arguments(front: FrontEnd, arguments: Sequence[str]) -> dict[str, Any]:
-    """First name of each option → its value; defaults filled in. As the originals read them: ``-b 4``, ``-b4``,
+def parse_arguments(front: FrontEnd, arguments: Sequence[str]) -> Given:
+    """The values of all options, defaults filled in. As the originals read them: ``-b 4``, ``-b4``,
     ``-b=4``, flags in one word (``-rw``, ``-vvv``), ``--long=4``, ``--long 4``; the last of equals counts.
 
     RequestError for a word that is no option, a value that is missing or wrong, an option that is refused.
     """
-    found: dict[str, Any] = {option.names[0]: 0 if option.is_flag else option.default for option in front.options}
+    found = Given({option.names[0]: 0 if option.is_flag else option.default for option in front.options})
     known = {name: option for option in front.options for name in option.names}
     words = iter(arguments)
     for word in words:
         for option, text in _of_word(front, known, word):
             name = option.names[0]
             if option.is_flag:
-                found[name] = found[name] + 1 if text is None else _flag(front, option, text)
+                found[name] = found.number(name) + 1 if text is None else _flag(front, option, text)
                 continue
             if text is None:
                 text = next(words, None)
             if text is None:
                 raise RequestError(f"{front.name} {name} needs a value; hint: write {name} {option.metavar}")
             value = _value(front, option, text)
-            found[name] = (*(found[name] or ()), value) if option.repeats else value
+            found[name] = (*found.texts(name), value) if option.repeats else value
     for option in front.options:
         if option.refused and found[option.names[0]] not in (option.default, 0, None):
             raise RequestError(f"{front.name} {option.names[0]}: {option.refused}; hint: leave it out")

@@ -68,7 +68,7 @@ ALONE = Ranks()
 
 
 def measure(
-    name: str, campaign: Mapping[str, Any], arguments: Sequence[str], observer: Observer
+    name: str, campaign: Mapping[str, object], arguments: Sequence[str], observer: Observer
 ) -> tuple[Outcome, list[dict[str, Any]], list[dict[str, Any]]]:
     """Carries out what a front end asks for, the one way there is; how it ended, its trials and their tasks.
 

@@ -17,7 +17,7 @@ _STRIPED = ("POSIX", "AIO", "URING")
 _TOOLS = {"Lustre": ("lfs",), "BeeGFS": ("beegfs", "beegfs-ctl")}
 
 
-def stripe_of(test: Parameters) -> dict[str, Any]:
+def stripe_of(test: Parameters) -> dict[str, object]:
     """The ``[stripe]`` of a test; empty where it asks for none."""
     wanted = {
         "count": test.beegfs_targets if test.beegfs_targets != -1 else test.lustre_count or None,
