@@ -77,11 +77,8 @@ def _add_commands(commands: Any, table: tuple[Command, ...]) -> None:
     commands.choices = _Names(commands.choices)
 
 
-class _Names(dict[str, Any]):
+class _Names(dict[str, Parser]):
     """The commands by name; a wrong name raises with the nearest right one."""
-
-    def __init__(self, names: Any) -> None:
-        super().__init__(names)
 
     def __contains__(self, name: object) -> bool:
         if super().__contains__(name):

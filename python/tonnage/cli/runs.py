@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tonnage.analysis import Analysis
 from tonnage.analysis.summary import summary
@@ -82,7 +82,7 @@ def _tell(text: str) -> None:
     print(f"tonnage: {text}", file=sys.stderr)
 
 
-def print_json(value: dict[str, Any]) -> None:
+def print_json(value: Mapping[str, object]) -> None:
     """One object on stdout."""
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 

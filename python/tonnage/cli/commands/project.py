@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, PAGE
@@ -79,7 +79,7 @@ def run(arguments: Namespace) -> int:
 
         write_answer(shown, arguments.out)
     if arguments.json:
-        projections: list[dict[str, Any]] = []
+        projections: list[dict[str, object]] = []
         for one in found:
             points = [{"tasks": point.tasks, "median": point.median} for point in one.points]
             divided = [asdict(normalised(one, basis)) for basis in bases]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from tonnage.campaign.observer import Observer
 from tonnage.compat.front import Given, HelpAsked, help_text, parse_arguments
@@ -13,6 +12,7 @@ from tonnage.compat.sob.options import SOB
 from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.records.lines import COLD_SHARE
+from tonnage.records.shapes import TaskLine, TrialLine
 from tonnage.units import format_size, parse_size
 
 MIB = 1 << 20
@@ -93,26 +93,24 @@ def _check_open_files(directories: int, files: int) -> None:
         )
 
 
-def result_line(line: Mapping[str, Any], task: Mapping[str, Any]) -> str:
+def result_line(line: TrialLine, task: TaskLine) -> str:
     """``Wrote 10240.000 MB in 527.045 s for 19.429 MB/s, 1 files``, of a task; its MB is MiB."""
-    mib, seconds = task["bytes"] / MIB, (task["end_ns"] - task["start_ns"] - task["sync_ns"]) / 1e9
+    mib, seconds = task["bytes"] / MIB, (task["end_ns"] - task["start_ns"] - (task["sync_ns"] or 0)) / 1e9
     rate = mib / seconds if seconds else 0.0
     word = _WORDS[line["setting"]["workload"]]
     return f"{word} {mib:.3f} MB in {seconds:.3f} s for {rate:.3f} MB/s, {line['setting']['segments']} files"
 
 
-def timed_ns(line: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> int:
+def timed_ns(line: TrialLine, tasks: Sequence[TaskLine]) -> int:
     """What sob had in its clock: everything but the fsync, which it does not do."""
-    synced: int = max(task["sync_ns"] for task in tasks if task["record"] == line["record"])
-    elapsed: int = line["elapsed_ns"]
-    return elapsed - synced
+    return (line["elapsed_ns"] or 0) - max(task["sync_ns"] or 0 for task in tasks if task["record"] == line["record"])
 
 
-def findings(lines: Sequence[Mapping[str, Any]], tasks: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+def findings(lines: Sequence[TrialLine], tasks: Sequence[TaskLine]) -> Iterator[Finding]:
     """What sob's lines do not tell."""
     for line in lines:
         word, timed = _WORDS[line["setting"]["workload"]], timed_ns(line, tasks)
-        durable_ns = line["elapsed_ns"]
+        durable_ns = line["elapsed_ns"] or 0
         if timed < (1 - _DURABLE_DIFFERS) * durable_ns:
             rate = line["bytes"] / MIB * 1e9 / durable_ns
             yield Finding(
@@ -120,7 +118,7 @@ def findings(lines: Sequence[Mapping[str, Any]], tasks: Sequence[Mapping[str, An
                 f"{word}: the data is on the device only after {durable_ns / 1e9:.3f} s, fsync included: "
                 f"{rate:.3f} MiB/s; quote this one",
             )
-        share = (line["cache"] or {}).get("device_share")
+        share = line["cache"].get("device_share") if line["cache"] else None
         if share is not None and share < COLD_SHARE:
             yield Finding(
                 "cache-read",
