@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from argparse import Namespace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,19 @@ def test_every_command_has_a_module_that_runs_it() -> None:
     for command in all_commands():
         assert callable(module_of(command.name).run)
         assert command.examples
+
+
+def test_what_a_command_has_imported_before_it_runs_is_there() -> None:
+    every = {name for command in spelled_out(all_commands()) for name in command.loads}
+    assert every and all(import_module(name).__name__ == name for name in every)
+
+
+def test_help_waits_for_no_large_package() -> None:
+    code = "import sys; from tonnage.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: print(*sys.modules)"
+    for words in (["--help"], ["probe", "--help"], ["stage", "wait", "--help"]):
+        ran = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        large = {"numpy", "scipy", "pydantic", "rich", "jinja2", "tonnage._native"}
+        assert not large & set(ran.stdout.splitlines()[-1].split())
 
 
 def test_help_shows_each_command_once_by_task(capsys: pytest.CaptureFixture[str]) -> None:

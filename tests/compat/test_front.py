@@ -17,7 +17,7 @@ FRONT = FrontEnd(
     (
         Option(("-w", "--write"), "write"),
         Option(("-v",), "say more"),
-        Option(("-b",), "block", "SIZE", 4096, size()),
+        Option(("-b",), "block", "SIZE", 4096, parse=size()),
         Option(("-n",), "number", "N", parse=number(1)),
         Option(("--mode",), "mode", "WORD", parse=one_of("fast", "slow")),
         Option(("-g",), "graphics", refused="there is no graphics card"),

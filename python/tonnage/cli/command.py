@@ -50,7 +50,7 @@ class CommandModule(Protocol):
 
 
 _FRONT_ENDS = ("ior", "mdtest", "sob", "spectral_wait", "iobsub", "lsload", "bjobs", "bkill", "bqueues", "bhosts")
-"""In ``tonnage.cli.commands.front_ends``; each other command is a module of its name."""
+"""In ``tonnage.cli.commands.compat``; each other command is a module of its name."""
 _TASKS = (
     ("measure", ("probe", "run", "import", "clean")),
     ("understand", ("report", "compare", "history", "crossover", "project", "explain", "verify", "serve")),
@@ -75,7 +75,7 @@ EXIT_CODES = (
 def module_of(name: str) -> CommandModule:
     """What defines the command of that name and runs it."""
     if name in _FRONT_ENDS:
-        return cast("CommandModule", import_module("tonnage.cli.commands.front_ends").FRONT_ENDS[name])
+        return cast("CommandModule", import_module("tonnage.cli.commands.compat").FRONT_ENDS[name])
     return cast("CommandModule", import_module(f"tonnage.cli.commands.{name}"))
 
 

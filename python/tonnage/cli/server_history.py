@@ -8,11 +8,10 @@ from dataclasses import fields
 from datetime import datetime
 
 from tonnage.analysis.text import count, some
-from tonnage.cli.tables import columns
 from tonnage.cli.watch_lines import span_text
 from tonnage.placement.answers.servers import Answer, EpisodeTold, MeasuredLine, ServerTold
 from tonnage.placement.watch.report import Busiest, ServerReport, Sum
-from tonnage.plain import one_line
+from tonnage.plain import columns, one_line
 from tonnage.units import rate_text, share
 
 _ROWS = 5

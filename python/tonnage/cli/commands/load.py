@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TextIO
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, METRICS, SERVER, SITE
 from tonnage.cli.stream import is_plain
-from tonnage.cli.tables import columns
 from tonnage.errors import RequestError, TonnageError
 from tonnage.option import Option
+from tonnage.plain import columns
 from tonnage.units import parse_time
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _UNKNOWN = "-"
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where no index of any server could be read."""
-    from tonnage.cli.stop import not_too_often
+    from tonnage.cli.commands.watch import not_too_often
     from tonnage.placement.look import NOTHING_READ, Look, asked_for
     from tonnage.placement.site import load_site
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from argparse import Namespace
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any
 
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import METRICS, SERVER, SITE
 from tonnage.errors import RequestError, TonnageError
 from tonnage.option import Option
-from tonnage.units import parse_time
+from tonnage.units import format_time, parse_time
 
 if TYPE_CHECKING:
     from tonnage.placement.watch import Watch
@@ -42,11 +45,12 @@ COMMAND = Command(
 )
 
 EVERY_NS = 30 * 10**9
+_SHORTEST_NS = 10**8
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 0 also after Ctrl-C, which is how one leaves it."""
-    from tonnage.cli.stop import not_too_often
     from tonnage.placement.look import JOBS_NS, Look, asked_for
     from tonnage.placement.site import load_site
     from tonnage.placement.watch import History, Watch
@@ -84,7 +88,6 @@ def _once(watch: Watch, *, as_json: bool) -> int:
 
 
 def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
-    from tonnage.cli.stop import Stop
     from tonnage.cli.watch_lines import of_event, told
 
     with Stop() as stop:
@@ -127,3 +130,50 @@ def _serve(stack: ExitStack, port: int, watch: Watch) -> None:
 
 def _narrate(text: str) -> None:
     print(f"tonnage: {text}", file=sys.stderr, flush=True)
+
+
+def not_too_often(every_ns: int) -> None:
+    """RequestError for looks that would follow each other without end."""
+    if every_ns < _SHORTEST_NS:
+        raise RequestError(
+            f"--every {format_time(every_ns)} is too often; hint: give at least {format_time(_SHORTEST_NS)}"
+        )
+
+
+class Stop:
+    """While entered, a signal ends what is done within ``open`` at once, and all else when it is done."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._is_open = False
+        self._before: dict[signal.Signals, Callable[..., Any] | int | None] = {}
+
+    def __enter__(self) -> Stop:
+        for number in _SIGNALS:
+            # nohup ignores SIGHUP on purpose.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._ask)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """What a signal may end: KeyboardInterrupt, also for one that came before."""
+        self._is_open = True
+        try:
+            if self.asked:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._is_open = False
+
+    def _ask(self, _number: int, _frame: FrameType | None) -> None:
+        self.asked = True
+        if self._is_open:
+            self._is_open = False  # a second one is no other wish
+            raise KeyboardInterrupt

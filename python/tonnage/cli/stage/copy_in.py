@@ -29,7 +29,7 @@ COMMAND = Command(
         *PACE,
     ),
     (("tonnage stage in --from /gpfs/me/inputs --to /local/me/inputs", "programs and inputs, before the run"),),
-    loads=("tonnage.cli.stage.carry_out", "tonnage.cli.stage.which"),
+    loads=("tonnage.staging.session", "tonnage.cli.stage.which"),
 )
 
 

@@ -30,7 +30,7 @@ COMMAND = Command(
         ("tonnage stage resume --wait --from /local/me --to /gpfs/me/run7", "finish what a killed job left"),
         ("tonnage stage resume --name run7", "go on in the background"),
     ),
-    loads=("tonnage.cli.stage.carry_out", "tonnage.cli.stage.which"),
+    loads=("tonnage.staging.session", "tonnage.cli.stage.which"),
 )
 
 

@@ -23,14 +23,13 @@ COMMAND = Command(
         ),
     ),
     program="-- PROGRAM [WORD]...",
-    loads=("tonnage.cli.stage.carry_out", "tonnage.cli.stage.which"),
+    loads=("tonnage.staging.session", "tonnage.cli.stage.which"),
 )
 
 
 def run(arguments: Namespace) -> int:
     """The program's exit status, or 1 where a file is not safe."""
-    from tonnage.cli.stage.carry_out import carry_out
-    from tonnage.cli.stage.view import view
+    from tonnage.cli.stage.view import carry_out, view
     from tonnage.cli.stage.which import LOCAL, REMOTE, plan_of
     from tonnage.staging.application import Application
     from tonnage.staging.host import Host

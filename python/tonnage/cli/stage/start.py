@@ -35,7 +35,7 @@ COMMAND = Command(
             "and keep the local file system below 80 %",
         ),
     ),
-    loads=("tonnage.cli.stage.carry_out", "tonnage.cli.stage.which", "tonnage.staging.background"),
+    loads=("tonnage.staging.session", "tonnage.cli.stage.which", "tonnage.staging.background"),
 )
 
 
@@ -49,8 +49,7 @@ def run(arguments: Namespace) -> int:
 
 def attached(plan: StagePlan, *, drain: bool) -> int:
     """Stays, with a view. ``drain``: and ends when everything is safe."""
-    from tonnage.cli.stage.carry_out import announce, carry_out
-    from tonnage.cli.stage.view import view
+    from tonnage.cli.stage.view import announce, carry_out, view
     from tonnage.staging.host import Host
     from tonnage.staging.session import attend
 
