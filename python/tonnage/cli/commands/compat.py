@@ -35,16 +35,6 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def run(arguments: Namespace) -> int:
-    """Exit code."""
-    from tonnage.compat.install import how_to_use, install
-
-    for file in install(arguments.directory):
-        print(file)
-    print(how_to_use(arguments.directory))
-    return 0
-
-
 @dataclass(frozen=True, slots=True)
 class FrontEndCommand:
     """A command whose words ``module`` reads: its ``run(words, voice)`` gives the exit code."""
