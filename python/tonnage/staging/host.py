@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
 
 from tonnage import _native
 from tonnage.errors import MeasurementError, RequestError
@@ -15,7 +14,7 @@ from tonnage.staging.control import Server
 from tonnage.staging.metrics import Metrics
 from tonnage.staging.plan import StagePlan
 from tonnage.staging.registry import Registered, forget, held_name, refuse_taken, register
-from tonnage.staging.status import MoverStatus
+from tonnage.staging.status import Status
 
 JOURNAL = "journal.sqlite"
 """In the state directory."""
@@ -98,12 +97,17 @@ class Host:
         """Where Prometheus may ask on 127.0.0.1."""
         return self._metrics.port if self._metrics else None
 
-    def status(self) -> MoverStatus:
+    def status(self) -> Status:
         """The mover's status, with what only its process knows."""
-        own = {"running": True, "pid": os.getpid(), "state": str(self.plan.state), "direction": self.plan.direction}
-        return cast("MoverStatus", self.mover.status() | own)
+        return {
+            **self.mover.status(),
+            "running": True,
+            "pid": os.getpid(),
+            "state": str(self.plan.state),
+            "direction": self.plan.direction,
+        }
 
-    def _answer(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _answer(self, request: Mapping[str, object]) -> Mapping[str, object]:
         """What the socket is asked for; runs in threads of the server."""
         match request.get("do"):
             case "status":
@@ -126,7 +130,7 @@ class Host:
             self._metrics.close()
 
 
-def _number(request: Mapping[str, Any], key: str) -> int | None:
+def _number(request: Mapping[str, object], key: str) -> int | None:
     """MeasurementError for what is neither null nor a number that the mover takes."""
     value = request.get(key, "missing")
     if value is None:
@@ -136,7 +140,7 @@ def _number(request: Mapping[str, Any], key: str) -> int | None:
     return value
 
 
-def status_of(state: Path) -> MoverStatus:
+def status_of(state: Path) -> Status:
     """From the journal of a mover that does not run. RequestError where there is none."""
     if not os.path.lexists(state / JOURNAL):
         raise RequestError(f"there is no journal in {state}; hint: give --from (the local tree), --name, or --state")
@@ -147,11 +151,16 @@ def status_of(state: Path) -> MoverStatus:
     except RuntimeError as error:
         raise MeasurementError(str(error)) from None
     plan = StagePlan.load(state)
-    own = {"running": False, "pid": None, "state": str(state), "direction": plan.direction if plan else "out"}
-    return cast("MoverStatus", found | own)
+    return {
+        **found,
+        "running": False,
+        "pid": None,
+        "state": str(state),
+        "direction": plan.direction if plan else "out",
+    }
 
 
-def is_safe(status: MoverStatus) -> bool:
+def is_safe(status: Status) -> bool:
     """Whether everything that was found is at its destination, and a mover that does not run had come to its end: one
     that was killed has not seen what was written since."""
     # What a scan could not read is among the failures without having an entry.

@@ -10,9 +10,9 @@ from signal import SIGINT
 from tonnage.staging.application import Application
 from tonnage.staging.host import Host, is_safe
 from tonnage.staging.signals import Asked, Signals
-from tonnage.staging.status import MoverStatus
+from tonnage.staging.status import Status
 
-Tell = Callable[[MoverStatus], None]
+Tell = Callable[[Status], None]
 """Gets the status a few times a second."""
 
 _NEAR_S = 0.05
@@ -24,7 +24,7 @@ _FAR_S = 0.25
 class Ended:
     """How a mover's life in this process went."""
 
-    status: MoverStatus
+    status: Status
     elapsed_ns: int
     asked: Asked | None
     """Who wanted it to end, if that is why."""

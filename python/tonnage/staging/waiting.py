@@ -8,14 +8,14 @@ from pathlib import Path
 
 from tonnage.staging.control import Client, NoMover, answers
 from tonnage.staging.host import ENDED, status_of
-from tonnage.staging.status import MoverStatus
+from tonnage.staging.status import Status
 
 _LOOK_S = 0.05
 """Between two questions; the answer to a wait comes at most this much after the last file."""
 _GONE_S = 3.0
 
 
-def watch(client: Client, tell: Callable[[MoverStatus], None]) -> MoverStatus:
+def watch(client: Client, tell: Callable[[Status], None]) -> Status:
     """Tells the status four times a second until the mover has ended; its last status."""
     status = client.status()
     try:
@@ -36,9 +36,7 @@ def wait_until_gone(state: Path) -> None:
         time.sleep(_LOOK_S)
 
 
-def wait_until_safe(
-    client: Client, timeout_ns: int | None, tell: Callable[[MoverStatus], None]
-) -> tuple[MoverStatus, bool]:
+def wait_until_safe(client: Client, timeout_ns: int | None, tell: Callable[[Status], None]) -> tuple[Status, bool]:
     """Until a scan that begins now has found nothing that is not safe or given up; False: the time was over before.
 
     The mover goes on after that. One that ends meanwhile ends the wait too.
@@ -46,7 +44,7 @@ def wait_until_safe(
     end = None if timeout_ns is None else time.monotonic_ns() + timeout_ns
     status = client.status()
     try:
-        scans = client.ask("rescan")["scans"] if status["progress"] not in ENDED else 0
+        scans = client.rescan() if status["progress"] not in ENDED else 0
         while status["progress"] not in ENDED and (status["scans"] < scans or status["queued"]["files"]):
             tell(status)
             if end is not None and time.monotonic_ns() > end:

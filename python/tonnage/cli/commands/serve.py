@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tonnage.placement.look import Look
     from tonnage.placement.watch import History, Watch
     from tonnage.placement.watch.watch import State
-    from tonnage.staging.status import MoverStatus
+    from tonnage.staging.status import Status
 
 COMMAND = Command(
     "serve",
@@ -181,7 +181,7 @@ def _drains() -> Table:
     return Table(tuple(map(_drain, statuses())))
 
 
-def _drain(status: MoverStatus) -> Row:
+def _drain(status: Status) -> Row:
     now = progress_line(status) if status["running"] else "does not run"
     queue = totals_text(status["queued"])
     names = (status["name"], status["from"], status["to"], totals_text(status["done"]), queue, now)

@@ -15,7 +15,7 @@ from tonnage.cli.stage.status_words import totals_text
 from tonnage.errors import TonnageError
 
 if TYPE_CHECKING:
-    from tonnage.staging.status import MoverStatus
+    from tonnage.staging.status import Status
 
 COMMAND = Command(
     "list",
@@ -46,7 +46,7 @@ def run(arguments: Namespace) -> int:
     return code
 
 
-def statuses(tell: Callable[[str], None] = lambda _: None) -> list[MoverStatus]:
+def statuses(tell: Callable[[str], None] = lambda _: None) -> list[Status]:
     """Of all movers of this user on this host, those that do not run any more included. One that runs and cannot be
     asked is handed to ``tell``."""
     from tonnage.staging.control import ControlError

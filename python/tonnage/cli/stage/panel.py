@@ -17,7 +17,7 @@ from tonnage.cli.stage.status_words import details, pressures, share_done, time_
 from tonnage.cli.terminal import Shown, rich_console
 
 if TYPE_CHECKING:
-    from tonnage.staging.status import MoverStatus
+    from tonnage.staging.status import Status
 
 _BAR = 40
 _STYLES = {"failed:": "red", "waits:": "yellow"}
@@ -31,7 +31,7 @@ class PanelView:
         self._live: Live | None = None
         self._notes: list[str] = []
 
-    def show(self, status: MoverStatus) -> None:
+    def show(self, status: Status) -> None:
         frame, self._notes = draw(status), list(status["notes"])
         # A terminal that is gone takes nothing with it.
         with suppress(OSError):
@@ -49,7 +49,7 @@ class PanelView:
             self._live = None
 
 
-def draw(status: MoverStatus) -> Frame:
+def draw(status: Status) -> Frame:
     """One status as a frame."""
     share = share_done(status)
     full = min(int(share * _BAR), _BAR)
@@ -77,13 +77,13 @@ def draw(status: MoverStatus) -> Frame:
     return Frame(Group(table, *lines), title=Text(title), title_align="left")
 
 
-def _left(status: MoverStatus) -> str:
+def _left(status: Status) -> str:
     if status["left_ns"] is None or not status["queued"]["files"]:
         return ""
     return f"   {time_text(status['left_ns'])} to go"
 
 
-def _now(status: MoverStatus) -> str:
+def _now(status: Status) -> str:
     flying = status["copying"]["files"]
     files = units.operations(status["rate_files_per_s"]).removesuffix("/s").strip()
     text = f"{units.rate(status['rate_bytes_per_s'])}   {files} files/s"

@@ -14,7 +14,7 @@ from tonnage.cli.stage.status_words import report
 from tonnage.option import Option
 
 if TYPE_CHECKING:
-    from tonnage.staging.status import MoverStatus
+    from tonnage.staging.status import Status
 
 COMMAND = Command(
     "status",
@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> int:
     return 1 if left or status["failed"]["files"] else 0
 
 
-def status_now(state: Path, *, watching: bool = False) -> MoverStatus:
+def status_now(state: Path, *, watching: bool = False) -> Status:
     """As the mover tells, or its journal; ``watching``: when it has ended, with a view until then."""
     from tonnage.cli.stage.view import view
     from tonnage.staging.control import Client, NoMover

@@ -11,7 +11,7 @@ from tonnage.errors import RequestError
 from tonnage.units import parse_rate
 
 if TYPE_CHECKING:
-    from tonnage.staging.status import MoverStatus, Totals
+    from tonnage.staging.status import Status, Totals
 
 _FILES = re.compile(r"([0-9]{1,12})\s*files?(?:/s)?", re.ASCII)
 
@@ -49,7 +49,7 @@ def _rate(text: str, part: str) -> int:
         ) from None
 
 
-def limits_text(status: MoverStatus) -> str:
+def limits_text(status: Status) -> str:
     """``limit 200 MB/s and 100 files/s``, ``paused``; empty without a bound."""
     size, files = status["limit_bytes_per_s"], status["limit_files_per_s"]
     if size == 0 or files == 0:
@@ -80,7 +80,7 @@ def time_text(time_ns: int) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
-def share_done(status: MoverStatus) -> float:
+def share_done(status: Status) -> float:
     """What is safe, of all that was found: by bytes, or by files where there are no bytes."""
     keys: tuple[Literal["bytes", "files"], ...] = ("bytes", "files")
     for key in keys:
@@ -90,7 +90,7 @@ def share_done(status: MoverStatus) -> float:
     return 1.0
 
 
-def progress_line(status: MoverStatus) -> str:
+def progress_line(status: Status) -> str:
     """``copying: 12 of 32 files safe, 1.2 GB of 4.29 GB, 350 MB/s, 0:08 left, 4 workers``."""
     done, queued = status["done"], status["queued"]
     parts = [f"{done['files']:,} of {files_text(done['files'] + queued['files'])} safe"]
@@ -106,7 +106,7 @@ def progress_line(status: MoverStatus) -> str:
     return f"{status['progress']}: {', '.join(parts)}"
 
 
-def pressures(status: MoverStatus) -> list[str]:
+def pressures(status: Status) -> list[str]:
     """What slows it, or what it has to hurry for."""
     found = [limits_text(status)] if limits_text(status) else []
     if status["gentle_bytes_per_s"] is not None:
@@ -118,7 +118,7 @@ def pressures(status: MoverStatus) -> list[str]:
     return found
 
 
-def details(status: MoverStatus) -> list[str]:
+def details(status: Status) -> list[str]:
     """Notes, what stands still and why, what failed and why: one line each."""
     found = list(status["notes"])
     found += [f"waits: {one['path']}: {one['reason']}" for one in status["waiting"]]
@@ -126,7 +126,7 @@ def details(status: MoverStatus) -> list[str]:
     return found
 
 
-def report(status: MoverStatus) -> str:
+def report(status: Status) -> str:
     """The whole status for a person."""
     rows = [
         ("mover", f"{status['name']} ({_life(status)})"),
@@ -151,13 +151,13 @@ def report(status: MoverStatus) -> str:
     return "\n".join([*(f"{name:<8} {text}" for name, text in rows), *details(status)])
 
 
-def _life(status: MoverStatus) -> str:
+def _life(status: Status) -> str:
     if status["running"]:
         return f"process {status['pid']}, {status['progress']}"
     return "does not run" if status["progress"] == "finished" else "does not run, and had not come to its end"
 
 
-def summary(status: MoverStatus, elapsed_ns: int) -> str:
+def summary(status: Status, elapsed_ns: int) -> str:
     """The last line: what is safe, what this process copied, in which time."""
     copied, rate = status["copied_bytes"], status["copied_bytes"] * 1e9 / max(elapsed_ns, 1)
     text = f"{totals_text(status['done'])} safe in {status['to']}; "

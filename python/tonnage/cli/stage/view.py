@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tonnage.staging.host import Host
     from tonnage.staging.plan import StagePlan
     from tonnage.staging.session import Ended, Tell
-    from tonnage.staging.status import MoverStatus
+    from tonnage.staging.status import Status
 
 _EVERY_S = 10.0
 """Between two plain lines of progress."""
@@ -28,7 +28,7 @@ _STUCK_S = 5.0
 class View(Protocol):
     """Shows statuses until ``close``, which may be called twice."""
 
-    def show(self, status: MoverStatus) -> None: ...
+    def show(self, status: Status) -> None: ...
 
     def close(self) -> None: ...
 
@@ -52,7 +52,7 @@ class PlainView:
         self._said: set[str] = set()
         self._last = ("", time.monotonic())
 
-    def show(self, status: MoverStatus) -> None:
+    def show(self, status: Status) -> None:
         now_s = time.monotonic()
         for line in details(status):
             # What waits usually goes on a moment later.

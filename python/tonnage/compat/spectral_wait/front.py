@@ -16,7 +16,7 @@ from tonnage.staging.control import Client, NoMover
 from tonnage.staging.host import ENDED, is_safe, status_of
 from tonnage.staging.plan import STATE_DIRECTORY
 from tonnage.staging.registry import registered
-from tonnage.staging.status import MoverStatus
+from tonnage.staging.status import Standing, Status
 
 LOG = "spectral.log"
 _LOOK_S = 0.1
@@ -91,11 +91,10 @@ class LocalMover:
     @property
     def counts(self) -> str:
         """In Spectral's words, for a mover that writes no log."""
-        if self._status is None:
-            return "Enqueued:0 Dequeued:0 Done:0"
-        done = self._status["done"]["files"]
-        enqueued, dequeued = self._status["queued"]["files"] + done, self._status["copying"]["files"] + done
-        return f"Enqueued:{enqueued} Dequeued:{dequeued} Done:{done}"
+        names: tuple[Standing, ...] = ("queued", "copying", "done")
+        found = {name: self._status[name]["files"] if self._status else 0 for name in names}
+        done = found["done"]
+        return f"Enqueued:{found['queued'] + done} Dequeued:{found['copying'] + done} Done:{done}"
 
     def look(self) -> bool:
         """Whether it has nothing more to do, or will not do it."""
@@ -115,10 +114,10 @@ class LocalMover:
         self.complaint = None if is_safe(self._status) else _complaint(self._status)
         return is_over
 
-    def _first_status(self, state: Path) -> MoverStatus | None:
+    def _first_status(self, state: Path) -> Status | None:
         try:
             self._client = Client(state)
-            self._scans = self._client.ask("rescan")["scans"]
+            self._scans = self._client.rescan()
             return self._client.status()
         except NoMover:
             self._leave()
@@ -128,7 +127,7 @@ class LocalMover:
             return None
 
 
-def _complaint(status: MoverStatus) -> str:
+def _complaint(status: Status) -> str:
     failed, left = status["failed"]["files"], status["queued"]["files"]
     if failed:
         first = status["failures"][0]
