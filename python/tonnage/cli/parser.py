@@ -34,7 +34,7 @@ def build_parser(only: Command | None = None) -> Parser:
         description=TAGLINE,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=_overview(),
+        epilog=_overview() if only is None else None,
     )
     parser.add_argument("--version", action="version", version=f"tonnage {__version__}")
     # The epilog has them, by task.
