@@ -13,7 +13,7 @@ from tonnage.option import Option
 from tonnage.units import parse_count
 
 if TYPE_CHECKING:
-    from tonnage.analysis.normalise import Basis
+    from tonnage.analysis.compare.normalise import Basis
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -21,13 +21,13 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _per(text: str) -> Basis:
-    from tonnage.analysis.normalise import parse_per
+    from tonnage.analysis.compare.normalise import parse_per
 
     return parse_per(text)
 
 
 def _link(text: str) -> Basis:
-    from tonnage.analysis.normalise import parse_link
+    from tonnage.analysis.compare.normalise import parse_link
 
     return parse_link(text)
 
@@ -58,7 +58,7 @@ COMMAND = Command(
 
 def run(arguments: Namespace) -> int:
     """Exit code 2 where nothing can be said."""
-    from tonnage.analysis.projection import project
+    from tonnage.analysis.loadline.projection import project
     from tonnage.cli.runs import console, print_json, sealed_run
     from tonnage.report.projection import answer, normalised
 

@@ -1,0 +1,240 @@
+"""Many runs over time: of each setting the series of its levels, when they changed, and what else changed then."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from functools import reduce
+
+from tonnage.analysis import measured_points
+from tonnage.analysis.compare.change import CORRELATION, FEWEST, Step, Stretch, segments
+from tonnage.analysis.compare.differences import Difference, differences
+from tonnage.analysis.compare.normalise import Basis, unit_of
+from tonnage.analysis.compare.per import divided
+from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED
+from tonnage.analysis.compare.runs import THRESHOLD, named
+from tonnage.analysis.points import Groups, measured
+from tonnage.analysis.results import Point
+from tonnage.analysis.statistics.intervals import CONFIDENCE
+from tonnage.records import Run
+
+_Key = tuple[str, str, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """A run of the series."""
+
+    run: str
+    time: str | None
+    """ISO 8601 UTC; None where its records do not say, as of some imported files."""
+    differences: tuple[Difference, ...] = ()
+    """What is not as in the run before."""
+    per: str | None = None
+    """What its rates were divided by, ``60 disks``; None: by nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What one run said of a setting."""
+
+    run: int
+    """Its place among all runs."""
+    median: float
+    low: float
+    high: float
+    confidence: float
+    repetitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the level, at the run ``at`` most likely."""
+
+    verdict: str
+    """``faster`` or ``slower``."""
+    at: int
+    """Place among all runs of the first run at the new level."""
+    low: int
+    high: int
+    """The level changed after the run before ``low`` (``after``) and no later than with the run ``high``."""
+    after: int
+    alone: bool
+    """The newest run alone tells of it."""
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    """The intervals of a history hold together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A setting over all runs that have it."""
+
+    op: str
+    group: str
+    tasks: int
+    metric: str
+    levels: tuple[Level, ...]
+    stretches: tuple[Stretch, ...]
+    """``first`` and ``last`` are places among all runs."""
+    changes: tuple[Change, ...]
+    verdict: str
+    """Of the newest change: ``faster``, ``slower``, or ``no change shown``."""
+    too_few: bool
+    """Fewer runs than any change could be shown with."""
+    runs_to_show: int | None
+    """About so many runs in all would show the likeliest change four times of five, if it goes on; where there are too
+    few, the fewest that can show any; None: a change is shown, or the levels are all equal."""
+    unit: str
+    """Of the levels: ``B/s``, ``1/s``; divided: ``B/s per disk``, ``of the link``."""
+
+    @property
+    def name(self) -> str:
+        """``write, direct no, 4 tasks``."""
+        return named(self.op, self.group, self.tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Runs in order of time, and what became of each setting."""
+
+    runs: tuple[Dated, ...]
+    series: tuple[Series, ...]
+    confidence: float
+    """That of histories in which nothing changed at least this share is told so."""
+    correlation: float = CORRELATION
+    """Between neighbouring runs, up to which that holds."""
+
+    @property
+    def undated(self) -> tuple[str, ...]:
+        """Runs that do not say when they were measured."""
+        return tuple(run.run for run in self.runs if run.time is None)
+
+
+def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[Basis] | None = None) -> History:
+    """The history of ``runs``, in any order; one without a time stands behind the one it was given after.
+
+    ``threshold``: the least change that is called one, as a share; ``per``: what the rates of each run are divided by
+    first. RecordError where a run cannot be read, RequestError where a rate has no part in what it is divided by.
+    """
+    own: dict[int, Basis] = {} if per is None else dict(zip(map(id, runs), per, strict=True))
+    ordered = in_time(runs)
+    bases = [own.get(id(run)) for run, _ in ordered]
+    groups = reduce(Groups.together_with, (Groups(measured(run.trials())) for run, _ in ordered))
+    cells = [_cells(run, groups, basis) for (run, _), basis in zip(ordered, bases, strict=True)]
+    keys = list(dict.fromkeys(key for found in cells for key in found))
+    # What a test may err is shared out among those that can be made.
+    tested = sum(sum(key in found for found in cells) >= FEWEST for key in keys)
+    rate = (1 - CONFIDENCE) / max(tested, 1)
+    return History(
+        runs=tuple(
+            Dated(
+                run=str(run.path),
+                time=when.isoformat(timespec="seconds") if when else None,
+                differences=_changed(ordered, cells, bases, number),
+                per=_name(bases[number]),
+            )
+            for number, (run, when) in enumerate(ordered)
+        ),
+        series=tuple(_series(key, cells, rate, threshold, bases[0]) for key in keys),
+        confidence=CONFIDENCE,
+        correlation=CORRELATION,
+    )
+
+
+def _name(basis: Basis | None) -> str | None:
+    return None if basis is None else str(basis)
+
+
+def in_time(runs: Sequence[Run]) -> list[tuple[Run, datetime | None]]:
+    """Runs by the time at which they began, with that time."""
+    found: list[tuple[tuple[datetime, int], Run, datetime | None]] = []
+    last = datetime.min.replace(tzinfo=timezone.utc)
+    for number, run in enumerate(runs):
+        when = time_of(run)
+        last = when or last
+        found.append(((last, number), run, when))
+    return [(run, when) for _, run, when in sorted(found, key=lambda entry: entry[0])]
+
+
+def time_of(run: Run) -> datetime | None:
+    """When it began: as the manifest says, or its first trial; a time without a zone counts as UTC."""
+    trials = (line.get("started") for line in run.trials())
+    for text in (run.manifest.get("created"), *trials):
+        try:
+            when = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+            return when.astimezone(timezone.utc) if when.tzinfo else when.replace(tzinfo=timezone.utc)
+        except (ValueError, OverflowError):
+            continue
+    return None
+
+
+def _cells(run: Run, groups: Groups, basis: Basis | None) -> dict[_Key, Point]:
+    points = [point for point in measured_points(run) if min(point.values) > 0]
+    if basis is not None:
+        points = [divided(point, basis) for point in points]
+    return {(point.op, groups.of(point.setting), point.tasks, point.metric): point for point in points}
+
+
+def _changed(
+    ordered: Sequence[tuple[Run, datetime | None]],
+    cells: Sequence[Mapping[_Key, Point]],
+    bases: Sequence[Basis | None],
+    number: int,
+) -> tuple[Difference, ...]:
+    if not number:
+        return ()
+    before, after = cells[number - 1], cells[number]
+    pairs = [([before[key]], [after[key]]) for key in before if key in after]
+    parts = [_name(basis) for basis in bases[number - 1 : number + 1]]
+    # Of rates that are divided, another divisor is as good a cause as any.
+    divisor = [Difference("divided by", *parts)] if parts[0] != parts[1] else []
+    return (*differences([ordered[number - 1][0].manifest], [ordered[number][0].manifest], pairs), *divisor)
+
+
+def _series(
+    key: _Key, cells: Sequence[Mapping[_Key, Point]], rate: float, threshold: float, basis: Basis | None
+) -> Series:
+    op, group, tasks, metric = key
+    having = [number for number, found in enumerate(cells) if key in found]
+    points = [cells[number][key] for number in having]
+    stretches, steps, runs_to_show = segments([point.values for point in points], rate)
+    newest = len(having) - 1
+    changes = tuple(
+        _change(step, having, alone=step.at == newest) for step in steps if abs(step.ratio - 1) >= threshold
+    )
+    return Series(
+        op=op,
+        group=group,
+        tasks=tasks,
+        metric=metric,
+        levels=tuple(
+            Level(number, statistics.median(point.values), point.low, point.high, point.confidence, point.repetitions)
+            for number, point in zip(having, points, strict=True)
+        ),
+        stretches=tuple(
+            replace(stretch, first=having[stretch.first], last=having[stretch.last]) for stretch in stretches
+        ),
+        changes=changes,
+        verdict=changes[-1].verdict if changes else UNCHANGED,
+        too_few=len(having) < FEWEST,
+        runs_to_show=FEWEST if len(having) < FEWEST else runs_to_show,
+        unit=unit_of(metric, basis),
+    )
+
+
+def _change(step: Step, having: Sequence[int], *, alone: bool) -> Change:
+    return Change(
+        verdict=FASTER if step.ratio > 1 else SLOWER,
+        at=having[step.at],
+        low=having[step.low],
+        high=having[step.high],
+        after=having[step.low - 1],
+        alone=alone,
+        ratio=step.ratio,
+        ratio_low=step.ratio_low,
+        ratio_high=step.ratio_high,
+    )

@@ -1,0 +1,269 @@
+"""Runs against runs: did it get faster? Equal cells are paired, and what else differs between the sides is listed.
+
+A cell is an operation at one number of tasks with the factors that either side varied. What is constant on each side
+and differs between them (the storage, say) is what is asked about: it is listed, and does not keep cells apart.
+
+A side is one run or several. Repetitions share the day of their run, so a verdict about a system stands on runs, three
+a side at least: each run gives one level, the median of its repetitions (Kalibera and Jones 2013: repeat at the highest
+level that varies). What a run adds to all its settings alike does no harm: Bonferroni's bound holds for dependent
+verdicts too. One run a side has a ratio with the interval within these two runs, and a verdict only of them.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from tonnage.analysis import measured_points
+from tonnage.analysis.compare.differences import Difference, Pair, differences
+from tonnage.analysis.compare.normalise import Basis, unit_of
+from tonnage.analysis.compare.per import divided
+from tonnage.analysis.compare.ratio import (
+    DAYS_APART,
+    LEAST_RUNS,
+    UNCHANGED,
+    Ratio,
+    ratio,
+    ratio_of_runs,
+    repetitions_to_decide,
+)
+from tonnage.analysis.points import Groups, measured
+from tonnage.analysis.results import Point
+from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_noise
+from tonnage.errors import RequestError
+from tonnage.records import Run
+
+THRESHOLD = 0.02
+"""A change below this is none that anybody acts on, however sure it is."""
+SYSTEM, RUNS = "system", "runs"
+"""What a verdict, or an interval, is of: of what was measured, on whatever day, or of these two runs alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Runs of one thing, one or several, in any order."""
+
+    name: str
+    runs: tuple[Run, ...]
+    bases: tuple[Basis, ...] = ()
+    """What the rates of each run are divided by first; empty: by nothing."""
+
+    @staticmethod
+    def of(*runs: Run) -> Side:
+        """Named by its first run."""
+        return Side(str(runs[0].path), runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of both sides."""
+
+    op: str
+    tasks: int
+    group: str
+    """The factors that were varied, as one printable key."""
+    metric: str
+    base: float
+    """Median rate in the metric; of several runs the geometric mean of their medians."""
+    other: float
+    base_runs: int
+    """Runs of the base that have the cell."""
+    runs: int
+    base_repetitions: int
+    """Of all its runs together."""
+    repetitions: int
+    ratio: float
+    """Of the rates: above 1 the other side is faster."""
+    low: float
+    high: float
+    confidence: float
+    """Of the intervals of all cells together; 0: too few runs, or repetitions, for an interval."""
+    holds_for: str
+    """``system``: the interval counts how far runs lie apart. ``runs``: it holds within these two runs only."""
+    verdict: str
+    """``faster``, ``slower`` or ``no change shown``, of what ``Between.of`` says."""
+    runs_to_decide: int | None
+    """So many runs a side would tell a ratio such as this one from 1, four times of five; None: decided, or unknown."""
+    repetitions_to_decide: int | None
+    """The same of repetitions in each run, where the verdict is of these runs."""
+    unit: str
+    """Of ``base`` and ``other``: ``B/s``, ``1/s``; divided: ``B/s per disk``, ``of the link``."""
+    base_records: tuple[str, ...]
+    """One for each repetition, in the order they ran; of several runs ``RUN/RECORD``."""
+    records: tuple[str, ...]
+    """The same of the other side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Another side against the base."""
+
+    base: str
+    other: str
+    of: str
+    """``system`` or ``runs``: what the verdicts are of."""
+    base_runs: tuple[str, ...]
+    other_runs: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    only_base: tuple[str, ...]
+    """Cells that the other side has not."""
+    only_other: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    per: tuple[str, str] | None = None
+    """What the rates of each were divided by, ``60 disks``; None: by nothing."""
+
+    def count(self, verdict: str) -> int:
+        """How many cells have this verdict, of those that could have another."""
+        return sum(cell.verdict == verdict for cell in self.judged)
+
+    @property
+    def judged(self) -> tuple[Cell, ...]:
+        """The cells that have what a verdict stands on."""
+        return tuple(cell for cell in self.cells if cell.confidence and cell.holds_for == self.of)
+
+
+def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str = SYSTEM) -> Between:
+    """Each cell of ``other`` against the same one of ``base``. ``threshold``: the least change of a rate, as a share,
+    that is called one; ``of``: what the verdicts are of. RecordError where a run cannot be read, RequestError where
+    verdicts ``of`` runs are asked of several runs a side."""
+    if of == RUNS and max(len(base.runs), len(other.runs)) > 1:
+        raise RequestError("verdicts of these runs are of one run a side; hint: several runs a side tell of the system")
+    groups = reduce(Groups.together_with, (Groups(measured(run.trials())) for run in (*base.runs, *other.runs)))
+    sides = [_cells(side, groups) for side in (base, other)]
+    names = [key for key in sides[0] if key in sides[1] and sides[0][key][0].metric == sides[1][key][0].metric]
+    pairs = [(sides[0][key], sides[1][key]) for key in names]
+    rule = _rule(pairs, threshold, of)
+    return Between(
+        base=base.name,
+        other=other.name,
+        of=of,
+        base_runs=tuple(str(run.path) for run in base.runs),
+        other_runs=tuple(str(run.path) for run in other.runs),
+        cells=tuple(
+            _cell(key[1], pair, rule, base.bases[0] if base.bases else None)
+            for key, pair in zip(names, pairs, strict=True)
+        ),
+        only_base=tuple(named(*key) for key in sides[0] if key not in names),
+        only_other=tuple(named(*key) for key in sides[1] if key not in names),
+        differences=tuple(
+            differences([run.manifest for run in base.runs], [run.manifest for run in other.runs], pairs)
+        ),
+        per=(_divisor(base.bases), _divisor(other.bases)) if base.bases else None,
+    )
+
+
+_Key = tuple[str, str, int]
+
+
+def _cells(side: Side, groups: Groups) -> dict[_Key, list[Point]]:
+    found: dict[_Key, list[Point]] = {}
+    for number, run in enumerate(side.runs):
+        points = measured_points(run)
+        if side.bases:
+            points = [divided(point, side.bases[number]) for point in points]
+        own = {(point.op, groups.of(point.setting), point.tasks): point for point in points if min(point.values) > 0}
+        for key, point in own.items():
+            several = found.setdefault(key, [])
+            if not several or several[0].metric == point.metric:
+                told = tuple(f"{run.path.name}/{record}" for record in point.records)
+                several.append(point if len(side.runs) == 1 else replace(point, records=told))
+    return found
+
+
+def _divisor(bases: Sequence[Basis]) -> str:
+    return ", ".join(dict.fromkeys(map(str, bases)))
+
+
+def named(op: str, group: str, tasks: int) -> str:
+    """``write, direct no, 4 tasks``."""
+    return ", ".join(filter(None, (op, group, f"{tasks} task{'s' if tasks != 1 else ''}")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What all cells of a table are judged by."""
+
+    of: str
+    threshold: float
+    between: float
+    """Confidence of each interval between runs, …"""
+    within: float
+    """… and of each within two runs, so that all cells together hold (Bonferroni)."""
+    noise: Noise
+    """Of one repetition, of all cells together."""
+
+
+def _rule(pairs: Sequence[Pair], threshold: float, of: str) -> _Rule:
+    enough = sum(_fewest(pair) >= LEAST_RUNS for pair in pairs)
+    noise = pooled_noise([_times(point) for pair in pairs for side in pair for point in side])
+    between, within = (1 - (1 - CONFIDENCE) / max(count, 1) for count in (enough, len(pairs)))
+    return _Rule(of, threshold, between, within, noise)
+
+
+def _fewest(pair: Pair) -> int:
+    return min(map(len, pair))
+
+
+def _times(point: Point) -> list[float]:
+    """Of one byte or operation in each repetition: what disturbs a phase makes it longer."""
+    return [1 / value for value in point.values]
+
+
+def _levels(points: Sequence[Point]) -> list[float]:
+    """Of each run the time of one byte or operation in its median repetition."""
+    return [1 / statistics.median(point.values) for point in points]
+
+
+def _rate(points: Sequence[Point]) -> float:
+    medians = [statistics.median(point.values) for point in points]
+    return statistics.geometric_mean(medians) if len(medians) > 1 else medians[0]
+
+
+def _cell(group: str, pair: Pair, rule: _Rule, per: Basis | None) -> Cell:
+    base, other = pair
+    alone = max(map(len, pair)) == 1
+    holds_for = RUNS if alone else SYSTEM
+    if alone:
+        seen = ratio(_times(other[0]), _times(base[0]), rule.within, rule.noise)
+    else:
+        seen = ratio_of_runs(_levels(other), _levels(base), rule.between)
+    small = abs(1 / seen.ratio - 1) < rule.threshold
+    verdict = UNCHANGED if small or holds_for != rule.of else seen.verdict
+    open_ = verdict == UNCHANGED and not small
+    return Cell(
+        op=base[0].op,
+        tasks=base[0].tasks,
+        group=group,
+        metric=base[0].metric,
+        base=_rate(base),
+        other=_rate(other),
+        base_runs=len(base),
+        runs=len(other),
+        base_repetitions=sum(point.repetitions for point in base),
+        repetitions=sum(point.repetitions for point in other),
+        ratio=1 / seen.ratio,
+        low=1 / seen.high,
+        high=1 / seen.low,
+        confidence=CONFIDENCE if seen.confidence else 0.0,
+        holds_for=holds_for,
+        verdict=verdict,
+        runs_to_decide=_runs_to_decide(seen, pair, rule) if open_ and rule.of == SYSTEM else None,
+        repetitions_to_decide=repetitions_to_decide(seen, rule.noise, rule.within)
+        if open_ and rule.of == RUNS
+        else None,
+        unit=unit_of(base[0].metric, per),
+        base_records=tuple(record for point in base for record in point.records),
+        records=tuple(record for point in other for record in point.records),
+    )
+
+
+def _runs_to_decide(seen: Ratio, pair: Pair, rule: _Rule) -> int | None:
+    """By how far the runs of each side lie apart; where fewer than three tell it, by 5 % between runs and what the
+    repetitions add."""
+    apart = pooled_noise([_levels(side) for side in pair])
+    if _fewest(pair) < LEAST_RUNS:
+        counts = [point.repetitions for side in pair for point in side]
+        apart = Noise(max(apart.variance, DAYS_APART**2 + rule.noise.variance / min(counts)), 1)
+    return repetitions_to_decide(seen, apart, rule.between, LEAST_RUNS)

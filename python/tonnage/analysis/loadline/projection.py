@@ -1,0 +1,219 @@
+"""What a run says of numbers of tasks and nodes that it did not measure, and what it cannot say.
+
+A curve leads there: points with as many tasks on each node as were asked for, whatever the number of nodes; or points
+on as many nodes, whatever the number of tasks. Without such a curve of three points with repetitions nothing is said:
+the share of a storage that one node gets tells nothing of many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tonnage.analysis.ceilings import Ceiling, ceilings_at
+from tonnage.analysis.hosts import hosts_of
+from tonnage.analysis.links import ceilings_of, links_of
+from tonnage.analysis.loadline import models
+from tonnage.analysis.loadline.extrapolate import Expected, extrapolate
+from tonnage.analysis.points import points_of
+from tonnage.analysis.results import Model, Point
+from tonnage.analysis.statistics.intervals import CONFIDENCE
+from tonnage.errors import RequestError
+from tonnage.records import Run
+from tonnage.records.shapes import Json
+from tonnage.units import BANDWIDTH, size_text
+
+_FEWEST = 3
+"""Numbers of tasks that a curve has at least."""
+_WORTH = 10.0
+"""An interval whose ends are so many times apart says nothing."""
+_APART = 1e6
+"""A factor from which on its digits say nothing."""
+_KINDS = ("stream", "files", "command")
+_CURVE = 40
+_ABOVE = 1.05
+"""A measurement this many times a ceiling contradicts it."""
+_OF_HOSTS = ("memory-copy", "null-storage")
+"""Ceilings of each host: of twice the hosts they are twice as high."""
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What to expect of one operation."""
+
+    op: str
+    group: str
+    metric: str
+    tasks: int
+    nodes: int | None
+    """None: those of an imported run, whose records do not tell how many."""
+    median: float
+    low: float
+    high: float
+    confidence: float
+    most_tasks: int
+    """The most tasks on the curve that leads there."""
+    beyond: float
+    """How many times that many were asked for; 1 or less: inside what was measured."""
+    along: str
+    """What the curve's points differ in: ``tasks`` on as many nodes, or ``nodes`` with as many tasks each."""
+    ceiling: str | None
+    """Name of the ceiling that bounds the interval; None where none does."""
+    ceiling_per_s: float | None
+    points: tuple[Point, ...]
+    band: tuple[Expected, ...]
+    """The same over the whole curve, for the picture."""
+    models: tuple[Model, ...]
+    """USL and hinge, fitted to the medians alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A curve of which nothing can be said at what was asked, and why."""
+
+    op: str
+    group: str
+    why: str
+
+
+def project(
+    run: Run,
+    *,
+    tasks: int | None = None,
+    nodes: int | None = None,
+    ops: Sequence[str] = (),
+    link: float | None = None,
+) -> tuple[list[Projection], list[Refused]]:
+    """What to expect of each operation at ``tasks`` tasks in all, on ``nodes`` nodes.
+
+    One of them may be left out: the nodes where all points were on as many, the tasks where each node had as many.
+    ``link``: bytes per second that a node's link carries, a ceiling of what is moved. RequestError where the question
+    is none that the run's points could answer.
+    """
+    trials, lines = run.each_trial(), run.each_task()
+    measured = points_of(run, trials)
+    points = [point for point in measured if point.kind in _KINDS and (not ops or point.op in ops)]
+    if not points:
+        asked = " and ".join(ops) or "operation whose throughput could be projected"
+        raise RequestError(f"{run.path} has no {asked}; hint: see tonnage report {run.path}")
+    unknown = bool(run.manifest.get("imported")) and all(
+        task.get("host") is None for point in points for task in lines.get(point.records[0], ())
+    )
+    if unknown and (nodes is not None or link is not None):
+        why = "is imported and does not say on how many nodes it was measured"
+        raise RequestError(f"{run.path} {why}; hint: leave out --nodes and --link")
+    hosts = {(found.op, found.group, found.tasks): len(found.parts) for found in hosts_of(points, trials, lines)}
+    placed = [(point, hosts.get((point.op, point.group, point.tasks), 1)) for point in points]
+    tasks, nodes = _asked(placed, tasks, nodes)
+    ceilings = [*(run.manifest.get("ceilings") or ()), *ceilings_of(links_of(measured, trials))]
+    curves = [
+        [(point, count) for point, count in placed if (point.op, point.group) == key]
+        for key in dict.fromkeys((point.op, point.group) for point in points)
+    ]
+    found = [_curve(curve, tasks, nodes, ceilings, link) for curve in curves]
+    return (
+        [replace(one, nodes=None) if unknown else one for one in found if isinstance(one, Projection)],
+        [one for one in found if isinstance(one, Refused)],
+    )
+
+
+def _asked(placed: Sequence[tuple[Point, int]], tasks: int | None, nodes: int | None) -> tuple[int, int]:
+    """Tasks in all and nodes, with what follows from the run filled in."""
+    if tasks is None and nodes is None:
+        raise RequestError("nothing is asked for; hint: say --tasks, --nodes or both")
+    if nodes is None:
+        counts = {count for _, count in placed}
+        if len(counts) > 1:
+            raise RequestError("the run has points on several numbers of nodes; hint: say --nodes as well")
+        nodes = counts.pop()
+    if tasks is None:
+        each = {point.tasks / count for point, count in placed if count > 1} or {p.tasks / n for p, n in placed}
+        if len(each) > 1:
+            raise RequestError("nodes had several numbers of tasks; hint: say --tasks as well, of all nodes together")
+        tasks = round(each.pop() * nodes)
+    if tasks % nodes:
+        raise RequestError(f"{tasks} tasks are no whole number on each of {nodes} nodes; hint: give a multiple")
+    return tasks, nodes
+
+
+def _curve(
+    curve: Sequence[tuple[Point, int]],
+    tasks: int,
+    nodes: int,
+    ceilings: Sequence[Json],
+    link: float | None,
+) -> Projection | Refused:
+    """What one operation's points say, along the curve of most points that leads there."""
+    op, group, metric = curve[0][0].op, curve[0][0].group, curve[0][0].metric
+    each = tasks // nodes
+    ways = {
+        "nodes": [point for point, count in curve if point.tasks == each * count],
+        "tasks": [point for point, count in curve if count == nodes],
+    }
+    along = max(ways, key=lambda way: (_worth(ways[way]), len(ways[way])))
+    points = sorted(ways[along], key=lambda point: point.tasks)
+    if not _worth(points):
+        return Refused(op, group, _why(points, each, nodes))
+    if link is not None and (above := [point for point, count in curve if point.median > _ABOVE * link * count]):
+        return Refused(op, group, f"{above[0].tasks} tasks already moved more than the links that are stated carry")
+    most = points[-1].tasks
+    hosts = max(count for _, count in curve)
+    at_size = ceilings_at(ceilings, curve[0][0].transfer_size)
+    name, bound = _ceiling(at_size, nodes, hosts, link) if metric == BANDWIDTH else (None, None)
+    if bound is not None and nodes >= hosts and max(point.median for point in points) > _ABOVE * bound:
+        name, bound = None, None  # a cache was measured, which this ceiling does not bound
+    values = {point.tasks: point.values for point in points}
+    fewest, last = points[0].tasks, max(most, tasks)
+    grid = sorted({round(fewest * (last / fewest) ** (step / _CURVE)) for step in range(_CURVE + 1)})
+    band = extrapolate(values, [*grid, tasks])
+    free = band[-1]
+    if free.high / free.low > _WORTH:
+        factor = free.high / free.low
+        spans = f"anything within a factor of {factor:.0f}" if factor < _APART else "anything"
+        return Refused(op, group, f"at {tasks} tasks it may be {spans}: points beyond {most} tasks would tell")
+    expected = free if bound is None else extrapolate(values, [tasks], bound)[0]
+    return Projection(
+        op=op,
+        group=group,
+        metric=metric,
+        tasks=tasks,
+        nodes=nodes,
+        median=expected.median,
+        low=expected.low,
+        high=expected.high,
+        confidence=CONFIDENCE,
+        most_tasks=most,
+        beyond=tasks / most,
+        along=along,
+        ceiling=name if bound is not None and free.high > bound else None,
+        ceiling_per_s=bound,
+        points=tuple(points),
+        band=tuple(sorted({one.tasks: one for one in band}.values(), key=lambda one: one.tasks)),
+        models=tuple(models.fit(op, group, [p.tasks for p in points], [p.median for p in points], tasks)),
+    )
+
+
+def _worth(points: Sequence[Point]) -> bool:
+    """Whether a curve can be continued: enough numbers of tasks, and repetitions that tell its noise."""
+    return len({point.tasks for point in points}) >= _FEWEST and any(point.repetitions > 1 for point in points)
+
+
+def _why(points: Sequence[Point], each: int, nodes: int) -> str:
+    if len({point.tasks for point in points}) >= _FEWEST:
+        return "every point was measured once, so that nothing tells how far to trust it: repeat them"
+    where = "one node" if nodes == 1 else f"{nodes} nodes"
+    task = "1 task" if each == 1 else f"{each} tasks"
+    ways = f"{_FEWEST} numbers of nodes with {task} each, or of tasks on {where}"
+    return f"too few points lead there: measure {ways}"
+
+
+def _ceiling(
+    ceilings: Sequence[Ceiling], nodes: int, hosts: int, link: float | None
+) -> tuple[str | None, float | None]:
+    """The lowest ceiling at so many nodes; those of hosts grow with them, a link between hosts does not."""
+    found = [("the nodes' links, as stated", link * nodes)] if link is not None else []
+    for one in ceilings:
+        times = nodes / hosts if one.name in _OF_HOSTS else 1.0
+        elsewhere = "" if one.elsewhere is None else f", measured with transfers of {size_text(one.elsewhere)}"
+        found.append((one.name.replace("-", " ") + elsewhere, one.bytes_per_s * times))
+    return min(found, key=lambda pair: pair[1], default=(None, None))

@@ -1,0 +1,270 @@
+"""From how many nodes on a tier of every node passes one that all share: of two runs, or of figures that are known.
+
+The rule is that of :mod:`tonnage.analysis.tiers.run`; here the two tiers come from anywhere, and what a measurement did
+not show may be stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tonnage.analysis import measured_points
+from tonnage.analysis.compare.normalise import Basis, normalise, unit_of
+from tonnage.analysis.hosts import hosts_of
+from tonnage.analysis.results import Point
+from tonnage.analysis.tiers.run import (
+    METRICS,
+    Crossover,
+    crossover,
+    crossover_of_curve,
+    grows_more,
+    of_a_node,
+    seen_on_both_sides,
+)
+from tonnage.analysis.tiers.shared import Measured, exact, quotient, shared_rate
+from tonnage.errors import RequestError
+from tonnage.records import Run
+
+NODE, SHARED = "node", "shared"
+"""What a tier is: every node has its own, or all share it."""
+_OF_A_NODE = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "ramfs", "overlay"})
+_OF_ALL = frozenset(
+    {
+        *("nfs", "nfs3", "nfs4", "cifs", "smb3", "lustre", "beegfs", "ceph", "fuse.ceph", "fuse.ceph-fuse", "gpfs"),
+        *("fuse.glusterfs", "fuse.mfs", "fuse.sshfs", "9p"),
+    }
+)
+_KINDS_OF_ALL = frozenset({"rados", "nfs", "s3"})
+"""Kinds of target that no node has for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """What a tier gave to so many nodes together."""
+
+    nodes: int
+    values: tuple[float, ...]
+    median: float
+    low: float
+    high: float
+    confidence: float
+    records: tuple[str, ...] = ()
+    """One for each of the values; none where the figures are published ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """What is known of a tier."""
+
+    name: str
+    kind: str | None
+    """``node``, ``shared``, or None where its records do not tell."""
+    curves: Mapping[str, Mapping[int, At]]
+    """Operation → nodes → rate of all of them, in B/s (operations/s for ``open-write-close``)."""
+    ceilings: Mapping[str, Measured] = field(default_factory=dict)
+    """What a shared one is known not to exceed, by operation, where more is known than its curve shows."""
+    source: str = "measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Wins:
+    """Which tier wins at one number of nodes."""
+
+    nodes: int
+    fast: Measured
+    """Rate of all nodes on the tier of their own."""
+    slow: Measured
+    """… and on the shared one."""
+    ahead: str
+    """Name of the tier that is ahead; empty where the intervals overlap."""
+    beyond: bool
+    """More nodes than either was measured with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Both rates divided: a disk of each against one of the other, say."""
+
+    fast_of: str
+    """What the rate of one node's own was divided by, ``2 disks``."""
+    slow_of: str
+    """… and what that of the shared tier."""
+    unit: str
+    """``B/s per disk``, ``of the link``."""
+    fast: Measured
+    slow: Measured
+    ratio: Measured
+    """``fast`` ÷ ``slow``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A crossover, and the two lines that cross."""
+
+    fast: str
+    slow: str
+    crossover: Crossover
+    fast_curve: tuple[At, ...]
+    slow_curve: tuple[At, ...]
+    slow_one: Measured
+    """What a node gets out of the shared tier where the fewest share it."""
+    from_first: bool
+    """A node's own tier gives it more than the shared one does even alone: it is never behind."""
+    stated: tuple[str, ...]
+    """Which of ``fast`` and ``slow`` was stated, not measured."""
+    ceiling: Measured | None = None
+    """What the shared tier does not exceed, where that was stated or published; else its curve tells."""
+    at: Wins | None = None
+    per: Parts | None = None
+
+
+def tier_of_run(run: Run, name: str) -> Tier:
+    """Of the points of ``run`` the best at each number of nodes. RequestError where its records do not tell on how many
+    nodes they were measured, or it has several devices: tiers of its own."""
+    trials, tasks = run.each_trial(), run.each_task()
+    points = [point for point in measured_points(run) if point.op in METRICS and point.kind in ("stream", "files")]
+    if len({point.setting.get("device") for point in points}) > 1:
+        raise RequestError(
+            f"{name} has several devices, whose crossover its own report tells; hint: tonnage report {name}"
+        )
+    hosts = {(found.op, found.group, found.tasks): len(found.parts) for found in hosts_of(points, trials, tasks)}
+    curves: dict[str, dict[int, At]] = {}
+    for point in points:
+        nodes = hosts.get((point.op, point.group, point.tasks), 1)
+        if run.manifest.get("imported") and all(task.get("host") is None for task in tasks.get(point.records[0], ())):
+            nodes = _said_nodes(point, name)
+        known = curves.setdefault(point.op, {}).get(nodes)
+        if known is None or point.median > known.median:
+            figures = (point.values, point.median, point.low, point.high, point.confidence, point.records)
+            curves[point.op][nodes] = At(nodes, *figures)
+    return Tier(name, _kind(run), curves)
+
+
+def _said_nodes(point: Point, name: str) -> int:
+    """Of an imported run whose tasks have no hosts, but say how many a node had, as IOR does."""
+    each = point.setting.get("tasks_per_node")
+    if not isinstance(each, int) or each < 1:
+        why = "is imported and does not say on how many nodes it was measured"
+        raise RequestError(f"{name} {why}; hint: import what says how many tasks each node had, as IOR's output does")
+    return -(-point.tasks // each)
+
+
+def _kind(run: Run) -> str | None:
+    target = run.manifest.get("target") or {}
+    systems = set(str(target.get("file_system") or "").split(", "))
+    if target.get("kind") in _KINDS_OF_ALL or systems & _OF_ALL:
+        return SHARED
+    return NODE if systems & _OF_A_NODE else None
+
+
+def crossings(
+    one: Tier,
+    other: Tier,
+    ops: Sequence[str] = (),
+    *,
+    shared: str | None = None,
+    per_node: float | None = None,
+    ceiling: float | None = None,
+    nodes: int | None = None,
+) -> list[Crossing]:
+    """The crossings of two tiers, one for each operation that both were measured with, or of ``ops``.
+
+    ``shared``: the name of the tier that all nodes share, where the records do not tell. ``per_node``, ``ceiling``:
+    rates that are stated in place of what a node of the fast tier, and all nodes on the shared one, were measured with.
+    RequestError where it cannot be told which tier is which, or nothing is common.
+    """
+    common = [op for op in METRICS if op in one.curves and op in other.curves and (not ops or op in ops)]
+    if not common:
+        asked = " and ".join(ops) or " or ".join(METRICS)
+        raise RequestError(f"{one.name} and {other.name} have no {asked} in common; hint: measure it on both")
+    found = []
+    for op in common:
+        fast, slow = _sides(one, other, op, shared)
+        found.append(_crossing(op, fast, slow, per_node, ceiling, nodes))
+    return found
+
+
+def _sides(one: Tier, other: Tier, op: str, shared: str | None) -> tuple[Tier, Tier]:
+    """The tier that nodes have of their own, and the one that they share."""
+    if shared is not None:
+        if shared not in (one.name, other.name):
+            raise RequestError(f"--shared {shared} is none of {one.name} and {other.name}; hint: name one of them")
+        return (other, one) if shared == one.name else (one, other)
+    kinds = {one.kind, other.kind}
+    if kinds == {NODE, SHARED}:
+        return (one, other) if one.kind == NODE else (other, one)
+    if len(one.curves[op].keys() & other.curves[op].keys()) > 1 and kinds != {NODE}:
+        return (one, other) if grows_more(one.curves[op], other.curves[op]) else (other, one)
+    why = f"it cannot be told which of {one.name} and {other.name} all nodes share"
+    raise RequestError(f"{why}; hint: say --shared {other.name}")
+
+
+def _crossing(
+    op: str, fast: Tier, slow: Tier, per_node: float | None, ceiling: float | None, nodes: int | None
+) -> Crossing:
+    stated = tuple(side for side, rate in (("fast", per_node), ("slow", ceiling)) if rate is not None)
+    each = of_a_node(fast.curves[op]) if per_node is None else exact(per_node)
+    curve = slow.curves[op]
+    known = slow.ceilings.get(op)
+    of_all = known if ceiling is None else exact(ceiling)
+    alone = _times(curve[min(curve)], 1 / min(curve))
+    found = crossover_of_curve(op, each, curve) if of_all is None else crossover(op, each, of_all)
+    if not stated:
+        found = seen_on_both_sides(found, fast.curves[op], curve)
+    crossing = Crossing(
+        fast=fast.name,
+        slow=slow.name,
+        crossover=found,
+        fast_curve=tuple(fast.curves[op][n] for n in sorted(fast.curves[op])),
+        slow_curve=tuple(curve[n] for n in sorted(curve)),
+        slow_one=alone,
+        from_first=each.median >= alone.median,
+        stated=stated,
+        ceiling=of_all,
+    )
+    return crossing if nodes is None else replace(crossing, at=wins(crossing, nodes))
+
+
+def wins(crossing: Crossing, nodes: int) -> Wins:
+    """Which tier is ahead at so many nodes: the fast one grows with them, the shared one as it was measured to, up to a
+    ceiling that is known."""
+    fast = _times(crossing.crossover.fast, nodes)
+    if crossing.ceiling is None:
+        slow = shared_rate({at.nodes: at for at in crossing.slow_curve}, nodes)
+    else:
+        slow = min(_times(crossing.slow_one, nodes), crossing.ceiling, key=lambda rate: rate.median)
+    sure = fast.low > slow.high or fast.high < slow.low
+    ahead = (crossing.fast if fast.median > slow.median else crossing.slow) if sure else ""
+    most = max(at.nodes for at in (*crossing.fast_curve, *crossing.slow_curve))
+    return Wins(nodes, fast, slow, ahead, nodes > most)
+
+
+def _times(rate: Measured | At, nodes: float) -> Measured:
+    return Measured(rate.median * nodes, rate.low * nodes, rate.high * nodes, rate.confidence)
+
+
+def parts_of(crossing: Crossing, asked: str, bases: Mapping[str, Basis]) -> Parts:
+    """Both rates of ``crossing`` divided by the basis of each tier's name, as ``--per`` ``asked`` for it.
+
+    RequestError where that is nodes, which a crossover counts already, where a run that swept over nodes does not say
+    whether it means one node's or all, or a rate has no part in it.
+    """
+    fast, slow = bases[crossing.fast], bases[crossing.slow]
+    if fast.thing == "node":
+        raise RequestError("a crossover counts nodes already; hint: divide by what carried each tier, like disk=2,600")
+    if "=" not in asked and fast.count is not None and crossing.fast_curve[-1].nodes > 1:
+        raise RequestError(
+            f"{crossing.fast} was measured on several nodes, and its [normalise] does not tell whether {fast} are of "
+            f"one or of all; hint: say how many each node has and how many all share, like --per {fast.thing}=2,600"
+        )
+    metric = METRICS[crossing.crossover.op]
+    one, of_all = (
+        _part(rate, metric, basis) for rate, basis in ((crossing.crossover.fast, fast), (crossing.crossover.slow, slow))
+    )
+    return Parts(str(fast), str(slow), unit_of(metric, fast), one, of_all, quotient(one, of_all))
+
+
+def _part(rate: Measured, metric: str, basis: Basis) -> Measured:
+    part = normalise(rate.median, metric, basis, rate.low, rate.high)
+    return Measured(part.value, part.low, part.high, rate.confidence)
