@@ -56,20 +56,21 @@ class Clock:
 
 def probe(model: str, max_tasks: int, seed: int, out: Path) -> tuple[list[float], float]:
     """Milliseconds of each decision of one probe, and of its analysis after the last trial."""
+    from tonnage import analysis
     from tonnage.campaign.probe import Probe
-    from tonnage.cli import main, outcome
+    from tonnage.cli import main
 
-    decide, analyse = Clock(Probe.next), Clock(outcome.analyse)
-    before = Probe.next, outcome.analyse
+    decide, analyse = Clock(Probe.next), Clock(analysis.analyse)
+    before = Probe.next, analysis.analyse
     # A plain function is bound to the probe that it is called on; the clock is not one.
     Probe.next = lambda self, lines, spent_ns: decide(self, lines, spent_ns)  # type: ignore[method-assign]
-    outcome.analyse = analyse
+    analysis.analyse = analyse
     try:
         asked = ["probe", f"sim:{model}", "--seed", str(seed), "--max-tasks", str(max_tasks), "--out", str(out)]
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             code = main([*asked, "--no-report", "--no-keep"])
     finally:
-        Probe.next, outcome.analyse = before  # type: ignore[method-assign]
+        Probe.next, analysis.analyse = before  # type: ignore[method-assign]
     if code or len(analyse.took_ms) != 1:
         raise SystemExit(f"sim:{model} ended with {code}, and was analysed {len(analyse.took_ms)} times")
     return decide.took_ms, analyse.took_ms[0]

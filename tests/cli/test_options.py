@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from argparse import Namespace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from tonnage.campaign.model import Campaign
+from tonnage.cli.command import all_commands, grouped, module_of, spelled_out
+from tonnage.cli.commands.completions import SHELLS
+from tonnage.cli.commands.probe import COMMAND as PROBE
 from tonnage.cli.commands.probe import campaign_of
-from tonnage.cli.completions import SHELLS
 from tonnage.cli.entry import parse
-from tonnage.cli.option import spelled_out
-from tonnage.cli.options import COMMANDS, PROBE, grouped
 from tonnage.cli.pages import pages
 from tonnage.cli.parser import build_parser
 
@@ -31,9 +32,22 @@ def probe_campaign(*arguments: str) -> Campaign:
 
 
 def test_every_command_has_a_module_that_runs_it() -> None:
-    for command in COMMANDS:
-        assert callable(import_module(f"tonnage.cli.commands.{command.name}").run)
+    for command in all_commands():
+        assert callable(module_of(command.name).run)
         assert command.examples
+
+
+def test_what_a_command_has_imported_before_it_runs_is_there() -> None:
+    every = {name for command in spelled_out(all_commands()) for name in command.loads}
+    assert every and all(import_module(name).__name__ == name for name in every)
+
+
+def test_help_waits_for_no_large_package() -> None:
+    code = "import sys; from tonnage.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: print(*sys.modules)"
+    for words in (["--help"], ["probe", "--help"], ["stage", "wait", "--help"]):
+        ran = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        large = {"numpy", "scipy", "pydantic", "rich", "jinja2", "tonnage._native"}
+        assert not large & set(ran.stdout.splitlines()[-1].split())
 
 
 def test_help_shows_each_command_once_by_task(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,7 +55,7 @@ def test_help_shows_each_command_once_by_task(capsys: pytest.CaptureFixture[str]
         parse(("--help",))
     said = capsys.readouterr().out
     shown = re.findall(r"^  ([a-z_]+) {2,}\S", said, re.MULTILINE)
-    assert sorted(shown) == sorted(command.name for command in COMMANDS)
+    assert sorted(shown) == sorted(command.name for command in all_commands())
     assert re.findall(r"^([a-z ]+):$", said, re.MULTILINE)[1:] == [task for task, _ in grouped()]
     assert shown[:5] == ["probe", "run", "report", "submit", "stage"]
 
@@ -140,7 +154,7 @@ def test_the_pages_in_the_repository_are_those_made_from_the_options(name: str) 
 
 
 def test_help_shows_every_option_its_default_and_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in spelled_out(COMMANDS):
+    for command in spelled_out(all_commands()):
         with pytest.raises(SystemExit) as ended:
             parsed(*command.name.split(), "--help")
         assert ended.value.code == 0
@@ -152,7 +166,7 @@ def test_help_shows_every_option_its_default_and_examples(capsys: pytest.Capture
 @pytest.mark.parametrize("shell", sorted(SHELLS))
 def test_the_completion_script_is_valid_and_knows_every_option(shell: str) -> None:
     script = SHELLS[shell]()
-    for command in spelled_out(COMMANDS):
+    for command in spelled_out(all_commands()):
         assert command.name.split()[-1] in script
         for option in command.shown:
             if not option.positional:

@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 from tonnage.cli import main
-from tonnage.cli.options import ANSWERS as PLACEMENT
-from tonnage.cli.options import SCHEMA
+from tonnage.cli.commands.schema import ANSWERS as PLACEMENT
+from tonnage.cli.commands.schema import COMMAND as SCHEMA
 
 ANSWERS = ("compare", "history", "crossover", "project", *PLACEMENT)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from tonnage.cli.commands.submit import COMMAND as SUBMIT
 from tonnage.cli.commands.submit import wish_of
 from tonnage.cli.entry import parse, run_command, split_program
-from tonnage.cli.options_placement import SUBMIT
 from tonnage.cluster.numbers import spelled
 from tonnage.cluster.terms import Dependency, Mail, Terms
 from tonnage.errors import RequestError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from tonnage.cli.placement.since import parse_since
-from tonnage.cli.placement.watch_lines import as_json, as_text, of_event, span_text
+from tonnage.cli.commands.history import parse_since
+from tonnage.cli.watch_lines import as_json, as_text, of_event, span_text
 from tonnage.errors import RequestError
 from tonnage.placement.watch.episodes import Event
 from tonnage.placement.watch.observation import RunningJobs, ServerObservation, UserJobs
@@ -78,7 +78,7 @@ def test_a_span_of_time_is_told_in_two_units_at_most() -> None:
 
 @pytest.mark.parametrize("text", ["2026-11-01", "2026-11-01T09:00", "2026-11-01 09:00:30", "7d", "12h", "30m", "90s"])
 def test_since_takes_dates_and_ages(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tonnage.cli.placement.since.time.time", lambda: AT_S)
+    monkeypatch.setattr("tonnage.cli.commands.history.time.time", lambda: AT_S)
     assert 0 < parse_since(text) < AT_S
 
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tonnage.cli.commands import cancel as command
 from tonnage.cli.entry import run_command
 from tonnage.cluster.scheduler import Job, SchedulerError
 from tonnage.cluster.schedulers.local import Local, spooler_contact
@@ -78,7 +77,7 @@ def test_what_tonnage_did_not_submit_is_left_unless_any(
     words: Sequence[str], cancelled: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site = _Site()
-    monkeypatch.setattr(command, "asked_scheduler", lambda *_: site)
+    monkeypatch.setattr("tonnage.placement.jobs.asked_scheduler", lambda *_: site)
     assert run_command(["cancel", *words]) == (0 if "--any" in words else 1)
     assert site.cancelled == cancelled
     told = capsys.readouterr().err

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tonnage.compat.front import FrontEnd, HelpAsked, Option, help_text, number, one_of, page, parse_arguments, size
+from tonnage.compat.front import FrontEnd, HelpAsked, help_text, number, one_of, page, parse_arguments, size
 from tonnage.compat.shared import ALONE, Ranks
 from tonnage.errors import RequestError
+from tonnage.option import Option
 
 FRONT = FrontEnd(
     "tool",
@@ -16,7 +17,7 @@ FRONT = FrontEnd(
     (
         Option(("-w", "--write"), "write"),
         Option(("-v",), "say more"),
-        Option(("-b",), "block", "SIZE", 4096, size()),
+        Option(("-b",), "block", "SIZE", 4096, parse=size()),
         Option(("-n",), "number", "N", parse=number(1)),
         Option(("--mode",), "mode", "WORD", parse=one_of("fast", "slow")),
         Option(("-g",), "graphics", refused="there is no graphics card"),

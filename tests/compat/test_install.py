@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tonnage.cli.options import COMMANDS
+from tonnage.cli.command import all_commands
 from tonnage.compat.install import MARKER, NAMES, how_to_use, install
 from tonnage.errors import RequestError
 
@@ -20,7 +20,7 @@ ECHO = [sys.executable, "-I", "-c", "import json, sys; print(json.dumps(sys.argv
 
 
 def test_every_name_stands_for_a_command_that_takes_its_words_untouched() -> None:
-    verbatim = {command.name for command in COMMANDS if command.verbatim}
+    verbatim = {command.name for command in all_commands() if command.verbatim}
     assert set(NAMES.values()) == verbatim
 
 

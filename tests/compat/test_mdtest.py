@@ -64,7 +64,7 @@ def ours() -> list[Fact]:
         shorts, longs = ([name for name in option.names if name.startswith("--") == long] for long in (False, True))
         short, long = ("".join(names).lstrip("-") for names in (shorts, longs))
         module = long.partition(".")[0].upper() if "." in long else ""
-        kind = "flag" if not option.value else "number" if option.value in ("N", "SIZE") else "text"
+        kind = "flag" if not option.metavar else "number" if option.metavar in ("N", "SIZE") else "text"
         default = "0" if kind == "flag" else str(option.default or ("" if kind == "text" else 0))
         found.append(Fact(module, short, long, (), kind, default))
     return sorted(fact for fact in found if fact.long != "tasks")

@@ -10,7 +10,7 @@ from typing import Any
 
 import live
 import pytest
-from tonnage.cli.boards import drains_board, servers_board
+from tonnage.cli.commands.serve import drains_board, servers_board
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
 from tonnage.dashboard.board import Board, Row, Table
@@ -112,7 +112,7 @@ def test_a_server_above_its_line_says_since_when_and_whose_jobs_are_there(
     running: list[Job] = []
     monkeypatch.setattr(Local, "jobs", lambda _self, **_: running)
     # Each look has a list of jobs of its own.
-    monkeypatch.setattr("tonnage.cli.boards._SERVERS_S", 0.0)
+    monkeypatch.setattr("tonnage.cli.commands.serve._SERVERS_S", 0.0)
     board = servers_board(tmp_path, None)
     assert board is not None
     (row,) = board.ask().rows

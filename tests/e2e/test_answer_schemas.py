@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tonnage.cli.options import ANSWERS
+from tonnage.cli.commands.schema import ANSWERS
 from tonnage.records.load_lines import KeptLine, keep_line
 
 from .shell import LAUNCHER, Shell, wait_until

@@ -19,7 +19,7 @@ import pytest
 from hosts import Daemon, Hosts, hosts
 from logins import logins
 from throttled import Impossible
-from tonnage.cli.placement.answer_schema import answer_schema
+from tonnage.cli.commands.schema import answer_schema
 
 pytestmark = pytest.mark.alone("rates of links")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tonnage.cli.placement.load_table import HEADINGS, cells, drawn, problems, text
+from tonnage.cli.commands.load import HEADINGS, cells, drawn, problems, text
 from tonnage.cluster.scheduler import Job
 from tonnage.endpoint import Endpoint
 from tonnage.placement.indices.reading import Reading

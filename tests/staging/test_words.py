@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from tonnage.cli.stage import view as view_module
 from tonnage.cli.stage.panel import draw
+from tonnage.cli.stage.status_words import progress_line, report, share_done, summary, time_text
 from tonnage.cli.stage.view import PlainView, view
-from tonnage.cli.stage.words import progress_line, report, share_done, summary, time_text
 
 from .stand_in import status
 

@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 from tonnage.campaign.kinds import WORKLOADS
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import MODEL_KEYS
-from tonnage.cli.option import Command, Option, spelled_out
-from tonnage.cli.options import COMMANDS
+from tonnage.cli.command import Command, all_commands, spelled_out
 from tonnage.documents import table_in, valid_keys
+from tonnage.option import Option
 from tonnage.placement.site import Policy, Site
 
 from .tree import ROOT, read
@@ -65,8 +65,8 @@ def option_complaints(commands: tuple[Command, ...], page: str) -> list[str]:
 
 
 def test_every_option_has_words_and_a_place_on_the_page() -> None:
-    complaints = option_complaints(tuple(spelled_out(COMMANDS)), read(OPTIONS_PAGE))
-    assert COMMANDS and not complaints, "\n".join(complaints)
+    complaints = option_complaints(tuple(spelled_out(all_commands())), read(OPTIONS_PAGE))
+    assert all_commands() and not complaints, "\n".join(complaints)
 
 
 def test_every_key_of_a_campaign_file_is_on_its_page() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.campaign.kinds import Setting
+from tonnage.records.shapes import TrialLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Observer:
     def waiting(self, text: str) -> None:
         """Nothing is measured, and why, in one sentence; told again and again while it lasts."""
 
-    def recorded(self, line: Mapping[str, Any]) -> None:
+    def recorded(self, line: TrialLine) -> None:
         """A phase ended and its line is on disk."""
 
     def note(self, text: str) -> None:

@@ -21,6 +21,7 @@ from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.observer import Observer, Step
 from tonnage.records.names import TRIALS
 from tonnage.records.progress import PROGRESS, read_told
+from tonnage.records.shapes import TrialLine
 
 _EVERY_NS = 10**9
 _SAMPLED = ("elapsed_ns", "bytes", "operations", "recent_p99_ns")
@@ -165,7 +166,7 @@ class Snapshots(Observer):
     def waiting(self, text: str) -> None:
         self._listener.waiting(text)
 
-    def recorded(self, line: Mapping[str, Any]) -> None:
+    def recorded(self, line: TrialLine) -> None:
         self._listener.recorded(line)
 
     def note(self, text: str) -> None:

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
 
-from tonnage.cli.option import Command, spelled_out
-from tonnage.cli.options import COMMANDS
+from tonnage.cli.command import Command, module_of, named
 from tonnage.cli.parser import build_parser
 from tonnage.cli.stream import abandon, doors
 from tonnage.errors import TonnageError
@@ -20,7 +19,7 @@ from tonnage.plain import one_line
 
 
 def run_command(argv: Sequence[str]) -> int:
-    """Parses, runs ``tonnage.cli.commands.<command>.run`` and turns errors into one line on stderr."""
+    """Parses, runs the command and turns errors into one line on stderr."""
     # Looking for plug-ins that we do not have takes pydantic a fifth of the whole start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # A parent that ignores it would make the ends of copies and hooks unknowable.
@@ -57,8 +56,9 @@ def _command(argv: Sequence[str]) -> int:
     arguments.command_line = ["tonnage", *argv]
     try:
         with _signals_waiting():
-            module = import_module(f"tonnage.cli.commands.{arguments.command}")
-        code: int = module.run(arguments)
+            for name in _loads(argv):
+                import_module(name)
+        code = module_of(arguments.command).run(arguments)
         sys.stdout.flush()
         return code
     except TonnageError as error:
@@ -79,9 +79,14 @@ def _command(argv: Sequence[str]) -> int:
             abandon(sys.stdout)
 
 
+def _loads(argv: Sequence[str]) -> tuple[str, ...]:
+    command = named(argv)
+    return () if command is None else command.loads
+
+
 def parse(argv: Sequence[str]) -> Namespace:
     """The command and its options. A front end gets its ``words`` untouched, a user's program its ``program``."""
-    command = _named(argv)
+    command = named(argv)
     if command is not None and command.verbatim:
         return Namespace(command=argv[0], words=list(argv[1:]))
     parser = build_parser(command)
@@ -101,12 +106,6 @@ def parse(argv: Sequence[str]) -> Namespace:
         parser.error(f"{strange[0]!r} is no option of tonnage {command.name}; hint: {where}")
     arguments.program = program
     return arguments
-
-
-def _named(argv: Sequence[str]) -> Command | None:
-    """The command that the first words name, an action under its whole name."""
-    every = ((command.name.split(), command) for command in spelled_out(COMMANDS))
-    return next((command for words, command in every if words == list(argv[: len(words)])), None)
 
 
 def split_program(command: Command, words: Sequence[str]) -> tuple[int, list[str]]:

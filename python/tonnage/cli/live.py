@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from tonnage import records, units
 from tonnage.campaign.observer import Observer, Step
 from tonnage.cli.stream import is_plain
 from tonnage.plain import one_line
+from tonnage.records.shapes import TrialLine
 
 
 def observer(stream: TextIO | None = None) -> Observer:
@@ -46,7 +46,7 @@ def trial_number(step: Step) -> str:
     return f"trial {step.trial + 1}" + (f" of {step.trials}" if step.trials else "")
 
 
-def recorded_text(line: Mapping[str, Any]) -> str:
+def recorded_text(line: TrialLine) -> str:
     """One measured phase in one line."""
     workload = line["setting"].get("workload")
     head = f"{line['record']}  {workload + '  ' if workload else ''}{tasks_text(line['setting']['tasks']):>9}"
@@ -74,7 +74,7 @@ class PlainLines(Observer):
             self._waiting = text
             self._say(text)
 
-    def recorded(self, line: Mapping[str, Any]) -> None:
+    def recorded(self, line: TrialLine) -> None:
         if line["purpose"] != "fill" or line["status"] != "ok":
             self._say(recorded_text(line))
 

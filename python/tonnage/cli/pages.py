@@ -1,25 +1,24 @@
-"""Man pages and ``docs/options.md``, made from ``options``. ``python -m tonnage.cli.pages`` writes them."""
+"""Man pages and ``docs/options.md``, made from the commands' options. ``python -m tonnage.cli.pages`` writes them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tonnage import __version__
-from tonnage.cli.option import Command, Option, spelled_out
-from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE, grouped
+from tonnage.cli.command import EXIT_CODES, TAGLINE, Command, all_commands, grouped, spelled_out
 from tonnage.compat.front import page
 from tonnage.compat.fronts import FRONTS
+from tonnage.option import Option
 
 _PREFACE = (
-    "Made from `python/tonnage/cli/options.py` by `python -m tonnage.cli.pages`. "
-    "`tonnage COMMAND --help` says the same."
+    "Made from `python/tonnage/cli/commands/` by `python -m tonnage.cli.pages`. `tonnage COMMAND --help` says the same."
 )
 
 
 def pages() -> dict[str, str]:
     """Path below ``docs`` → text."""
     found = {"options.md": markdown(), "man/tonnage.1": man_overview()}
-    found |= {f"man/{_page_name(command)}.1": man(command) for command in spelled_out(COMMANDS)}
+    found |= {f"man/{_page_name(command)}.1": man(command) for command in spelled_out(all_commands())}
     return found | {f"{front.name}.md": page(front) for front in FRONTS}
 
 
@@ -31,7 +30,7 @@ def markdown() -> str:
         _PREFACE,
         "",
     ]
-    for command in spelled_out(COMMANDS):
+    for command in spelled_out(all_commands()):
         lines += [
             f"## tonnage {command.name}",
             "",

@@ -20,6 +20,7 @@ from tonnage.cli.live import recorded_text, step_text, trial_number
 from tonnage.cli.terminal import Shown, rich_console
 from tonnage.plain import one_line
 from tonnage.records import COUNTED, headline
+from tonnage.records.shapes import TrialLine
 
 _BAR = 30
 _CURVES = 4
@@ -56,7 +57,7 @@ class Panel(Observer):
         self._now = live
         self._counted.append((live.get("elapsed_ns", 0), live.get("operations", 0)))
 
-    def recorded(self, line: Mapping[str, Any]) -> None:
+    def recorded(self, line: TrialLine) -> None:
         if line["status"] != "ok":
             self._console.print(Text(recorded_text(line), style="red"), soft_wrap=True)
         elif line["purpose"] == "measure":

@@ -1,4 +1,4 @@
-"""argparse, built from ``options``. Every mistake is one line and exit code 2."""
+"""argparse, built from the commands' options. Every mistake is one line and exit code 2."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from tonnage import __version__
-from tonnage.cli.option import Command, Option
-from tonnage.cli.options import COMMANDS, EXIT_CODES, TAGLINE, grouped
+from tonnage.cli.command import EXIT_CODES, NAMES, TAGLINE, Command, all_commands, grouped, module_of
 from tonnage.errors import RequestError
+from tonnage.option import Option
 
 
 class Parser(argparse.ArgumentParser):
@@ -34,21 +34,21 @@ def build_parser(only: Command | None = None) -> Parser:
         description=TAGLINE,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=_overview(),
+        epilog=_overview() if only is None else None,
     )
     parser.add_argument("--version", action="version", version=f"tonnage {__version__}")
     # The epilog has them, by task.
     commands = parser.add_subparsers(
         prog="tonnage", dest="command", metavar="COMMAND", help=argparse.SUPPRESS, required=True, parser_class=Parser
     )
-    _add_commands(commands, COMMANDS if only is None else (_alone(only),))
+    _add_commands(commands, all_commands() if only is None else (_alone(only),))
     return parser
 
 
 def _overview() -> str:
     """The commands by task, a line or two each, and the exit codes."""
     width = min(shutil.get_terminal_size().columns, 100) - 2
-    names = max(len(command.name) for command in COMMANDS) + 4
+    names = max(map(len, NAMES)) + 4
     parts = []
     for task, commands in grouped():
         lines = [
@@ -66,7 +66,7 @@ def _overview() -> str:
 def _alone(only: Command) -> Command:
     """As it stands in the table, without the other actions of its command."""
     name, _, action = only.name.partition(" ")
-    found = next(command for command in COMMANDS if command.name == name)
+    found = module_of(name).COMMAND
     return replace(found, actions=tuple(one for one in found.actions if one.name == action))
 
 
@@ -77,11 +77,8 @@ def _add_commands(commands: Any, table: tuple[Command, ...]) -> None:
     commands.choices = _Names(commands.choices)
 
 
-class _Names(dict[str, Any]):
+class _Names(dict[str, Parser]):
     """The commands by name; a wrong name raises with the nearest right one."""
-
-    def __init__(self, names: Any) -> None:
-        super().__init__(names)
 
     def __contains__(self, name: object) -> bool:
         if super().__contains__(name):
@@ -120,7 +117,7 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
     else:
         keywords |= {
             "metavar": option.metavar or f"{{{','.join(_all_choices(option))}}}",
-            "type": _checked(option.parse or _text),
+            "type": _checked(option),
         }
         if option.choices:
             keywords["choices"] = _all_choices(option)
@@ -140,17 +137,10 @@ def _all_choices(option: Option) -> tuple[str, ...]:
     return (*option.choices, *plugins.names(option.plugins, option.choices))
 
 
-def _text(text: str) -> str:
-    """A variable of a script that is not set makes an empty word: what it should have said is not known."""
-    if not text:
-        raise RequestError("an empty value is no value; hint: leave it out")
-    return text
-
-
-def _checked(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+def _checked(option: Option) -> Callable[[str], Any]:
     def parse_or_complain(text: str) -> Any:
         try:
-            return parse(text)
+            return option.read(text)
         except RequestError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -9,24 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.errors import RequestError
+from tonnage.option import Option
 from tonnage.units import parse_size
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option of the original, or one of ours."""
-
-    names: tuple[str, ...]
-    """``-b``, ``--posix.odirect``; the first one is how the value is looked up."""
-    help: str
-    value: str = ""
-    """How help calls its value. Empty: a flag, whose value is how often it was given."""
-    default: Any = None
-    parse: Callable[[str], Any] = str
-    refused: str = ""
-    """Why it cannot be done here: whoever gives it any value but 0 or its default is told, and nothing runs."""
-    repeats: bool = False
-    """May be given several times: its value is a tuple of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +32,61 @@ class FrontEnd:
     """Options of the original, in words of several letters, that are not in ``options``: none is read as another."""
 
 
+class Given(dict[str, object]):
+    """First name of each option → its value, read as what its option's ``parse`` makes of a text."""
+
+    def number(self, name: str) -> int:
+        """Of an option with a default, and of a flag: how often it was given."""
+        value = self[name]
+        assert isinstance(value, int), name
+        return value
+
+    def number_if(self, name: str) -> int | None:
+        """None where it was not given."""
+        return None if self[name] is None else self.number(name)
+
+    def text(self, name: str) -> str:
+        """Of an option with a default."""
+        value = self[name]
+        assert isinstance(value, str), name
+        return value
+
+    def text_if(self, name: str) -> str | None:
+        """None where it was not given."""
+        return None if self[name] is None else self.text(name)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Of an option that may be given several times, or whose value is words; empty where it was not given."""
+        value = self[name] or ()
+        assert isinstance(value, tuple), name
+        return value
+
+
 class HelpAsked(Exception):
     """``-h`` or ``--help`` was given."""
 
 
-def parse_arguments(front: FrontEnd, arguments: Sequence[str]) -> dict[str, Any]:
-    """First name of each option → its value; defaults filled in. As the originals read them: ``-b 4``, ``-b4``,
+def parse_arguments(front: FrontEnd, arguments: Sequence[str]) -> Given:
+    """The values of all options, defaults filled in. As the originals read them: ``-b 4``, ``-b4``,
     ``-b=4``, flags in one word (``-rw``, ``-vvv``), ``--long=4``, ``--long 4``; the last of equals counts.
 
     RequestError for a word that is no option, a value that is missing or wrong, an option that is refused.
     """
-    found: dict[str, Any] = {option.names[0]: option.default if option.value else 0 for option in front.options}
+    found = Given({option.names[0]: 0 if option.is_flag else option.default for option in front.options})
     known = {name: option for option in front.options for name in option.names}
     words = iter(arguments)
     for word in words:
         for option, text in _of_word(front, known, word):
             name = option.names[0]
-            if not option.value:
-                found[name] = found[name] + 1 if text is None else _flag(front, option, text)
+            if option.is_flag:
+                found[name] = found.number(name) + 1 if text is None else _flag(front, option, text)
                 continue
             if text is None:
                 text = next(words, None)
             if text is None:
-                raise RequestError(f"{front.name} {name} needs a value; hint: write {name} {option.value}")
-            if not text and option.parse is str:
-                raise RequestError(f"{front.name} {name}: an empty value is no value; hint: leave it out")
+                raise RequestError(f"{front.name} {name} needs a value; hint: write {name} {option.metavar}")
             value = _value(front, option, text)
-            found[name] = (*(found[name] or ()), value) if option.repeats else value
+            found[name] = (*found.texts(name), value) if option.repeats else value
     for option in front.options:
         if option.refused and found[option.names[0]] not in (option.default, 0, None):
             raise RequestError(f"{front.name} {option.names[0]}: {option.refused}; hint: leave it out")
@@ -92,7 +104,7 @@ def split_program(front: FrontEnd, words: Sequence[str]) -> tuple[list[str], lis
         if words[at] == "--":
             return list(words[:at]), list(words[at + 1 :])
         last, text = _of_word(front, known, words[at])[-1]
-        at += 2 if last.value and text is None else 1
+        at += 2 if text is None and not last.is_flag else 1
     return list(words[:at]), list(words[at:])
 
 
@@ -114,7 +126,7 @@ def _of_word(front: FrontEnd, known: Mapping[str, Option], word: str) -> list[tu
             raise RequestError(
                 f"{front.name} has no option -{letter} (in {word!r}); hint: see `tonnage {front.name} --help`"
             )
-        if option.value:
+        if not option.is_flag:
             return [*found, (option, word[at + 1 :].removeprefix("=") or None)]
         found.append((option, None))
     return found
@@ -130,7 +142,7 @@ def _flag(front: FrontEnd, option: Option, text: str) -> int:
 
 def _value(front: FrontEnd, option: Option, text: str) -> Any:
     try:
-        return option.parse(text)
+        return option.read(text)
     except RequestError as error:
         raise RequestError(f"{front.name} {option.names[0]}: {error}") from None
 
@@ -178,8 +190,8 @@ def help_text(front: FrontEnd) -> str:
         lines += [textwrap.fill(paragraph.replace("`", ""), 100), ""]
     lines.append("options:")
     for option in front.options:
-        head = f"  {', '.join(option.names)}{f' {option.value}' if option.value else ''}"
-        told = textwrap.wrap(_meaning(option), 70) or [""]
+        head = f"  {', '.join(option.names)}{f' {option.metavar}' if option.metavar else ''}"
+        told = textwrap.wrap(option.help_text, 70) or [""]
         lines.append(f"{head:<30}{told[0]}" if len(head) < 29 else head)
         lines += [" " * 30 + line for line in (told[1:] if len(head) < 29 else told)]
     lines += ["  -h, --help                  show this text", "", "examples:"]
@@ -195,16 +207,11 @@ def page(front: FrontEnd) -> str:
         lines += [textwrap.fill(paragraph, 120), ""]
     lines += ["## Options", "", "| option | meaning |", "|---|---|"]
     for option in front.options:
-        names = ", ".join(f"`{name}{f' {option.value}' if option.value else ''}`" for name in option.names)
-        lines.append(f"| {names} | {_meaning(option).replace('|', '&#124;')} |")
+        names = ", ".join(f"`{name}{f' {option.metavar}' if option.metavar else ''}`" for name in option.names)
+        lines.append(f"| {names} | {option.help_text.replace('|', '&#124;')} |")
     if front.tables:
         lines += ["", front.tables.strip()]
     lines += ["", "## Examples", "", "```sh"]
     for line, meaning in front.examples:
         lines += [f"# {meaning}", line]
     return "\n".join([*lines, "```"]) + "\n"
-
-
-def _meaning(option: Option) -> str:
-    default = f" (default: {option.default})" if option.value and option.default not in (None, "") else ""
-    return option.help + default + (f" [refused: {option.refused}]" if option.refused else "")

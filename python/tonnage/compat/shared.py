@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.observer import Observer
@@ -14,6 +13,7 @@ from tonnage.cluster.registry import launcher
 from tonnage.compat.voice import Voice
 from tonnage.outputs import lines
 from tonnage.records import Run
+from tonnage.records.shapes import TaskLine, TrialLine
 
 NUMBER = lines("a status file, which holds one number", r"\d{1,20}")
 OPERATIONS = lines("a table of single operations", "time,runtime,tp", r"-?[\d.]+e[+-]\d+,[\d.]+e[+-]\d+,[\d.]+e[+-]\d+")
@@ -68,8 +68,8 @@ ALONE = Ranks()
 
 
 def measure(
-    name: str, campaign: Mapping[str, Any], arguments: Sequence[str], observer: Observer
-) -> tuple[Outcome, list[dict[str, Any]], list[dict[str, Any]]]:
+    name: str, campaign: Mapping[str, object], arguments: Sequence[str], observer: Observer
+) -> tuple[Outcome, list[TrialLine], list[TaskLine]]:
     """Carries out what a front end asks for, the one way there is; how it ended, its trials and their tasks.
 
     The run directory is below ``./tonnage-runs``, or what the environment's TONNAGE_OUT says.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from tonnage.cli.placement.server_history import text
+from tonnage.cli.server_history import text
 from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.watch.episodes import Episode
 from tonnage.placement.watch.history import HistoryContent, Span

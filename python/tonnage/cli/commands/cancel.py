@@ -7,12 +7,33 @@ import sys
 from argparse import Namespace
 from dataclasses import asdict
 
-from tonnage.machine.user import user_name
-from tonnage.placement.jobs import CancelAnswer, asked_scheduler, cancel_jobs
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
+from tonnage.option import Option
+
+COMMAND = Command(
+    "cancel",
+    "cancel jobs of yours, waiting or running",
+    "Ends jobs of yours with all their copies, or single copies (3734[5], 3734_5), in the scheduler that has them. A "
+    "job that is not yours is refused, and one that Tonnage did not submit unless --any is given. The exit code is 1 "
+    "where one of them was not cancelled.",
+    (
+        Option(("jobs",), "their numbers, as `tonnage jobs` lists them", "JOB", repeats=True),
+        Option(("--any",), "also jobs of yours that Tonnage did not submit"),
+        SCHEDULER,
+        SITE,
+        JSON,
+    ),
+    (("tonnage cancel 3734", "with all its copies"), ("tonnage cancel '3734[5]'", "one copy")),
+    loads=("tonnage.placement.jobs",),
+)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where one of the jobs was not cancelled; the others are all the same."""
+    from tonnage.machine.user import user_name
+    from tonnage.placement.jobs import CancelAnswer, asked_scheduler, cancel_jobs
+
     found = asked_scheduler(arguments.scheduler, arguments.site)
     ends = cancel_jobs(found, arguments.jobs, found.jobs(user=user_name()), any_job=arguments.any)
     if arguments.json:

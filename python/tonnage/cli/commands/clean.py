@@ -13,6 +13,32 @@ from tonnage.plain import one_line
 
 if TYPE_CHECKING:
     from tonnage.campaign.scratch import Leftover
+from tonnage.cli.command import Command
+from tonnage.option import Option
+
+COMMAND = Command(
+    "clean",
+    "remove what killed runs left behind: scratch directories, or objects and snapshots of a pool",
+    "Lists the marked scratch directories in DIR, and the marked files that runs were told to make there, and removes, "
+    "after a question, those directories whose runs are shown to be over. Removes only data files that Tonnage made; a "
+    "directory with anything else in it stays. Where nobody can know whether a run is over, or what a file holds by "
+    "now, it is listed with the reason and stays, unless --force is given. Of a Ceph pool (rados://POOL, as it was "
+    "measured) the same is done to the namespaces of runs, with their snapshots. docs/campaign.md tells who owns "
+    "scratch.",
+    (
+        Option(("directory",), "directory, or pool, that was measured", "DIR", completes="directory"),
+        Option(("--yes",), "do not ask"),
+        Option(
+            ("--force",),
+            "also remove what is of a run that cannot be proved to have ended: you have seen that it is over",
+        ),
+    ),
+    (
+        ("tonnage clean /scratch/me", "after a run was killed with SIGKILL, or its node died"),
+        ("tonnage clean 'rados://bench?conf=/etc/ceph/ceph.conf'", "the same on a Ceph pool"),
+    ),
+    loads=("tonnage.campaign.scratch", "tonnage.campaign.target"),
+)
 
 
 def run(arguments: Namespace) -> int:

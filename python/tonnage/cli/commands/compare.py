@@ -7,8 +7,6 @@ from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from tonnage.cli.outcome import console, print_json
-from tonnage.cli.rundir import failing, once, runs_in, told_twice
 from tonnage.errors import MeasurementError, RequestError
 
 if TYPE_CHECKING:
@@ -16,11 +14,65 @@ if TYPE_CHECKING:
 
     from tonnage.analysis.compare.normalise import Basis
     from tonnage.analysis.compare.runs import Between, Side
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON
+from tonnage.option import Option
+from tonnage.units import parse_share
+
+COMMAND = Command(
+    "compare",
+    "tell whether a system is faster or slower than another, by their runs",
+    "Sets each RUN against the first, the base: equal settings are paired, and each gets the ratio of its throughputs "
+    "with an interval and one of three verdicts: faster, slower, no change shown. A RUN that is a directory of runs is "
+    "one side with all of them. A verdict about a system takes three runs a side, for days differ by more than the "
+    "repetitions of a run show; all verdicts on a side hold together at 95 %. What else differs between the sides "
+    "(factors, kernel, mount options, versions) is listed.",
+    (
+        Option(
+            ("runs",),
+            "run directories, or directories of the runs of one side; the base first",
+            "RUN",
+            repeats=True,
+            completes="directory",
+        ),
+        Option(
+            ("--of",),
+            "what verdicts are of: of the system, or of these two runs alone, which says nothing of another day",
+            default="system",
+            choices=("system", "runs"),
+        ),
+        Option(("--threshold",), "least change of a throughput that is called one", "SHARE", "2%", parse=parse_share),
+        Option(
+            ("--per",),
+            "divide rates by disks, servers, nodes or links: as [normalise] of the runs' campaigns says (disk), or one "
+            "for each side (disk=60,84; link=1Gbit/s,10Gbit/s)",
+            "THING",
+        ),
+        Option(
+            ("--fail-if",),
+            "exit with 1 where a setting has this verdict, with 2 where none can have any",
+            choices=("slower", "faster", "changed"),
+        ),
+        Option(("--out",), "also write a page with a forest plot", "FILE", completes="file"),
+        JSON,
+    ),
+    (
+        (
+            "tonnage compare before after --out compared.html",
+            "did the upgrade help? Each a directory of three runs or more",
+        ),
+        ("tonnage compare --per disk=60,84 old new", "is a disk of the new system worth as much as one of the old?"),
+        ("tonnage compare --fail-if slower --threshold 5% base new", "for a pipeline: exit code 1 where it got slower"),
+        ("tonnage compare --of runs --fail-if slower base/1 new/1", "the same of two runs, whatever their days add"),
+    ),
+    loads=("tonnage.cli.runs",),
+)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where ``--fail-if`` holds."""
     from tonnage.analysis.compare.runs import SYSTEM, THRESHOLD, compare_sides
+    from tonnage.cli.runs import console, failing, print_json
 
     if len(arguments.runs) < 2:
         raise RequestError(
@@ -57,6 +109,7 @@ def _sides(paths: Sequence[str], asked: str | None) -> list[Side]:
     """Each path a side: a run, or a directory of runs, of which each counts once."""
     from tonnage.analysis.compare.per import given_to, owner_of
     from tonnage.analysis.compare.runs import Side
+    from tonnage.cli.runs import once, runs_in, told_twice
 
     sides = [once([runs_in([path])])[0] for path in paths]
     for name in told_twice(sides):

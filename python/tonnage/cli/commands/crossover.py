@@ -6,17 +6,73 @@ from argparse import Namespace
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from tonnage.cli.outcome import console, print_json
-from tonnage.cli.rundir import sealed_run
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
     from tonnage.analysis.tiers.crossing import Crossing, Tier
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, PAGE
+from tonnage.option import Option
+from tonnage.units import parse_count
+
+
+def _rate(text: str) -> int:
+    from tonnage.units import parse_rate
+
+    if (found := parse_rate(text)) == 0:
+        raise RequestError(f"{text!r} is no rate above 0; hint: write it like 2.1GB/s")
+    return found
+
+
+def _operations(text: str) -> tuple[str, ...]:
+    from tonnage.analysis.tiers.run import METRICS
+
+    found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for part in found:
+        if part not in METRICS:
+            raise RequestError(f"{part!r} is not an operation of tiers; hint: write one of {', '.join(METRICS)}")
+    return found
+
+
+COMMAND = Command(
+    "crossover",
+    "tell from how many nodes on which of two tiers wins",
+    "Sets a tier that every node has for itself against one that all share: from the rate of one node and the ceiling "
+    "of what is shared follows where they cross, with an interval. Which tier is which follows from the file systems, "
+    "or from what most nodes got. Of two published tiers it also says why their authors named another figure.",
+    (
+        Option(("first",), "a run, published:summit-gpfs or published:summit-nvme", "A", completes="directory"),
+        Option(("second",), "the other tier, likewise", "B", completes="directory"),
+        Option(("--op",), "only these of write, read, open-write-close", "OP[,OP]", "all in common", parse=_operations),
+        Option(("--nodes",), "also tell which wins at this many nodes", "N", parse=parse_count),
+        Option(("--shared",), "which of A and B all nodes share, where the records do not tell", "RUN"),
+        Option(("--per-node",), "state the rate of one node on the tier of its own", "RATE", "measured", parse=_rate),
+        Option(("--ceiling",), "state what the shared tier does not exceed", "RATE", "measured", parse=_rate),
+        Option(
+            ("--per",),
+            "also divide the rates: by what each node has of its own and what all share, one for A and one for B "
+            "(disk=2,600; link=25Gbit/s,400Gbit/s), or as [normalise] of their campaigns says (disk)",
+            "THING",
+        ),
+        PAGE,
+        JSON,
+    ),
+    (
+        ("tonnage crossover published:summit-gpfs published:summit-nvme", "what the published ceilings say"),
+        ("tonnage crossover --nodes 64 nvme-run lustre-run --out crossover.html", "of two runs, and who wins at 64"),
+        (
+            "tonnage crossover --ceiling 400GB/s nvme-run lustre-run",
+            "from one node, where the system's ceiling is known",
+        ),
+    ),
+    loads=("tonnage.cli.runs",),
+)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code 0 where a crossover, or that there is none, can be said."""
     from tonnage.analysis.tiers.crossing import crossings
+    from tonnage.cli.runs import console, print_json
     from tonnage.report.crossing import answer
 
     if arguments.first == arguments.second:
@@ -47,6 +103,7 @@ def run(arguments: Namespace) -> int:
 
 def _tier(name: str) -> Tier:
     from tonnage.analysis.tiers.crossing import tier_of_run
+    from tonnage.cli.runs import sealed_run
     from tonnage.report import published_tiers
 
     if name.startswith(published_tiers.PREFIX):
@@ -57,6 +114,7 @@ def _tier(name: str) -> Tier:
 def _divided(found: list[Crossing], asked: str, names: tuple[str, str]) -> list[Crossing]:
     from tonnage.analysis.compare.per import Owner, given_to, owner_of
     from tonnage.analysis.tiers.crossing import parts_of
+    from tonnage.cli.runs import sealed_run
     from tonnage.report import published_tiers
 
     # A published tier does not say what carried it.

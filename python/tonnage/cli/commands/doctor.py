@@ -7,16 +7,75 @@ import os
 from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, SITE
 from tonnage.errors import RequestError
-from tonnage.placement.doctor import Complaint
-from tonnage.placement.doctor.site_checks import examine
-from tonnage.placement.doctor.site_facts import SiteFacts, gather_site_facts
-from tonnage.placement.site import read_site
+from tonnage.option import Option
+from tonnage.plain import columns
+from tonnage.units import parse_time, rate_text, size_text, three_digits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonnage.placement.doctor import Complaint
+    from tonnage.placement.doctor.host_facts import Host, HostGroupFacts, Link
+    from tonnage.placement.doctor.site_facts import SiteFacts
+
+_MOST_HOSTS = 1 << 16
+"""As many as the largest clusters have."""
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    from tonnage.cluster.hostlist import how_many, unfold
+    from tonnage.cluster.remote.connections import check
+
+    number = how_many(text)
+    if number > _MOST_HOSTS:
+        raise RequestError(f"{text!r} is {number} hosts, and {_MOST_HOSTS} can be asked; hint: name fewer")
+    return tuple(dict.fromkeys(check(host) for host in unfold(text))) or (check(text),)
+
+
+COMMAND = Command(
+    "doctor",
+    "check the site file against the world, or hosts that are to measure together",
+    "Reads tonnage.toml and asks the scheduler, the servers' indices and the mounts whether what it says is so. Each "
+    "thing that is wrong is one line with what to do. With --hosts it goes to these hosts instead and tells what would "
+    "spoil a measurement on them: links, clocks, versions, other load, and the target as each of them sees it "
+    "(docs/doctor-hosts.md).",
+    (
+        SITE,
+        Option(("--hosts",), "check these hosts: a,b,c or node[1-3]", "HOST[,HOST]", parse=_hosts),
+        Option(("--within",), "hosts that are not there by then are left out", "TIME", "30s", parse=parse_time),
+        Option(("--via",), "how to get there", None, "ssh", ("ssh", "slurm", "mpi")),
+        Option(
+            ("--target",),
+            "look at this directory on each of the hosts; a file of 64 KiB is made there for a moment",
+            "DIR",
+            completes="directory",
+        ),
+        JSON,
+    ),
+    (
+        ("tonnage doctor", "the site file; exit 0 if all is well, 1 if not"),
+        ("tonnage doctor --hosts node1,node2,node3 --target /scratch/me", "three hosts, before a campaign on them"),
+    ),
+    loads=("tonnage.placement.doctor",),
+)
+
+_UNKNOWN = "-"
+_HEADINGS = ("HOST", "KERNEL", "PYTHON", "CPUS", "MEMORY", "LOAD", "CLOCK", "IO_URING")
+_TARGET = ("TARGET", "FREE", "O_DIRECT")
+_LINK = "TO THE NEXT"
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 if something is wrong."""
+    from tonnage.placement.doctor.site_checks import examine
+    from tonnage.placement.doctor.site_facts import gather_site_facts
+    from tonnage.placement.site import read_site
+
     if arguments.hosts is not None:
         return _examine_hosts(arguments)
     for option in ("via", "within", "target"):
@@ -41,7 +100,6 @@ def run(arguments: Namespace) -> int:
 
 
 def _examine_hosts(arguments: Namespace) -> int:
-    from tonnage.cli.placement.host_table import text
     from tonnage.cluster.remote import START_S, remote_hosts
     from tonnage.placement.doctor.host_checks import examine
     from tonnage.placement.doctor.host_facts import gather_host_facts
@@ -66,7 +124,7 @@ def _examine_hosts(arguments: Namespace) -> int:
         )
         print(json.dumps(asdict(checked), indent=2))
     else:
-        print(text(party, found))
+        print(host_table(party, found))
     return 0 if well else 1
 
 
@@ -81,3 +139,71 @@ def _verdict(facts: SiteFacts, wrong: list[Complaint]) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def host_table(party: HostGroupFacts, complaints: Sequence[Complaint]) -> str:
+    """What ``--hosts`` found: a line a host, and then what would spoil a measurement."""
+    return "\n".join([_host_rows(party), *_spoilers(complaints), _of_hosts(party, complaints)])
+
+
+def _host_rows(party: HostGroupFacts) -> str:
+    headings = [*_HEADINGS, *(_TARGET if party.target is not None else ()), *([_LINK] if party.links else [])]
+    to_next = {link.sender: link for link in party.links}
+    return columns([headings, *(_row(host, party, to_next.get(host.name)) for host in party.hosts)])
+
+
+def _row(host: Host, party: HostGroupFacts, link: Link | None) -> list[str]:
+    target = _target(host) if party.target is not None else []
+    way = [_link(link)] if party.links else []
+    if host.problem is not None:
+        return [host.name, *[_UNKNOWN] * (len(_HEADINGS) - 1 + len(target) + len(way))]
+    facts = host.facts
+    return [
+        host.name,
+        facts["kernel"],
+        facts["python"],
+        str(facts["cpus_allowed"]),
+        size_text(facts["memory_bytes"]) if facts["memory_bytes"] else _UNKNOWN,
+        f"{facts['load_1min']:.1f}",
+        _clock(host),
+        "yes" if facts["io_uring"] else "no",
+        *target,
+        *way,
+    ]
+
+
+def _clock(host: Host) -> str:
+    if host.clock_ahead_ns is None or host.clock_uncertainty_ns is None:
+        return _UNKNOWN
+    ahead_ms, uncertain_ms = host.clock_ahead_ns / 1e6, host.clock_uncertainty_ns / 1e6
+    return f"{'+' if ahead_ms >= 0 else '-'}{three_digits(abs(ahead_ms))} ± {three_digits(uncertain_ms)} ms"
+
+
+def _target(host: Host) -> list[str]:
+    path = host.path
+    if path is None or not path["is_directory"]:
+        return ["silent" if host.path_problem else "missing" if path else _UNKNOWN, _UNKNOWN, _UNKNOWN]
+    direct = {True: "yes", False: "no", None: _UNKNOWN}[path["direct"]]
+    return [f"{path['file_system']} {'rw' if path['writable'] else 'ro'}", size_text(path["free_bytes"] or 0), direct]
+
+
+def _link(link: Link | None) -> str:
+    if link is None:
+        return _UNKNOWN
+    if link.problem is not None or link.bytes_per_s is None:
+        return "none"
+    return f"{three_digits(link.told['median_round_trip_ns'] / 1e3)} us, {rate_text(link.bytes_per_s)}"
+
+
+def _spoilers(complaints: Sequence[Complaint]) -> list[str]:
+    if not complaints:
+        return []
+    return ["", "What would spoil a measurement:", *(f"{one.code}: {one}" for one in complaints), ""]
+
+
+def _of_hosts(party: HostGroupFacts, complaints: Sequence[Complaint]) -> str:
+    wrong = sum(one.wrong for one in complaints)
+    count = f"{len(party.hosts)} host{'' if len(party.hosts) == 1 else 's'}"
+    if wrong:
+        return f"{count}: {wrong} thing{'' if wrong == 1 else 's'} wrong"
+    return f"{count}: nothing wrong" + (f", {len(complaints)} to mind" if complaints else "")

@@ -11,7 +11,29 @@ from pathlib import Path
 
 import tonnage
 from tonnage import plugins
+from tonnage.cli.command import Command
 from tonnage.errors import RequestError
+from tonnage.option import Option
+
+COMMAND = Command(
+    "explain",
+    "print what a finding means",
+    "Prints the page of each finding CODE: what it means, its threshold, an example, what to do, and where it is "
+    "calibrated. Without a CODE it lists them all. The pages come with the package and need no network.",
+    (
+        Option(
+            ("codes",),
+            "codes of findings, as a report prints them",
+            "CODE",
+            optional=True,
+            repeats=True,
+        ),
+    ),
+    (
+        ("tonnage explain stall", "what a stall is, and where to look"),
+        ("tonnage explain", "every finding, one a line"),
+    ),
+)
 
 PAGES = Path(tonnage.__file__).parent / "explained"
 """``docs/findings`` in a checkout: there is one copy of each page."""

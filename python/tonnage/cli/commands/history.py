@@ -2,15 +2,94 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from argparse import Namespace
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 
-from tonnage.cli.outcome import console, print_json
-from tonnage.cli.rundir import failing, once, runs_in
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, PAGE, SITE
 from tonnage.errors import MeasurementError, RequestError
+from tonnage.option import Option
+from tonnage.units import parse_share, parse_time
+
+_DAYS = re.compile(r"([0-9]{1,6})d")
+_DAY_S = 86400.0
+_AGE = re.compile(r"[0-9.]+ *(?:s|m|min|h)")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:[+-][0-9]{2}:[0-9]{2})?)?")
+
+
+def parse_since(text: str) -> float:
+    """Seconds since 1970 of ``2026-11-01``, ``2026-11-01T09:00``, ``12h`` or ``7d``; by this host's zone where none is
+    given. RequestError if it is neither, or not yet."""
+    stripped = text.strip()
+    now_s = time.time()
+    if days := _DAYS.fullmatch(stripped):
+        return max(0.0, now_s - int(days[1]) * _DAY_S)
+    if _AGE.fullmatch(stripped):
+        return max(0.0, now_s - parse_time(stripped) / 1e9)
+    found = None
+    if _DATE.fullmatch(stripped):
+        try:
+            found = datetime.fromisoformat(stripped).timestamp()
+        except (ValueError, OverflowError, OSError):
+            found = None
+    if found is None:
+        raise RequestError(f"{text!r} is no time; hint: write it like 2026-11-01, 2026-11-01T09:00, 12h or 7d")
+    if found > now_s:
+        raise RequestError(f"{text!r} is not yet; hint: give a time that is over")
+    return found
+
+
+COMMAND = Command(
+    "history",
+    "tell when runs became faster or slower, and what changed then",
+    "Puts runs in order of time. Of each setting the series of its levels is searched for changes, and beside each "
+    "change stands what the manifests say was changed then: kernel, mount options, versions, host, file system. Of "
+    "histories in which nothing changed at most one in twenty is given a change. The verdicts are faster, slower, no "
+    "change shown. With --servers it tells of the load of file servers over time (docs/watch.md).",
+    (
+        Option(
+            ("runs",),
+            "run directories, or directories of them; with --servers the names of file servers, without one all",
+            "DIR",
+            optional=True,
+            repeats=True,
+            completes="directory",
+        ),
+        Option(
+            ("--servers",),
+            "of file servers instead, from what `tonnage watch` kept: when each was above its load line, whose jobs "
+            "were there, and what it carried when",
+        ),
+        Option(("--since",), "with --servers: from a date on, or so long ago", "TIME", "all", parse=parse_since),
+        Option(("--threshold",), "least change of a throughput that is called one", "SHARE", "2%", parse=parse_share),
+        Option(
+            ("--per",),
+            "divide rates by disks, servers, nodes or links: as [normalise] of each run's campaign says (disk), or one "
+            "for each DIR, for all runs in it (disk=60,84; link=10Gbit/s)",
+            "THING",
+        ),
+        Option(
+            ("--fail-if",),
+            "exit with 1 where the newest change of a setting has this verdict",
+            choices=("slower", "faster", "changed"),
+        ),
+        PAGE,
+        SITE,
+        JSON,
+    ),
+    (
+        ("tonnage history tonnage-runs --out history.html", "all runs of a directory, as a picture"),
+        ("tonnage history --fail-if slower nightly/*", "for a pipeline: exit code 1 where it got slower"),
+        ("tonnage history --per disk=60,84 old new", "all runs of two directories, for each of their disks"),
+        ("tonnage history --servers --since 30d rcss1", "when was this file server above its load line?"),
+    ),
+    loads=("tonnage.cli.runs",),
+)
 
 
 def run(arguments: Namespace) -> int:
@@ -24,6 +103,7 @@ def run(arguments: Namespace) -> int:
     from tonnage.analysis.compare.history import history_of
     from tonnage.analysis.compare.per import given_to, owner_of
     from tonnage.analysis.compare.runs import THRESHOLD
+    from tonnage.cli.runs import console, failing, once, print_json, runs_in
     from tonnage.report.history import answer
 
     groups = once([runs_in([path]) for path in arguments.runs])
@@ -54,7 +134,8 @@ def run(arguments: Namespace) -> int:
 
 def _of_servers(arguments: Namespace) -> int:
     from tonnage.analysis.text import count
-    from tonnage.cli.placement.server_history import answer, text
+    from tonnage.cli.runs import print_json
+    from tonnage.cli.server_history import answer, text
     from tonnage.placement.load_lines import all_lines
     from tonnage.placement.site import load_site
     from tonnage.placement.watch.history import History

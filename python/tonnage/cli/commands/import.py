@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 import sys
-import uuid
 from argparse import Namespace
 from pathlib import Path
 
-from tonnage import __version__
-from tonnage.cli.outcome import present
+from tonnage import __version__, plugins
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, NO_REPORT, OUT
+from tonnage.importers.registry import KINDS
+from tonnage.option import Option
+
+COMMAND = Command(
+    "import",
+    "take over what another tool measured",
+    "Reads files that another tool wrote, and makes one run directory of them: trials with intervals, findings, the "
+    "report. Repetitions in a file, and equal trials of several files, become repetitions; a summary never becomes a "
+    "trial. The files are kept in the run. What they do not say is unknown in it; what is damaged is told with its "
+    "line. docs/import.md says what each kind reads, and what its figures mean.",
+    (
+        Option(("kind",), "whose files they are", "KIND", choices=tuple(KINDS), plugins=plugins.IMPORTERS),
+        Option(("files",), "what the tool printed or wrote, the oldest first", "FILE", repeats=True, completes="file"),
+        OUT,
+        JSON,
+        NO_REPORT,
+    ),
+    (
+        ("tonnage import ior ior.out --out run-ior", "IOR's text, JSON or CSV"),
+        ("tonnage import ior monday.out tuesday.out --out run-ior", "equal trials of both become repetitions"),
+        ("tonnage import fio randread.json --out run-fio", "what fio --output-format=json wrote"),
+        ("tonnage import fio-log randread_bw.1.log --out run-log", "and its log, with throughput over time"),
+    ),
+    loads=("tonnage.cli.runs", "tonnage.importers.door"),
+)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
+    import uuid
+
     from tonnage.campaign.run import run_directory
+    from tonnage.cli.runs import present
     from tonnage.importers.door import import_files
 
     run_id = uuid.uuid4().hex[:8]

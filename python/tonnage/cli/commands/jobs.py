@@ -7,13 +7,31 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from tonnage.cli.placement.columns import columns
-from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
-from tonnage.compat.lsf import words
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
 from tonnage.errors import RequestError
-from tonnage.machine.user import knows_user, user_name
-from tonnage.placement.jobs import JobsAnswer, asked_scheduler
+from tonnage.option import Option
+from tonnage.plain import columns
+
+if TYPE_CHECKING:
+    from tonnage.cluster.scheduler import Job, Scheduler
+
+COMMAND = Command(
+    "jobs",
+    "list jobs, and where they run",
+    "Lists the jobs that wait or run, with the file server that Tonnage placed them by.",
+    (
+        Option(("-d", "--done"), "also those that ended lately"),
+        Option(("-u", "--user"), "of this user, or all", "USER", "you"),
+        SCHEDULER,
+        SITE,
+        JSON,
+    ),
+    (("tonnage jobs -d", "also what ended lately"),),
+    loads=("tonnage.placement.jobs",),
+)
 
 HEADINGS = (
     "JOBID",
@@ -31,6 +49,9 @@ HEADINGS = (
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
+    from tonnage.machine.user import user_name
+    from tonnage.placement.jobs import JobsAnswer, asked_scheduler
+
     site_scheduler = asked_scheduler(arguments.scheduler, arguments.site)
     user = user_name() if arguments.user is None else None
     if arguments.user in (None, "all"):
@@ -48,6 +69,9 @@ def run(arguments: Namespace) -> int:
 
 def _jobs_of_named(site_scheduler: Scheduler, user: str, *, ended: bool) -> list[Job]:
     """A scheduler may know users that this host does not; RequestError for one that neither has heard of."""
+    from tonnage.cluster.scheduler import SchedulerError
+    from tonnage.machine.user import knows_user
+
     known, why = knows_user(user), f"{site_scheduler.name} has no job of theirs"
     found: list[Job] = []
     try:
@@ -67,6 +91,8 @@ def text(found: Sequence[Job]) -> str:
 
 
 def _cells(job: Job) -> list[str]:
+    from tonnage.compat.lsf import words
+
     return [
         job.job,
         job.user or words.UNKNOWN,

@@ -7,23 +7,60 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
-from tonnage.cli.placement.load_table import LiveTable, drawn, problems, text
-from tonnage.cli.placement.stop import not_too_often
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, METRICS, SERVER, SITE
 from tonnage.cli.stream import is_plain
 from tonnage.errors import RequestError, TonnageError
-from tonnage.placement.answers import load_answer
-from tonnage.placement.server_load import NOTHING_READ, LoadReader, LoadRow, select_servers
-from tonnage.placement.site import load_site
+from tonnage.option import Option
+from tonnage.plain import columns
+from tonnage.units import parse_time
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from tonnage.placement.server_load import LoadReader, LoadRow
+
+COMMAND = Command(
+    "load",
+    "show how busy each file server is, and its head-room to the load line",
+    "Shows each file server of the site file: CPU, block device operations, NFS calls, I/O pressure, jobs that run and "
+    "wait beside it, how many more tasks it carries, what of its line is promised to jobs that were sent, what others "
+    "use and what is left. Each index has its age; a stale one is marked.",
+    (
+        SERVER,
+        Option(("--watch",), "go on, in place"),
+        Option(("--every",), "how often to look, with --watch or --metrics", "TIME", "2s", parse=parse_time),
+        METRICS,
+        SITE,
+        JSON,
+    ),
+    (
+        ("tonnage load", "once"),
+        ("tonnage load --watch", "live, until Ctrl-C"),
+        ("tonnage load --json rcss1", "one server, for a script"),
+    ),
+    loads=("tonnage.placement.look",),
+)
 
 _EVERY_NS = 2 * 10**9
+
+HEADINGS = (
+    "SERVER", "UT", "BIO", "RPC", "PRESSURE", "RUN", "WAIT", "LINE", "HEAD-ROOM", "PROMISED", "OTHERS", "LEFT", "AGE",
+)  # fmt: skip
+_UNKNOWN = "-"
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where no index of any server could be read."""
+    from tonnage.cli.commands.watch import not_too_often
+    from tonnage.placement.server_load import NOTHING_READ, LoadReader, select_servers
+    from tonnage.placement.site import load_site
+
     if arguments.every is not None and not arguments.watch and arguments.metrics is None:
         raise RequestError("--every is for looking more than once; hint: add --watch or --metrics PORT")
     if arguments.every is not None:
@@ -55,6 +92,8 @@ def _show_once(found: Sequence[LoadRow], notes: Sequence[str], *, as_json: bool)
 
 def _json(found: Sequence[LoadRow], notes: Sequence[str]) -> str:
     """One object on one line, so that those of ``--watch`` can be told apart."""
+    from tonnage.placement.answers import load_answer
+
     return json.dumps(asdict(load_answer(found, notes)), ensure_ascii=False, allow_nan=False)
 
 
@@ -97,3 +136,96 @@ def _shower(stack: ExitStack, arguments: Namespace) -> Callable[[Sequence[LoadRo
     table = LiveTable(sys.stdout)
     stack.callback(table.close)
     return lambda found, notes: table.show(found, [*problems(found), *notes])
+
+
+def cells(row: LoadRow) -> list[str]:
+    """One row, as texts under ``HEADINGS``."""
+    reading = row.reading
+    figures = [_UNKNOWN] * 4
+    if reading is not None:
+        figures = [
+            _percent(reading.ut_permille),
+            _per_s(reading.bio_per_s),
+            _per_s(reading.rpc_per_s),
+            _percent(reading.pressure_permille),
+        ]
+    tasks = (row.running, row.waiting, row.line, row.head_room)
+    demand = (row.promised, row.others, row.left)
+    return [
+        row.server,
+        *figures,
+        *(_UNKNOWN if one is None else f"{one:,}" for one in tasks),
+        *(_UNKNOWN if one is None else f"{one:,.1f}".removesuffix(".0") for one in demand),
+        _age(row),
+    ]
+
+
+def problems(rows: Sequence[LoadRow]) -> list[str]:
+    """One line for each server of which something is not known."""
+    return [f"{row.server}: {row.problem}" for row in rows if row.problem]
+
+
+def text(rows: Sequence[LoadRow]) -> str:
+    """The table in plain text: names to the left, figures to the right."""
+    return columns([HEADINGS, *(cells(row) for row in rows)], right=range(1, len(HEADINGS)))
+
+
+def drawn(rows: Sequence[LoadRow], notes: Sequence[str]) -> RenderableType:
+    """The same for a terminal: what is stale is dim, what is over its line red."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for number, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        line = [Text(cell) for cell in cells(row)]
+        if row.stale:
+            for cell in (*line[1:5], line[-1]):
+                cell.stylize("dim")
+        room = row.head_room
+        if room is not None:
+            line[HEADINGS.index("HEAD-ROOM")].stylize("green" if room > 0 else "yellow" if room == 0 else "red")
+        table.add_row(*line)
+    return Group(table, *(Text(note, style="yellow") for note in notes))
+
+
+class LiveTable:
+    """Redrawn in place; it stays on the screen at the end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.live import Live
+
+        from tonnage.cli.terminal import rich_console
+
+        self._live = Live(console=rich_console(stream), auto_refresh=False)
+        self._started = False
+
+    def show(self, rows: Sequence[LoadRow], notes: Sequence[str]) -> None:
+        """Replaces what was shown."""
+        from tonnage.cli.terminal import Shown
+
+        if not self._started:
+            self._started = True
+            self._live.start()
+        self._live.update(Shown(drawn(rows, notes)), refresh=True)
+
+    def close(self) -> None:
+        """Gives the terminal back."""
+        with suppress(OSError):
+            self._live.stop()
+
+
+def _percent(permille: int | None) -> str:
+    return _UNKNOWN if permille is None else f"{permille / 10:.0f}%"
+
+
+def _per_s(rate: float | None) -> str:
+    return _UNKNOWN if rate is None else f"{rate:,.0f}/s"
+
+
+def _age(row: LoadRow) -> str:
+    if row.age_s is None:
+        return _UNKNOWN
+    return f"{row.age_s:.0f}s{' stale' if row.stale else ''}"

@@ -3,15 +3,112 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
-from tonnage.campaign.model import Campaign
-from tonnage.campaign.probing import probe_campaign
-from tonnage.campaign.session import run_campaign
-from tonnage.cli.live import observer
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT
+from tonnage.errors import RequestError
+from tonnage.option import Option
+from tonnage.units import parse_count, parse_size, parse_time
+
+if TYPE_CHECKING:
+    from tonnage.campaign.model import Campaign
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < 2**63):
+        raise RequestError(f"{text!r} is not a whole number from 0 to 2^63 - 1; hint: write it like 42")
+    return int(text)
+
+
+def _operations(text: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for part in found:
+        if part not in ("write", "read"):
+            raise RequestError(f"{part!r} is not an operation; hint: write --op write, --op read or --op write,read")
+    return found
+
+
+COMMAND = Command(
+    "probe",
+    "find the load line of a storage",
+    "Measures how throughput grows with the number of tasks that write to, then read from, DIR, and finds the "
+    "load line: the smallest number of tasks that already reaches 95 % of the plateau. Files are made only below a "
+    "marked scratch directory in DIR, which is removed at the end, also after Ctrl-C.",
+    (
+        Option(
+            ("target",),
+            "directory on the storage; or null:, memory:, sim:knee=8,plateau=2GB/s,noise=20%",
+            "DIR",
+            completes="directory",
+        ),
+        Option(("--op",), "operations, in this order", "OP[,OP]", "write,read", parse=_operations),
+        Option(("--transfer",), "bytes of one operation", "SIZE", "1MiB", parse=parse_size),
+        Option(("--max-tasks",), "largest number of tasks tried", "N", "32", parse=parse_count),
+        Option(("--budget",), "time for the whole search", "TIME", "60s", parse=parse_time),
+        Option(
+            ("--p99",),
+            "also find the largest number of tasks whose p99 latency stays within TIME",
+            "TIME",
+            parse=parse_time,
+        ),
+        Option(("--p999",), "the same for p99.9; both may be given", "TIME", parse=parse_time),
+        Option(
+            ("--open-loop",),
+            "with --p99 or --p999: find the largest offered rate instead, latency counted from the intended start",
+        ),
+        Option(("--seed",), "seed of payloads and orders", "N", "drawn, and recorded", parse=_seed),
+        Option(
+            ("--direct",),
+            "past the page cache, through it, or past it where the file system can",
+            None,
+            "auto",
+            ("auto", "yes", "no"),
+        ),
+        Option(("--storage",), "how bytes are touched", None, "posix", ("posix", "uring", "mmap")),
+        Option(
+            ("--access",),
+            "order in which a task visits its transfers",
+            None,
+            "sequential",
+            ("sequential", "strided", "random"),
+        ),
+        Option(
+            ("--queue-depth",),
+            "operations in flight in each task; above 1 needs --storage uring",
+            "N",
+            "1",
+            parse=parse_count,
+        ),
+        Option(
+            ("--space",), "bytes of files at once", "SIZE", "8GiB, at most a tenth of the free space", parse=parse_size
+        ),
+        Option(("--verify",), "check every byte that is read"),
+        OUT,
+        JSON,
+        NO_REPORT,
+        NO_KEEP,
+    ),
+    (
+        ("tonnage probe /scratch/me", "find where the file system of /scratch/me levels off, in a minute"),
+        (
+            "tonnage probe --op read --transfer 4k --access random --budget 5m /scratch/me",
+            "small random reads, with narrower intervals",
+        ),
+        (
+            "tonnage probe --p99 20ms --json /scratch/me > probe.json",
+            "also the largest load that keeps p99 within 20 ms, for a script",
+        ),
+        ("tonnage probe sim:knee=8,plateau=2GB/s,noise=20%", "the same on a model whose answer is known"),
+    ),
+    loads=("tonnage.campaign.probing", "tonnage.campaign.session", "tonnage.cli.live"),
+)
 
 
 def campaign_of(arguments: Namespace) -> Campaign:
     """What was typed, as a campaign."""
+    from tonnage.campaign.probing import probe_campaign
+
     return probe_campaign(
         arguments.target,
         {
@@ -35,11 +132,14 @@ def campaign_of(arguments: Namespace) -> Campaign:
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
+    from tonnage.campaign.session import run_campaign
+    from tonnage.cli.live import observer
+
     outcome = run_campaign(
         campaign_of(arguments), text=None, command_line=arguments.command_line, out=arguments.out, observer=observer()
     )
     # The analysis is loaded when there is something to analyse.
-    from tonnage.cli.outcome import conclude
+    from tonnage.cli.runs import conclude
 
     return conclude(
         outcome, as_json=arguments.json, with_report=not arguments.no_report, keep_line=not arguments.no_keep

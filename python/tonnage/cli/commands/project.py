@@ -4,16 +4,62 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tonnage.cli.outcome import console, print_json
-from tonnage.cli.rundir import sealed_run
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, PAGE
 from tonnage.errors import RequestError
+from tonnage.option import Option
+from tonnage.units import parse_count
+
+if TYPE_CHECKING:
+    from tonnage.analysis.compare.normalise import Basis
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _per(text: str) -> Basis:
+    from tonnage.analysis.compare.normalise import parse_per
+
+    return parse_per(text)
+
+
+def _link(text: str) -> Basis:
+    from tonnage.analysis.compare.normalise import parse_link
+
+    return parse_link(text)
+
+
+COMMAND = Command(
+    "project",
+    "tell what to expect at a size that was not measured",
+    "Continues the curve of RUN that leads to so many tasks on so many nodes: with an interval from the noise of the "
+    "repetitions and from how far laws part that explain the measured points alike, bounded by the measured ceilings. "
+    "It says how far beyond the measured points that is, and refuses what the points cannot tell.",
+    (
+        Option(("run_directory",), "a run directory", "RUN", completes="directory"),
+        Option(("--tasks",), "tasks in all", "M", "as many on each node as in the run", parse=parse_count),
+        Option(("--nodes",), "nodes that they run on", "N", "the run's", parse=parse_count),
+        Option(("--op",), "only these operations", "OP[,OP]", "all", parse=_names),
+        Option(("--per",), "also divide by so many of a thing, such as disk=10", "THING=COUNT", parse=_per),
+        Option(("--link",), "what the link of each node carries, such as 10Gbit/s: a ceiling", "RATE", parse=_link),
+        PAGE,
+        JSON,
+    ),
+    (
+        ("tonnage project tonnage-runs/probe --tasks 64", "twice the tasks that were measured, on the same node"),
+        ("tonnage project sweep --nodes 128 --link 25Gbit/s --out expected.html", "more nodes, as a picture"),
+    ),
+    loads=("tonnage.cli.runs",),
+)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code 2 where nothing can be said."""
     from tonnage.analysis.loadline.projection import project
+    from tonnage.cli.runs import console, print_json, sealed_run
     from tonnage.report.projection import answer, normalised
 
     link = arguments.link
@@ -33,7 +79,7 @@ def run(arguments: Namespace) -> int:
 
         write_answer(shown, arguments.out)
     if arguments.json:
-        projections: list[dict[str, Any]] = []
+        projections: list[dict[str, object]] = []
         for one in found:
             points = [{"tasks": point.tasks, "median": point.median} for point in one.points]
             divided = [asdict(normalised(one, basis)) for basis in bases]

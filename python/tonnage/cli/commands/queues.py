@@ -7,10 +7,27 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from tonnage.cli.placement.columns import columns
-from tonnage.cluster.scheduler import Queue
-from tonnage.placement.jobs import QueuesAnswer, asked_scheduler
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
+from tonnage.plain import columns
+
+if TYPE_CHECKING:
+    from tonnage.cluster.scheduler import Queue
+
+COMMAND = Command(
+    "queues",
+    "list queues, their hosts and jobs",
+    "Lists the queues or partitions of the scheduler: open or closed, hosts, slots, jobs that wait and run.",
+    (
+        SCHEDULER,
+        SITE,
+        JSON,
+    ),
+    (("tonnage queues", "of this site"),),
+    loads=("tonnage.placement.jobs",),
+)
 
 HEADINGS = ("QUEUE_NAME", "STATUS", "MAX", "NJOBS", "PEND", "RUN", "HOSTS")
 _FIGURES = range(2, 6)
@@ -20,6 +37,8 @@ _MOST_HOSTS = 6
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
+    from tonnage.placement.jobs import QueuesAnswer, asked_scheduler
+
     site_scheduler = asked_scheduler(arguments.scheduler, arguments.site)
     found = site_scheduler.queues()
     if arguments.json:

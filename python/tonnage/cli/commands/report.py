@@ -6,14 +6,25 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from tonnage.cli.outcome import present
-from tonnage.cli.rundir import open_run
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, RUN
 from tonnage.errors import RequestError
-from tonnage.records.seal import altered
+
+COMMAND = Command(
+    "report",
+    "write the report of a run",
+    "Analyses the records of RUN again and writes one self-contained HTML file that opens without a network.",
+    (RUN, JSON),
+    (("tonnage report tonnage-runs/20261121T101500Z-probe-1f2e3d4c", "writes report.html into the run directory"),),
+    loads=("tonnage.cli.runs",),
+)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
+    from tonnage.cli.runs import open_run, present
+    from tonnage.records.seal import altered
+
     found = open_run(arguments.run_directory)
     if not found.has_trials():
         raise RequestError(

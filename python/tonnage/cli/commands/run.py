@@ -3,12 +3,98 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
-from tonnage.campaign.model import Campaign
-from tonnage.campaign.session import Outcome
-from tonnage.cli.live import observer
+from tonnage import plugins
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT
 from tonnage.errors import RequestError
+from tonnage.option import Option
 from tonnage.plain import one_line
+from tonnage.units import parse_count, parse_time
+
+if TYPE_CHECKING:
+    from tonnage.campaign.model import Campaign
+    from tonnage.campaign.session import Outcome
+
+
+def _factor(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1e6:
+        raise RequestError(f"{text!r} is not a factor above 0; hint: write it like 0.01")
+    return value
+
+
+COMMAND = Command(
+    "run",
+    "carry out a campaign file, or resume a run",
+    "Measures every combination of the factors in FILE (docs/campaign.md), repeated in randomised blocks "
+    "from a recorded seed.",
+    (
+        Option(("file",), "campaign file (TOML)", "FILE", optional=True, completes="file"),
+        Option(("--resume",), "go on with a run that was interrupted, probes included", "RUN", completes="directory"),
+        Option(
+            ("--target",),
+            "measure this directory (or null:, memory:, sim:…) instead of the file's",
+            "DIR",
+            "the file's",
+            completes="directory",
+        ),
+        Option(
+            ("--scale",),
+            "multiply the work of every workload (block sizes, files, copies), never its tasks",
+            "FACTOR",
+            "the file's",
+            parse=_factor,
+        ),
+        Option(
+            ("--on",),
+            "submit it to this scheduler, in jobs, and stay until it is done; local: this host, in the background",
+            None,
+            "the file's, or here and now",
+            plugins.OWN[plugins.SCHEDULERS],
+            plugins=plugins.SCHEDULERS,
+        ),
+        Option(("--partition",), "partition or queue of workloads that name none", "NAME", "the scheduler's"),
+        Option(("--nodes",), "nodes of each job whose workload names no hosts", "N", "1", parse=parse_count),
+        Option(
+            ("--tasks-per-node",),
+            "tasks on each node before the next one takes any, threads of one process",
+            "K",
+            "the file's",
+            parse=parse_count,
+        ),
+        Option(
+            ("--time-limit",), "the scheduler ends a job after so long", "TIME", "the partition's", parse=parse_time
+        ),
+        Option(
+            ("--mpi",),
+            "how processes of a job find each other; none: one process",
+            None,
+            "as the site has set it",
+            ("pmix", "pmi2", "none"),
+        ),
+        Option(("--account",), "what jobs are charged to", "NAME", "the user's default"),
+        Option(("--detach",), "submit, and do not stay; --resume takes the run up"),
+        Option(("--part",), "what a submitted job measures", "PART", is_hidden=True),
+        Option(("--dry-run",), "print the plan and the time and space it takes; write nothing"),
+        OUT,
+        JSON,
+        NO_REPORT,
+        NO_KEEP,
+    ),
+    (
+        ("tonnage run --dry-run examples/first-light.toml", "what would be done, and what it takes"),
+        ("tonnage run examples/first-light.toml", "do it"),
+        ("tonnage run --scale 0.01 --target /scratch/me examples/first-light.toml", "elsewhere, a hundredth of it"),
+        ("tonnage run --resume tonnage-runs/20261121T101500Z-first-light-1f2e3d4c", "go on after Ctrl-C"),
+        ("tonnage run --on slurm --partition mm --nodes 3 FILE", "on three nodes of a partition, by jobs of Slurm"),
+    ),
+    loads=("tonnage.campaign.session", "tonnage.cli.live"),
+)
 
 _OF_JOBS = ("partition", "nodes", "tasks_per_node", "time_limit", "mpi", "account")
 """Options that say how jobs are submitted."""
@@ -35,7 +121,7 @@ def run(arguments: Namespace) -> int:
     if arguments.detach:
         return 0
     # The analysis is loaded when there is something to analyse.
-    from tonnage.cli.outcome import conclude
+    from tonnage.cli.runs import conclude
 
     return conclude(
         outcome, as_json=arguments.json, with_report=not arguments.no_report, keep_line=not arguments.no_keep
@@ -43,6 +129,8 @@ def run(arguments: Namespace) -> int:
 
 
 def _start(campaign: Campaign, text: str, arguments: Namespace) -> Outcome:
+    from tonnage.cli.live import observer
+
     told = observer()
     if campaign.job.on is None:
         from tonnage.campaign.away.session import refuse_here
@@ -67,6 +155,7 @@ def _start(campaign: Campaign, text: str, arguments: Namespace) -> Outcome:
 def _resume(arguments: Namespace) -> Outcome:
     from tonnage.campaign.away.session import resume_away, was_submitted
     from tonnage.campaign.session import resume_run
+    from tonnage.cli.live import observer
 
     given = ("dry_run", "out", "scale", "target", *_OF_JOBS)
     for name in given:

@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
-from tonnage.cli.options import ANSWERS
-from tonnage.cli.outcome import print_json
+from tonnage.cli.command import Command
+from tonnage.option import Option
+
+if TYPE_CHECKING:
+    from pydantic.json_schema import JsonSchemaValue
+
+ANSWERS = ("submit", "where", "load", "watch", "servers", "jobs", "cancel", "queues", "doctor")
+"""Commands of placement whose answer has a schema (``tonnage.placement.answers``)."""
+
+
+COMMAND = Command(
+    "schema",
+    "print the JSON schema of an output or a file",
+    "Prints the JSON schema (draft 2020-12) of what --json prints of a run (json), of what it prints of an answer "
+    "(compare, history, crossover, project, submit, where, load, watch, jobs, cancel, queues, doctor; servers: of "
+    "history --servers), "
+    "of a campaign file, or of tonnage.toml (site).",
+    (
+        Option(
+            ("what",),
+            "which schema",
+            "WHAT",
+            choices=("json", "compare", "history", "crossover", "project", *ANSWERS, "campaign", "site"),
+        ),
+    ),
+    (
+        ("tonnage schema json > tonnage.schema.json", "for a script that checks what it reads of a run"),
+        ("tonnage schema compare > compare.schema.json", "and of a comparison"),
+    ),
+)
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
+    from tonnage.cli.runs import print_json
+
     if arguments.what == "campaign":
         from tonnage.campaign.model import Campaign
 
@@ -21,11 +52,36 @@ def run(arguments: Namespace) -> int:
 
         print_json({"$schema": _DRAFT, **Site.model_json_schema()})
     elif arguments.what in ANSWERS:
-        from tonnage.cli.placement.answer_schema import answer_schema
-
         print_json({"$schema": _DRAFT, **answer_schema(arguments.what)})
     else:
         from tonnage.analysis.summary import schema
 
         print_json(schema("summary" if arguments.what == "json" else arguments.what))
     return 0
+
+
+def answer_schema(command: str) -> JsonSchemaValue:
+    """Of what ``--json`` prints of a command of placement, or another one of ``ANSWERS``: made of the types that are
+    printed."""
+    from pydantic import TypeAdapter
+
+    from tonnage.placement import answers
+
+    found = TypeAdapter(answers.ANSWERS[command]).json_schema(mode="serialization")
+    if "title" in found:
+        found["title"] = "Answer"
+    _close(found)
+    return found
+
+
+def _close(part: object) -> None:
+    """Says of each object that all of its keys are there, and no others: ``asdict`` prints every field."""
+    if isinstance(part, dict):
+        if part.get("type") == "object" and "properties" in part:
+            part["required"], part["additionalProperties"] = list(part["properties"]), False
+            for one in part["properties"].values():
+                one.pop("default", None)
+        part = list(part.values())
+    if isinstance(part, list):
+        for inner in part:
+            _close(inner)

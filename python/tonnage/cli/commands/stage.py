@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from importlib import import_module
 
-_MODULES = {
-    "run": "run",
-    "start": "start",
-    "status": "look",
-    "list": "look",
-    "wait": "wait",
-    "stop": "change",
-    "limit": "change",
-    "verify": "verify",
-    "resume": "resume",
-    "in": "inward",
-}
-"""Action → the module that carries it out."""
+from tonnage.cli.command import Command, CommandModule
+from tonnage.cli.stage import copy_in, limit, list_movers, resume, start, status, stop, verify, wait
+from tonnage.cli.stage import run as run_program
+
+_ACTIONS: tuple[CommandModule, ...] = (
+    run_program, start, status, wait, stop, limit, verify, resume, copy_in, list_movers
+)  # fmt: skip
+
+COMMAND = Command(
+    "stage",
+    "move files off node-local storage in the background, and lose none",
+    "Moves files from node-local storage to a parallel file system while an application runs. A file is called safe "
+    "only when its copy is whole, synced and checked, under its name. docs/stage.md has the guarantees.",
+    (),
+    (
+        ("tonnage stage run --from /local/me --to /gpfs/me/run7 -- ./simulation", "the whole life of a run"),
+        ("tonnage stage start --from /local/me --to /gpfs/me/run7", "or in steps: start, wait, stop"),
+    ),
+    actions=tuple(module.COMMAND for module in _ACTIONS),
+)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
-    module = import_module(f"tonnage.cli.stage.{_MODULES[arguments.action]}")
-    code: int = module.run(arguments)
-    return code
+    return next(module for module in _ACTIONS if module.COMMAND.name == arguments.action).run(arguments)

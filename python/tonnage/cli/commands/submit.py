@@ -3,22 +3,153 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from argparse import Namespace
 from dataclasses import asdict, fields
+from typing import TYPE_CHECKING
 
-from tonnage.cli.placement.decision import report
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
 from tonnage.errors import RequestError
-from tonnage.placement.answers import previewed, submitted
-from tonnage.placement.choice import NoFileServer
-from tonnage.placement.plan import Plan, where_to
-from tonnage.placement.submit import Outcome, preview, run_interactive, submit, wait_until_ended
-from tonnage.placement.submit_request import SubmitOptions, SubmitRequest
+from tonnage.option import Option
 from tonnage.plain import one_line
+from tonnage.units import parse_count, parse_share, parse_size, parse_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonnage.cluster.numbers import Numbers
+    from tonnage.cluster.terms import Dependency, Event
+    from tonnage.placement.choice import NoFileServer, Scored
+    from tonnage.placement.plan import Plan
+    from tonnage.placement.submit import Outcome
+    from tonnage.placement.submit_request import SubmitRequest
+
+
+def _cap(text: str) -> int | str:
+    from tonnage.placement.submit_request import parse_cap
+
+    return parse_cap(text)
+
+
+def _key(text: str) -> str:
+    from tonnage.placement.submit_request import parse_key
+
+    return parse_key(text)
+
+
+def _copies(text: str) -> tuple[Numbers, int | None]:
+    from tonnage.placement.submit_request import parse_copies
+
+    return parse_copies(text)
+
+
+def _dependency(text: str) -> Dependency:
+    from tonnage.cluster.terms import parse_dependency
+
+    return parse_dependency(text)
+
+
+def _mail(text: str) -> tuple[Event, ...]:
+    from tonnage.cluster.terms import parse_mail
+
+    return parse_mail(text)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    from tonnage.cluster.terms import split_words
+
+    return split_words(text)
+
+
+COMMAND = Command(
+    "submit",
+    "run a job where its data lives, and no more at once than the storage carries",
+    "Submits COMMAND through the site's scheduler, on the hosts beside the file server of the working directory. Its "
+    "words reach the program exactly as typed: no shell reads them again. Options of tonnage come before COMMAND.",
+    (
+        Option(("-q", "--queue"), "queue or partition", "QUEUE", "the server's in the site file"),
+        Option(("-I", "--interactive"), "wait for it, with this terminal's input, output and signals"),
+        Option(("-K", "--wait"), "stay until it has ended, all copies, and exit with the worst status"),
+        Option(("-o", "--output"), "file of its output; %J: job, %I: copy", "OUT", "the scheduler's", completes="file"),
+        Option(("-e", "--error"), "file of its errors", "ERR", "with the output", completes="file"),
+        Option(("-n", "--tasks"), "slots it takes", "TASKS", "1", parse=parse_count),
+        Option(("-J", "--name"), "name of the job", "NAME", "the program's"),
+        Option(("--input",), "file of its standard input", "FILE", "nothing", completes="file"),
+        Option(("--time-limit",), "the scheduler ends it after so long", "TIME", "the queue's", parse=parse_time),
+        Option(("--account",), "what it is charged to", "NAME", "the user's default"),
+        Option(("--memory",), "it has so much on its host, and no more", "SIZE", "the queue's", parse=parse_size),
+        Option(("--gpus",), "it has so many on its host", "N", "none", parse=parse_count),
+        Option(
+            ("--dependency",),
+            "it begins after other jobs: afterok:JOB,afterany:JOB, with afternotok and after (it began) too; with ? "
+            "in the place of the comma one is enough",
+            "WHEN:JOB",
+            parse=_dependency,
+        ),
+        Option(("--mail",), "the scheduler writes when it begins, ends or fails", "begin,end,fail", parse=_mail),
+        Option(("--mail-to",), "to whom", "ADDRESS", "you"),
+        Option(("--exclusive",), "no other job runs on its host meanwhile"),
+        Option(
+            ("--scheduler-options",),
+            "options of the scheduler's own command (sbatch, bsub, qsub, flux submit), split as a shell does",
+            "'--OPTION=VALUE...'",
+            parse=_words,
+            repeats=True,
+        ),
+        Option(
+            ("--copies",),
+            "run so many of it, or these; TONNAGE_COPY has its number",
+            "N|1-4,7,10-20:2[%LIMIT]",
+            parse=_copies,
+        ),
+        Option(("--cap",), "copies that run at once: a number, or the load line", "auto|N", "auto", parse=_cap),
+        Option(("--path",), "go by the data of PATH", "PATH", "the working directory", completes="file"),
+        Option(("--profile",), "run directory that measured the program, for what a copy asks of the line", "RUN"),
+        Option(
+            ("--io-share",), "share of its time alone in which it waits for storage", "SHARE", "1", parse=parse_share
+        ),
+        Option(
+            ("--anywhere",),
+            "go on where nobody knows the file server, or nothing beside it takes the job",
+        ),
+        Option(
+            ("--key",), "name of this submission: the same one is never submitted twice", "KEY", "drawn", parse=_key
+        ),
+        Option(("--dry-run",), "print the decision and the command; submit nothing"),
+        SCHEDULER,
+        Option(
+            ("--local-wait",),
+            "longest expected wait for a slot beside the data",
+            "TIME",
+            "the site file's, 60s",
+            parse=parse_time,
+        ),
+        SITE,
+        JSON,
+    ),
+    (
+        ("tonnage submit gzip -k big.dat", "at the file server of the working directory"),
+        ("tonnage submit -I uname -n", "and wait for it"),
+        ("tonnage submit --copies 50 --cap auto ./align.sh", "50 copies, as many at once as the storage carries"),
+        ("tonnage submit --scheduler-options='--nice=5 --qos=low' ./align.sh", "with options of sbatch's own"),
+        ("tonnage submit --dry-run -q short ./align.sh", "where it would go, and why"),
+    ),
+    program="COMMAND [WORD]...",
+    loads=("tonnage.placement.asked", "tonnage.placement.submit"),
+)
+
+_MOST_ROWS = 16
+_COLUMNS = ("HOST", "SERVER", "BESIDE", "ACCESS", "LOAD", "WAIT", "SCORE", "")
 
 
 def run(arguments: Namespace) -> int:
     """Exit code; an interactive job's own."""
+    from tonnage.placement.answers import submitted
+    from tonnage.placement.choice import NoFileServer
+    from tonnage.placement.submit import preview, run_interactive, submit, wait_until_ended
+
     wish = wish_of(arguments)
     try:
         if arguments.dry_run:
@@ -43,11 +174,12 @@ def run(arguments: Namespace) -> int:
 
 def wish_of(arguments: Namespace) -> SubmitRequest:
     """What the options and the program's words ask for; RequestError where they contradict each other."""
+    from tonnage.placement.submit_request import SubmitOptions
+
     if arguments.program and arguments.interactive:
         _refuse_with_interactive(arguments)
-    return SubmitOptions(**{one.name: getattr(arguments, one.name) for one in fields(SubmitOptions)}).request(
-        arguments.program
-    )
+    options = SubmitOptions(**{one.name: getattr(arguments, one.name) for one in fields(SubmitOptions)})
+    return options.request(arguments.program)
 
 
 def _refuse_with_interactive(arguments: Namespace) -> None:
@@ -65,6 +197,8 @@ def _refuse_with_interactive(arguments: Namespace) -> None:
 
 
 def _announce(plan: Plan) -> None:
+    from tonnage.placement.plan import where_to
+
     print(where_to(plan), flush=True)
     if plan.decision.cap_why is not None:
         print(f"tonnage: {one_line(plan.decision.cap_why)}", file=sys.stderr)
@@ -85,6 +219,8 @@ def _no_server(wish: SubmitRequest, error: NoFileServer) -> int:
 
 
 def _show(outcome: Outcome, as_json: bool) -> int:
+    from tonnage.placement.answers import previewed
+
     assert outcome.plan is not None
     if as_json:
         print(json.dumps(asdict(previewed(outcome.plan, outcome.command))))
@@ -92,3 +228,63 @@ def _show(outcome: Outcome, as_json: bool) -> int:
         print(report(outcome.plan, outcome.command))
         _notes(outcome.plan)
     return 0
+
+
+def report(plan: Plan, command: Sequence[str]) -> str:
+    """The whole decision for a person. The command is quoted for reading only: no shell runs it."""
+    from tonnage.placement.plan import first_names
+
+    located, decision = plan.located, plan.decision
+    mount = located.mount
+    on = f", {mount.file_system} on {mount.mount_point}" if mount is not None else ""
+    lines = [f"{'data':<10} {located.path}{on}"]
+    lines += [f"{'known by' if not number else '':<10} {sentence}" for number, sentence in enumerate(located.how)]
+    lines.append(f"{'server':<10} {first_names([server.name for server in plan.servers]) or 'nobody knows'}")
+    lines += ["", *_table(decision.considered), ""]
+    lines.append(f"{'goes to':<10} {_goes_to(plan)}")
+    lines += [f"{'because' if not number else '':<10} {sentence}" for number, sentence in enumerate(decision.why)]
+    lines.append(f"{'command':<10} {shlex.join(command)}")
+    return "\n".join(map(one_line, lines))
+
+
+def _goes_to(plan: Plan) -> str:
+    from tonnage.placement.plan import first_names
+
+    decision, request = plan.decision, plan.request
+    how = {"pin": "", "prefer": ", if free", "free": ""}[decision.bind]
+    parts = [f"{first_names(decision.hosts)}{how}" if decision.hosts else "any host"]
+    if request.queue:
+        parts.append(f"queue {request.queue}")
+    if request.copies is not None:
+        at_once = f"{request.cap} at once" if request.cap is not None else "no limit on how many at once"
+        parts.append(f"{request.copies} copies, {at_once}")
+    return "; ".join(parts)
+
+
+def _table(considered: Sequence[Scored]) -> list[str]:
+    """The candidates in columns; seconds."""
+    if not considered:
+        return ["no host was considered"]
+    rows = [_COLUMNS, *(_row(one) for one in considered[:_MOST_ROWS])]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if 3 <= column <= 6 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    if len(considered) > _MOST_ROWS:
+        lines.append(f"and {len(considered) - _MOST_ROWS} more; --json has them all")
+    return lines
+
+
+def _row(one: Scored) -> tuple[str, ...]:
+    seconds = (one.access_s, one.load_s, one.wait_s, one.score_s)
+    return (
+        one.host,
+        one.server or "-",
+        "yes" if one.near else "no",
+        *(f"{value:.2f} s" for value in seconds),
+        f"passed over: {one.passed_over}" if one.passed_over else "",
+    )

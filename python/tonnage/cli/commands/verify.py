@@ -6,13 +6,22 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.cli.outcome import print_json
 from tonnage.errors import MeasurementError, RequestError
-from tonnage.records import Run
-from tonnage.records.names import CHAIN, MANIFEST, TRIALS
 
 if TYPE_CHECKING:
     from tonnage.analysis.verify import Verdict
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, RUN
+
+COMMAND = Command(
+    "verify",
+    "recompute every figure of a run from its raw records",
+    "Recomputes the figures of every record from the per-task lines, series and histograms, and says "
+    "which do not agree.",
+    (RUN, JSON),
+    (("tonnage verify tonnage-runs/20261121T101500Z-probe-1f2e3d4c", "exit 0 if all agree, 1 if not"),),
+    loads=("tonnage.cli.runs", "tonnage.analysis.verify"),
+)
 
 _WITHOUT = "only figures that follow from others were compared"
 
@@ -20,6 +29,9 @@ _WITHOUT = "only figures that follow from others were compared"
 def run(arguments: Namespace) -> int:
     """Exit code."""
     from tonnage.analysis.verify import verify
+    from tonnage.cli.runs import print_json
+    from tonnage.records import Run
+    from tonnage.records.names import CHAIN, MANIFEST, TRIALS
 
     path = Path(arguments.run_directory)
     if not any((path / name).exists() for name in (MANIFEST, TRIALS, CHAIN)):
@@ -49,6 +61,8 @@ def run(arguments: Namespace) -> int:
 
 
 def _told(found: Verdict, path: Path) -> list[str]:
+    from tonnage.records.names import MANIFEST
+
     count = found.trials
     lines = [f"{count} records agree with their raw files" if count != 1 else "1 record agrees with its raw files"]
     if found.seal.kind == "none":

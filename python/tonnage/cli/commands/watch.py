@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from argparse import Namespace
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any
 
-from tonnage.cli.placement.stop import Stop, not_too_often
-from tonnage.cli.placement.watch_lines import of_event, of_state, told
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import METRICS, SERVER, SITE
 from tonnage.errors import RequestError, TonnageError
-from tonnage.placement.server_load import JOBS_NS, LoadReader, select_servers
-from tonnage.placement.site import load_site
-from tonnage.placement.watch.history import History
-from tonnage.placement.watch.watch import Watch
+from tonnage.option import Option
+from tonnage.units import format_time, parse_time
+
+if TYPE_CHECKING:
+    from tonnage.placement.watch.watch import Watch
+
+COMMAND = Command(
+    "watch",
+    "note when a file server's load passes its load line, since when, and whose jobs are there",
+    "Looks at each file server of the site file every so often, and prints a line when its load passes its load line, "
+    "when it is back, and when that is not known: with the time, the load, the line, since when, and the users whose "
+    "jobs are there as far as the scheduler tells. What it sees is kept; `tonnage history --servers` tells of it. "
+    "docs/watch.md says exactly when an episode begins and ends.",
+    (
+        SERVER,
+        Option(("--every",), "how often to look", "TIME", "30s", parse=parse_time),
+        METRICS,
+        Option(("--once",), "look once, say of each server what is so, and keep nothing"),
+        SITE,
+        Option(("--json",), "print one JSON object a line for each event, and nothing else on stdout"),
+    ),
+    (
+        ("tonnage watch", "all servers, until Ctrl-C"),
+        ("tonnage watch --json --metrics 9402", "for a log, and for Prometheus"),
+        ("tonnage watch --once rcss1", "is it above its line now, and since when"),
+    ),
+    loads=("tonnage.placement.look", "tonnage.placement.watch", "tonnage.cli.watch_lines"),
+)
 
 EVERY_NS = 30 * 10**9
+_SHORTEST_NS = 10**8
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 0 also after Ctrl-C, which is how one leaves it."""
+    from tonnage.placement.server_load import JOBS_NS, LoadReader, select_servers
+    from tonnage.placement.site import load_site
+    from tonnage.placement.watch.history import History
+    from tonnage.placement.watch.watch import Watch
+
     if arguments.once and (arguments.every is not None or arguments.metrics is not None):
         raise RequestError("--once looks once; hint: leave --every and --metrics out")
     every_ns = EVERY_NS if arguments.every is None else arguments.every
@@ -42,6 +77,8 @@ def run(arguments: Namespace) -> int:
 
 def _once(watch: Watch, *, as_json: bool) -> int:
     """What one look says; an episode is one that another watch keeps. Writes nothing."""
+    from tonnage.cli.watch_lines import of_state, told
+
     states = watch.glance()
     now_s = time.time()
     for line in told([of_state(state, now_s) for state in states], json_wanted=as_json):
@@ -52,6 +89,8 @@ def _once(watch: Watch, *, as_json: bool) -> int:
 
 
 def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
+    from tonnage.cli.watch_lines import of_event, told
+
     with Stop() as stop:
         try:
             watch.resume()
@@ -92,3 +131,50 @@ def _serve(stack: ExitStack, port: int, watch: Watch) -> None:
 
 def _narrate(text: str) -> None:
     print(f"tonnage: {text}", file=sys.stderr, flush=True)
+
+
+def not_too_often(every_ns: int) -> None:
+    """RequestError for looks that would follow each other without end."""
+    if every_ns < _SHORTEST_NS:
+        raise RequestError(
+            f"--every {format_time(every_ns)} is too often; hint: give at least {format_time(_SHORTEST_NS)}"
+        )
+
+
+class Stop:
+    """While entered, a signal ends what is done within ``open`` at once, and all else when it is done."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._is_open = False
+        self._before: dict[signal.Signals, Callable[..., Any] | int | None] = {}
+
+    def __enter__(self) -> Stop:
+        for number in _SIGNALS:
+            # nohup ignores SIGHUP on purpose.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._ask)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """What a signal may end: KeyboardInterrupt, also for one that came before."""
+        self._is_open = True
+        try:
+            if self.asked:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._is_open = False
+
+    def _ask(self, _number: int, _frame: FrameType | None) -> None:
+        self.asked = True
+        if self._is_open:
+            self._is_open = False  # a second one is no other wish
+            raise KeyboardInterrupt

@@ -12,6 +12,27 @@ if TYPE_CHECKING:
     from tonnage.placement.load_lines import KnownLine
     from tonnage.placement.site import Server
     from tonnage.placement.where import Located
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON, SITE
+from tonnage.option import Option
+
+COMMAND = Command(
+    "where",
+    "say which servers hold a path, and which hosts are beside them",
+    "Says on which mount PATH is, which servers hold it and how that is known, the scheduler's hosts beside them, "
+    "their load now and their load line if one was measured. Asks the file system's own tools, each with a time "
+    "limit: a mount that hangs does not hang this command.",
+    (
+        Option(("path",), "a file or directory; it need not exist yet", "PATH", ".", optional=True, completes="file"),
+        SITE,
+        JSON,
+    ),
+    (
+        ("tonnage where", "of the working directory"),
+        ("tonnage where --json /scratch/me/input.dat", "for a script"),
+    ),
+    loads=("tonnage.placement.whereabouts",),
+)
 
 _MOST_ROWS = 16
 """Of the servers of a large file system; ``--json`` has them all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Group
 from rich.live import Live
@@ -13,9 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from tonnage import units
-from tonnage.cli.stage.words import details, pressures, share_done, time_text, totals_text
+from tonnage.cli.stage.status_words import details, pressures, share_done, time_text, totals_text
 from tonnage.cli.terminal import Shown, rich_console
-from tonnage.staging.status import Status
+
+if TYPE_CHECKING:
+    from tonnage.staging.status import Status
 
 _BAR = 40
 _STYLES = {"failed:": "red", "waits:": "yellow"}
@@ -59,11 +61,13 @@ def draw(status: Status) -> Frame:
     table.add_row("safe", Text(totals_text(status["done"])))
     table.add_row("left", Text(totals_text(status["queued"]) + _left(status)))
     table.add_row("now", Text(_now(status)))
-    counts = [
-        f"{status[name]['files']:,} {name}"
-        for name in ("failed", "cleared", "gone", "skipped")
-        if status[name]["files"]
-    ]
+    more = (
+        (status["failed"], "failed"),
+        (status["cleared"], "cleared"),
+        (status["gone"], "gone"),
+        (status["skipped"], "skipped"),
+    )
+    counts = [f"{totals['files']:,} {name}" for totals, name in more if totals["files"]]
     if counts:
         table.add_row("else", Text(", ".join(counts)))
     if pressing := pressures(status):

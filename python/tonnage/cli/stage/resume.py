@@ -5,21 +5,42 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tonnage.cli.stage.attended import announce, carry_out
-from tonnage.cli.stage.start import in_background
-from tonnage.cli.stage.view import view
-from tonnage.cli.stage.where import LOCAL, REMOTE, find
+from tonnage.cli.command import Command
+from tonnage.cli.stage.options import DROP_ATTRIBUTES, TREES_CHANGED, WHICH
 from tonnage.errors import RequestError
-from tonnage.staging.control import answers
-from tonnage.staging.host import JOURNAL, Host
-from tonnage.staging.plan import StagePlan, make_plan
-from tonnage.staging.registry import name_of
-from tonnage.staging.session import attend
+from tonnage.option import Option
+
+if TYPE_CHECKING:
+    from tonnage.staging.plan import StagePlan
+
+COMMAND = Command(
+    "resume",
+    "go on where a mover ended",
+    "Starts the mover again with the policies it had, in the background; files that had failed go again. Works after "
+    "SIGKILL and a reboot, and on another node that sees both trees and the journal.",
+    (
+        *WHICH,
+        Option(("--wait",), "stay, and end when everything is safe"),
+        TREES_CHANGED,
+        DROP_ATTRIBUTES,
+    ),
+    (
+        ("tonnage stage resume --wait --from /local/me --to /gpfs/me/run7", "finish what a killed job left"),
+        ("tonnage stage resume --name run7", "go on in the background"),
+    ),
+    loads=("tonnage.staging.session", "tonnage.cli.stage.which"),
+)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
+    from tonnage.cli.stage.start import attached, in_background
+    from tonnage.cli.stage.which import find
+    from tonnage.staging.control import answers
+    from tonnage.staging.host import JOURNAL
+
     state = find(arguments)
     if answers(state):
         raise RequestError(f"the mover of {state} runs; hint: `tonnage stage wait` waits for it")
@@ -28,14 +49,15 @@ def run(arguments: Namespace) -> int:
     plan = saved_plan(arguments, state)
     dropping = arguments.drop_attributes or plan.drop_attributes
     plan = plan.model_copy(update={"trees_changed": arguments.trees_changed, "drop_attributes": dropping})
-    if not arguments.wait:
-        return in_background(plan)
-    host = Host(plan, on_start=announce)
-    return carry_out(view(), lambda tell: attend(host, tell, drain=True), plan)
+    return attached(plan, drain=True) if arguments.wait else in_background(plan)
 
 
 def saved_plan(arguments: Namespace, state: Path) -> StagePlan:
     """The plan it had; where that is lost, the defaults for the trees that are named."""
+    from tonnage.cli.stage.which import LOCAL, REMOTE
+    from tonnage.staging.plan import StagePlan, make_plan
+    from tonnage.staging.registry import name_of
+
     saved = StagePlan.load(state)
     source, to = vars(arguments)["from"], arguments.to
     if saved is not None:

@@ -5,17 +5,36 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 
-from tonnage.cli.stage.attended import carry_out
-from tonnage.cli.stage.view import view
-from tonnage.cli.stage.where import LOCAL, REMOTE, plan_of
+from tonnage.cli.command import Command
+from tonnage.cli.stage.options import FILES, OUT, PACE, TREES, TREES_CHANGED, WATCHED
 from tonnage.errors import RequestError
-from tonnage.staging.application import Application
-from tonnage.staging.host import Host
-from tonnage.staging.session import accompany
+
+COMMAND = Command(
+    "run",
+    "run a program, stage what it writes, end when all of it is safe",
+    "Starts a mover, runs PROGRAM with PERSIST_DIR and PFS_DIR in its environment, and goes on until everything that "
+    "it left in --from is safe in --to. Exits with the program's status, or with 1 where a file is not safe.",
+    (*TREES, TREES_CHANGED, *FILES, *OUT, *PACE, *WATCHED),
+    (
+        ("tonnage stage run --from /local/me --to /gpfs/me/run7 -- ./simulation input.nml", "stage out while it runs"),
+        (
+            "tonnage stage run --first '*.chk' --order newest --deadline 10m -- ./simulation",
+            "trees from PERSIST_DIR and PFS_DIR; the newest checkpoint first, ten minutes at the end",
+        ),
+    ),
+    program="-- PROGRAM [WORD]...",
+    loads=("tonnage.staging.session", "tonnage.cli.stage.which"),
+)
 
 
 def run(arguments: Namespace) -> int:
     """The program's exit status, or 1 where a file is not safe."""
+    from tonnage.cli.stage.view import carry_out, view
+    from tonnage.cli.stage.which import LOCAL, REMOTE, plan_of
+    from tonnage.staging.application import Application
+    from tonnage.staging.host import Host
+    from tonnage.staging.session import accompany
+
     if not arguments.program:
         raise RequestError("there is no program to run; hint: write it after --, like `tonnage stage run -- ./app`")
     plan = plan_of(arguments)

@@ -4,28 +4,63 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
+from tonnage.cli.command import Command
 from tonnage.cli.entry import complain
-from tonnage.cli.stage.attended import announce, carry_out
-from tonnage.cli.stage.view import view
-from tonnage.cli.stage.where import plan_of
-from tonnage.staging.background import LOG, launch
-from tonnage.staging.host import Host
-from tonnage.staging.plan import StagePlan
-from tonnage.staging.session import attend
+from tonnage.cli.stage.options import FILES, OUT, PACE, TREES, TREES_CHANGED, WATCHED
+from tonnage.option import Option
+
+if TYPE_CHECKING:
+    from tonnage.staging.plan import StagePlan
+
+COMMAND = Command(
+    "start",
+    "start a mover in the background",
+    "Starts a mover that stages whatever turns up, until `stage stop`. Returns once it answers; its first line says "
+    "its name and its trees. What it says later is in mover.log in its state directory.",
+    (
+        *TREES,
+        TREES_CHANGED,
+        Option(("--foreground",), "stay attached, with a panel"),
+        *FILES,
+        *OUT,
+        *PACE,
+        *WATCHED,
+    ),
+    (
+        ("tonnage stage start --from /local/me --to /gpfs/me/run7", "in a job script, before the application"),
+        (
+            "tonnage stage start --from /local/me --to /gpfs/me/run7 --delete high-water --high 80% --low 60%",
+            "and keep the local file system below 80 %",
+        ),
+    ),
+    loads=("tonnage.staging.session", "tonnage.cli.stage.which", "tonnage.staging.background"),
+)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
+    from tonnage.cli.stage.which import plan_of
+
     plan = plan_of(arguments)
-    if not arguments.foreground:
-        return in_background(plan)
+    return attached(plan, drain=False) if arguments.foreground else in_background(plan)
+
+
+def attached(plan: StagePlan, *, drain: bool) -> int:
+    """Stays, with a view. ``drain``: and ends when everything is safe."""
+    from tonnage.cli.stage.view import announce, carry_out, view
+    from tonnage.staging.host import Host
+    from tonnage.staging.session import attend
+
     host = Host(plan, on_start=announce)
-    return carry_out(view(), lambda tell: attend(host, tell, drain=False), plan)
+    return carry_out(view(), lambda tell: attend(host, tell, drain=drain), plan)
 
 
 def in_background(plan: StagePlan) -> int:
     """Returns when the mover answers, or with its own words and exit code when it gave up."""
+    from tonnage.staging.background import LOG, launch
+
     launched = launch("tonnage.cli.stage.detached", plan)
     sys.stdout.write(launched.said)
     sys.stderr.write(launched.complaint)

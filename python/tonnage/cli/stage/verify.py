@@ -7,17 +7,42 @@ import os
 import sys
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tonnage.cli.command import Command
 from tonnage.cli.entry import complain
-from tonnage.cli.stage.where import REMOTE
-from tonnage.cli.stage.words import files_text, volume
+from tonnage.cli.shared_options import JSON
+from tonnage.cli.stage.status_words import files_text, volume
 from tonnage.cli.stream import is_plain, terminal
 from tonnage.errors import RequestError
-from tonnage.staging.verify import WRONG, Verified, verify
+from tonnage.option import Option
+from tonnage.units import parse_count
+
+if TYPE_CHECKING:
+    from tonnage.staging.verify import Verified
+
+COMMAND = Command(
+    "verify",
+    "compare a destination with its manifests",
+    "Reads every file that movers placed in --to, also years later, and compares it with the size and the checksum "
+    "that the manifest beside the data has. Exit code 1 where one is missing or differs.",
+    (
+        Option(("--to",), "tree that was staged into", "DIR", "$PFS_DIR", completes="directory"),
+        Option(
+            ("--threads",), "files that are read at once", "N", "the processors there are, at most 8", parse=parse_count
+        ),
+        JSON,
+    ),
+    (("tonnage stage verify --to /gpfs/me/run7", "every byte of it"),),
+    loads=("tonnage.cli.stage.which", "tonnage.staging.verify"),
+)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where a file is not what its manifest says, or a manifest cannot be read."""
+    from tonnage.cli.stage.which import REMOTE
+    from tonnage.staging.verify import verify
+
     to = arguments.to or os.environ.get(REMOTE)
     if not to:
         raise RequestError(f"--to is missing and {REMOTE} is not set; hint: add --to DIR")
@@ -43,6 +68,8 @@ def run(arguments: Namespace) -> int:
 
 def say(found: Verified) -> None:
     """A line for each file that is wrong, then the count."""
+    from tonnage.staging.verify import WRONG
+
     for key, told in WRONG.items():
         for path in found.report[key]:
             print(f"{path} {told}".rstrip())

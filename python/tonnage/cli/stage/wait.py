@@ -5,17 +5,35 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
+from tonnage.cli.command import Command
 from tonnage.cli.entry import complain
-from tonnage.cli.stage.view import view
-from tonnage.cli.stage.where import find
-from tonnage.cli.stage.words import RESUME, details, totals_text
-from tonnage.staging.control import Client, NoMover
-from tonnage.staging.host import is_safe, status_of
-from tonnage.staging.waiting import wait_until_safe
+from tonnage.cli.stage.options import WHICH
+from tonnage.cli.stage.status_words import RESUME, details, totals_text
+from tonnage.option import Option
+from tonnage.units import parse_time
+
+COMMAND = Command(
+    "wait",
+    "wait until everything written so far is safe",
+    "Asks for a fresh scan and returns when all it found is safe at the destination; the mover goes on. Exit code 1 "
+    "where a file was given up, or the time was over.",
+    (*WHICH, Option(("--timeout",), "give up after TIME", "TIME", "never", parse=parse_time)),
+    (
+        ("tonnage stage wait", "between two steps of a job"),
+        ("tonnage stage wait --name run7 --timeout 10m || exit 1", "at most ten minutes"),
+    ),
+    loads=("tonnage.cli.stage.which", "tonnage.staging.waiting"),
+)
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where something is not safe."""
+    from tonnage.cli.stage.view import view
+    from tonnage.cli.stage.which import find
+    from tonnage.staging.control import Client, NoMover
+    from tonnage.staging.host import is_safe, status_of
+    from tonnage.staging.waiting import wait_until_safe
+
     state = find(arguments)
     shown = view()
     in_time, ran = True, False

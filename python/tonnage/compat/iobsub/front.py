@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tonnage.cluster.terms import Terms
-from tonnage.compat.front import HelpAsked, help_text, parse_arguments
+from tonnage.compat.front import Given, HelpAsked, help_text, parse_arguments
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.iobsub.program import find_directory, find_program
 from tonnage.compat.iobsub.script import read_script
@@ -66,48 +65,48 @@ def run(words: Sequence[str], voice: Voice) -> int:
     return wait_until_ended(wish, outcome.receipt.job) if given["-K"] else 0
 
 
-def _unordered(given: dict[str, Any]) -> tuple[str, ...]:
+def _unordered(given: Given) -> tuple[str, ...]:
     """What becomes of ``+N``: only LSF takes it, and of us only where the hosts are a wish."""
-    names, prefer = hosts(given["-m"]) if given["-m"] is not None else ((), False)
-    if len(names) < 2 or "+" not in given["-m"] or (prefer and site_scheduler().name == "lsf"):
+    names, prefer = hosts(given.text_if("-m"))
+    if len(names) < 2 or "+" not in given.text("-m") or (prefer and site_scheduler().name == "lsf"):
         return ()
     return (f"-m: which of {', '.join(names)} comes first is the scheduler's own choice; +N is not passed on",)
 
 
-def _is_interactive(given: dict[str, Any]) -> bool:
+def _is_interactive(given: Given) -> bool:
     return bool(given["-I"] or given["-Ip"])
 
 
-def _wish(given: dict[str, Any], asked: Asked, terms: Terms) -> SubmitRequest:
+def _wish(given: Given, asked: Asked, terms: Terms) -> SubmitRequest:
     if _is_interactive(given) and any(given[name] for name in ("-o", "-e", "-i")):
         raise RequestError("iobsub: an interactive job has this terminal; hint: leave -i, -o, -e or -I out")
-    queue, directory = given["--queue"], None
+    queue, directory = given.text_if("--queue"), None
     if asked.queue and queue not in (None, asked.queue):
         raise RequestError(f"iobsub: -q {asked.queue} and --queue {queue} are two queues; hint: give one of them")
     if given["-cwd"] is not None:
-        directory = find_directory(given["-cwd"])
+        directory = find_directory(given.text("-cwd"))
     program = find_program(asked.program[0], why_no_queue=asked.why_no_queue, directory=directory)
-    names, prefer = hosts(given["-m"]) if given["-m"] is not None else ((), False)
+    names, prefer = hosts(given.text_if("-m"))
 
     def beside(file: str | None) -> str | None:
         return file if file is None or directory is None else str(Path(directory) / file)
 
-    name, numbers, at_once = name_of(given["-J"]) if given["-J"] is not None else (None, (), None)
+    name, numbers, at_once = name_of(given.text("-J")) if given["-J"] is not None else (None, (), None)
     return SubmitRequest(
         argv=(program, *asked.program[1:]),
         key=os.urandom(8).hex(),
         name=name,
         queue=asked.queue or queue,
-        slots=given["-n"],
+        slots=given.number("-n"),
         numbers=numbers,
         cap=at_once or "auto",
         directory=directory,
         path=directory,
         hosts=names,
         prefer=prefer,
-        input=beside(given["-i"]),
-        output=beside(given["-o"]),
-        error=beside(given["-e"]),
+        input=beside(given.text_if("-i")),
+        output=beside(given.text_if("-o")),
+        error=beside(given.text_if("-e")),
         terms=terms,
         pty=bool(given["-Ip"]),
         anywhere=bool(given["--anywhere"]),

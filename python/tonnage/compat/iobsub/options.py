@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tonnage.compat.front import FrontEnd, Option, number
+from tonnage.compat.front import FrontEnd, number
 from tonnage.compat.iobsub.counterparts import counterparts
+from tonnage.option import Option
 
 _OF_BSUB = """
     -alloc_flags -app -ar -clusters -cn_cu -cn_mem -core_isolation -csm -data -datachk -datagrp -eo -Ep -eptl -env -ext
@@ -49,7 +50,7 @@ which are not taken, are refused by their names.
         Option(("-K",), "stay until it has ended, and exit with its status"),
         Option(("-o",), "file of its output; %J: job, %I: copy", "OUT"),
         Option(("-e",), "file of its errors", "ERR"),
-        Option(("-n",), "slots it takes", "TASKS", 1, number(1)),
+        Option(("-n",), "slots it takes", "TASKS", 1, parse=number(1)),
         Option(("-J",), "name of the job; with [1-4,7,10-20:2]%3 behind it an array, three at once", "NAME"),
         Option(("-i",), "file of its input; %J: job, %I: copy", "IN"),
         Option(("-cwd",), "where it runs, and whose file server counts", "DIR"),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from tonnage.cluster.numbers import Numbers, parse_numbers
 from tonnage.cluster.terms import Dependency, Event, Mail, Terms, When
+from tonnage.compat.front import Given
 from tonnage.errors import RequestError
 
 OF_LSF = ("-w", "-W", "-R", "-M", "-P", "-x", "-B", "-N", "-u", "-r", "-b", "-c", "-E")
@@ -32,7 +31,7 @@ class Translated:
     notes: tuple[str, ...] = ()
 
 
-def translate(given: Mapping[str, Any], scheduler: str) -> Translated:
+def translate(given: Given, scheduler: str) -> Translated:
     """``given``: the options' values by name. RequestError for what ``scheduler`` has no counterpart of."""
     if scheduler == "lsf":
         return Translated(Terms(words=tuple(_as_typed(given))))
@@ -40,29 +39,29 @@ def translate(given: Mapping[str, Any], scheduler: str) -> Translated:
         if given[option] is not None:
             raise RequestError(f"iobsub {option}: {what} is LSF's own, and the scheduler here is {scheduler}")
     notes: list[str] = []
-    memory, gpus = _resources(given["-R"] or (), given["-n"], notes)
+    memory, gpus = _resources(given.texts("-R"), given.number("-n"), notes)
     if given["-M"] is not None:
-        memory = max(memory or 0, _memory(given["-M"], "k", "-M", notes))
+        memory = max(memory or 0, _memory(given.text("-M"), "k", "-M", notes))
     terms = Terms(
-        time_limit_s=None if given["-W"] is None else _run_limit(given["-W"]),
-        account=given["-P"],
+        time_limit_s=None if given["-W"] is None else _run_limit(given.text("-W")),
+        account=given.text_if("-P"),
         memory_bytes=memory,
         gpus=gpus,
-        dependency=None if given["-w"] is None else _dependency(given["-w"]),
+        dependency=None if given["-w"] is None else _dependency(given.text("-w")),
         mail=_mail(given),
         exclusive=bool(given["-x"]),
         rerun=bool(given["-r"]),
-        begin_at_s=None if given["-b"] is None else begin(given["-b"], time.time()),
+        begin_at_s=None if given["-b"] is None else begin(given.text("-b"), time.time()),
     )
     return Translated(terms, tuple(notes))
 
 
-def _as_typed(given: Mapping[str, Any]) -> list[str]:
+def _as_typed(given: Given) -> list[str]:
     words: list[str] = []
     for option in OF_LSF:
         value = given[option]
         if option == "-R":
-            words += [word for text in value or () for word in (option, text)]
+            words += [word for text in given.texts(option) for word in (option, text)]
         elif isinstance(value, str):
             words += [option, value]
         elif value:
@@ -131,12 +130,12 @@ def _dependency(text: str) -> Dependency:
     return Dependency(tuple(conditions), any_of=any_of)
 
 
-def _mail(given: Mapping[str, Any]) -> Mail | None:
+def _mail(given: Given) -> Mail | None:
     """LSF writes at the end where only an address is given, and of a failure as of any end."""
     events: list[Event] = ["begin"] if given["-B"] else []
     if given["-N"] or (given["-u"] is not None and not given["-B"]):
         events += ["end", "fail"]
-    return Mail(tuple(events), given["-u"]) if events else None
+    return Mail(tuple(events), given.text_if("-u")) if events else None
 
 
 def begin(text: str, now_s: float) -> int:
@@ -165,8 +164,10 @@ def name_of(text: str) -> tuple[str | None, Numbers, int | None]:
     return name or None, numbers, at_once
 
 
-def hosts(text: str) -> tuple[tuple[str, ...], bool]:
+def hosts(text: str | None) -> tuple[tuple[str, ...], bool]:
     """Of ``-m``: names, best first, and whether they are a wish only."""
+    if text is None:
+        return (), False
     found: list[tuple[int, str]] = []
     names = text.split()
     for name in names:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Any
 
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
@@ -22,7 +21,7 @@ from tonnage.errors import RequestError
 def campaign_of(test: Parameters, seed: int, repetition: int | None = None) -> Campaign:
     """The campaign of a validated test; with ``-m`` of one ``repetition``, which has files of its own."""
     several = test.repetitions if repetition is None else 1
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "name": "ior",
         "order": "given",
         "seed": seed,
@@ -46,7 +45,7 @@ def seed_of(test: Parameters) -> int:
     return abs(test.set_time_stamp_signature) or secrets.randbelow(2**32)
 
 
-def _place(test: Parameters, repetition: int | None) -> dict[str, Any]:
+def _place(test: Parameters, repetition: int | None) -> dict[str, object]:
     if test.api == "DUMMY":
         return {"target": _null(test)}
     names = file_names(test, repetition)
@@ -68,8 +67,8 @@ def _null(test: Parameters) -> str:
     return "null:" + ",".join([*given, *(["task=0"] if given and test.delay_only_rank0 else [])])
 
 
-def _workloads(test: Parameters) -> list[dict[str, Any]]:
-    shared: dict[str, Any] = {
+def _workloads(test: Parameters) -> list[dict[str, object]]:
+    shared: dict[str, object] = {
         "kind": "stream",
         "tasks": test.num_tasks,
         "transfer_size": test.transfer_size,
@@ -87,7 +86,7 @@ def _workloads(test: Parameters) -> list[dict[str, Any]]:
     if STORAGES[test.api] == "uring":
         shared["queue_depth"] = test.max_pending
     reading = {"op": "read", **shared, **_source(test)}
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     if test.write_file:
         sync = "fsync-each" if test.fsync_per_write else "fsync" if test.fsync else "none"
         found.append({"name": "write", "op": "write", "sync": sync, "check_written": bool(test.check_write), **shared,
@@ -99,8 +98,8 @@ def _workloads(test: Parameters) -> list[dict[str, Any]]:
     return found
 
 
-def _limits(test: Parameters) -> dict[str, Any]:
-    limits: dict[str, Any] = {}
+def _limits(test: Parameters) -> dict[str, object]:
+    limits: dict[str, object] = {}
     if test.deadline_for_stonewalling:
         limits["time_limit_ns"] = test.deadline_for_stonewalling * 10**9
         limits["wear_out"] = bool(test.stone_walling_wear_out)
@@ -113,9 +112,9 @@ def _limits(test: Parameters) -> dict[str, Any]:
     return limits
 
 
-def _manner(test: Parameters) -> dict[str, Any]:
+def _manner(test: Parameters) -> dict[str, object]:
     """How the calls are made, where that is not as usual."""
-    manner: dict[str, Any] = {}
+    manner: dict[str, object] = {}
     if test.intra_test_barriers:
         manner["barriers"] = True
     if test.single_xfer_attempt:
@@ -146,12 +145,12 @@ def _spread(test: Parameters) -> int | None:
     return found // test.block_size * test.block_size or None
 
 
-def _hog(test: Parameters) -> dict[str, Any]:
+def _hog(test: Parameters) -> dict[str, object]:
     size = test.memory_per_task * test.num_tasks or (node_memory(test) if test.memory_per_node else 0)
     return {"hog": size} if size else {}
 
 
-def _source(test: Parameters) -> dict[str, Any]:
+def _source(test: Parameters) -> dict[str, object]:
     if test.reorder_tasks:
         return {"source": "shift", "shift": _shift(test)}
     if not test.reorder_tasks_random:
@@ -170,7 +169,7 @@ def _shift(test: Parameters) -> int:
     return nodes * ranks.on_first(test.num_tasks) if ranks.in_blocks else nodes
 
 
-def _iterations(test: Parameters) -> dict[str, Any]:
+def _iterations(test: Parameters) -> dict[str, object]:
     """A read of what an earlier, stonewalled write left: as many transfers as its status file says."""
     if not test.stone_walling_status_file or test.write_file:
         return {}

@@ -119,7 +119,8 @@ def _memory(access: str, rows: Sequence[Row]) -> Iterator[Finding]:
 
 
 def _holes(access: str, rows: Sequence[Row]) -> Iterator[Finding]:
-    holes = max(((row.line["cache"] or {}).get("hole_bytes") or 0 for row in rows), default=0)
+    caches = [row.line["cache"] for row in rows]
+    holes = max((cache.get("hole_bytes") or 0 for cache in caches if cache), default=0)
     if holes:
         text = f"{access}: {holes} bytes of the files are holes, which read as zeros at the speed of memory"
         yield Finding("holes", text)

@@ -31,7 +31,7 @@ def _sections(module: str) -> list[str]:
 
 
 def _entry(name: str, found: Spelling) -> str:
-    head, meaning = f"  {heading(name, found)}", _meaning(found)
+    head, meaning = f"  {heading(name, found)}", found.help_text
     if (found.short or found.long) and found.directive not in ("", found.long):
         meaning = f"{found.directive}: {meaning}"
     told = textwrap.wrap(meaning, _WIDTH - _COLUMN, break_on_hyphens=False)
@@ -47,12 +47,8 @@ def heading(name: str, found: Spelling) -> str:
     default = getattr(DEFAULTS, name)
     shown = f"{default:g}" if isinstance(default, float) else default
     if not spelled:
-        return f"-O {found.directive}={found.value or shown}"
+        return f"-O {found.directive}={found.metavar or shown}"
     return f"{spelled}={shown if shown != '' else 'STRING'}"
-
-
-def _meaning(found: Spelling) -> str:
-    return found.help + (f" [refused: {found.refused}]" if found.refused else "")
 
 
 def table() -> str:
@@ -63,7 +59,7 @@ def table() -> str:
         default = getattr(DEFAULTS, name)
         shown = "" if found.kind == "flag" or default == "" else f"`{default}`"
         directive, campaign = (f"`{key}`" if key else "" for key in (found.directive, found.campaign))
-        lines.append(f"| {spelled} | {directive} | {shown} | {_meaning(found)} | {campaign} |")
+        lines.append(f"| {spelled} | {directive} | {shown} | {found.help_text} | {campaign} |")
     return "\n".join(lines)
 
 

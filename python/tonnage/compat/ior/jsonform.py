@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 from tonnage.compat.ior.files import file_name
 from tonnage.compat.ior.numbers import MEBIBYTE, MEGABYTE
@@ -22,8 +22,10 @@ class JsonPrinter:
     def __init__(self, out: TextIO, command_line: Sequence[str]) -> None:
         self._out = out
         self._command_line = " ".join(command_line)
-        self._head: dict[str, Any] = {}
-        self._tests: list[dict[str, Any]] = []
+        self._head: dict[str, object] = {}
+        self._tests: list[dict[str, object]] = []
+        self._rows: list[dict[str, object]] = []
+        """Of the last test."""
 
     def begin(self, verbose: int) -> None:
         """Once, before the first test."""
@@ -37,6 +39,7 @@ class JsonPrinter:
     def test(self, result: TestResult) -> None:
         """A test begins."""
         size, used, inodes, used_inodes = capacity(result.test)
+        self._rows = []
         self._tests.append(
             {
                 "TestID": result.identifier,
@@ -48,7 +51,7 @@ class JsonPrinter:
                 "Used Inodes": used_inodes,
                 "Parameters": dict(parameter_lines(result.test, result.identifier)),
                 "Options": dict(option_lines(result.test)),
-                "Results": [],
+                "Results": self._rows,
             }
         )
 
@@ -58,7 +61,7 @@ class JsonPrinter:
     def row(self, result: TestResult, row: Row) -> None:
         """A phase was measured."""
         test = result.test
-        self._tests[-1]["Results"].append(
+        self._rows.append(
             {
                 "access": row.access,
                 "bwMiB": _number(row.bandwidth / MEBIBYTE),
@@ -111,9 +114,9 @@ class JsonPrinter:
         self._out.flush()
 
 
-def _summary(result: TestResult, summary: Summary) -> dict[str, Any]:
+def _summary(result: TestResult, summary: Summary) -> dict[str, object]:
     test, rate, operations = result.test, summary.bandwidth, summary.operations
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "operation": summary.access,
         "API": test.api,
         "TestID": result.identifier,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from tonnage.campaign.observer import Observer, Step
 from tonnage.compat.ior.files import file_names
@@ -16,6 +15,7 @@ from tonnage.compat.ior.results import Row, TestResult, row_of
 from tonnage.compat.ior.text import now
 from tonnage.compat.voice import Voice
 from tonnage.records.names import TASKS
+from tonnage.records.shapes import TaskLine, TrialLine
 
 
 class Printer(Protocol):
@@ -69,13 +69,13 @@ class Rows(Observer):
             self._printer.remark(f"task {task} {word} {name}")
         self._printer.remark(f"Commencing {phase} performance test: {now()}")
 
-    def recorded(self, line: Mapping[str, Any]) -> None:
+    def recorded(self, line: TrialLine) -> None:
         """A phase ended: its row, after what there is to warn of."""
         tasks = [task for task in self._tasks.lines() if task["record"] == line["record"]]
         test = self._result.test
         if line["status"] != "ok":
             self._result.failures.append(self._failure(line))
-        damaged = (line["verify"] or {}).get("damaged_operations", 0)
+        damaged = line["verify"]["damaged_operations"] if line["verify"] else 0
         access = "write" if line["phase"] == "check" or line["setting"]["workload"] == "check" else "read"
         if damaged:
             # Scripts look for this line, and read the count.
@@ -100,10 +100,10 @@ class Rows(Observer):
         """A fallback was taken."""
         self._voice.tell(f"ior: {text}")
 
-    def _failure(self, line: Mapping[str, Any]) -> str:
+    def _failure(self, line: TrialLine) -> str:
         """One line: what failed, and the first places."""
         what = f"repetition {self._first + line['repetition']}, {line['phase']}: {line['reason']}"
-        places = (line["verify"] or {}).get("first_damage", [])
+        places = line["verify"]["first_damage"] if line["verify"] else []
         if not places:
             return what
         names = file_names(self._result.test, self._first + line["repetition"])
@@ -119,14 +119,18 @@ class Rows(Observer):
 
     def _walls(self, row: Row) -> None:
         test, gib = self._result.test, 1 << 30
-        walled = [task for task in row.tasks if task.get("stonewall_operations") is not None]
+        walled = [
+            (task["task"], operations, task["stonewall_bytes"] or 0)
+            for task in row.tasks
+            if (operations := task.get("stonewall_operations")) is not None
+        ]
         if not test.stone_walling_wear_out or not walled:
             return
         if test.verbose >= 1:
-            for task in walled:
-                self._printer.remark(f"{task['task']}: stonewalling pairs accessed: {task['stonewall_operations']}")
-        counts = [task["stonewall_operations"] for task in walled]
-        moved = [task["stonewall_bytes"] for task in walled]
+            for number, operations, _ in walled:
+                self._printer.remark(f"{number}: stonewalling pairs accessed: {operations}")
+        counts = [operations for _, operations, _ in walled]
+        moved = [size for _, _, size in walled]
         self._printer.remark(
             f"stonewalling pairs accessed min: {min(counts)} max: {max(counts)} -- "
             f"min data: {min(moved) / gib:.1f} GiB mean data: {mean(moved) / gib:.1f} GiB time: {row.stonewall:.1f}s"
@@ -190,7 +194,7 @@ class _Tail:
         self._path = path
         self._offset = 0
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[TaskLine]:
         if self._path is None or not self._path.exists():
             return []
         with self._path.open("rb") as file:

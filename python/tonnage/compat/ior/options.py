@@ -5,27 +5,32 @@ from __future__ import annotations
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, Literal
 
+from tonnage.option import Option
+
 Kind = Literal["flag", "number", "seconds", "text", "directives"]
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
-    """How a parameter is given, and what it means here."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spelling(Option):
+    """How a parameter is given, and what it means here. Its metavar is what ``-h`` shows after ``-O directive=``; None:
+    the default."""
 
     kind: Kind
-    help: str
-    """What it does here, with its unit: in ``-h`` and in ``docs/ior.md``."""
-    short: str
-    long: str
     directive: str
     """Its name in ``-O name=value`` and in a script; looked up without regard to case."""
-    value: str
-    """What ``-h`` shows after ``-O directive=``; empty: the default."""
     campaign: str
     """The key of a campaign that it becomes, for ``docs/ior.md``; empty where there is none."""
     module: str
-    refused: str
-    """Why this build refuses any value but the default; empty where it does not."""
+
+    @property
+    def short(self) -> str:
+        """Its letter; empty where it has none."""
+        return next((name[1:] for name in self.names if not name.startswith("--")), "")
+
+    @property
+    def long(self) -> str:
+        """Its name without the dashes; empty where it has none."""
+        return next((name[2:] for name in self.names if name.startswith("--")), "")
 
 
 def _option(
@@ -41,7 +46,16 @@ def _option(
     module: str = "",
     refused: str = "",
 ) -> Any:
-    spelling = Spelling(kind, help, short, long, directive, value, campaign, module, refused)
+    spelling = Spelling(
+        names=(*([f"-{short}"] if short else []), *([f"--{long}"] if long else [])),
+        help=help,
+        metavar=value or None,
+        refused=refused,
+        kind=kind,
+        directive=directive,
+        campaign=campaign,
+        module=module,
+    )
     return field(default=default, metadata={"spelling": spelling})
 
 

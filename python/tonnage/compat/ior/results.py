@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tonnage.compat.ior.numbers import deviation, mean
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.shared import Finding
-
-Line = Mapping[str, Any]
+from tonnage.records.shapes import TaskLine, TrialLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +25,14 @@ class Times:
     close_stop: float
 
     @classmethod
-    def of(cls, task: Line) -> Times:
+    def of(cls, task: TaskLine) -> Times:
         """Of a line of ``tasks.jsonl``."""
         start, end = task["start_ns"], task["end_ns"]
-        opened = start + task["open_ns"]
+        opened = start + (task["open_ns"] or 0)
         # Barriers lie between the steps.
-        began = opened + task.get("open_wait_ns", 0)
-        moved = began + task["transfer_ns"] + task["sync_ns"]
-        return cls(*(at / 1e9 for at in (start, opened, began, moved, end - task["close_ns"], end)))
+        began = opened + (task.get("open_wait_ns") or 0)
+        moved = began + (task["transfer_ns"] or 0) + (task["sync_ns"] or 0)
+        return cls(*(at / 1e9 for at in (start, opened, began, moved, end - (task["close_ns"] or 0), end)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,8 @@ class Row:
     """Time from the first transfer until the time was up; 0 where there was no limit to wear out after."""
     stonewall_bytes: int
     """What a task had moved by then, on average."""
-    tasks: tuple[Line, ...]
-    line: Line
+    tasks: tuple[TaskLine, ...]
+    line: TrialLine
 
     @property
     def times(self) -> list[Times]:
@@ -66,7 +64,7 @@ class Row:
         return [Times.of(task) for task in self.tasks]
 
 
-def row_of(line: Line, tasks: Sequence[Line], transfer_size: int, repetition: int) -> Row | None:
+def row_of(line: TrialLine, tasks: Sequence[TaskLine], transfer_size: int, repetition: int) -> Row | None:
     """The row of a recorded phase; None where it moved nothing or was not measured to its end."""
     tasks = [task for task in tasks if task["operations"]]
     if not tasks or line["errors"] or line["status"] == "interrupted":
@@ -75,8 +73,8 @@ def row_of(line: Line, tasks: Sequence[Line], transfer_size: int, repetition: in
     opened = max(time.open_stop for time in times) - min(time.open_start for time in times)
     moved = max(time.transfer_stop for time in times) - min(time.transfer_start for time in times)
     closed = max(time.close_stop for time in times) - min(time.close_start for time in times)
-    total = line["elapsed_ns"] / 1e9
-    walled = [task["stonewall_bytes"] for task in tasks if task.get("stonewall_bytes") is not None]
+    total = (line["elapsed_ns"] or 0) / 1e9
+    walled = [moved_bytes for task in tasks if (moved_bytes := task.get("stonewall_bytes")) is not None]
     limit = line["setting"].get("time_limit_ns")
     pairs = [task["operations"] for task in tasks]
     return Row(

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tonnage.compat.ior.files import file_names, parents
 from tonnage.compat.ior.options import DEFAULTS, Parameters, spellings
 from tonnage.errors import RequestError
 from tonnage.machine.mounts import mount_of
+from tonnage.records.shapes import Manifest
 
 _STRIPED = ("POSIX", "AIO", "URING")
 """Backends that make their files as POSIX does."""
 _TOOLS = {"Lustre": ("lfs",), "BeeGFS": ("beegfs", "beegfs-ctl")}
 
 
-def stripe_of(test: Parameters) -> dict[str, Any]:
+def stripe_of(test: Parameters) -> dict[str, object]:
     """The ``[stripe]`` of a test; empty where it asks for none."""
     wanted = {
         "count": test.beegfs_targets if test.beegfs_targets != -1 else test.lustre_count or None,
@@ -52,7 +52,7 @@ def refuse_striping(test: Parameters) -> None:
                 raise RequestError(f"{option}: {name} is there and keeps its striping; hint: leave -E or {option} out")
 
 
-def problems(manifest: Mapping[str, Any]) -> Sequence[str]:
+def problems(manifest: Manifest) -> Sequence[str]:
     """Why the files of a run are not striped as they were to be."""
     found: Sequence[str] = (manifest["target"].get("stripe") or {}).get("problems", ())
     return found

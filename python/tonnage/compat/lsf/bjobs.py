@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from tonnage.cluster.scheduler import Job, State
-from tonnage.compat.front import HelpAsked, help_text
+from tonnage.compat.front import Given, HelpAsked, help_text
 from tonnage.compat.lsf import words
 from tonnage.compat.lsf.fields import Format, read_format
 from tonnage.compat.lsf.long import long_form
@@ -17,6 +16,7 @@ from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.placement.jobs import asked_scheduler
+from tonnage.plain import shown
 
 _COLUMNS = (
     ("JOBID", 7),
@@ -48,7 +48,7 @@ def run(typed: Sequence[str], voice: Voice) -> int:
     except HelpAsked:
         voice.say(help_text(BJOBS))
         return 0
-    form = None if given["-o"] is None else read_format(given["-o"])
+    form = None if given["-o"] is None else read_format(given.text("-o"))
     if given["-json"] and form is None:
         raise RequestError("bjobs -json needs fields; hint: add -o 'jobid stat'")
     jobs, missing = _wanted(given, names)
@@ -64,28 +64,28 @@ def run(typed: Sequence[str], voice: Voice) -> int:
     return FAILED if missing or not jobs else 0
 
 
-def _wanted(given: dict[str, Any], names: Sequence[str]) -> tuple[list[Job], list[str]]:
+def _wanted(given: Given, names: Sequence[str]) -> tuple[list[Job], list[str]]:
     """The jobs that were asked for, and the words that mean none."""
-    user = given["-u"] or (None if names else user_name())
+    user = given.text_if("-u") or (None if names else user_name())
     # A job that is named is told of also where it has ended.
     ended = bool(names or given["-a"] or given["-d"])
     listed = asked_scheduler(None, None).jobs(user=None if user == "all" else user, ended=ended)
     states = [state for option, some in _STATES.items() if given[option] for state in some]
     found = [job for job in listed if matches(job, given) and (not states or given["-a"] or job.state in states)]
     if not names:
-        return found, [given["-J"]] if given["-J"] and not found else []
+        return found, [given.text("-J")] if given["-J"] and not found else []
     each = {word: named(found, word) for word in names}
     return [job for some in each.values() for job in some], [word for word, some in each.items() if not some]
 
 
-def _none(given: dict[str, Any]) -> str:
+def _none(given: Given) -> str:
     if given["-a"]:
         return "No job found"
     asked = [word for option, word in _NONE.items() if given[option]]
     return f"No {'/'.join(asked) or 'unfinished'} job found"
 
 
-def _lines(given: dict[str, Any], form: Format | None, jobs: Sequence[Job]) -> list[str]:
+def _lines(given: Given, form: Format | None, jobs: Sequence[Job]) -> list[str]:
     heading = not given["-noheader"]
     if form is not None:
         return form.rows(jobs, heading=heading)
@@ -117,10 +117,10 @@ def _rows(job: Job, *, wide: bool) -> list[list[str]]:
         words.when(job.submitted_at_s),
     ]
     lines = [cells, *([""] * _HOSTS + [host] + [""] * (len(_COLUMNS) - _HOSTS - 1) for host in more)]
-    shown = [[words.shown(cell) for cell in line] for line in lines]
+    told = [[shown(cell) for cell in line] for line in lines]
     if wide:
-        return shown
-    return [[_cut(cell, *column) for cell, column in zip(line, _COLUMNS, strict=True)] for line in shown]
+        return told
+    return [[_cut(cell, *column) for cell, column in zip(line, _COLUMNS, strict=True)] for line in told]
 
 
 def _cut(text: str, heading: str, width: int) -> str:

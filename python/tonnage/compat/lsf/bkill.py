@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tonnage.cluster.scheduler import Job, Scheduler
-from tonnage.compat.front import HelpAsked, help_text
+from tonnage.compat.front import Given, HelpAsked, help_text
 from tonnage.compat.lsf.options import BKILL
 from tonnage.compat.lsf.read import FAILED, matches, named, read_words
 from tonnage.compat.voice import Voice
@@ -49,7 +48,7 @@ def run(typed: Sequence[str], voice: Voice) -> int:
     return FAILED if failed else 0
 
 
-def _chosen(found: Scheduler, known: Sequence[Job], given: dict[str, Any], *, every: bool) -> list[str]:
+def _chosen(found: Scheduler, known: Sequence[Job], given: Given, *, every: bool) -> list[str]:
     """The numbers of those that Tonnage submitted and that match; the one submitted last unless ``every``."""
     ours = [job for job in known if (job.key is not None or found.name == "local") and matches(job, given)]
     if not every:

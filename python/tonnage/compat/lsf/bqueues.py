@@ -8,9 +8,10 @@ from tonnage.cluster.scheduler import Queue
 from tonnage.compat.front import HelpAsked, help_text
 from tonnage.compat.lsf.options import BQUEUES
 from tonnage.compat.lsf.read import FAILED, read_words
-from tonnage.compat.lsf.words import UNKNOWN, shown
+from tonnage.compat.lsf.words import UNKNOWN
 from tonnage.compat.voice import Voice
 from tonnage.placement.jobs import asked_scheduler
+from tonnage.plain import shown
 
 _HEADINGS = ("QUEUE_NAME", "PRIO", "STATUS", "MAX", "JL/U", "JL/P", "JL/H", "NJOBS", "PEND", "RUN", "SUSP")
 _WIDTHS = (-15, 4, -14, 4, 4, 4, 4, 5, 5, 5, 5)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tonnage.cluster.scheduler import Job
 from tonnage.compat.lsf import words
 from tonnage.errors import RequestError
+from tonnage.plain import shown
 
 _SPLIT = re.compile(r"delimiter=(?P<quote>['\"]?)(?P<sign>.+?)(?P=quote)(?:\s|$)")
 _FIELD = re.compile(r"(?P<name>[a-z_]+)(?::(?P<right>-)?(?P<width>\d{1,4})?)?", re.IGNORECASE)
@@ -79,7 +80,7 @@ class Format:
     def rows(self, jobs: Sequence[Job], *, heading: bool) -> list[str]:
         """A line a job."""
         lines = [[field.heading for field in self.fields]] if heading else []
-        lines += [[words.shown(field.value(job)) for field in self.fields] for job in jobs]
+        lines += [[shown(field.value(job)) for field in self.fields] for job in jobs]
         if self.delimiter is not None:
             return [self.delimiter.join(line) for line in lines]
         return [

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Job
 from tonnage.compat.lsf import words
+from tonnage.plain import shown
 
 _WIDTH = 80
 _INDENT = " " * 21
@@ -21,7 +22,7 @@ def long_form(jobs: Sequence[Job]) -> list[str]:
         lines += [_BETWEEN] if number else []
         lines += ["", *_wrapped(_head(job)), *(line for told in _story(job) for line in _wrapped(told))]
         if job.state == "pending" and job.reason:
-            lines += [" PENDING REASONS:", f" {words.shown(job.reason)};"]
+            lines += [" PENDING REASONS:", f" {shown(job.reason)};"]
     return [*lines, ""]
 
 
@@ -57,4 +58,4 @@ def _moment(at_s: float | None) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(words.shown(text), _WIDTH, subsequent_indent=_INDENT, break_on_hyphens=False)
+    return textwrap.wrap(shown(text), _WIDTH, subsequent_indent=_INDENT, break_on_hyphens=False)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any
 
 from tonnage.cluster.scheduler import Job
-from tonnage.compat.front import FrontEnd, parse_arguments, split_program
+from tonnage.compat.front import FrontEnd, Given, parse_arguments, split_program
 from tonnage.compat.lsf import words
 from tonnage.placement.jobs import job_and_copies
 
@@ -15,7 +14,7 @@ FAILED = 255
 """LSF's commands exit with it where something is not there."""
 
 
-def read_words(front: FrontEnd, typed: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def read_words(front: FrontEnd, typed: Sequence[str]) -> tuple[Given, list[str]]:
     """Options, as ``parse_arguments`` gives them, and the other words: they may stand before options too."""
     options: list[str] = []
     names: list[str] = []
@@ -28,17 +27,17 @@ def read_words(front: FrontEnd, typed: Sequence[str]) -> tuple[dict[str, Any], l
     return parse_arguments(front, options), names
 
 
-def matches(job: Job, given: dict[str, Any]) -> bool:
+def matches(job: Job, given: Given) -> bool:
     """Whether it is what ``-J``, ``-q`` and ``-m`` ask for; ``*`` in a name stands for anything."""
-    wanted = given["-J"]
+    wanted, queue, host = given.text_if("-J"), given.text_if("-q"), given.text_if("-m")
     if wanted is not None:
         # In LSF's names brackets are copies, not sets of letters.
         pattern = wanted.replace("[", "[[]")
         if not any(fnmatchcase(known, pattern) for known in (job.name, words.name(job))):
             return False
-    if given["-q"] is not None and given["-q"] not in job.queue.split(","):
+    if queue is not None and queue not in job.queue.split(","):
         return False
-    return given["-m"] is None or given["-m"] in job.hosts
+    return host is None or host in job.hosts
 
 
 def named(jobs: Sequence[Job], word: str) -> list[Job]:

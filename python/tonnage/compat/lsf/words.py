@@ -42,8 +42,3 @@ def name(job: Job) -> str:
     copy = "" if job.copy is None else f"[{job.copy}]"
     several = f"{job.count}*" if job.count > 1 else ""
     return f"{several}{job.name or UNKNOWN}{copy}"
-
-
-def shown(text: str) -> str:
-    """Without what could move the cursor."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from tonnage.compat.front import HelpAsked, help_text, parse_arguments, split_program
+from tonnage.compat.front import Given, HelpAsked, help_text, parse_arguments, split_program
 from tonnage.compat.lsload.indices import INDICES, LONG, SHORT, UNKNOWN, status, value
 from tonnage.compat.lsload.options import LSLOAD
 from tonnage.compat.lsload.requirement import index_name, parse
@@ -30,7 +29,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
         return 0
     if given["-N"] and given["-E"]:
         raise RequestError("lsload: -N and -E say how run queues are shown; hint: give one of them")
-    requirement = parse(given["-R"] or "")
+    requirement = parse(given.text_if("-R") or "")
     indices = _indices(given)
     site = load_site(Path())
     shared = bool(given["-s"])
@@ -39,7 +38,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
     )
     found = look()
     per_cpu = bool(given["-N"] or given["-E"])
-    chosen = requirement.apply(found, per_cpu=per_cpu)[: given["-n"]]
+    chosen = requirement.apply(found, per_cpu=per_cpu)[: given.number_if("-n")]
     if shared:
         voice.say(shared_table(site, chosen, names))
     elif chosen:
@@ -54,11 +53,11 @@ def run(words: Sequence[str], voice: Voice) -> int:
     return int(all(row.age_s is None for row in chosen))
 
 
-def _indices(given: Mapping[str, Any]) -> tuple[str, ...]:
+def _indices(given: Given) -> tuple[str, ...]:
     """Those of ``-I``, unless ``-l`` asks for all."""
     if given["-l"]:
         return LONG
-    return SHORT if given["-I"] is None else tuple(index_name(word) for word in given["-I"].split(":"))
+    return SHORT if given["-I"] is None else tuple(index_name(word) for word in given.text("-I").split(":"))
 
 
 def table(rows: Sequence[LoadRow], indices: Sequence[str], *, wide: bool, per_cpu: bool = False) -> str:

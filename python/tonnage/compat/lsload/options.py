@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tonnage.compat.front import FrontEnd, Option, number
+from tonnage.compat.front import FrontEnd, number
+from tonnage.option import Option
 
 LSLOAD = FrontEnd(
     "lsload",
@@ -35,7 +36,7 @@ is not understood are refused.
         Option(("-N",), "run queues are divided by the number of CPUs; no CPU factors are known, so as -E"),
         Option(("-E",), "run queues are divided by the number of CPUs"),
         Option(("-I",), "these indices alone, like r1m:ut:bio", "INDEX[:INDEX]..."),
-        Option(("-n",), "so many servers at most, the best", "NUMBER", None, number(1)),
+        Option(("-n",), "so many servers at most, the best", "NUMBER", None, parse=number(1)),
         Option(("-R",), "servers that satisfy this resource requirement, in its order", "REQUIREMENT"),
         Option(("-s",), "what jobs share instead: tasks that load lines still carry, and licences; names may follow"),
     ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import refuse_odd_name
@@ -52,7 +51,9 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
                 place.rmdir()
 
 
-def _measure(request: Request, campaign: Mapping[str, Any], made: int | None, observer: Observer, voice: Voice) -> int:
+def _measure(
+    request: Request, campaign: Mapping[str, object], made: int | None, observer: Observer, voice: Voice
+) -> int:
     for line in text.head(request):
         voice.say(line)
     place = {"name": TREE, "fresh": request.create, "keep": not request.remove}

@@ -5,15 +5,16 @@ from __future__ import annotations
 import shlex
 import shutil
 
-from tonnage.compat.front import FrontEnd, Option, number, size
+from tonnage.compat.front import FrontEnd, number, size
 from tonnage.errors import RequestError
+from tonnage.option import Option
 
 _OTHER_MODULE = "this build has only POSIX and DUMMY"
 _NO_DELAY = "this build's DUMMY takes no time"
 
 
 def _number(*names: str, help: str, value: str = "N", default: int = 0, least: int = 0, refused: str = "") -> Option:
-    return Option(names, help, value, default, number(least), refused)
+    return Option(names, help, value, default, parse=number(least), refused=refused)
 
 
 def _api(text: str) -> str:
@@ -113,11 +114,11 @@ MDTEST = FrontEnd(
         Option(("--warningAsErrors",), "no effect: a phase that fails is an error anyway"),
         Option(("--showRankStatistics",), "also print columns over the tasks, not only over the iterations"),
         Option(("-g",), "Lustre: default directory layout", refused="set it first, with lfs setdirstripe"),
-        Option(("-a",), "how files are reached: POSIX, or DUMMY, which touches none", "API", "POSIX", _api),
+        Option(("-a",), "how files are reached: POSIX, or DUMMY, which touches none", "API", "POSIX", parse=_api),
         _number("-b", help="subdirectories of each directory of the tree, down to level -z", default=1),
         Option(("-d",), "directory to work in; with -u also several, DIR@DIR", "DIR", "./out"),
         _number("-B", help="1: tasks do not wait", refused="mdtest 4.1 itself ends with an error for it"),
-        Option(("-e",), "bytes that a task reads of each file; 4k is 4096", "SIZE", 0, size()),
+        Option(("-e",), "bytes that a task reads of each file; 4k is 4096", "SIZE", 0, parse=size()),
         _number("-f", help="smallest number of tasks, where -l is given", default=1),
         _number("-G", help="seed of the data; -1: a random one", default=-1, least=-1),
         _number("-i", help="how many times all phases are done", default=1, least=1),
@@ -129,13 +130,17 @@ MDTEST = FrontEnd(
         _number("--random-seed", help="random order as with -R, with this seed; 0: no"),
         _number("-s", help="step between the numbers of tasks, where -l is given", default=1, least=1),
         _number("-V", help="as N times -v"),
-        Option(("-w",), "bytes that a task writes to each new file; 4k is 4096", "SIZE", 0, size()),
+        Option(("-w",), "bytes that a task writes to each new file; 4k is 4096", "SIZE", 0, parse=size()),
         _number("-W", help="seconds after which creation stops; slower tasks then catch up. 0: no limit"),
         Option(("-x",), "file that keeps how many files a task created; later runs use as many", "FILE"),
         _number("-z", help="levels of directories below the top one"),
-        Option(("--dataPacketType",), "kind of data: t, o, i or r; here none compresses", "TYPE", "t", _packet),
-        Option(("--run-cmd-before-phase",), "command before each phase, outside the measured time", "CMD", "", _argv),
-        Option(("--run-cmd-after-phase",), "command after each phase, inside the measured time", "CMD", "", _argv),
+        Option(("--dataPacketType",), "kind of data: t, o, i or r; here none compresses", "TYPE", "t", parse=_packet),
+        Option(
+            ("--run-cmd-before-phase",), "command before each phase, outside the measured time", "CMD", "", parse=_argv
+        ),
+        Option(
+            ("--run-cmd-after-phase",), "command after each phase, inside the measured time", "CMD", "", parse=_argv
+        ),
         Option(("--saveRankPerformanceDetails",), "CSV file with rate and time of each task and phase", "FILE"),
         Option(("--savePerOpDataCSV",), "CSV files with start, seconds and rate of each file operation", "PREFIX"),
         Option(("--posix.odirect",), "bypass the page cache", refused="files of a tree go through the page cache here"),

@@ -6,8 +6,8 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from tonnage.compat.front import Given
 from tonnage.compat.shared import ALONE, Ranks
 from tonnage.errors import RequestError
 
@@ -79,7 +79,7 @@ class Request:
         return sum(self.branch**level for level in range(self.depth + 1))
 
 
-def understand(asked: Mapping[str, Any], words: tuple[str, ...], ranks: Ranks = ALONE) -> Request:
+def understand(asked: Given, words: tuple[str, ...], ranks: Ranks = ALONE) -> Request:
     """RequestError where mdtest itself would refuse, and where it would measure something else than what was asked."""
     phases = {name: bool(asked[flag]) for name, flag in _PHASES.items()}
     if not any(phases.values()):
@@ -90,23 +90,23 @@ def understand(asked: Mapping[str, Any], words: tuple[str, ...], ranks: Ranks = 
     directories = directories and not asked["-S"]
     _check_sharing(asked, files)
     _check_phases(asked, phases, directories, files)
-    random = bool(asked["-R"] or asked["--random-seed"])
-    seed = asked["--random-seed"] or (asked["-G"] if asked["-G"] >= 0 else None)
+    random = bool(asked["-R"] or asked.number("--random-seed"))
+    seed = asked.number("--random-seed") or (asked.number("-G") if asked.number("-G") >= 0 else None)
     if random and seed is None:
         seed = 1 + secrets.randbelow(2**31 - 1)
     per_directory, items = _items(asked)
     return Request(
         words=words,
-        places=tuple(filter(None, asked["-d"].split("@"))),
+        places=tuple(filter(None, asked.text("-d").split("@"))),
         dummy=asked["-a"] == "DUMMY",
-        tasks=asked["--tasks"],
+        tasks=asked.number("--tasks"),
         sweep=_sweep(asked),
-        iterations=asked["-i"],
+        iterations=asked.number("-i"),
         **phases,
         directories=directories,
         files=files,
-        depth=asked["-z"],
-        branch=asked["-b"],
+        depth=asked.number("-z"),
+        branch=asked.number("-b"),
         items=items,
         items_per_directory=per_directory,
         leaves_only=bool(asked["-L"]),
@@ -114,72 +114,76 @@ def understand(asked: Mapping[str, Any], words: tuple[str, ...], ranks: Ranks = 
         shared=bool(asked["-S"]),
         collective=bool(asked["-c"]),
         mknod=bool(asked["-k"]),
-        shift=asked["-N"],
+        shift=asked.number("-N"),
         random=random,
         seed=seed,
-        write_bytes=asked["-w"],
-        read_bytes=asked["-e"],
+        write_bytes=asked.number("-w"),
+        read_bytes=asked.number("-e"),
         fsync=bool(asked["-y"]),
         syncfs=bool(asked["-Y"]),
         verify=bool(asked["-X"]),
         verify_write=bool(asked["--verify-write"]),
-        before=tuple(asked["--run-cmd-before-phase"]),
-        after=tuple(asked["--run-cmd-after-phase"]),
-        pause_s=asked["-p"],
-        limit_s=asked["-W"],
-        status_file=asked["-x"],
+        before=asked.texts("--run-cmd-before-phase"),
+        after=asked.texts("--run-cmd-after-phase"),
+        pause_s=asked.number("-p"),
+        limit_s=asked.number("-W"),
+        status_file=asked.text_if("-x"),
         rates=bool(asked["-P"]) or not asked["-Z"],
         times=bool(asked["-P"] or asked["-Z"]),
         per_task=bool(asked["--print-all-procs"]),
         task_columns=bool(asked["--showRankStatistics"]),
-        task_file=asked["--saveRankPerformanceDetails"],
-        operations_files=asked["--savePerOpDataCSV"],
-        verbosity=asked["-V"] or asked["-v"],
-        nodes=ranks.nodes(asked["--tasks"]),
-        nodemap=ranks.nodemap(asked["--tasks"]),
+        task_file=asked.text_if("--saveRankPerformanceDetails"),
+        operations_files=asked.text_if("--savePerOpDataCSV"),
+        verbosity=asked.number("-V") or asked.number("-v"),
+        nodes=ranks.nodes(asked.number("--tasks")),
+        nodemap=ranks.nodemap(asked.number("--tasks")),
     )
 
 
 _PHASES = {"create": "-C", "stat": "-T", "read": "-E", "rename": "-U", "remove": "-r"}
 
 
-def _check_phases(asked: Mapping[str, Any], phases: Mapping[str, bool], directories: bool, files: bool) -> None:
-    if asked["--verify-write"] and not (phases["create"] and files and asked["-w"]):
+def _check_phases(asked: Given, phases: Mapping[str, bool], directories: bool, files: bool) -> None:
+    if asked["--verify-write"] and not (phases["create"] and files and asked.number("-w")):
         _refuse("--verify-write checks what is written, and nothing is", "add -w SIZE, and files")
-    if asked["-X"] and not (phases["read"] and asked["-e"]):
+    if asked["-X"] and not (phases["read"] and asked.number("-e")):
         _refuse("-X checks what is read", "add -E and -e SIZE")
-    if phases["create"] and phases["read"] and asked["-e"] > asked["-w"]:
-        _refuse(f"-e {asked['-e']} reads more than -w {asked['-w']} writes", f"use -w {asked['-e']}")
+    if phases["create"] and phases["read"] and asked.number("-e") > asked.number("-w"):
+        _refuse(
+            f"-e {asked.number('-e')} reads more than -w {asked.number('-w')} writes", f"use -w {asked.number('-e')}"
+        )
     if phases["rename"] and not phases["remove"]:
         _refuse("-U would leave directories under other names, which no later run finds", "add -r")
     if asked["-U"] and not directories:
         _refuse("-U renames directories, and -F is about files only", "leave one of them out")
     if not files and not (phases["create"] or phases["stat"] or phases["rename"] or phases["remove"]):
         _refuse("-E reads files, and -D is about directories only", "leave one of them out")
-    if asked["-i"] > 1 and phases["create"] and not phases["remove"]:
-        _refuse(f"-i {asked['-i']} would create what is there already", "add -r, or use -i 1")
-    if asked["-W"] and asked["-b"] > 1:
+    if asked.number("-i") > 1 and phases["create"] and not phases["remove"]:
+        _refuse(f"-i {asked.number('-i')} would create what is there already", "add -r, or use -i 1")
+    if asked.number("-W") and asked.number("-b") > 1:
         _refuse("-W needs a tree without branches", "use -b 1")
-    if asked["-W"] and (not phases["create"] or not files):
+    if asked.number("-W") and (not phases["create"] or not files):
         _refuse("-W stops the creation of files, and none are created", "leave it out")
-    if asked["-x"] and asked["-z"]:
+    if asked["-x"] and asked.number("-z"):
         _refuse("-x keeps the number of files in one directory", "use -z 0")
-    if asked["-b"] < 1 and asked["-z"]:
+    if asked.number("-b") < 1 and asked.number("-z"):
         _refuse("-b 0 makes no tree of -z levels", "use -b 1 or more")
 
 
-def _check_sharing(asked: Mapping[str, Any], files: bool) -> None:
+def _check_sharing(asked: Given, files: bool) -> None:
     """What may be said about where things are, and who makes them."""
-    several = [place for place in asked["-d"].split("@") if place]
+    several = [place for place in asked.text("-d").split("@") if place]
     if not several:
         _refuse("-d names no directory", "give one in which to work")
-    if len(several) > 1 and (asked["-N"] or not asked["-u"]):
+    if len(several) > 1 and (asked.number("-N") or not asked["-u"]):
         _refuse(
             "-d with several directories needs a tree for each task",
             "add -u, without -N",
         )
-    if len(several) > asked["--tasks"]:
-        _refuse(f"-d names {len(several)} directories for {asked['--tasks']} tasks", f"add --tasks {len(several)}")
+    if len(several) > asked.number("--tasks"):
+        _refuse(
+            f"-d names {len(several)} directories for {asked.number('--tasks')} tasks", f"add --tasks {len(several)}"
+        )
     if len(set(map(os.path.realpath, several))) < len(several):
         _refuse("-d names a directory twice", "name each once")
     if asked["-S"] and (not files or asked["-U"]):
@@ -190,43 +194,43 @@ def _check_sharing(asked: Mapping[str, Any], files: bool) -> None:
     for flag, why in (("-w", "-k makes empty files, and -w writes"), ("-c", "-k and -c make files in two ways")):
         if asked["-k"] and asked[flag]:
             _refuse(why, "leave one of them out")
-    if asked["-c"] and asked["-W"]:
+    if asked["-c"] and asked.number("-W"):
         _refuse("-W ends the creation of each task, and with -c one task creates", "leave one of them out")
 
 
-def _items(asked: Mapping[str, Any]) -> tuple[int, int]:
+def _items(asked: Given) -> tuple[int, int]:
     """Items of a task in one directory, and in its whole tree; as in mdtest, what does not fill the directories evenly
     is left out."""
-    depth, branch = asked["-z"], max(asked["-b"], 1)
+    depth, branch = asked.number("-z"), max(asked.number("-b"), 1)
     if depth > 100 or sum(branch**level for level in range(depth + 1)) > 1 << 32:
         _refuse("-z and -b make more than 2^32 directories, or 100 levels", "use smaller ones")
     holders = branch**depth if asked["-L"] else sum(branch**level for level in range(depth + 1))
-    if asked["-I"] and asked["-n"]:
+    if asked.number("-I") and asked.number("-n"):
         _refuse("-n and -I together make several trees, which is not done here", "give one of them")
-    if not asked["-I"] and not asked["-n"]:
+    if not asked.number("-I") and not asked.number("-n"):
         _refuse("was not told how many items", "add -n 1000, or -I 10")
-    per_directory = asked["-I"] or asked["-n"] // holders
+    per_directory = asked.number("-I") or asked.number("-n") // holders
     if not per_directory:
-        _refuse(f"-n {asked['-n']} is less than one item in each of {holders} directories", f"use -n {holders}")
+        _refuse(f"-n {asked.number('-n')} is less than one item in each of {holders} directories", f"use -n {holders}")
     return per_directory, per_directory * holders
 
 
-def _sweep(asked: Mapping[str, Any]) -> tuple[int, ...]:
-    tasks, first, last = asked["--tasks"], asked["-f"], asked["-l"]
+def _sweep(asked: Given) -> tuple[int, ...]:
+    tasks, first, last = asked.number("--tasks"), asked.number("-f"), asked.number("-l")
     if not last:
         return (tasks,)
     if first > last or first < 1:
         _refuse(f"-f {first} is above -l {last}", "make -l larger")
     if last > tasks:
         _refuse(f"-l {last} is more than the {tasks} tasks there are", f"add --tasks {last}")
-    return tuple(range(first, last + 1, asked["-s"]))
+    return tuple(range(first, last + 1, asked.number("-s")))
 
 
 def _refuse(problem: str, hint: str) -> None:
     raise RequestError(f"mdtest {problem}; hint: {hint}")
 
 
-def campaign_of(request: Request, made: int | None) -> dict[str, Any]:
+def campaign_of(request: Request, made: int | None) -> dict[str, object]:
     """The campaign. ``made``: files of each task that an earlier run created, where a status file says so."""
     common = {
         "kind": "files",

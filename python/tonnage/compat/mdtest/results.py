@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Any
 
 from tonnage.records import Run
+from tonnage.records.shapes import TaskLine, TrialLine
 
 TESTS = {
     "make-directory": "Directory creation",
@@ -47,7 +47,7 @@ class Test:
     seconds: float
     """From the first start to the last end."""
     tasks: tuple[Share, ...]
-    line: Mapping[str, Any]
+    line: TrialLine
 
     @property
     def counted(self) -> int:
@@ -89,18 +89,18 @@ class Results:
 
 def results(run: Run, sweep: Iterable[int], iterations: int) -> list[Results]:
     """One for each number of tasks, from the records of a run."""
-    of_record: dict[str, list[Mapping[str, Any]]] = {}
+    of_record: dict[str, list[TaskLine]] = {}
     for task in run.tasks():
         of_record.setdefault(task["record"], []).append(task)
     # What a user's command took after a phase is in the phase's time, as in mdtest.
-    took = {event["record"]: event["duration_ns"] / 1e9 for event in run.events() if event["kind"] == "hook"}
+    took = {event["record"]: (event["duration_ns"] or 0) / 1e9 for event in run.events() if event["kind"] == "hook"}
     found = {count: Results(count, iterations) for count in sweep}
     for line in run.trials():
         if line["purpose"] != "measure" or line["status"] != "ok":
             continue
         parts = sorted(of_record[line["record"]], key=lambda task: task["task"])
         shares = tuple(Share(task["operations"], (task["end_ns"] - task["start_ns"]) / 1e9) for task in parts)
-        seconds = line["elapsed_ns"] / 1e9 + took.get(line["record"], 0.0)
+        seconds = (line["elapsed_ns"] or 0) / 1e9 + took.get(line["record"], 0.0)
         tests = found[line["setting"]["tasks"]].tests
         at = line["repetition"]
         if line["phase"] == "write":

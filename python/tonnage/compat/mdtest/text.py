@@ -6,11 +6,11 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from tonnage.compat.mdtest.request import Request
 from tonnage.compat.mdtest.results import TESTS, TREE, Results, deviation
 from tonnage.plain import one_line
+from tonnage.records.shapes import TrialLine
 
 VERSION = "4.1.0+dev"
 """The version whose output this is."""
@@ -162,9 +162,9 @@ def operation_lines(columns: Mapping[str, Sequence[int]], task: int, size: int) 
             yield f"{(end_ns - latency_ns) / 1e9:.8e},{seconds:.8e},{size / seconds if seconds else 0.0:e}"
 
 
-def damage(lines: Sequence[Mapping[str, Any]]) -> str | None:
+def damage(lines: Sequence[TrialLine]) -> str | None:
     """The line that tells of files that were read and are not what was written."""
-    bad = sum((line["verify"] or {}).get("damaged_operations", 0) for line in lines)
+    bad = sum(line["verify"]["damaged_operations"] for line in lines if line["verify"])
     return (
         f"\nERROR: verifying the data on read ({bad} errors)! The rates count reads of damaged data.\n" if bad else None
     )

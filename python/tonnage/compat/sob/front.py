@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from tonnage.campaign.observer import Observer
-from tonnage.compat.front import HelpAsked, help_text, parse_arguments
+from tonnage.compat.front import Given, HelpAsked, help_text, parse_arguments
 from tonnage.compat.shared import Finding, Ranks, conclude, measure
 from tonnage.compat.sob.options import SOB
 from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.records.lines import COLD_SHARE
+from tonnage.records.shapes import TaskLine, TrialLine
 from tonnage.units import format_size, parse_size
 
 MIB = 1 << 20
@@ -40,40 +40,44 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
     return conclude("sob", outcome, findings(measured, tasks), voice)
 
 
-def campaign_of(asked: Mapping[str, Any], tasks: int = 1) -> dict[str, Any]:
+def campaign_of(asked: Given, tasks: int = 1) -> dict[str, object]:
     """The campaign that the options ask for, of each of so many tasks. RequestError where they cannot be met."""
     if not (asked["-w"] or asked["-r"] or asked["-R"]):
         raise RequestError("sob was not told what to do; hint: add -w, -r, -rw or -R N")
     if asked["-s"] is None:
         raise RequestError("sob was not told how large a file is; hint: add -s 1g")
-    block = parse_size(asked["-b"]) if isinstance(asked["-b"], str) else asked["-b"]
-    if asked["-s"] % block:
+    # The default stands as it is printed.
+    block = parse_size(asked.text("-b")) if isinstance(asked["-b"], str) else asked.number("-b")
+    size, count, at_random, per_directory = (
+        asked.number("-s"), asked.number("-n"), asked.number_if("-R"), asked.number_if("-o")
+    )  # fmt: skip
+    if size % block:
         raise RequestError(
-            f"sob -s {format_size(asked['-s'])} is not a whole number of blocks of {format_size(block)}; "
-            f"hint: use {format_size(max(asked['-s'] // block, 1) * block)}"
+            f"sob -s {format_size(size)} is not a whole number of blocks of {format_size(block)}; "
+            f"hint: use {format_size(max(size // block, 1) * block)}"
         )
     files = {
-        "kind": "stream", "tasks": tasks, "transfer_size": block, "block_size": asked["-s"], "segments": asked["-n"],
+        "kind": "stream", "tasks": tasks, "transfer_size": block, "block_size": size, "segments": count,
         "layout": "file-per-segment", "direct": "no", "cache": "keep",
     }  # fmt: skip
-    workloads = []
+    workloads: list[dict[str, object]] = []
     if asked["-w"]:
         workloads.append({"name": "write", "op": "write", "sync": "fsync", **files})
     if asked["-r"]:
         workloads.append({"name": "read", "op": "read", **files})
-    if asked["-R"]:
+    if at_random:
         # More than there are blocks: every block once more, in another order.
-        wrap = asked["-R"] > asked["-n"] * (asked["-s"] // block)
-        random = {"access": "random", "operations": asked["-R"], "wrap": wrap}
+        wrap = at_random > count * (size // block)
+        random = {"access": "random", "operations": at_random, "wrap": wrap}
         workloads.append({"name": "random", "op": "read", **files, **random})
-    place: dict[str, Any] = {"target": "."}
-    if asked["-o"]:
+    place: dict[str, object] = {"target": "."}
+    if per_directory:
         if tasks > 1:
             raise RequestError("sob -o places the files of one task, and MPI started several; hint: leave it out")
-        directories = -(-asked["-n"] // asked["-o"])
-        _check_open_files(directories, asked["-n"])
+        directories = -(-count // per_directory)
+        _check_open_files(directories, count)
         # In the order of their numbers, the first files go to the first directory.
-        place["assign"] = [number // asked["-o"] for number in range(asked["-n"])]
+        place["assign"] = [number // per_directory for number in range(count)]
         for workload in workloads:
             workload["devices"] = directories
     return {**place, "on_error": "stop", "workloads": workloads}
@@ -89,26 +93,24 @@ def _check_open_files(directories: int, files: int) -> None:
         )
 
 
-def result_line(line: Mapping[str, Any], task: Mapping[str, Any]) -> str:
+def result_line(line: TrialLine, task: TaskLine) -> str:
     """``Wrote 10240.000 MB in 527.045 s for 19.429 MB/s, 1 files``, of a task; its MB is MiB."""
-    mib, seconds = task["bytes"] / MIB, (task["end_ns"] - task["start_ns"] - task["sync_ns"]) / 1e9
+    mib, seconds = task["bytes"] / MIB, (task["end_ns"] - task["start_ns"] - (task["sync_ns"] or 0)) / 1e9
     rate = mib / seconds if seconds else 0.0
     word = _WORDS[line["setting"]["workload"]]
     return f"{word} {mib:.3f} MB in {seconds:.3f} s for {rate:.3f} MB/s, {line['setting']['segments']} files"
 
 
-def timed_ns(line: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> int:
+def timed_ns(line: TrialLine, tasks: Sequence[TaskLine]) -> int:
     """What sob had in its clock: everything but the fsync, which it does not do."""
-    synced: int = max(task["sync_ns"] for task in tasks if task["record"] == line["record"])
-    elapsed: int = line["elapsed_ns"]
-    return elapsed - synced
+    return (line["elapsed_ns"] or 0) - max(task["sync_ns"] or 0 for task in tasks if task["record"] == line["record"])
 
 
-def findings(lines: Sequence[Mapping[str, Any]], tasks: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+def findings(lines: Sequence[TrialLine], tasks: Sequence[TaskLine]) -> Iterator[Finding]:
     """What sob's lines do not tell."""
     for line in lines:
         word, timed = _WORDS[line["setting"]["workload"]], timed_ns(line, tasks)
-        durable_ns = line["elapsed_ns"]
+        durable_ns = line["elapsed_ns"] or 0
         if timed < (1 - _DURABLE_DIFFERS) * durable_ns:
             rate = line["bytes"] / MIB * 1e9 / durable_ns
             yield Finding(
@@ -116,7 +118,7 @@ def findings(lines: Sequence[Mapping[str, Any]], tasks: Sequence[Mapping[str, An
                 f"{word}: the data is on the device only after {durable_ns / 1e9:.3f} s, fsync included: "
                 f"{rate:.3f} MiB/s; quote this one",
             )
-        share = (line["cache"] or {}).get("device_share")
+        share = line["cache"].get("device_share") if line["cache"] else None
         if share is not None and share < COLD_SHARE:
             yield Finding(
                 "cache-read",

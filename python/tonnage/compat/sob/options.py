@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tonnage.compat.front import FrontEnd, Option, number, size
+from tonnage.compat.front import FrontEnd, number, size
+from tonnage.option import Option
 
 SOB = FrontEnd(
     "sob",

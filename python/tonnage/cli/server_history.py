@@ -8,11 +8,10 @@ from dataclasses import fields
 from datetime import datetime
 
 from tonnage.analysis.text import count, some
-from tonnage.cli.placement.columns import columns
-from tonnage.cli.placement.watch_lines import span_text
+from tonnage.cli.watch_lines import span_text
 from tonnage.placement.answers import EpisodeTold, HistoryAnswer, MeasuredLine, ServerTold
 from tonnage.placement.watch.report import Busiest, ServerReport, Sum
-from tonnage.plain import one_line
+from tonnage.plain import columns, one_line
 from tonnage.units import rate_text, share
 
 _ROWS = 5

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
 
 from tonnage.errors import RequestError
 from tonnage.staging.plan import STATE_DIRECTORY, Marks, StagePlan, make_plan
@@ -39,7 +38,7 @@ def plan_of(arguments: Namespace, *, direction: str = "out") -> StagePlan:
         **{key: tuple(given[key] or ()) for key in ("include", "exclude", "first")},
         markers=tuple(given.get("marker") or ()),
         clear=given.get("delete"),
-        marks=_marks(given),
+        marks=_marks(given.get("high"), given.get("low")),
         workers=given["workers"] or None,
         limit_bytes_per_s=limit.bytes_per_s if limit else None,
         limit_files_per_s=limit.files_per_s if limit else None,
@@ -48,7 +47,7 @@ def plan_of(arguments: Namespace, *, direction: str = "out") -> StagePlan:
         metrics_port=given.get("metrics"),
         drop_attributes=given.get("drop_attributes"),
         trees_changed=given["trees_changed"],
-        log=_log(given, direction),
+        log=_log(given.get("log"), by_default=direction == "out" and not given["to"]),
     )
 
 
@@ -71,10 +70,10 @@ def find(arguments: Namespace) -> Path:
     for tree in (source, given["to"]):
         if tree and not states and not given["name"] and (_absolute(tree) / STATE_DIRECTORY).is_dir():
             states.add(_absolute(tree) / STATE_DIRECTORY)
-    return _only(states, known, given, source)
+    return _only(states, known, arguments, source)
 
 
-def _only(states: set[Path], known: list[Registered], given: dict[str, Any], source: str | None) -> Path:
+def _only(states: set[Path], known: list[Registered], arguments: Namespace, source: str | None) -> Path:
     if len(states) > 1:
         alive = {entry.state for entry in known if entry.alive}
         states = alive or states
@@ -83,11 +82,11 @@ def _only(states: set[Path], known: list[Registered], given: dict[str, Any], sou
     if states:
         names = ", ".join(entry.name for entry in known)
         raise RequestError(f"several movers are known: {names}; hint: say which with --name")
-    if given["name"]:
-        raise RequestError(f"no mover is called {given['name']!r}; hint: see `tonnage stage list`, or give --from")
-    if source or given["to"]:
+    if arguments.name:
+        raise RequestError(f"no mover is called {arguments.name!r}; hint: see `tonnage stage list`, or give --from")
+    if source or arguments.to:
         raise RequestError(
-            f"no mover is known for {source or given['to']}; hint: see `tonnage stage list`, or give --state"
+            f"no mover is known for {source or arguments.to}; hint: see `tonnage stage list`, or give --state"
         )
     raise RequestError("no mover is known on this host; hint: start one, or give --from, --name or --state")
 
@@ -112,8 +111,7 @@ def _same(one: Path, other: str) -> bool:
         return one == _absolute(other)
 
 
-def _marks(given: dict[str, Any]) -> Marks | None:
-    high, low = given.get("high"), given.get("low")
+def _marks(high: int | None, low: int | None) -> Marks | None:
     if high is None and low is None:
         return None
     usual = Marks()
@@ -123,9 +121,9 @@ def _marks(given: dict[str, Any]) -> Marks | None:
     )
 
 
-def _log(given: dict[str, Any], direction: str) -> Path | None:
-    if given.get("log"):
-        return _absolute(given["log"])
-    if direction == "out" and not given["to"]:
+def _log(named: str | None, *, by_default: bool) -> Path | None:
+    if named:
+        return _absolute(named)
+    if by_default:
         return _absolute(os.environ[REMOTE]) / LOG
     return None

@@ -1,30 +1,56 @@
-"""``tonnage stage stop`` and ``tonnage stage limit``: what changes a running mover."""
+"""``tonnage stage stop``: ends a mover."""
 
 from __future__ import annotations
 
 import sys
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tonnage.cli.command import Command
 from tonnage.cli.entry import complain
-from tonnage.cli.stage.view import view
-from tonnage.cli.stage.where import find
-from tonnage.cli.stage.words import RESUME, Limits, details, limits_text, totals_text
-from tonnage.errors import RequestError
-from tonnage.staging.control import Client, NoMover
-from tonnage.staging.host import is_safe, status_of
-from tonnage.staging.waiting import wait_until_gone, watch
+from tonnage.cli.stage.options import WHICH
+from tonnage.cli.stage.status_words import RESUME, details, totals_text
+from tonnage.option import Option
+from tonnage.units import parse_time
+
+if TYPE_CHECKING:
+    from tonnage.staging.control import Client
+
+COMMAND = Command(
+    "stop",
+    "end a mover",
+    "Lets the mover go on by priority until the deadline, then ends it. What is left stays in its journal for "
+    "`stage resume`; exit code 1 says so.",
+    (
+        *WHICH,
+        Option(
+            ("--deadline",),
+            "time it may go on for; 0 ends it now",
+            "TIME",
+            "that of its start, or 20s",
+            parse=parse_time,
+        ),
+    ),
+    (
+        ("tonnage stage stop", "at the end of a job, after `stage wait`"),
+        ("tonnage stage stop --deadline 5m", "five minutes for what matters most"),
+    ),
+    loads=("tonnage.cli.stage.which", "tonnage.staging.waiting"),
+)
 
 
 def run(arguments: Namespace) -> int:
-    """Exit code: of a stop, 1 where files are left."""
+    """Exit code: 1 where files are left."""
+    from tonnage.cli.stage.which import find
+    from tonnage.staging.control import Client, NoMover
+    from tonnage.staging.host import is_safe, status_of
+
     state = find(arguments)
     try:
         with Client(state) as client:
-            return stop(client, arguments.deadline) if arguments.action == "stop" else limit(client, arguments.limit)
+            return stop(client, arguments.deadline)
     except NoMover:
-        if arguments.action == "limit":
-            raise RequestError(f"no mover runs with the state {state}; hint: see `tonnage stage list`") from None
         status = status_of(state)
     print(f"the mover does not run; {totals_text(status['done'])} safe, {totals_text(status['queued'])} left")
     if is_safe(status):
@@ -33,16 +59,12 @@ def run(arguments: Namespace) -> int:
     return complain(f"it had not come to its end: what was written since is not staged; {RESUME}", 1)
 
 
-def limit(client: Client, limits: Limits) -> int:
-    """Exit code."""
-    client.ask("limit", bytes_per_s=limits.bytes_per_s, files_per_s=limits.files_per_s)
-    status = client.status()
-    print(f"mover {status['name']}: {limits_text(status) or 'no limit'}")
-    return 0
-
-
 def stop(client: Client, deadline_ns: int | None) -> int:
     """Exit code."""
+    from tonnage.cli.stage.view import view
+    from tonnage.staging.host import is_safe
+    from tonnage.staging.waiting import wait_until_gone, watch
+
     shown = view()
     client.ask("stop", deadline_ns=deadline_ns)
     try:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 from tonnage import units
 from tonnage.errors import RequestError
-from tonnage.staging.status import Standing, Status, Totals
 from tonnage.units import parse_rate
+
+if TYPE_CHECKING:
+    from tonnage.staging.status import Status, Totals
 
 _FILES = re.compile(r"([0-9]{1,12})\s*files?(?:/s)?", re.ASCII)
 
@@ -79,7 +82,8 @@ def time_text(time_ns: int) -> str:
 
 def share_done(status: Status) -> float:
     """What is safe, of all that was found: by bytes, or by files where there are no bytes."""
-    for key in ("bytes", "files"):
+    keys: tuple[Literal["bytes", "files"], ...] = ("bytes", "files")
+    for key in keys:
         done, left = status["done"][key], status["queued"][key] + status["failed"][key]
         if done + left:
             return float(done / (done + left))
@@ -131,14 +135,14 @@ def report(status: Status) -> str:
         ("safe", totals_text(status["done"])),
         ("left", totals_text(status["queued"])),
     ]
-    more: tuple[tuple[Standing, str], ...] = (
-        ("copying", "in flight"),
-        ("failed", "failed"),
-        ("cleared", "cleared from the source"),
-        ("gone", "gone before they were safe"),
-        ("skipped", "never staged (sockets, devices)"),
+    more = (
+        ("copying", status["copying"], "in flight"),
+        ("failed", status["failed"], "failed"),
+        ("cleared", status["cleared"], "cleared from the source"),
+        ("gone", status["gone"], "gone before they were safe"),
+        ("skipped", status["skipped"], "never staged (sockets, devices)"),
     )
-    rows += [(name, f"{totals_text(status[name])} {told}") for name, told in more if status[name]["files"]]
+    rows += [(name, f"{totals_text(totals)} {told}") for name, totals, told in more if totals["files"]]
     if replaced := status["replaced_after_clearing"]:
         rows.append(("replaced", f"{files_text(replaced)} whose earlier contents had been cleared from the source"))
     if status["running"]:
@@ -158,8 +162,7 @@ def summary(status: Status, elapsed_ns: int) -> str:
     copied, rate = status["copied_bytes"], status["copied_bytes"] * 1e9 / max(elapsed_ns, 1)
     text = f"{totals_text(status['done'])} safe in {status['to']}; "
     text += f"{volume(copied)} copied in {units.duration(elapsed_ns)} ({units.rate(rate)})"
-    left: tuple[tuple[Standing, str], ...] = (("failed", "failed"), ("queued", "left"))
-    for name, told in left:
-        if status[name]["files"]:
-            text += f"; {totals_text(status[name])} {told}"
+    for totals, told in ((status["failed"], "failed"), (status["queued"], "left")):
+        if totals["files"]:
+            text += f"; {totals_text(totals)} {told}"
     return text

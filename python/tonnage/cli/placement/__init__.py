@@ -1,1 +1,0 @@
-"""What the commands of placement print."""

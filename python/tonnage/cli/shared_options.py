@@ -1,0 +1,32 @@
+"""Options that several commands take."""
+
+from __future__ import annotations
+
+from tonnage import plugins
+from tonnage.option import Option, parse_port
+
+OUT = Option(("--out",), "run directory to make", "DIR", "./tonnage-runs/<time>-<name>-<id>", completes="directory")
+JSON = Option(("--json",), "print one JSON object on stdout and nothing else there")
+NO_REPORT = Option(("--no-report",), "do not write report.html")
+NO_KEEP = Option(("--no-keep",), "do not keep the load line that a search finds for placement")
+RUN = Option(("run_directory",), "a run directory", "RUN", completes="directory")
+PAGE = Option(("--out",), "also write a page with the picture", "FILE", completes="file")
+SITE = Option(
+    ("--site",),
+    "read this site file and no other",
+    "FILE",
+    "tonnage.toml above here, of the user, of the system",
+    completes="file",
+)
+SCHEDULER = Option(
+    ("--scheduler",),
+    "which one",
+    None,
+    "the site file's",
+    plugins.OWN[plugins.SCHEDULERS],
+    plugins=plugins.SCHEDULERS,
+)
+SERVER = Option(("server",), "only this one", "SERVER", optional=True)
+METRICS = Option(
+    ("--metrics",), "serve the figures to Prometheus on 127.0.0.1:PORT, 0 for any", "PORT", "off", parse=parse_port
+)

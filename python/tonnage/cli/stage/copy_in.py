@@ -1,0 +1,41 @@
+"""``tonnage stage in``: inputs to node-local storage, once."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from tonnage.cli.command import Command
+from tonnage.cli.stage.options import FILES, NAME, PACE, STATE, TREES_CHANGED
+from tonnage.option import Option
+
+COMMAND = Command(
+    "in",
+    "copy inputs to node-local storage before a run",
+    "Copies what is not yet in --to, or not as it is in --from, with the same checks as a stage-out, and ends. The "
+    "journal is in --to.",
+    (
+        Option(("--from",), "tree that is read", "DIR", "$PFS_DIR", completes="directory"),
+        Option(
+            ("--to",),
+            "tree that is written; made if only its parent is there",
+            "DIR",
+            "$PERSIST_DIR",
+            completes="directory",
+        ),
+        NAME,
+        STATE,
+        TREES_CHANGED,
+        *FILES,
+        *PACE,
+    ),
+    (("tonnage stage in --from /gpfs/me/inputs --to /local/me/inputs", "programs and inputs, before the run"),),
+    loads=("tonnage.staging.session", "tonnage.cli.stage.which"),
+)
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code."""
+    from tonnage.cli.stage.start import attached
+    from tonnage.cli.stage.which import plan_of
+
+    return attached(plan_of(arguments, direction="in"), drain=True)

@@ -1,0 +1,40 @@
+"""``tonnage stage limit``: changes the bounds of a running mover."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from tonnage.cli.command import Command
+from tonnage.cli.stage.options import WHICH
+from tonnage.cli.stage.status_words import limits_text, parse_limit
+from tonnage.errors import RequestError
+from tonnage.option import Option
+
+COMMAND = Command(
+    "limit",
+    "change a mover's bounds while it runs",
+    "Sets the bounds to exactly what is given: 200MB/s, 100files/s, both with a comma between, 0 (pause), none.",
+    (Option(("limit",), "the bounds", "RATE", parse=parse_limit), *WHICH),
+    (
+        ("tonnage stage limit 200MB/s", "no more than that from now on"),
+        ("tonnage stage limit 0", "pause"),
+        ("tonnage stage limit none --name run7", "full speed"),
+    ),
+    loads=("tonnage.cli.stage.which",),
+)
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code."""
+    from tonnage.cli.stage.which import find
+    from tonnage.staging.control import Client, NoMover
+
+    state, limits = find(arguments), arguments.limit
+    try:
+        with Client(state) as client:
+            client.ask("limit", bytes_per_s=limits.bytes_per_s, files_per_s=limits.files_per_s)
+            status = client.status()
+    except NoMover:
+        raise RequestError(f"no mover runs with the state {state}; hint: see `tonnage stage list`") from None
+    print(f"mover {status['name']}: {limits_text(status) or 'no limit'}")
+    return 0

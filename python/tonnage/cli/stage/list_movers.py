@@ -1,0 +1,64 @@
+"""``tonnage stage list``: the movers of this host."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tonnage.cli.command import Command
+from tonnage.cli.entry import complain
+from tonnage.cli.shared_options import JSON
+from tonnage.cli.stage.status import status_now
+from tonnage.cli.stage.status_words import totals_text
+from tonnage.errors import TonnageError
+
+if TYPE_CHECKING:
+    from tonnage.staging.status import Status
+
+COMMAND = Command(
+    "list",
+    "list the movers of this host",
+    "Prints the name, state and trees of each of your movers, also of those that ended with files left.",
+    (JSON,),
+    (("tonnage stage list", "which movers there are"),),
+    loads=("tonnage.staging.control", "tonnage.staging.registry"),
+)
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code."""
+    silent: list[str] = []
+    found = statuses(silent.append)
+    for one in silent:
+        complain(one, 1)
+    code = 1 if silent else 0
+    if arguments.json:
+        print(json.dumps(found, ensure_ascii=False))
+        return code
+    for status in found:
+        life = status["progress"] if status["running"] else "does not run"
+        told = f"{totals_text(status['done'])} safe, {totals_text(status['queued'])} left"
+        print(f"{status['name']:<16} {life:<13} {status['from']} → {status['to']}  {told}")
+    if not found and not silent:
+        print("no movers")
+    return code
+
+
+def statuses(tell: Callable[[str], None] = lambda _: None) -> list[Status]:
+    """Of all movers of this user on this host, those that do not run any more included. One that runs and cannot be
+    asked is handed to ``tell``."""
+    from tonnage.staging.control import ControlError
+    from tonnage.staging.registry import registered
+
+    found = []
+    for entry in registered():
+        try:
+            found.append(status_now(entry.state))
+        except ControlError as error:
+            tell(f"{entry.name}: {error}")
+        except (TonnageError, OSError):
+            # Its trees went with a job's storage: there is nothing to resume.
+            continue
+    return found

@@ -1,0 +1,61 @@
+"""``tonnage stage status``: where a mover stands."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tonnage.cli.command import Command
+from tonnage.cli.shared_options import JSON
+from tonnage.cli.stage.options import WHICH
+from tonnage.cli.stage.status_words import report
+from tonnage.option import Option
+
+if TYPE_CHECKING:
+    from tonnage.staging.status import Status
+
+COMMAND = Command(
+    "status",
+    "say where a mover stands",
+    "Prints what is safe, what waits and why, and what failed. Of a mover that does not run, what its journal says. "
+    "Exit code 1 where files failed, or where a mover that does not run left some.",
+    (*WHICH, JSON, Option(("--watch",), "go on until the mover ends, with a panel")),
+    (
+        ("tonnage stage status", "of the only mover, or that of PERSIST_DIR"),
+        ("tonnage stage status --name run7 --json", "for a script"),
+    ),
+    loads=("tonnage.cli.stage.which", "tonnage.staging.waiting"),
+)
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code: 1 where a file failed, or a mover that does not run left files."""
+    from tonnage.cli.stage.which import find
+    from tonnage.staging.host import is_safe
+
+    status = status_now(find(arguments), watching=arguments.watch)
+    print(json.dumps(status, ensure_ascii=False) if arguments.json else report(status))
+    left = not status["running"] and not is_safe(status)
+    return 1 if left or status["failed"]["files"] else 0
+
+
+def status_now(state: Path, *, watching: bool = False) -> Status:
+    """As the mover tells, or its journal; ``watching``: when it has ended, with a view until then."""
+    from tonnage.cli.stage.view import view
+    from tonnage.staging.control import Client, NoMover
+    from tonnage.staging.host import status_of
+    from tonnage.staging.waiting import watch
+
+    try:
+        with Client(state) as client:
+            if not watching:
+                return client.status()
+            shown = view()
+            try:
+                return watch(client, shown.show)
+            finally:
+                shown.close()
+    except NoMover:
+        return status_of(state)
