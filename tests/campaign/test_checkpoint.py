@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tonnage.campaign import snapshots
+from tonnage.campaign.kinds import checkpoint as snapshots
 from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.kinds.checkpoint import CheckpointSetting, phase_spec
 from tonnage.campaign.load import build_campaign, load_campaign, parse_campaign

@@ -6,9 +6,9 @@ import json
 import platform
 
 import pytest
+from tonnage.campaign.execute.flows import Flow, began, result_of
 from tonnage.campaign.kinds import setting_of
-from tonnage.campaign.kinds.network.flows import Flow, began, result_of
-from tonnage.campaign.kinds.network.hosts import on_hosts
+from tonnage.campaign.kinds.network import on_hosts
 from tonnage.campaign.load import build_campaign, parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.plan import check, make_plan

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tonnage.campaign.run import Loop
-from tonnage.campaign.setting import Trial
+from tonnage.campaign.schedule import Trial
 
 
 def test_a_sustained_trial_that_cannot_be_laid_out_is_no_failed_measurement() -> None:

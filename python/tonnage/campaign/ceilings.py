@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tonnage.campaign.elsewhere import ask_all
+from tonnage.campaign.hosts import ask_all
 from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.stream import Stream, StreamSetting, phase_spec
 from tonnage.cluster.launcher import Launcher

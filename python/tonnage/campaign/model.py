@@ -95,7 +95,7 @@ class Budget(Section):
     )
 
 
-class Place(Section):
+class NamedScratch(Section):
     """A scratch directory under a name, in which a later run can go on."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="of the directory, in the target")
@@ -278,7 +278,7 @@ class Campaign(Section):
         None, description="keep so many operations of each task one by one, with their end and latency"
     )
     pause_ns: Time | None = time_field("pause", None, "wait before each trial, outside every clock")
-    place: Place | None = Field(
+    place: NamedScratch | None = Field(
         None, description="a scratch directory under a name, instead of one that ends with the run"
     )
     published: str | None = Field(None, description="published figures that the report shows beside these")

@@ -12,9 +12,9 @@ from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import Stream
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.objects import check_objects, check_pool
-from tonnage.campaign.room import accepts_direct
 from tonnage.campaign.space import check_space, free_bytes, search_space
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target, target_of
+from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
 from tonnage.units import format_size, size_text
 

@@ -15,8 +15,8 @@ from tonnage.analysis.search import Search
 from tonnage.analysis.too_short import TURNS
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.schedule import Trial
 from tonnage.campaign.search_space import SearchSpace
-from tonnage.campaign.setting import Trial
 from tonnage.records import loop_rate
 from tonnage.records.stopped import Reason
 

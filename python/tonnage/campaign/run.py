@@ -9,15 +9,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from tonnage.campaign.expand import Schedule
-from tonnage.campaign.held import NfsCounts, Placement
+from tonnage.campaign.execute.traces import Harvest, Traces
+from tonnage.campaign.file_layout import NfsCounts, Placement
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import StreamSetting, phase_spec
-from tonnage.campaign.kinds.traces import Harvest, Traces
 from tonnage.campaign.observer import Observer, Step
-from tonnage.campaign.room import Room
-from tonnage.campaign.setting import Trial
+from tonnage.campaign.schedule import Schedule, Trial
+from tonnage.campaign.workspace import Workspace
 from tonnage.cluster import launcher
 from tonnage.cluster.lost import ProcessLost
 from tonnage.errors import MeasurementError
@@ -43,7 +42,7 @@ class Loop:
     """Everything that a run in progress holds."""
 
     writer: RunWriter
-    room: Room
+    room: Workspace
     schedule: Schedule
     observer: Observer
     interrupts: Interrupts

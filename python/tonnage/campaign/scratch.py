@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tonnage import _native
-from tonnage.campaign.elsewhere import LIMIT_S, ask_all, others
-from tonnage.campaign.model import Campaign, Place
-from tonnage.campaign.room import needs_scratch
+from tonnage.campaign.hosts import LIMIT_S, ask_all, others
+from tonnage.campaign.model import Campaign, NamedScratch
 from tonnage.campaign.target import Target
+from tonnage.campaign.workspace import needs_scratch
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
 
@@ -186,7 +186,7 @@ def _remove_own_leftover(parent: Path, run_id: str, *, alone: bool) -> None:
             remove_leftover(left, force=alone)
 
 
-def _make(parent: Path, run_id: str, place: Place | None) -> _native.Scratch:
+def _make(parent: Path, run_id: str, place: NamedScratch | None) -> _native.Scratch:
     try:
         if place is None:
             return _native.Scratch.create(str(parent), run_id)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from tonnage.campaign.hooks import Hook
+from tonnage.campaign.execute.hooks import Hook
+from tonnage.campaign.execute.traces import Traces, usual
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
-from tonnage.campaign.kinds.traces import Traces, usual
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.fields import Count, EngineName, Sweep, Tasks, Time
@@ -24,7 +24,7 @@ from tonnage.section import refuse, time_field
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
+    from tonnage.campaign.schedule import Trial
 
 PHASE = "command"
 COPY_BYTES = 3 << 10

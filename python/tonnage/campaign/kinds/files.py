@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tonnage.campaign.hooks import Hook
+from tonnage.campaign.execute.hooks import Hook
 from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.fields import Count, Device, Length, Sweep, Tasks, Time
@@ -18,7 +18,7 @@ from tonnage.units import format_size
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
+    from tonnage.campaign.schedule import Trial
     from tonnage.campaign.target import Target
 
 Phase = Literal[

@@ -16,7 +16,7 @@ from tonnage.section import Section
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
+    from tonnage.campaign.schedule import Trial
     from tonnage.campaign.target import Target
 
 

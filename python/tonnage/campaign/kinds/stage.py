@@ -16,7 +16,7 @@ from tonnage.units import format_size
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
+    from tonnage.campaign.schedule import Trial
     from tonnage.campaign.target import Target
 
 WRITE = "write"
@@ -143,7 +143,7 @@ class StageSetting(Setting):
 
     def measure(self, loop: Loop, number: int, trial: Trial) -> str:
         """On fresh files, which go from both tiers when the trial is over."""
-        from tonnage.campaign.kinds.ways import WAYS
+        from tonnage.campaign.execute.stage import WAYS
 
         # Opened, so that what arrives on the slow tier is cleared as well.
         for one in (self, replace(self, device=self.to_device)):

@@ -15,7 +15,7 @@ from tonnage.units import format_size
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
+    from tonnage.campaign.schedule import Trial
     from tonnage.campaign.target import Target
 
 Op = Literal["write", "read", "mixed"]

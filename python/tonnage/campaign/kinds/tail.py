@@ -17,7 +17,7 @@ from tonnage.units import format_size, format_time
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
+    from tonnage.campaign.schedule import Trial
     from tonnage.campaign.target import Target
 
 PHASE = "tail"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from tonnage.campaign.load import probe_campaign
 from tonnage.campaign.model import Campaign
-from tonnage.campaign.probing import probe_campaign
 from tonnage.campaign.session import run_campaign
 from tonnage.cli.live import observer
 

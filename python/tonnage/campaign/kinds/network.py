@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
 from tonnage.errors import RequestError
@@ -16,9 +16,11 @@ from tonnage.fields import Count, Delay, Name, Rate, Sweep, Time
 from tonnage.section import refuse, time_field, unit_field
 
 if TYPE_CHECKING:
+    from tonnage.campaign.model import Campaign
     from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
+    from tonnage.campaign.schedule import Trial
     from tonnage.campaign.target import Target
+
 
 PHASE = "network"
 SECOND_NS = 10**9
@@ -186,7 +188,38 @@ class NetworkSetting(Setting):
 
     def measure(self, loop: Loop, number: int, trial: Trial) -> str:
         """iperf3 on both ends of each pair, all at one moment."""
-        from tonnage.campaign.kinds.network.measure import measure
+        from tonnage.campaign.execute.network import measure
 
         loop.announce(number, trial, self, PHASE)
         return measure(loop, number, trial, self)
+
+
+def on_hosts(campaign: Campaign, there: Callable[[], Sequence[str]]) -> Campaign:
+    """The campaign with all hosts of the run for each network workload that names none, so that its manifest says
+    which they were. RequestError where a pair has a host that is none of them. ``there`` is asked only if need be."""
+    if not any(isinstance(workload, Network) for workload in campaign.workloads):
+        return campaign
+    hosts = tuple(there())
+    workloads = tuple(
+        _placed(workload, hosts) if isinstance(workload, Network) else workload for workload in campaign.workloads
+    )
+    return campaign.model_copy(update={"workloads": workloads})
+
+
+def _placed(workload: Network, hosts: tuple[str, ...]) -> Network:
+    if workload.hosts is None and isinstance(workload.pairs, str):
+        try:
+            workload = Network.model_validate({**workload.model_dump(), "hosts": (hosts,)})
+        except ValidationError as error:
+            raise RequestError(f"workload.pairs: {error.errors()[0]['msg']}") from None
+    _check(workload, hosts)
+    return workload
+
+
+def _check(workload: Network, hosts: Sequence[str]) -> None:
+    wanted = {host for setting in workload.settings() for pair in setting.ends for host in pair}
+    if strange := sorted(wanted - set(hosts)):
+        raise RequestError(
+            f"workload.pairs: {strange[0]} is no host of this run, which has {', '.join(hosts)}; "
+            "hint: start it on all hosts of the pairs, with mpiexec, srun or --on"
+        )

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
-from tonnage.campaign.away.follow import Ending, Follower
-from tonnage.campaign.away.ledger import Entry, Ledger
-from tonnage.campaign.away.lost import has_record, record_lost
-from tonnage.campaign.away.part import Part, places_of
-from tonnage.campaign.away.request import DIRECTORY, check_site, describe_jobs, job_request, output_file, write_order
-from tonnage.campaign.expand import Schedule, Sweep
 from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.jobs.batch import Batch, allocations_of
+from tonnage.campaign.jobs.follow import Ending, Follower
+from tonnage.campaign.jobs.ledger import Entry, Ledger
+from tonnage.campaign.jobs.request import DIRECTORY, check_site, describe_jobs, job_request, output_file, write_order
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
-from tonnage.campaign.observer import Observer
+from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.plan import make_plan
 from tonnage.campaign.run import failures, run_directory, spent_on
+from tonnage.campaign.schedule import Schedule, Sweep, Trial
 from tonnage.campaign.session import Outcome, begin_run
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.errors import MeasurementError, RecordError, RequestError
-from tonnage.records import Run, RunWriter
+from tonnage.records import Run, RunWriter, event_lines
+from tonnage.records.names import TRIALS
 
 ANSWER_S = 20.0
 """How long one of the scheduler's tools may take."""
@@ -37,7 +38,7 @@ FRUITLESS = 3
 _AGAIN_S = 0.5
 
 
-def run_away(
+def submit_run(
     campaign: Campaign,
     *,
     text: str | None,
@@ -59,7 +60,7 @@ def run_away(
     return _carry_out(Run.open(path), campaign, scheduler, observer, detach=detach)
 
 
-def resume_away(path: str, *, on: str | None, observer: Observer, detach: bool = False) -> Outcome:
+def resume_jobs(path: str, *, on: str | None, observer: Observer, detach: bool = False) -> Outcome:
     """Takes up a run that was submitted: follows the job that is there, and submits what is left."""
     try:
         run = Run.open(Path(path).absolute())
@@ -80,7 +81,7 @@ def resume_away(path: str, *, on: str | None, observer: Observer, detach: bool =
 
 
 def planned_jobs(campaign: Campaign) -> list[str]:
-    """The jobs that ``run_away`` would submit, as lines of text, after the checks that it would make."""
+    """The jobs that ``submit_run`` would submit, as lines of text, after the checks that it would make."""
     scheduler = _scheduler(campaign)
     check_site(campaign, scheduler)
     return describe_jobs(campaign, scheduler)
@@ -96,7 +97,9 @@ def was_submitted(path: str) -> bool:
 
 def refuse_here(campaign: Campaign) -> None:
     """RequestError where only a scheduler can say where trials run."""
-    if partition := next((place.partition for place in places_of(campaign) if place.partition), None):
+    if partition := next(
+        (allocation.partition for allocation in allocations_of(campaign) if allocation.partition), None
+    ):
         raise RequestError(
             f"partition {partition} is a scheduler's, and the run would be on this host; "
             "hint: submit it with --on slurm (or lsf, pbs, flux), or leave partition out"
@@ -113,10 +116,10 @@ def _scheduler(campaign: Campaign) -> Scheduler:
 def _carry_out(run: Run, campaign: Campaign, scheduler: Scheduler, observer: Observer, *, detach: bool) -> Outcome:
     with Ledger(run.path) as ledger, Interrupts() as interrupts:
         follower = Follower(run.path, scheduler, observer, interrupts)
-        away = _Away(run, campaign, scheduler, ledger, follower, observer, interrupts)
+        submitter = _Submitter(run, campaign, scheduler, ledger, follower, observer, interrupts)
         observer.started(run.path, run.manifest["target"]["name"], campaign.name)
         try:
-            state = away.detach() if detach else away.carry_out()
+            state = submitter.detach() if detach else submitter.carry_out()
         finally:
             observer.ended()
     failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(Run.open(run.path).trials()))
@@ -124,7 +127,7 @@ def _carry_out(run: Run, campaign: Campaign, scheduler: Scheduler, observer: Obs
 
 
 @dataclass(frozen=True, slots=True)
-class _Away:
+class _Submitter:
     """One submitter's work on one run."""
 
     run: Run
@@ -145,7 +148,7 @@ class _Away:
                 return self._settled("complete")
             if entry.job is None:
                 raise MeasurementError(f"nobody knows whether job {entry.key} was submitted; {self._again}")
-            ending = self.follower.follow(entry.part.job, entry.job, entry.where())
+            ending = self.follower.follow(entry.batch.job, entry.job, entry.where())
             self.ledger.ended(entry, ending.state, ending.reason, ending.hosts)
             if ending.cancelled:
                 return self._settled("interrupted")
@@ -198,13 +201,13 @@ class _Away:
             if trial is None:
                 return None
         before = self.ledger.latest()
-        number = 0 if before is None else before.part.job + 1
-        part = Part.of(number, trial, places_of(self.campaign))
+        number = 0 if before is None else before.batch.job + 1
+        batch = Batch.of(number, trial, allocations_of(self.campaign))
         manifest = self.run.manifest
-        request = job_request(self.campaign, self.run.path, manifest["run_id"], part, manifest["directory"])
+        request = job_request(self.campaign, self.run.path, manifest["run_id"], batch, manifest["directory"])
         (self.run.path / DIRECTORY).mkdir(exist_ok=True)
         write_order(request)
-        entry = self.ledger.want(part, request)
+        entry = self.ledger.want(batch, request)
         return self.ledger.submitted(entry, self._submit(entry, request))
 
     def _submit(self, entry: Entry, request: JobRequest) -> str:
@@ -257,7 +260,7 @@ class _Away:
         step = ending.progress.step if ending.progress else None
         if not has_record(self.run.path, step, beyond_bytes=entry.recorded_bytes):
             record_lost(self.run.path, self._schedule(), reason)
-        self.follower.look(entry.part.job)
+        self.follower.look(entry.batch.job)
         return False
 
     def _down(self, hosts: Sequence[str]) -> str:
@@ -269,7 +272,7 @@ class _Away:
 
     def _refuse_unseen(self, entry: Entry, ending: Ending) -> None:
         """RequestError where the first job left nothing at all here: then the next ones would not either."""
-        if ending.progress is None and entry.part.job == 0 and not output_file(self.run.path, 0).exists():
+        if ending.progress is None and entry.batch.job == 0 and not output_file(self.run.path, 0).exists():
             self._settled("failed")
             hosts = ", ".join(ending.hosts) or "its hosts"
             why = f" ({ending.reason})" if ending.reason else ""
@@ -281,7 +284,7 @@ class _Away:
     def _last_line(self, entry: Entry) -> str | None:
         """Of what the job printed."""
         try:
-            text = output_file(self.run.path, entry.part.job).read_text(errors="replace")
+            text = output_file(self.run.path, entry.batch.job).read_text(errors="replace")
         except OSError:
             return None
         said = [line.strip() for line in text.splitlines() if line.strip()]
@@ -293,3 +296,53 @@ class _Away:
         if found.manifest["state"] != state or not found.is_sealed:
             RunWriter.reopen(self.run.path).seal(state=state)
         return state
+
+
+def has_record(run: Path, step: Step | None, *, beyond_bytes: int) -> bool:
+    """Whether the trial that a job was at has all its records, and the job made one of them: it ended between two
+    trials, or recorded itself what went wrong. ``beyond_bytes``: size of the trials' file before the job."""
+    if step is None or (run / TRIALS).stat().st_size <= beyond_bytes:
+        return False
+    mine = [line for line in Run.open(run).trials() if line["trial"] == step.trial and line["purpose"] != "fill"]
+    interrupted = any(line["status"] == "interrupted" for line in mine)
+    return not interrupted and {line["phase"] for line in mine} >= set(step.setting.phases)
+
+
+def record_lost(run: Path, schedule: Schedule, reason: str) -> list[dict[str, Any]]:
+    """Records the trial that is next as failed for ``reason``: the one under way when its job ended, or, where that
+    came between two trials, the one it did not come to. The new lines; none where nothing was left to do."""
+    lines = Run.open(run).trials()
+    trial = schedule.next(lines, spent_on(lines))
+    if trial is None:
+        return []
+    writer = RunWriter.reopen(run)
+    number, done = _under_way(lines, trial)
+    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    new = []
+    for phase in trial.setting.phases:
+        if phase in done:
+            continue
+        line = trial.line(number, phase, started=now, result=None, reason=reason)
+        writer.append_trial(line, (), event_lines(line, None))
+        new.append(line)
+    return new
+
+
+def _under_way(lines: Sequence[Mapping[str, Any]], trial: Trial) -> tuple[int, set[str]]:
+    """The trial's number, and those of its phases that have a record. One that was interrupted counts as a whole: its
+    repetition has a number of its own."""
+    last = max((line["trial"] for line in lines), default=-1)
+    mine = [line for line in lines if line["trial"] == last and line["purpose"] != "fill"]
+    same = all(
+        line["setting"] == _plain(trial) and line["repetition"] == trial.repetition and line["status"] != "interrupted"
+        for line in mine
+    )
+    phases = {line["phase"] for line in mine}
+    if mine and same and not phases >= set(trial.setting.phases):
+        return last, phases
+    return last + 1, set()
+
+
+def _plain(trial: Trial) -> dict[str, Any]:
+    """The setting as a record has it when it was read back."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in trial.setting.as_dict().items()}

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.load import parse_campaign
-from tonnage.campaign.room import Room
 from tonnage.campaign.target import parse_target
+from tonnage.campaign.workspace import Workspace
 from tonnage.cluster.launcher import Launcher
 
 READ = next(s for s in parse_campaign('target = "/x"\n', "c").settings() if s.op == "read" and s.tasks == 4)
@@ -30,14 +30,14 @@ class FakeLauncher:
         self.cleared += 1
 
 
-def room(**keywords: int) -> tuple[Room, FakeLauncher]:
+def room(**keywords: int) -> tuple[Workspace, FakeLauncher]:
     fake = FakeLauncher()
-    made = Room(parse_target("/x"), cast("Launcher", fake), 1, [Path("/x/s")], None, **keywords)
+    made = Workspace(parse_target("/x"), cast("Launcher", fake), 1, [Path("/x/s")], None, **keywords)
     made.ensemble(READ)
     return made, fake
 
 
-def fill(place: Room, setting: StreamSetting) -> int | None:
+def fill(place: Workspace, setting: StreamSetting) -> int | None:
     """Fills as the run loop does; the first task that wrote, None where nothing was missing."""
     wanted = place.fill_for(setting)
     if wanted is None:

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from tonnage.campaign.away.ledger import Entry, latest
-from tonnage.campaign.away.part import Part
-from tonnage.campaign.progress import Snapshots
+from tonnage.campaign.jobs.batch import Batch
+from tonnage.campaign.jobs.ledger import Entry, latest
+from tonnage.campaign.observer import Snapshots
 from tonnage.campaign.session import resume_run
 from tonnage.errors import RequestError, TonnageError
 from tonnage.records.names import TRIALS
@@ -20,16 +20,16 @@ _LOOK_S = 0.25
 
 def carry_out(run: str, text: str) -> int:
     """Measures the part ``text`` of the run; the exit code. Trials that failed are in the records: the part is done."""
-    part = Part.parse(text)
+    batch = Batch.parse(text)
     path = Path(run).absolute()
-    entry = _seen(path, part)
-    if entry is None or entry.part != part or entry.ended is not None:
+    entry = _seen(path, batch)
+    if entry is None or entry.batch != batch or entry.ended is not None:
         raise RequestError(
             f"{run} does not wait for this job any more; hint: only `tonnage run --on` submits its parts"
         )
-    snapshots = Snapshots(path, part.job)
+    snapshots = Snapshots(path, batch.job)
     try:
-        outcome = resume_run(str(path), observer=snapshots, part=part)
+        outcome = resume_run(str(path), observer=snapshots, batch=batch)
     except (TonnageError, OSError) as error:
         code = error.exit_code if isinstance(error, TonnageError) else 1
         snapshots.close(code, str(error))
@@ -39,15 +39,15 @@ def carry_out(run: str, text: str) -> int:
     return code
 
 
-def _seen(run: Path, part: Part) -> Entry | None:
+def _seen(run: Path, batch: Batch) -> Entry | None:
     """The job wanted last, once this host sees the run as its submitter saw it: another host wrote it a moment ago."""
     until = time.monotonic() + LAG_S
     while True:
         entry = latest(run)
-        if entry is not None and entry.part.job >= part.job and _recorded_bytes(run) >= entry.recorded_bytes:
+        if entry is not None and entry.batch.job >= batch.job and _recorded_bytes(run) >= entry.recorded_bytes:
             return entry
         if time.monotonic() > until:
-            return entry if entry is None or entry.part != part else _late(run)
+            return entry if entry is None or entry.batch != batch else _late(run)
         time.sleep(_LOOK_S)
 
 

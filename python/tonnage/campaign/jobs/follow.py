@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.campaign.interrupts import Interrupts
-from tonnage.campaign.observer import Observer, Step
-from tonnage.campaign.progress import Progress, read_progress
+from tonnage.campaign.observer import Observer, Progress, Step, read_progress
 from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 from tonnage.errors import MeasurementError
 from tonnage.machine.user import user_name

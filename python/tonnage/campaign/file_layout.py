@@ -9,7 +9,7 @@ from typing import Any
 
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import StreamSetting
-from tonnage.campaign.room import Room
+from tonnage.campaign.workspace import Workspace
 from tonnage.filesystems import Held, held_files
 from tonnage.machine.mounts import find_mount, read_mounts
 from tonnage.machine.mountstats import NfsMount, between, read_mountstats
@@ -20,7 +20,7 @@ _NFS = frozenset({"nfs", "nfs4"})
 class Placement:
     """Where the files of a run are, as they were asked for after the phase that wrote them."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Workspace) -> None:
         self._room = room
         self._latest: dict[str, Any] | None = None
         """``devices`` of the trial line whose phase wrote the files that are there."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tonnage.campaign.away.part import Part
+from tonnage.campaign.jobs.batch import Batch
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.errors import RequestError
 from tonnage.records.jobs import append_job, job_lines, mend_jobs
@@ -28,7 +28,7 @@ LOCK = "jobs.lock"
 class Entry:
     """A job that was wanted, as far as it came."""
 
-    part: Part
+    batch: Batch
     key: str
     """The submission's own name: with it the scheduler tells whether it has the job."""
     partition: str | None
@@ -44,8 +44,8 @@ class Entry:
 
     def where(self) -> str:
         """For people: which of the run's jobs this is."""
-        place = ", ".join(self.hosts) or f"{self.nodes} node{'s' if self.nodes != 1 else ''}"
-        return f"{self.partition}: {place}" if self.partition else place
+        allocation = ", ".join(self.hosts) or f"{self.nodes} node{'s' if self.nodes != 1 else ''}"
+        return f"{self.partition}: {allocation}" if self.partition else allocation
 
 
 def latest(run: Path) -> Entry | None:
@@ -54,7 +54,7 @@ def latest(run: Path) -> Entry | None:
     for line in job_lines(run):
         if line["event"] == "wanted":
             entry = Entry(
-                Part.parse(line["part"]),
+                Batch.parse(line["part"]),
                 line["key"],
                 line["partition"],
                 tuple(line["hosts"]),
@@ -97,24 +97,24 @@ class Ledger:
         """The job wanted last."""
         return latest(self._run)
 
-    def want(self, part: Part, request: JobRequest) -> Entry:
+    def want(self, batch: Batch, request: JobRequest) -> Entry:
         """Before the scheduler is asked."""
         spread = request.spread or Spread(nodes=1)
         recorded_bytes = (self._run / TRIALS).stat().st_size
-        entry = Entry(part, request.key, request.queue, request.hosts, spread.nodes, recorded_bytes=recorded_bytes)
+        entry = Entry(batch, request.key, request.queue, request.hosts, spread.nodes, recorded_bytes=recorded_bytes)
         told = {key: getattr(entry, key) for key in ("key", "partition", "nodes", "recorded_bytes")}
-        about = {"part": str(part), "hosts": list(entry.hosts), "processes": spread.processes}
-        self._append(part.job, "wanted", {**told, **about})
+        about = {"part": str(batch), "hosts": list(entry.hosts), "processes": spread.processes}
+        self._append(batch.job, "wanted", {**told, **about})
         return entry
 
     def submitted(self, entry: Entry, job: str) -> Entry:
         """The scheduler has it, under this number."""
-        self._append(entry.part.job, "submitted", {"job": job})
+        self._append(entry.batch.job, "submitted", {"job": job})
         return replace(entry, job=job)
 
     def ended(self, entry: Entry, state: str, reason: str = "", hosts: tuple[str, ...] = ()) -> None:
         """It is over: ``state`` is the scheduler's word as ``Job.state`` has it, or ``refused``, or ``lost``."""
-        self._append(entry.part.job, "ended", {"state": state, "reason": reason, "hosts": list(hosts)})
+        self._append(entry.batch.job, "ended", {"state": state, "reason": reason, "hosts": list(hosts)})
 
     def _append(self, number: int, event: str, about: Mapping[str, Any]) -> None:
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

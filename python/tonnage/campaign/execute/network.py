@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tonnage.campaign.kinds.network.flows import Flow, began, empty, result_of
-from tonnage.campaign.kinds.network.programs import Clock, Program, Programs
-from tonnage.campaign.kinds.network.section import PHASE, SECOND_NS, NetworkSetting
+from tonnage.campaign.execute.flows import Flow, began, empty, result_of
+from tonnage.campaign.execute.programs import Clock, Program, Programs
+from tonnage.campaign.kinds.network import PHASE, SECOND_NS, NetworkSetting
 from tonnage.cluster.host_group import HostGroup
 from tonnage.errors import MeasurementError
 from tonnage.importers.iperf3 import BACKWARD, FORWARD, NoReport, Report, read
 
 if TYPE_CHECKING:
     from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
+    from tonnage.campaign.schedule import Trial
 
 LISTEN_S = 20.0
 """For a server to take connections."""

@@ -6,10 +6,9 @@ import json
 from itertools import count
 from typing import Any
 
-from tonnage.campaign.expand import Sweep
 from tonnage.campaign.load import parse_campaign
 from tonnage.campaign.model import Campaign
-from tonnage.campaign.setting import Trial
+from tonnage.campaign.schedule import Sweep, Trial
 
 
 def campaign(tail: str) -> Campaign:

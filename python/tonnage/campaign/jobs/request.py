@@ -7,11 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.campaign.away.part import Part, places_of
+from tonnage.campaign.jobs.batch import Batch, allocations_of
 from tonnage.campaign.kinds import Setting
-from tonnage.campaign.kinds.network.section import Network
+from tonnage.campaign.kinds.network import Network
 from tonnage.campaign.model import Campaign
-from tonnage.campaign.setting import Place
+from tonnage.campaign.schedule import Allocation
 from tonnage.cluster.scheduler import ClusterHost, JobRequest, Queue, Scheduler, Spread
 from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
@@ -25,27 +25,27 @@ def output_file(run: Path, number: int) -> Path:
     return run / DIRECTORY / f"{number}.out"
 
 
-def job_request(campaign: Campaign, run: Path, run_id: str, part: Part, directory: str) -> JobRequest:
+def job_request(campaign: Campaign, run: Path, run_id: str, batch: Batch, directory: str) -> JobRequest:
     """``run``: the run directory, absolute. ``directory``: where the run was begun."""
-    place = places_of(campaign)[part.place]
-    spread = spread_of(campaign, place)
-    if place.hosts is not None and spread.processes > 1:
+    allocation = allocations_of(campaign)[batch.allocation]
+    spread = spread_of(campaign, allocation)
+    if allocation.hosts is not None and spread.processes > 1:
         spread = Spread(
             nodes=spread.nodes,
             per_node=spread.per_node,
             mpi=spread.mpi,
-            order=str(run / DIRECTORY / f"{part.job}.hosts"),
+            order=str(run / DIRECTORY / f"{batch.job}.hosts"),
             alone=spread.alone,
         )
     limit_ns = campaign.job.time_limit_ns
     return JobRequest(
-        argv=(sys.executable, "-m", "tonnage.cli", "run", "--resume", str(run), "--part", str(part)),
-        key=f"tonnage-{run_id}-{part.job}",
+        argv=(sys.executable, "-m", "tonnage.cli", "run", "--resume", str(run), "--part", str(batch)),
+        key=f"tonnage-{run_id}-{batch.job}",
         directory=directory,
         name=f"tonnage-{campaign.name}"[:64],
-        queue=place.partition or campaign.job.partition,
-        hosts=place.hosts or (),
-        output=str(output_file(run, part.job)),
+        queue=allocation.partition or campaign.job.partition,
+        hosts=allocation.hosts or (),
+        output=str(output_file(run, batch.job)),
         spread=spread,
         terms=Terms(time_limit_s=None if limit_ns is None else -(-limit_ns // 10**9), account=campaign.job.account),
     )
@@ -59,11 +59,11 @@ def write_order(request: JobRequest) -> None:
         Path(spread.order).write_text("".join(f"{host}\n" for host in hosts), encoding="utf-8")
 
 
-def spread_of(campaign: Campaign, place: Place) -> Spread:
-    """Nodes and processes of a job in that place."""
+def spread_of(campaign: Campaign, allocation: Allocation) -> Spread:
+    """Nodes and processes of a job in that allocation."""
     job = campaign.job
-    nodes = len(place.hosts) if place.hosts is not None else job.nodes or 1
-    here = [setting for setting in campaign.settings() if Place.of(setting) == place]
+    nodes = len(allocation.hosts) if allocation.hosts is not None else job.nodes or 1
+    here = [setting for setting in campaign.settings() if Allocation.of(setting) == allocation]
     per_node = job.processes_per_node or _per_node(here, nodes)
     if job.mpi == "none" and nodes * per_node > 1:
         raise RequestError(
@@ -90,13 +90,13 @@ def check_site(campaign: Campaign, scheduler: Scheduler) -> None:
         )
     queues = {queue.name: queue for queue in scheduler.queues()}
     hosts = {host.name: host for host in scheduler.hosts()}
-    for number, place in enumerate(places_of(campaign)):
-        queue = _queue(place.partition or campaign.job.partition, queues, scheduler)
-        _check_hosts(place, queue, hosts, scheduler)
+    for number, allocation in enumerate(allocations_of(campaign)):
+        queue = _queue(allocation.partition or campaign.job.partition, queues, scheduler)
+        _check_hosts(allocation, queue, hosts, scheduler)
         # What the scheduler has no way to say, it says now.
-        scheduler.command(job_request(campaign, Path.cwd(), "check", Part(0, number, None), str(Path.cwd())))
-        nodes = spread_of(campaign, place).nodes
-        _check_tasks([setting for setting in campaign.settings() if Place.of(setting) == place], nodes)
+        scheduler.command(job_request(campaign, Path.cwd(), "check", Batch(0, number, None), str(Path.cwd())))
+        nodes = spread_of(campaign, allocation).nodes
+        _check_tasks([setting for setting in campaign.settings() if Allocation.of(setting) == allocation], nodes)
         members = queue.hosts if queue is not None and queue.hosts else tuple(hosts)
         if members and nodes > len(members):
             where = f"the partition {queue.name}" if queue is not None and queue.hosts else scheduler.name
@@ -127,8 +127,10 @@ def _queue(name: str | None, queues: dict[str, Queue], scheduler: Scheduler) -> 
     return queues[name]
 
 
-def _check_hosts(place: Place, queue: Queue | None, hosts: dict[str, ClusterHost], scheduler: Scheduler) -> None:
-    for host in place.hosts or ():
+def _check_hosts(
+    allocation: Allocation, queue: Queue | None, hosts: dict[str, ClusterHost], scheduler: Scheduler
+) -> None:
+    for host in allocation.hosts or ():
         if host not in hosts:
             raise RequestError(
                 f"{scheduler.name} knows no host {host!r}; hint: {_near(host, hosts) or '`tonnage queues` lists them'}"
@@ -145,17 +147,21 @@ def _near(name: str, known: dict[str, Queue] | dict[str, ClusterHost]) -> str:
 
 
 def describe_jobs(campaign: Campaign, scheduler: Scheduler) -> list[str]:
-    """The jobs as lines of text, for ``--dry-run``: one in each place, in each block."""
-    places = places_of(campaign)
+    """The jobs as lines of text, for ``--dry-run``: one in each allocation, in each block."""
+    allocations = allocations_of(campaign)
     lines = [
         f"jobs      of {scheduler.name}: "
-        + ("one" if len(places) == 1 else f"{len(places)} in each block, in an order drawn for it")
+        + ("one" if len(allocations) == 1 else f"{len(allocations)} in each block, in an order drawn for it")
     ]
-    for place in places[:40]:
-        spread = spread_of(campaign, place)
-        queue = place.partition or campaign.job.partition or "the default partition"
-        hosts = ", ".join(place.hosts) if place.hosts else f"{spread.nodes} node{'s' if spread.nodes != 1 else ''}"
+    for allocation in allocations[:40]:
+        spread = spread_of(campaign, allocation)
+        queue = allocation.partition or campaign.job.partition or "the default partition"
+        hosts = (
+            ", ".join(allocation.hosts)
+            if allocation.hosts
+            else f"{spread.nodes} node{'s' if spread.nodes != 1 else ''}"
+        )
         lines.append(
             f"          {queue}: {hosts}, {spread.per_node} process{'es' if spread.per_node != 1 else ''} each"
         )
-    return lines if len(places) <= 40 else [*lines, f"          … and {len(places) - 40} more"]
+    return lines if len(allocations) <= 40 else [*lines, f"          … and {len(allocations) - 40} more"]

@@ -1,4 +1,4 @@
-"""The place a run works in: its scratch directories, the storages open on it, and which files hold what."""
+"""The workspace of a run: its scratch directories, the storages open on it, and which files hold what."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _LaidOut:
     file_bytes: int
 
 
-class Room:
+class Workspace:
     """Opens storages when a setting first needs them and keeps one generation of files at a time."""
 
     def __init__(

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.campaign.held import NfsCounts, Placement
+from tonnage.campaign.file_layout import NfsCounts, Placement
 from tonnage.campaign.kinds.stream import Stream, StreamSetting
-from tonnage.campaign.room import Room
 from tonnage.campaign.target import Target, parse_target
+from tonnage.campaign.workspace import Workspace
 
 
-def room_of(target: Target, directories: tuple[Path, ...]) -> Room:
+def room_of(target: Target, directories: tuple[Path, ...]) -> Workspace:
     """Nothing is started: only names are asked for."""
     nobody: Any = None
-    return Room(target, nobody, 0, directories, None)
+    return Workspace(target, nobody, 0, directories, None)
 
 
 def setting(**changes: Any) -> StreamSetting:

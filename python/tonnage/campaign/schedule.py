@@ -1,16 +1,56 @@
-"""From a campaign to its trials: every combination of the factors, repeated, in an order drawn from the seed."""
+"""A trial: one setting of all factors, once."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tonnage.campaign.kinds import Setting, setting_of
 from tonnage.campaign.model import Campaign
-from tonnage.campaign.setting import Place, Trial
-from tonnage.records import headline
+from tonnage.records import headline, trial_line
 from tonnage.records.stopped import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What a job must be submitted for: trials in one place can share a job."""
+
+    partition: str | None = None
+    hosts: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, setting: Setting) -> Allocation:
+        """Where a trial of this setting runs."""
+        return cls(setting.job_partition, setting.hosts)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One setting, once."""
+
+    setting: Setting
+    repetition: int
+    block: int
+    purpose: str = "measure"
+    """``measure``; ``sustain`` for a long trial on the plateau; ``offered`` for an offered rate."""
+
+    def line(
+        self, number: int, phase: str, *, started: str, result: dict[str, Any] | None, reason: str | None
+    ) -> dict[str, Any]:
+        """The record of a phase of it that no engine ran: ``result`` is a PhaseResult all the same, or None."""
+        return trial_line(
+            trial=number,
+            setting=self.setting.as_dict(),
+            phase=phase,
+            repetition=self.repetition,
+            block=self.block,
+            started=started,
+            result=result,
+            purpose=self.purpose,
+            reason=reason,
+        )
 
 
 class Schedule(Protocol):
@@ -27,8 +67,8 @@ class Schedule(Protocol):
 class Sweep:
     """Randomised blocks: each block holds every setting that still needs a repetition, in an order of its own.
 
-    Where settings run in several places, those of one place stay together: the places are drawn in an order, and in
-    each its settings. So a block is one stretch in each place, and a job carries one stretch.
+    Where settings run in several allocations, those of one stay together: the allocations are drawn in an order, and in
+    each its settings. So a block is one batch in each allocation, and a job carries one batch.
 
     With a fixed number of repetitions that is all of them; with an interval rule a setting leaves once its interval
     is narrow, or after ``at_most`` repetitions. A trial that failed counts as measured, an interrupted one does not.
@@ -82,11 +122,11 @@ class Sweep:
             return trials
         # A generator of its own for each block: a resumed run draws the same order without replaying the past.
         drawing = random.Random(f"{self._seed}/{block}")
-        places = list(dict.fromkeys(Place.of(trial.setting) for trial in trials))
-        if len(places) > 1:
-            drawing.shuffle(places)
+        allocations = list(dict.fromkeys(Allocation.of(trial.setting) for trial in trials))
+        if len(allocations) > 1:
+            drawing.shuffle(allocations)
         drawing.shuffle(trials)
-        return sorted(trials, key=lambda trial: places.index(Place.of(trial.setting)))
+        return sorted(trials, key=lambda trial: allocations.index(Allocation.of(trial.setting)))
 
     def _wanted(self, block: int, measured: Mapping[int, float]) -> bool:
         rule = self._repeat

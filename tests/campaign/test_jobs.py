@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.campaign.away import job
-from tonnage.campaign.away.ledger import Ledger
-from tonnage.campaign.away.lost import has_record, record_lost
-from tonnage.campaign.away.part import Part, Stretch, places_of, settings_of
-from tonnage.campaign.away.request import job_request, spread_of
-from tonnage.campaign.expand import Sweep
+from tonnage.campaign.jobs import job
+from tonnage.campaign.jobs.batch import Batch, BatchSchedule, allocations_of, settings_of
+from tonnage.campaign.jobs.ledger import Ledger
+from tonnage.campaign.jobs.request import job_request, spread_of
+from tonnage.campaign.jobs.session import has_record, record_lost
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Step
-from tonnage.campaign.setting import Place, Trial
+from tonnage.campaign.schedule import Allocation, Sweep, Trial
 from tonnage.errors import RequestError
 from tonnage.records import Run, RunWriter, trial_line
 
@@ -72,12 +71,12 @@ def test_a_campaign_in_one_place_is_drawn_as_ever() -> None:
 
 def test_stretches_of_all_parts_are_the_whole_run_and_nothing_twice() -> None:
     found = campaign(PLACES)
-    places, lines, jobs = places_of(found), [], 0
+    allocations, lines, jobs = allocations_of(found), [], 0
     while (trial := Sweep(found, 7).next(lines, 0)) is not None:
-        part = Part.of(jobs, trial, places)
-        stretch = Stretch(Sweep(found, 7), Part.parse(str(part)), places)
+        batch = Batch.of(jobs, trial, allocations)
+        stretch = BatchSchedule(Sweep(found, 7), Batch.parse(str(batch)), allocations)
         while (trial := stretch.next(lines, 0)) is not None:
-            assert trial.setting in settings_of(part, found)
+            assert trial.setting in settings_of(batch, found)
             lines.append(line_of(trial, len(lines)))
         jobs += 1
         assert stretch.is_more == (jobs < 9)
@@ -86,13 +85,13 @@ def test_stretches_of_all_parts_are_the_whole_run_and_nothing_twice() -> None:
 
 def test_one_place_is_one_part() -> None:
     found = campaign({"transfer_size": ["4k", "8k"], "block_size": "1MiB"})
-    assert Part.of(0, every_trial(found)[0], places_of(found)) == Part(0, 0, None)
+    assert Batch.of(0, every_trial(found)[0], allocations_of(found)) == Batch(0, 0, None)
 
 
 @pytest.mark.parametrize("text", ["", "1", "1:", "a:b", "0:0/", "-1:0", "0:0/0/0", "²:0"])
 def test_what_is_no_part_is_refused(text: str) -> None:
     with pytest.raises(RequestError, match="is no part of a run"):
-        Part.parse(text)
+        Batch.parse(text)
 
 
 @pytest.mark.parametrize(
@@ -109,13 +108,13 @@ def test_nodes_and_processes_follow_from_the_file(
     workload: dict[str, Any], job: dict[str, Any], nodes: int, per_node: int
 ) -> None:
     found = campaign(workload, job=job)
-    spread = spread_of(found, places_of(found)[0])
+    spread = spread_of(found, allocations_of(found)[0])
     assert (spread.nodes, spread.per_node) == (nodes, per_node)
 
 
 def test_hosts_and_options_reach_the_request_in_their_order(tmp_path: Path) -> None:
     found = campaign({"hosts": [["c", "a"]], "partition": "mm"}, job={"time_limit": "1500ms", "account": "p"})
-    request = job_request(found, tmp_path, "1f2e3d4c", Part(3, 0, None), "/home")
+    request = job_request(found, tmp_path, "1f2e3d4c", Batch(3, 0, None), "/home")
     assert (request.queue, request.hosts, request.terms.time_limit_s, request.terms.account) == (
         "mm",
         ("c", "a"),
@@ -157,7 +156,7 @@ def test_a_lost_trial_without_records_of_its_own_has_a_number_of_its_own(tmp_pat
     path = run_with(tmp_path, [line_of(trial, number, status=status) for number, status in enumerate(before)])
     (line,) = record_lost(path, Sweep(found, 7), "gone")
     assert (line["trial"], line["repetition"], line["setting"]["partition"]) == (len(before), 0, None)
-    assert Place.of(trial.setting) == Place()
+    assert Allocation.of(trial.setting) == Allocation()
 
 
 def test_nothing_is_recorded_where_nothing_was_left(tmp_path: Path) -> None:
@@ -174,7 +173,7 @@ def test_a_job_that_does_not_see_all_records_measures_nothing(tmp_path: Path, mo
     assert trial is not None
     path = run_with(tmp_path, [line_of(trial, 0)])
     with Ledger(path) as ledger:
-        ledger.want(Part(0, 0, None), job_request(found, path, "1f2e3d4c", Part(0, 0, None), str(tmp_path)))
+        ledger.want(Batch(0, 0, None), job_request(found, path, "1f2e3d4c", Batch(0, 0, None), str(tmp_path)))
     (path / "trials.jsonl").write_bytes(b"")
     monkeypatch.setattr(job, "LAG_S", 0.3)
     with pytest.raises(RequestError, match="does not see all records"):

@@ -1,0 +1,1 @@
+"""What carries a trial out: one module a kind of workload."""
