@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.campaign.file_layout import NfsCounts, Placement
+from tonnage.campaign.file_layout import FileLayout, NfsCounts
 from tonnage.campaign.kinds.stream import Stream, StreamSetting
 from tonnage.campaign.target import Target, parse_target
 from tonnage.campaign.workspace import Workspace
@@ -54,7 +54,7 @@ def test_a_target_without_files_has_none(tmp_path: Path) -> None:
 
 def test_a_read_has_what_was_found_after_the_write_and_a_failed_write_forgets_it(tmp_path: Path) -> None:
     (tmp_path / "data.00000000").write_bytes(b"123")
-    placement = Placement(room_of(parse_target(str(tmp_path)), (tmp_path,)))
+    placement = FileLayout(room_of(parse_target(str(tmp_path)), (tmp_path,)))
     one = setting(tasks=1)
     told, _ = placement.after(one, "write", "0000-write", moved=True)
     if told is None:

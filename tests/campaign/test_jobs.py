@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from tonnage.campaign.jobs import job
-from tonnage.campaign.jobs.batch import Batch, BatchSchedule, allocations_of, settings_of
+from tonnage.campaign.jobs.batch import Batch, BatchSchedule, allocations_of, job_request, settings_of, spread_of
 from tonnage.campaign.jobs.ledger import Ledger
-from tonnage.campaign.jobs.request import job_request, spread_of
 from tonnage.campaign.jobs.session import has_record, record_lost
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign

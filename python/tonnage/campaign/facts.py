@@ -8,7 +8,6 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tonnage import _native
 from tonnage.campaign.model import Campaign
@@ -21,9 +20,11 @@ from tonnage.filesystems import Striping, facts_of, stripe, type_of
 from tonnage.machine.affinity import interrupt_cpus
 from tonnage.machine.identity import identity
 from tonnage.machine.mounts import Mount, mount_of
+from tonnage.records.shapes import Json
+from tonnage.records.specs import PoolSpec
 
 
-def target_facts(campaign: Campaign, target: Target) -> dict[str, Any]:
+def target_facts(campaign: Campaign, target: Target) -> Json:
     """``target`` of the manifest, before the run."""
     mounts = [mount_of(path) for path in target.paths]
     mount = mounts[0] if mounts else None
@@ -79,7 +80,7 @@ def _interrupt_cpus(target: Target) -> list[int] | None:
     return sorted(cpus) or None
 
 
-def stripe_scratch(campaign: Campaign, target: Target, scratch: RunScratch) -> dict[str, Any] | None:
+def stripe_scratch(campaign: Campaign, target: Target, scratch: RunScratch) -> Json | None:
     """Stripes the run's scratch directories as the campaign says; ``target.stripe`` of the manifest. Only they are
     touched: files that the user named begin in one of them, and their own directories are left as they are."""
     asked = campaign.stripe
@@ -110,7 +111,7 @@ _QUESTIONS: tuple[dict[str, str], ...] = (
 )
 
 
-def pool_facts(pool: Mapping[str, Any]) -> dict[str, Any] | None:
+def pool_facts(pool: PoolSpec) -> Json | None:
     """``target.pool`` of the manifest (``docs/record-format.md``); None where a monitor does not say."""
     questions = [json.dumps({**question, "format": "json"}) for question in _QUESTIONS]
     try:
@@ -121,9 +122,7 @@ def pool_facts(pool: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
 
 
-def facts_of_pool(
-    name: str, pools: Sequence[Mapping[str, Any]], tree: Mapping[str, Any], rules: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+def facts_of_pool(name: str, pools: Sequence[Json], tree: Json, rules: Sequence[Json]) -> Json:
     """The same from a monitor's three answers; KeyError or StopIteration where they are not what they should be."""
     pool = next(pool for pool in pools if pool["pool_name"] == name)
     rule = next(rule for rule in rules if rule["rule_id"] == pool["crush_rule"])
@@ -137,7 +136,7 @@ def facts_of_pool(
     }
 
 
-def _osds(nodes: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _osds(nodes: Sequence[Json], steps: Sequence[Json]) -> Iterator[Json]:
     """Those below what a rule takes (``default``, or ``default~ssd`` for those of one class)."""
     by_id = {node["id"]: node for node in nodes}
     seen: set[int] = set()
@@ -156,9 +155,7 @@ def _osds(nodes: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]]
                     }
 
 
-def _below(
-    node: Mapping[str, Any], by_id: Mapping[int, Mapping[str, Any]], host: str
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _below(node: Json, by_id: Mapping[int, Json], host: str) -> Iterator[tuple[str, Json]]:
     if node["type"] == "osd":
         yield host, node
     host = node["name"] if node["type"] == "host" else host
@@ -191,7 +188,7 @@ def _file_system_id(path: Path, mount: Mount | None) -> str | None:
         return None
 
 
-def check_same_target(manifest: Mapping[str, Any], target: Target, *, by_job: bool) -> None:
+def check_same_target(manifest: Json, target: Target, *, by_job: bool) -> None:
     """RequestError where a directory of the target is on another storage than when the run was begun, or is another
     directory. What an older version did not keep is not compared.
 
@@ -215,7 +212,7 @@ def check_same_target(manifest: Mapping[str, Any], target: Target, *, by_job: bo
             )
 
 
-def _differences(then: Mapping[str, Any], now: Mapping[str, str | None], *, elsewhere: bool) -> Iterator[str]:
+def _differences(then: Json, now: Mapping[str, str | None], *, elsewhere: bool) -> Iterator[str]:
     kept = {key: (then.get(key), now[key]) for key in now if isinstance(then.get(key), str)}
     before, here = kept.get("identity", ("", ""))
     if elsewhere and not (before and _is_shared(before)):

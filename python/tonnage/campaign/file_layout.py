@@ -4,46 +4,42 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
+from typing import cast
 
 from tonnage.campaign.kinds import Setting
-from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.workspace import Workspace
-from tonnage.filesystems import Held, held_files
+from tonnage.filesystems import held_files
 from tonnage.machine.mounts import find_mount, read_mounts
 from tonnage.machine.mountstats import NfsMount, between, read_mountstats
+from tonnage.records.shapes import DeviceItem, Devices
+from tonnage.records.shapes import NfsMount as CountedMount
 
 _NFS = frozenset({"nfs", "nfs4"})
 
 
-class Placement:
+class FileLayout:
     """Where the files of a run are, as they were asked for after the phase that wrote them."""
 
-    def __init__(self, room: Workspace) -> None:
-        self._room = room
-        self._latest: dict[str, Any] | None = None
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._latest: Devices | None = None
         """``devices`` of the trial line whose phase wrote the files that are there."""
 
     def after(
         self, setting: Setting, phase: str, record: str, *, moved: bool
-    ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    ) -> tuple[Devices | None, list[DeviceItem]]:
         """``devices`` of the trial line, and lines of ``devices.jsonl``, of a phase that just ended; ``moved``: it
         moved any bytes. A phase that wrote nothing new has what was found after the write, and no lines."""
         if phase != "write":
-            return (self._latest if isinstance(setting, StreamSetting) else None), []
+            return (self._latest if setting.files else None), []
         self._latest = None
-        held = self._held(setting) if moved else None
+        files = self._workspace.files_of(setting) if moved else []
+        held = held_files(files) if files else None
         if held is None:
             return None, []
-        self._latest = held.summary(record)
-        return self._latest, held.lines()
-
-    def _held(self, setting: Setting) -> Held | None:
-        if not isinstance(setting, StreamSetting):
-            return None
-        files = self._room.files_of(setting)
-        return held_files(files) if files else None
+        self._latest = cast("Devices", held.summary(record))
+        return self._latest, cast("list[DeviceItem]", held.lines())
 
 
 class NfsCounts:
@@ -54,7 +50,7 @@ class NfsCounts:
         found = [find_mount(mounts, os.path.realpath(path)) for path in paths]
         self._points = sorted({mount.mount_point for mount in found if mount and mount.file_system in _NFS})
         self._before: dict[str, NfsMount] = {}
-        self._counted: list[dict[str, Any]] | None = None
+        self._counted: list[CountedMount] | None = None
 
     def begin(self) -> None:
         """A phase is about to cross its start line."""
@@ -66,9 +62,10 @@ class NfsCounts:
         if self._points:
             after = read_mountstats()
             told = (between(self._before.get(point), after.get(point)) for point in self._points)
-            self._counted = [{"host": platform.node(), **one} for one in told if one is not None]
+            counted = [{"host": platform.node(), **one} for one in told if one is not None]
+            self._counted = cast("list[CountedMount]", counted)
 
-    def take(self) -> Sequence[dict[str, Any]] | None:
+    def take(self) -> list[CountedMount] | None:
         """``nfs`` of its trial line: what was counted of each mount; None where the target is on none."""
         counted, self._counted = self._counted, None
         return counted

@@ -12,6 +12,7 @@ from tonnage.campaign.plan import Plan
 from tonnage.cluster.host_group import Answer
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
+from tonnage.records.shapes import Json
 from tonnage.units import size_text
 
 LIMIT_S = 60.0
@@ -24,7 +25,7 @@ def others(start: Launcher) -> list[str]:
 
 
 def ask_all(
-    start: Launcher, service: str, arguments: Mapping[str, Mapping[str, Any]], *, timeout_s: float = LIMIT_S
+    start: Launcher, service: str, arguments: Mapping[str, Json], *, timeout_s: float = LIMIT_S
 ) -> dict[str, Any]:
     """What each of these hosts says; MeasurementError where one has a problem."""
     said = start.host_group.ask(service, arguments, timeout_s=timeout_s) if arguments else {}
@@ -95,7 +96,7 @@ def share_of(start: Launcher, setting: Setting, host: str) -> float:
     return list(start.hosts_of(setting.tasks, setting.placing)).count(host) / setting.tasks
 
 
-def host_facts_of(start: Launcher) -> dict[str, dict[str, Any]]:
+def host_facts_of(start: Launcher) -> dict[str, Json]:
     """``hosts`` of the manifest: facts about each other host, and how busy it is."""
     names = others(start)
     facts = ask_all(start, "facts", {host: {} for host in names})

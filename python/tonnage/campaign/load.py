@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from pydantic import ValidationError
 
@@ -13,6 +13,7 @@ from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import parse_target
 from tonnage.documents import Document, Place
 from tonnage.errors import RequestError
+from tonnage.records.shapes import Json
 
 
 class _CampaignFile(Document):
@@ -54,7 +55,7 @@ def parse_campaign(text: str, name: str) -> Campaign:
     return build_campaign(_FILE.parse(text, name), name, text)
 
 
-def build_campaign(data: dict[str, Any], name: str = "", text: str = "", *, stored: bool = False) -> Campaign:
+def build_campaign(data: Json, name: str = "", text: str = "", *, stored: bool = False) -> Campaign:
     """The campaign of plain values; ``stored``: they come from a manifest, where times are integers of nanoseconds."""
     try:
         return Campaign.model_validate(data, context={"written": not stored})
@@ -89,7 +90,7 @@ _WORKLOAD = ("transfer_size", "direct", "storage", "access", "queue_depth", "ver
 
 def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
     """The campaign of a probe of ``target``. RequestError where an option is wrong."""
-    given: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
+    given: Json = {key: value for key, value in asked.items() if value is not None}
     workload = {key: given[key] for key in _WORKLOAD if key in given}
     if "transfer_size" in given:
         # The search sizes its blocks itself; one transfer is a whole number of any transfer.

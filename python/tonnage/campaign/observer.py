@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from tonnage.campaign.kinds import Setting, setting_of
 from tonnage.records.names import TRIALS
 from tonnage.records.progress import PROGRESS, read_told
+from tonnage.records.shapes import Json, TrialLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,21 @@ class Step:
     left_ns: int | None
 
 
+class Live(TypedDict, total=False):
+    """A snapshot of a phase that runs (``tonnage._native.Phase.live``)."""
+
+    elapsed_ns: int
+    bytes: int
+    operations: int
+    p50_ns: int | None
+    p99_ns: int | None
+    recent_p99_ns: int | None
+    bandwidth_bytes_per_s: int | None
+    running_tasks: int
+    heat: Sequence[Sequence[int]]
+    failed: bool
+
+
 class Observer:
     """Listens and does nothing. Subclasses override what they care for; none may raise."""
 
@@ -42,13 +58,13 @@ class Observer:
     def step(self, step: Step) -> None:
         """A phase begins."""
 
-    def tick(self, live: Mapping[str, Any]) -> None:
+    def tick(self, live: Live) -> None:
         """A snapshot (``tonnage._native.Phase.live``), about ten times a second."""
 
     def waiting(self, text: str) -> None:
         """Nothing is measured, and why, in one sentence; told again and again while it lasts."""
 
-    def recorded(self, line: Mapping[str, Any]) -> None:
+    def recorded(self, line: TrialLine) -> None:
         """A phase ended and its line is on disk."""
 
     def note(self, text: str) -> None:
@@ -76,7 +92,7 @@ class Progress:
     host: str = ""
     pid: int = 0
     step: Step | None = None
-    live: Mapping[str, Any] | None = None
+    live: Live | None = None
     samples: tuple[tuple[int, ...], ...] = ()
     """``elapsed_ns``, ``bytes``, ``operations``, ``recent_p99_ns`` of the phase, at moments so far, in order."""
     heat: Mapping[str, list[int]] = field(default_factory=dict)
@@ -120,10 +136,11 @@ class Samples:
         self._every = 1
         self._seen = 0
 
-    def add(self, live: Mapping[str, Any]) -> None:
+    def add(self, live: Live) -> None:
         """Keeps one, or lets it go."""
+        told: Json = live
         if self._seen % self._every == 0:
-            self._kept.append(tuple(int(live.get(name) or 0) for name in _SAMPLED))
+            self._kept.append(tuple(int(told.get(name) or 0) for name in _SAMPLED))
         self._seen += 1
         if len(self._kept) > _MOST_SAMPLES:
             self._kept = self._kept[::2]
@@ -144,7 +161,7 @@ class Heat:
         self._every = 1
         self._seen = 0
 
-    def add(self, live: Mapping[str, Any]) -> None:
+    def add(self, live: Live) -> None:
         """Keeps what a snapshot counted."""
         self._latest = (int(live.get("elapsed_ns") or 0), live.get("heat") or ())
         self._seen += 1
@@ -191,8 +208,9 @@ class Snapshots(Observer):
         self._write(at_once=False)
         self._listener.step(step)
 
-    def tick(self, live: Mapping[str, Any]) -> None:
-        self._now = replace(self._now, live={name: value for name, value in live.items() if name != "heat"})
+    def tick(self, live: Live) -> None:
+        without_heat = cast("Live", {name: value for name, value in live.items() if name != "heat"})
+        self._now = replace(self._now, live=without_heat)
         self._samples.add(live)
         self._heat.add(live)
         self._write(at_once=False)
@@ -201,7 +219,7 @@ class Snapshots(Observer):
     def waiting(self, text: str) -> None:
         self._listener.waiting(text)
 
-    def recorded(self, line: Mapping[str, Any]) -> None:
+    def recorded(self, line: TrialLine) -> None:
         self._listener.recorded(line)
 
     def note(self, text: str) -> None:
@@ -243,7 +261,7 @@ class Snapshots(Observer):
             temporary.replace(self._path)
 
 
-def _dump(progress: Progress) -> dict[str, Any]:
+def _dump(progress: Progress) -> Json:
     step = progress.step
     names = ("job", "host", "pid", "live", "samples", "heat", "notes", "ended", "problem", "recorded_bytes")
     told = {name: getattr(progress, name) for name in names}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from tonnage.campaign.kinds import Setting, setting_of
 from tonnage.campaign.model import Campaign
 from tonnage.records import headline, trial_line
+from tonnage.records.results import PhaseResult
+from tonnage.records.shapes import TrialLine
 from tonnage.records.stopped import Reason
 
 
@@ -37,8 +39,8 @@ class Trial:
     """``measure``; ``sustain`` for a long trial on the plateau; ``offered`` for an offered rate."""
 
     def line(
-        self, number: int, phase: str, *, started: str, result: dict[str, Any] | None, reason: str | None
-    ) -> dict[str, Any]:
+        self, number: int, phase: str, *, started: str, result: PhaseResult | None, reason: str | None
+    ) -> TrialLine:
         """The record of a phase of it that no engine ran: ``result`` is a PhaseResult all the same, or None."""
         return trial_line(
             trial=number,
@@ -56,11 +58,11 @@ class Trial:
 class Schedule(Protocol):
     """Says which trial is next. The run loop asks until the answer is None."""
 
-    def next(self, lines: Sequence[Mapping[str, Any]], spent_ns: int) -> Trial | None:
+    def next(self, lines: Sequence[TrialLine], spent_ns: int) -> Trial | None:
         """``lines`` of the trials so far (also of the run that is resumed), and time used on the run's clock. From one
         call to the next lines are only added."""
 
-    def stopped(self, lines: Sequence[Mapping[str, Any]], cut: Reason) -> dict[int, Reason]:
+    def stopped(self, lines: Sequence[TrialLine], cut: Reason) -> dict[int, Reason]:
         """Of each trial: why its point was not measured again. ``cut``: what ended the run before all was measured."""
 
 
@@ -84,7 +86,7 @@ class Sweep:
         self._block = -1
         self._done = _Done()
 
-    def next(self, lines: Sequence[Mapping[str, Any]], spent_ns: int) -> Trial | None:
+    def next(self, lines: Sequence[TrialLine], spent_ns: int) -> Trial | None:
         if self._time_ns is not None and spent_ns >= self._time_ns:
             return None
         done = self._done.update(lines)
@@ -98,7 +100,7 @@ class Sweep:
                 return None
             self._order = iter(trials)
 
-    def stopped(self, lines: Sequence[Mapping[str, Any]], cut: Reason) -> dict[int, Reason]:
+    def stopped(self, lines: Sequence[TrialLine], cut: Reason) -> dict[int, Reason]:
         done = self._done.update(lines)
         reasons = {setting: self._reason(done.get(setting, {}), cut) for setting in self._done.trials_of}
         return {trial: reasons[setting] for setting, trials in self._done.trials_of.items() for trial in trials}
@@ -153,11 +155,11 @@ class _Done:
         self.rates: dict[Setting, dict[int, float]] = {}
         """Setting → repetition → rate (0 where it failed)."""
         self._seen = 0
-        self._trials: dict[int, list[Mapping[str, Any]]] = {}
+        self._trials: dict[int, list[TrialLine]] = {}
         self.trials_of: dict[Setting, set[int]] = {}
         """Numbers of the trials of each setting, also of those that were interrupted."""
 
-    def update(self, lines: Sequence[Mapping[str, Any]]) -> dict[Setting, dict[int, float]]:
+    def update(self, lines: Sequence[TrialLine]) -> dict[Setting, dict[int, float]]:
         """``rates`` with what ``lines`` has more than before."""
         new = lines[self._seen :]
         self._seen = len(lines)
@@ -167,7 +169,7 @@ class _Done:
             self._count(self._trials[trial])
         return self.rates
 
-    def _count(self, lines: Sequence[Mapping[str, Any]]) -> None:
+    def _count(self, lines: Sequence[TrialLine]) -> None:
         """Takes a trial in, as far as it has come."""
         measured = [line for line in lines if line["purpose"] == "measure"]
         if not measured:

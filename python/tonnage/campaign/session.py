@@ -14,12 +14,14 @@ from typing import Any
 
 from tonnage import __version__
 from tonnage.campaign.ceilings import measure_ceilings, sized
+from tonnage.campaign.execute import executor_of
+from tonnage.campaign.execute.phases import PhaseRunner, RunClock
 from tonnage.campaign.facts import check_same_target, stripe_scratch, target_facts
 from tonnage.campaign.hosts import check_hosts, host_facts_of, loads_of
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.jobs.batch import Batch, BatchSchedule, allocations_of, settings_of
 from tonnage.campaign.kinds.kind import Setting
-from tonnage.campaign.kinds.network import on_hosts
+from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.needs import check_needs
@@ -40,6 +42,7 @@ from tonnage.machine.load import load
 from tonnage.machine.mounts import mount_of
 from tonnage.records import Run, RunWriter
 from tonnage.records.own_files import refuse_links
+from tonnage.records.shapes import Json, Manifest, TrialLine
 from tonnage.records.stopped import Reason, packed
 
 _ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask"})
@@ -71,7 +74,7 @@ def run_campaign(
     if campaign.seed is None:
         campaign = campaign.model_copy(update={"seed": secrets.randbelow(2**32)})
     start = launcher(campaign.launcher)
-    campaign = on_hosts(campaign, lambda: start.host_group.hosts)
+    campaign = campaign.on_hosts(lambda: start.host_group.hosts)
     plan = make_plan(campaign)
     check(campaign, plan)
     run_id = secrets.token_hex(4)
@@ -168,9 +171,7 @@ def resume_run(path: str, *, observer: Observer, batch: Batch | None = None) -> 
         return _carry_out(campaign, plan, start, writer, scratch, interrupts, observer, lines, batch)
 
 
-def _facts_here(
-    manifest: dict[str, Any], campaign: Campaign, plan: Plan, lines: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
+def _facts_here(manifest: Manifest, campaign: Campaign, plan: Plan, lines: Sequence[TrialLine]) -> Json:
     """What the manifest gets from a job: the run was described where it was submitted, and is measured here."""
     host = host_facts()
     if not lines:
@@ -200,7 +201,7 @@ def _carry_out(
     scratch: RunScratch,
     interrupts: Interrupts,
     observer: Observer,
-    lines: list[dict[str, Any]],
+    lines: list[TrialLine],
     batch: Batch | None = None,
 ) -> Outcome:
     seed = campaign.seed or 0
@@ -221,22 +222,19 @@ def _carry_out(
             _measure_ceilings(campaign, every, start, seed, writer)
         schedule, pilot = _schedule(campaign, plan, seed, batch, writer.path)
         used = spent_on(lines) + (0 if plan.target.scheme == "sim" else time.monotonic_ns() - began)
-        loop = Loop(
+        phases = PhaseRunner(
             writer,
             workspace,
-            schedule,
             observer,
             interrupts,
-            seed,
-            campaign.on_error,
-            plan.trials,
-            plan.time_ns_most,
+            RunClock(workspace, every[0], used),
             lines,
-            every[0],
-            campaign.keep_operations or 0,
-            used,
-            campaign.pause_ns or 0,
+            seed,
+            trials=plan.trials,
+            budget_ns=plan.time_ns_most,
+            keep_operations=campaign.keep_operations or 0,
         )
+        loop = Loop(phases, schedule, campaign.on_error, campaign.pause_ns or 0)
         if pilot is not None and not lines and not interrupts:
             loop.pilot(pilot)
         state = _state(loop.run(), schedule)
@@ -259,7 +257,7 @@ def _workspace(
     start: Launcher,
     writer: RunWriter,
     scratch: RunScratch,
-    earlier: Sequence[dict[str, Any]],
+    earlier: Sequence[TrialLine],
 ) -> Workspace:
     """Where the trials run; a model's clock goes on where ``earlier`` lines ended."""
     workspace = Workspace(
@@ -292,7 +290,7 @@ def _end(
     start: Launcher,
     observer: Observer,
     schedule: Schedule | None,
-    lines: Sequence[dict[str, Any]],
+    lines: Sequence[TrialLine],
 ) -> str:
     """Writes the manifest's last words; the run's state. With the part of one job it goes on, and is not sealed."""
     # A launcher whose process died tells the others to end: that is nobody's wish.
@@ -348,10 +346,10 @@ def _finish_files(workspace: Workspace, writer: RunWriter, observer: Observer) -
             observer.note(f"note: {message}")
 
 
-def _with_loads(writer: RunWriter, start: Launcher) -> dict[str, Any]:
+def _with_loads(writer: RunWriter, start: Launcher) -> Json:
     """``hosts`` of the manifest, with how busy those are that took part to the end."""
     after = loads_of(start)
-    known: dict[str, Any] = writer.manifest.get("hosts", {})
+    known: dict[str, Json] = writer.manifest.get("hosts", {})
     return {host: {**facts, "load_after": after.get(host)} for host, facts in known.items()}
 
 
@@ -375,7 +373,8 @@ def _try_out(campaign: Campaign, target: Target, scratch: RunScratch, start: Lau
 def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: Launcher, opened: list[Ensemble]) -> None:
     tried: set[str] = set()
     for setting in campaign.settings()[: 1 if target.names else None]:
-        spec = setting.first_phase(target) if target.names else setting.try_out(target)
+        executor = executor_of(setting)
+        spec = executor.first_phase(setting, target) if target.names else executor.try_out(setting, target)
         key = f"{setting.storage} {setting.direct} {setting.devices} {setting.device} {json.dumps(spec)}"
         if spec is None or key in tried:
             continue
@@ -390,8 +389,10 @@ def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: La
             run_id=scratch.run_id,
         )
         try:
-            opened.append(start.open(place, None))
-            opened[-1].prepare(spec)
+            target_spec: Any = place
+            opened.append(start.open(target_spec, None))
+            phase_spec: Any = spec
+            opened[-1].prepare(phase_spec)
         except (ValueError, MemoryError) as error:
             what, hint = _advised(str(error), target, setting)
             raise RequestError(f"{target.name} refuses this: {what}; hint: {hint}") from None
@@ -417,12 +418,14 @@ def _state(ended: str, schedule: Schedule) -> str:
     return "running" if is_more and ended == "complete" else ended
 
 
-def _schedule(campaign: Campaign, plan: Plan, seed: int, batch: Batch | None, out: Path) -> tuple[Schedule, Any]:
+def _schedule(
+    campaign: Campaign, plan: Plan, seed: int, batch: Batch | None, out: Path
+) -> tuple[Schedule, StreamSetting | None]:
     schedule, pilot = _whole(campaign, plan, seed, out)
     return (schedule if batch is None else BatchSchedule(schedule, batch, allocations_of(campaign))), pilot
 
 
-def _whole(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[Schedule, Any]:
+def _whole(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[Schedule, StreamSetting | None]:
     if campaign.search is None:
         return Sweep(campaign, seed), None
     from tonnage.campaign.probe import Probe
@@ -449,7 +452,7 @@ def _check_out(path: Path) -> None:
 
 def _manifest(
     campaign: Campaign, plan: Plan, text: str | None, command_line: Sequence[str], run_id: str, start: Launcher | None
-) -> dict[str, Any]:
+) -> Manifest:
     from datetime import datetime, timezone
 
     search = campaign.search

@@ -8,13 +8,15 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tonnage import _native
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.machine.host import memory
 from tonnage.machine.mounts import mount_of
+from tonnage.records.shapes import Json
+from tonnage.records.specs import ExportSpec
 from tonnage.units import size_text
 
 if TYPE_CHECKING:
@@ -53,10 +55,10 @@ def free_bytes(target: Target) -> int | None:
     return min(each) * len(target.paths) if each else None
 
 
-def export_facts(export: dict[str, Any]) -> dict[str, Any]:
+def export_facts(export: ExportSpec) -> Json:
     """What the server of an ExportSpec says of it; RequestError where it says no."""
     try:
-        found: dict[str, Any] = json.loads(_native.export_facts(json.dumps(export)))
+        found: Json = json.loads(_native.export_facts(json.dumps(export)))
     except (OSError, ValueError) as error:
         raise RequestError(str(error)) from None
     return found

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.stream import CELL_BYTES, FILL_TRANSFER, StreamSetting
@@ -90,7 +91,7 @@ class Workspace:
         """The processes with the setting's storage open."""
         key = _key(setting, self._target)
         if key not in self._open:
-            spec = self._target.spec(
+            spec: Any = self._target.spec(
                 setting.storage,
                 setting.direct,
                 self._directories,
@@ -115,11 +116,11 @@ class Workspace:
         """The scratch directory in the target's directory of that number."""
         return self._directories[device]
 
-    def files_of(self, setting: StreamSetting) -> list[tuple[str, int, int | None]]:
-        """(path, number, only task that works on it) of each file that a write of ``setting`` makes; empty where the
-        target has no files."""
+    def files_of(self, setting: Setting) -> list[tuple[str, int, int | None]]:
+        """(path, number, only task that works on it) of each file that a write of ``setting`` makes; empty where it
+        or the target has no files."""
         target = self._target
-        if target.scheme != "path" or setting.storage not in STORAGES_WITH_FILES:
+        if not setting.files or target.scheme != "path" or setting.storage not in STORAGES_WITH_FILES:
             return []
         cut = setting.cut["count"] if setting.cut else 1
         numbers = range(setting.files * cut)
@@ -130,7 +131,7 @@ class Workspace:
             places = self._directories[: setting.devices] if one is None else self._directories[one : one + 1]
             turn = [places[number] for number in target.assign] if target.assign and one is None else places
             paths = [str(turn[number % len(turn)] / f"data.{number:08d}") for number in numbers]
-        alone = setting.layout != "shared"
+        alone = not setting.is_shared
         return [(path, number, number // cut if alone else None) for number, path in zip(numbers, paths, strict=False)]
 
     def clear(self) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, cast
 
 from tonnage.errors import MeasurementError
 from tonnage.importers.iperf3 import Interval, Report, Way
 from tonnage.records.lines import rate, untimed_task
+from tonnage.records.results import Event, FlowResult, NetworkResult, PhaseResult, TaskResult
 
 _STALL_NS = 10**9
 """As the engine's: nothing arrived for so long."""
@@ -46,7 +47,7 @@ def began(client_ns: tuple[int, int], omit_ns: int, length_ns: int, clock_ns: in
     return (first + last) // 2, abs(last - first) // 2 + clock_ns
 
 
-def result_of(flows: Sequence[Flow]) -> tuple[dict[str, Any], list[Row]]:
+def result_of(flows: Sequence[Flow]) -> tuple[PhaseResult, list[Row]]:
     """A PhaseResult with a task a flow, and the rows of its series. MeasurementError where they did not overlap.
 
     Tasks begin and end with the window in which all flows ran, and count the bytes that arrived in it: the sum of
@@ -56,7 +57,9 @@ def result_of(flows: Sequence[Flow]) -> tuple[dict[str, Any], list[Row]]:
     if end_ns <= start_ns:
         raise MeasurementError("the pairs did not run at the same time: one had ended before another began")
     rows: list[Row] = []
-    tasks, told, events = [], [], []
+    tasks: list[TaskResult] = []
+    told: list[FlowResult] = []
+    events: list[Event] = []
     for number, flow in enumerate(flows):
         mine = _clipped(flow, start_ns, end_ns)
         moved = sum(each.bytes for each in mine)
@@ -64,7 +67,7 @@ def result_of(flows: Sequence[Flow]) -> tuple[dict[str, Any], list[Row]]:
         tasks.append(untimed_task(number, start_ns, end_ns, moved=moved, operations=0))
         told.append(_as_told(number, flow, moved))
         events += [_stall(number, *pause) for pause in _pauses(mine)]
-    network = {
+    network: NetworkResult = {
         "window_start_ns": start_ns,
         "window_end_ns": end_ns,
         "sum_of_own_bytes_per_s": sum(flow["bandwidth_bytes_per_s"] for flow in told),
@@ -73,10 +76,22 @@ def result_of(flows: Sequence[Flow]) -> tuple[dict[str, Any], list[Row]]:
     return {**empty("time"), "tasks": tasks, "events": events, "network": network}, rows
 
 
-def empty(stop_reason: str) -> dict[str, Any]:
+def empty(stop_reason: Literal["time", "interrupted"]) -> PhaseResult:
     """A PhaseResult of no task."""
-    unknown = dict.fromkeys(("latency", "cpu_user_ns", "cpu_system_ns", "direct", "verify", "first_error"))
-    return {"stop_reason": stop_reason, "tasks": [], "facts": {}, "notes": [], "events": [], **unknown}
+    return {
+        "stop_reason": stop_reason,
+        "tasks": [],
+        "latency": None,
+        "cpu_user_ns": None,
+        "cpu_system_ns": None,
+        "direct": None,
+        "cache": None,
+        "verify": None,
+        "first_error": None,
+        "facts": {},
+        "notes": [],
+        "events": [],
+    }
 
 
 def _clipped(flow: Flow, start_ns: int, end_ns: int) -> list[Interval]:
@@ -90,7 +105,7 @@ def _clipped(flow: Flow, start_ns: int, end_ns: int) -> list[Interval]:
     return found
 
 
-def _as_told(number: int, flow: Flow, moved: int) -> dict[str, Any]:
+def _as_told(number: int, flow: Flow, moved: int) -> FlowResult:
     """An entry of ``network.flows`` (``docs/record-format.md``)."""
     trip = flow.sent.round_trip
     return {
@@ -102,12 +117,12 @@ def _as_told(number: int, flow: Flow, moved: int) -> dict[str, Any]:
         "elapsed_ns": flow.received.elapsed_ns,
         "sent_bytes": flow.sent.bytes,
         "received_bytes": flow.received.bytes,
-        "bandwidth_bytes_per_s": rate(flow.received.bytes, flow.received.elapsed_ns),
+        "bandwidth_bytes_per_s": rate(flow.received.bytes, flow.received.elapsed_ns) or 0,
         "window_bytes": moved,
         "retransmits": flow.sent.retransmits,
-        "rtt_min_ns": trip and trip.min_ns,
-        "rtt_mean_ns": trip and trip.mean_ns,
-        "rtt_max_ns": trip and trip.max_ns,
+        "rtt_min_ns": trip.min_ns if trip else None,
+        "rtt_mean_ns": trip.mean_ns if trip else None,
+        "rtt_max_ns": trip.max_ns if trip else None,
         "sender_cpu_share": flow.sender_report.cpu_share,
         "receiver_cpu_share": flow.receiver_report.cpu_share,
         "sender_version": flow.sender_report.version,
@@ -127,5 +142,5 @@ def _pauses(intervals: Sequence[Interval]) -> list[tuple[int, int]]:
     return [pause for pause in found if pause[1] - pause[0] >= _STALL_NS]
 
 
-def _stall(task: int, start_ns: int, end_ns: int) -> dict[str, Any]:
-    return {"time_ns": start_ns, "kind": "stall", "task": task, "duration_ns": end_ns - start_ns}
+def _stall(task: int, start_ns: int, end_ns: int) -> Event:
+    return cast("Event", {"time_ns": start_ns, "kind": "stall", "task": task, "duration_ns": end_ns - start_ns})

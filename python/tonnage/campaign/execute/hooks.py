@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -70,6 +70,31 @@ class Hook:
                     if left <= 0:
                         return _end(process)
                     left -= _LOOK_S
+
+
+class RunHooks:
+    """What is done once in a run, before its first trial that asks for it, and once it is over."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, str | None] = {}
+        """What was done once, and why it failed."""
+        self._endings: dict[str, Callable[[], str | None]] = {}
+
+    def once(self, name: str, begin: Callable[[], str | None]) -> str | None:
+        """What ``begin`` returned, which is called the first time only: why it failed, or None."""
+        if name not in self._begun:
+            self._begun[name] = begin()
+        return self._begun[name]
+
+    def at_end(self, name: str, ending: Callable[[], str | None]) -> None:
+        """Has ``ending`` called when the run ends, however it does; once for each name."""
+        self._endings.setdefault(name, ending)
+
+    def end(self) -> Iterator[str]:
+        """The run ends: why each ending failed that did."""
+        for ending in self._endings.values():
+            if reason := ending():
+                yield reason
 
 
 def _end(process: subprocess.Popen[bytes]) -> int:

@@ -1,4 +1,7 @@
-"""The ways from a fast tier to a slow one: the mover, beside the application, or a copy by hand once that has ended."""
+"""Trials of ``stage``: an application writes to a fast tier, and its files are brought to a slow one.
+
+That is done by the mover beside it, or by a copy once it has ended.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,22 @@ import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
 
 from tonnage import _native
+from tonnage.campaign.execute.executor import Executor
+from tonnage.campaign.execute.phases import Acted, Status, TrialRun
+from tonnage.campaign.execute.stream import StreamExecutor, phase_spec
 from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.kinds.stage import PHASE, WRITE, StageSetting
+from tonnage.campaign.target import Target
+from tonnage.errors import RequestError
 from tonnage.records.lines import untimed_task
-
-if TYPE_CHECKING:
-    from tonnage.campaign.kinds.stage import StageSetting
+from tonnage.records.results import PhaseResult
+from tonnage.records.shapes import TrialLine
+from tonnage.records.specs import PhaseSpec
 
 FILES = "data.*"
 """What the engine calls the files of a stream (``crates/storage/src/scratch/spelled.rs``); the marker is another."""
@@ -26,7 +34,7 @@ _LOOK_S = 0.05
 _PATIENCE_S = 60.0
 """For a copy in hand, once the run was interrupted."""
 
-MOVER: dict[str, Any] = {
+MOVER: dict[str, object] = {
     "exclude": [],
     "first": [],
     "markers": [],
@@ -48,18 +56,17 @@ MOVER: dict[str, Any] = {
 """What ``stage run`` does unless told otherwise (``crates/mover/src/options.rs``), but for its giving way: the tasks
 that write are threads of the mover's own process here, so that it could not tell their I/O from its own."""
 
-Brought = tuple[dict[str, Any] | None, str | None]
-"""A PhaseResult (``crates/records/src/result.rs``) and why it failed."""
 
-
-class Way(ABC):
+class StageOut(ABC):
     """Entered before the application starts; ``bring`` is called once it has ended."""
 
     def __init__(self, setting: StageSetting, source: Path, to: Path) -> None:
         self.setting, self.source, self.to = setting, source, to
+        self.copied_before_end_bytes = 0
+        self.workers: int | None = None
         self._began = _cpu_ns()
 
-    def __enter__(self) -> Way:
+    def __enter__(self) -> StageOut:
         return self
 
     def __exit__(
@@ -67,7 +74,7 @@ class Way(ABC):
     ) -> None:
         return
 
-    def bring(self, written: Mapping[str, Any], interrupts: Interrupts) -> Brought:
+    def bring(self, written: TrialLine, interrupts: Interrupts) -> Acted:
         """Brings what the phase ``written`` wrote; from its first write to the moment in which all is safe."""
         reason = self._bring(interrupts)
         safe_ns = time.monotonic_ns()
@@ -77,24 +84,26 @@ class Way(ABC):
             reason = (
                 f"{files} files of {moved} bytes arrived, and {self.setting.tasks} of {written['bytes']} were written"
             )
-        task = untimed_task(0, written["first_start_ns"], safe_ns, moved=moved, operations=files)
+        task = untimed_task(0, written["first_start_ns"] or 0, safe_ns, moved=moved, operations=files)
         user_ns, system_ns = (now - then for now, then in zip(_cpu_ns(), self._began, strict=True))
-        result = {
+        result: PhaseResult = {
             "tasks": [task],
             "stop_reason": "interrupted" if stopped else "error" if reason else "size",
             "latency": None,
             "cpu_user_ns": user_ns,
             "cpu_system_ns": system_ns,
             "direct": None,
+            "cache": None,
             "verify": None,
             "first_error": None,
             "facts": {},
             "notes": [],
             "events": [],
             "stage": {
-                "application_ns": written["elapsed_ns"],
-                "drain_ns": safe_ns - written["last_done_ns"],
-                **self._told(),
+                "application_ns": written["elapsed_ns"] or 0,
+                "drain_ns": safe_ns - (written["last_done_ns"] or 0),
+                "copied_before_end_bytes": self.copied_before_end_bytes,
+                "workers": self.workers,
             },
         }
         return result, None if stopped else reason
@@ -103,14 +112,11 @@ class Way(ABC):
     def _bring(self, interrupts: Interrupts) -> str | None:
         """Returns when all is safe: None; or why it is not."""
 
-    def _told(self) -> dict[str, Any]:
-        return {"copied_before_end_bytes": 0, "workers": None}
 
-
-class Mover(Way):
+class Mover(StageOut):
     """``tonnage stage run``: files are moved while the application still writes others."""
 
-    def __enter__(self) -> Way:
+    def __enter__(self) -> StageOut:
         state = self.source / ".tonnage-stage"
         options = MOVER | {
             "from": str(self.source),
@@ -123,7 +129,6 @@ class Mover(Way):
         }
         self._mover = _native.Mover(json.dumps(options))
         self._mover.start()
-        self._before, self._workers = 0, 0
         return self
 
     def __exit__(
@@ -136,23 +141,20 @@ class Mover(Way):
         del self._mover
 
     def _bring(self, interrupts: Interrupts) -> str | None:
-        self._before = self._mover.status()["copied_bytes"]
+        self.copied_before_end_bytes = self._mover.status()["copied_bytes"]
         self._mover.drain()
         while not self._mover.wait(_LOOK_S):
             if interrupts:
                 self._mover.stop(0)
         status = self._mover.status()
-        self._workers = status["workers"]
+        self.workers = status["workers"]
         if status["failures"]:
             first = status["failures"][0]
             return f"{first['path']}: {first['reason']}"
         return None if status["progress"] == "finished" else "the mover ended before all was safe"
 
-    def _told(self) -> dict[str, Any]:
-        return {"copied_before_end_bytes": self._before, "workers": self._workers}
 
-
-class Copy(Way):
+class Copy(StageOut):
     """What a user types at the end of a job: ``cp -r`` and a sync of the file system it went to."""
 
     def _bring(self, interrupts: Interrupts) -> str | None:
@@ -163,8 +165,44 @@ class Copy(Way):
         return None
 
 
-WAYS: dict[str, type[Way]] = {"mover": Mover, "copy": Copy}
+_BY: dict[str, type[StageOut]] = {"mover": Mover, "copy": Copy}
 """By the name in a campaign file."""
+
+
+class StageExecutor(Executor[StageSetting]):
+    """On fresh files, which go from both tiers when the trial is over."""
+
+    def check(self, setting: StageSetting, target: Target) -> None:  # noqa: ARG002  (as every kind's)
+        if target.scheme != "path":
+            raise RequestError(
+                f"workload.kind: stage moves real files, and {target.uri} holds none; hint: give two directories"
+            )
+        if target.names:
+            raise RequestError("workload.kind: stage makes its own files; hint: leave file_names out")
+
+    def try_out(self, setting: StageSetting, target: Target) -> PhaseSpec:
+        return StreamExecutor().try_out(setting.writing, target)
+
+    def measure(self, setting: StageSetting, trial: TrialRun) -> Status:
+        workspace = trial.workspace
+        # Opened, so that what arrives on the slow tier is cleared as well.
+        for one in (setting, replace(setting, device=setting.to_device)):
+            workspace.ensemble(one)
+        workspace.clear()
+        try:
+            tiers = (workspace.directory(setting.device or 0), workspace.directory(setting.to_device))
+            with _BY[setting.by](setting, *tiers) as stage_out:
+                spec = phase_spec(setting.writing, trial.record(WRITE), trial.seed)
+                written = trial.phase(setting, WRITE, spec)
+                if written.status == "ok":
+                    return trial.outside(PHASE, lambda: stage_out.bring(written.line, trial.interrupts))
+        except (OSError, ValueError, RuntimeError) as error:
+            return trial.without(PHASE, getattr(error, "strerror", None) or str(error))
+        finally:
+            workspace.clear()
+        if written.status == "failed":
+            return trial.without(PHASE, "the files that it moves could not be written")
+        return written.status
 
 
 def _run(argv: list[str], interrupts: Interrupts) -> str | None:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.observer import Observer, Progress, Step, read_progress
@@ -15,6 +14,7 @@ from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 from tonnage.errors import MeasurementError
 from tonnage.machine.user import user_name
 from tonnage.records.names import TRIALS
+from tonnage.records.shapes import TrialLine
 
 _LOOK_S = 0.25
 """Between two looks at the run directory."""
@@ -152,7 +152,7 @@ class Follower:
         whole = data.rfind(b"\n") + 1
         self._told_bytes += whole
         for line in data[:whole].splitlines():
-            record: dict[str, Any] = json.loads(line)
+            record: TrialLine = json.loads(line)
             self._observer.recorded(record)
 
 

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from tonnage.campaign.jobs.batch import Batch
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.errors import RequestError
 from tonnage.records.jobs import append_job, job_lines, mend_jobs
 from tonnage.records.names import TRIALS
+from tonnage.records.shapes import Json
 
 LOCK = "jobs.lock"
 
@@ -116,6 +115,6 @@ class Ledger:
         """It is over: ``state`` is the scheduler's word as ``Job.state`` has it, or ``refused``, or ``lost``."""
         self._append(entry.batch.job, "ended", {"state": state, "reason": reason, "hosts": list(hosts)})
 
-    def _append(self, number: int, event: str, about: Mapping[str, Any]) -> None:
+    def _append(self, number: int, event: str, about: Json) -> None:
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         append_job(self._run, {"number": number, "event": event, "time": now, **about})

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from tonnage.campaign.interrupts import Interrupts
-from tonnage.campaign.jobs.batch import Batch, allocations_of
+from tonnage.campaign.jobs.batch import (
+    DIRECTORY,
+    Batch,
+    allocations_of,
+    check_site,
+    describe_jobs,
+    job_request,
+    output_file,
+    write_order,
+)
 from tonnage.campaign.jobs.follow import Ending, Follower
 from tonnage.campaign.jobs.ledger import Entry, Ledger
-from tonnage.campaign.jobs.request import DIRECTORY, check_site, describe_jobs, job_request, output_file, write_order
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer, Step
@@ -28,6 +35,7 @@ from tonnage.cluster.schedulers import scheduler_here
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.records import Run, RunWriter, event_lines
 from tonnage.records.names import TRIALS
+from tonnage.records.shapes import SettingValues, TrialLine
 
 ANSWER_S = 20.0
 """How long one of the scheduler's tools may take."""
@@ -308,7 +316,7 @@ def has_record(run: Path, step: Step | None, *, beyond_bytes: int) -> bool:
     return not interrupted and {line["phase"] for line in mine} >= set(step.setting.phases)
 
 
-def record_lost(run: Path, schedule: Schedule, reason: str) -> list[dict[str, Any]]:
+def record_lost(run: Path, schedule: Schedule, reason: str) -> list[TrialLine]:
     """Records the trial that is next as failed for ``reason``: the one under way when its job ended, or, where that
     came between two trials, the one it did not come to. The new lines; none where nothing was left to do."""
     lines = Run.open(run).trials()
@@ -328,7 +336,7 @@ def record_lost(run: Path, schedule: Schedule, reason: str) -> list[dict[str, An
     return new
 
 
-def _under_way(lines: Sequence[Mapping[str, Any]], trial: Trial) -> tuple[int, set[str]]:
+def _under_way(lines: Sequence[TrialLine], trial: Trial) -> tuple[int, set[str]]:
     """The trial's number, and those of its phases that have a record. One that was interrupted counts as a whole: its
     repetition has a number of its own."""
     last = max((line["trial"] for line in lines), default=-1)
@@ -343,6 +351,6 @@ def _under_way(lines: Sequence[Mapping[str, Any]], trial: Trial) -> tuple[int, s
     return last + 1, set()
 
 
-def _plain(trial: Trial) -> dict[str, Any]:
+def _plain(trial: Trial) -> SettingValues:
     """The setting as a record has it when it was read back."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in trial.setting.as_dict().items()}
