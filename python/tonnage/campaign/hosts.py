@@ -1,4 +1,4 @@
-"""What a run asks of its other hosts, beside the timed phases: what they are, what they see, what room they have."""
+"""What a run asks of its other hosts, beside the timed phases: what they are, what they see, what space they have."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ask_all(
 
 
 def check_hosts(campaign: Campaign, plan: Plan, start: Launcher) -> None:
-    """RequestError where tasks have no room among the processes, or a host does not see the target, or lacks space."""
+    """RequestError where tasks do not fit in the processes, or a host does not see the target, or lacks space."""
     if plan.target.scheme == "sim":
         return  # it has hosts of its own
     settings = [setting for setting in plan.settings or campaign.settings() if setting.uses_storage]
@@ -57,7 +57,7 @@ def check_hosts(campaign: Campaign, plan: Plan, start: Launcher) -> None:
             # No scratch directory will tell.
             own = (host for host, answer in seen.items() if str(answer.value["identity"]).startswith("local:"))
             start.apart = start.apart.union(own)
-    _check_room(plan, start, settings)
+    _check_space(plan, start, settings)
 
 
 def _check_path(path: Path, host: str, answer: Answer, *, to_write: bool) -> None:
@@ -75,7 +75,7 @@ def _check_path(path: Path, host: str, answer: Answer, *, to_write: bool) -> Non
         )
 
 
-def _check_room(plan: Plan, start: Launcher, settings: Sequence[Setting]) -> None:
+def _check_space(plan: Plan, start: Launcher, settings: Sequence[Setting]) -> None:
     """Of hosts with a file system of their own: whether their part of the files fits."""
     for number, path in enumerate(plan.target.paths):
         seen = ask_all(start, "look-path", {host: {"path": str(path)} for host in others(start)})

@@ -1,4 +1,4 @@
-"""How much room there is for files, on each file system of a target, and whether a campaign fits."""
+"""How much space there is for files, on each file system of a target, and whether a campaign fits."""
 
 from __future__ import annotations
 
