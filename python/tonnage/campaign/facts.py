@@ -1,4 +1,7 @@
-"""What the manifest keeps of the target: where it is, on what, and how its files are spread."""
+"""What the manifest keeps of the target: where it is, on what, and how its files are spread.
+
+With it a run that goes on is held against the storage that it began with.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""From a file's text, or a manifest's object, to a Campaign; a mistake is one line that says where and what to do."""
+"""From a file's text, a manifest's object or a probe's options to a Campaign.
+
+A mistake is one line that says where and what to do.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trial: one setting of all factors, once."""
+"""The order of trials: every combination of a campaign's factors, repeated, in an order drawn from the seed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tonnage.records.stopped import Reason
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What a job must be submitted for: trials in one place can share a job."""
+    """What a job must be submitted for: trials in one allocation can share a job."""
 
     partition: str | None = None
     hosts: tuple[str, ...] | None = None

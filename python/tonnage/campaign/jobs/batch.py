@@ -1,4 +1,4 @@
-"""What one job measures: a stretch of the run's order of trials that lies in one allocation."""
+"""What one job measures, a stretch of the order of trials in one allocation, and the job that is asked for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tonnage.records.stopped import Reason
 
 
 def allocations_of(campaign: Campaign) -> list[Allocation]:
-    """Every allocation of the campaign, in the order of the file: a part names one by its number here."""
+    """Every allocation of the campaign, in the order of the file: a batch names one by its number here."""
     return list(dict.fromkeys(Allocation.of(setting) for setting in campaign.settings()))
 
 
@@ -55,7 +55,7 @@ class Batch:
 
 
 def settings_of(batch: Batch, campaign: Campaign) -> tuple[Setting, ...]:
-    """The settings that the part's job may be asked for; none for a search, which decides as it goes."""
+    """The settings that the batch's job may be asked for; none for a search, which decides as it goes."""
     if campaign.search is not None:
         return ()
     allocations = allocations_of(campaign)
@@ -77,7 +77,7 @@ class BatchSchedule:
         """Whether a trial is left for other jobs."""
 
     def next(self, lines: Sequence[TrialLine], spent_ns: int) -> Trial | None:
-        """As the whole schedule's, while that is in this part."""
+        """As the whole schedule's, while that is in this batch."""
         if self.is_more:
             return None
         trial = self._schedule.next(lines, spent_ns)
