@@ -38,8 +38,8 @@ class FileLayout:
         held = held_files(files) if files else None
         if held is None:
             return None, []
-        self._latest = cast("Devices", held.summary(record))
-        return self._latest, cast("list[DeviceItem]", held.lines())
+        self._latest = held.summary(record)
+        return self._latest, held.lines()
 
 
 class NfsCounts:
