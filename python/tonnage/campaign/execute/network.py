@@ -355,7 +355,7 @@ class Programs:
                 each[host].told = told
 
     def attend(
-        self, programs: Sequence[Program], limit_s: float, ended: Callable[[Program], None], interrupted: Any
+        self, programs: Sequence[Program], limit_s: float, ended: Callable[[Program], None], interrupted: Interrupts
     ) -> list[Program]:
         """Waits until all have ended, or for ``limit_s``, or until ``interrupted`` is true; ``ended`` is called for
         each that ends. Those that still run."""
