@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.analysis import analyse
-from tonnage.analysis.between import THRESHOLD, Side, compare_sides
+from tonnage.analysis.compare.runs import THRESHOLD, Side, compare_sides
 from tonnage.dashboard.board import Board
 from tonnage.dashboard.plain import Signature, check_plain, signature
 from tonnage.dashboard.watched import Watched

@@ -3,8 +3,8 @@ with."""
 
 from __future__ import annotations
 
-from tonnage.analysis.fixed_cost import NOT_SHOWN
 from tonnage.analysis.results import Analysis
+from tonnage.analysis.statistics.fixed_cost import NOT_SHOWN
 from tonnage.report import compared, links, sentences, snapshots, tail, tiers
 from tonnage.report.answer import Told
 

@@ -7,8 +7,8 @@ from math import log10
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis.crossing import At, Crossing, Parts, Wins, wins
-from tonnage.analysis.shared_tier import Measured
+from tonnage.analysis.tiers.crossing import At, Crossing, Parts, Wins, wins
+from tonnage.analysis.tiers.shared import Measured
 from tonnage.report import divided, hover, published_tiers, tiers
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figure import (

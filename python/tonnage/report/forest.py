@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tonnage import units
-from tonnage.analysis.compare import FASTER, SLOWER
+from tonnage.analysis.compare.ratio import FASTER, SLOWER
 from tonnage.report.figure import KNEE, LINES, MUTED, Figure, Table, layout, ratio_axis, words
 
 _COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis.change import CORRELATION, FEWEST
-from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
-from tonnage.analysis.history import Change, Dated, History, Series
+from tonnage.analysis.compare.change import CORRELATION, FEWEST
+from tonnage.analysis.compare.history import Change, Dated, History, Series
+from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED
 from tonnage.report import divided
 from tonnage.report.answer import Answer, Told
 from tonnage.report.between import value_text

@@ -6,7 +6,7 @@ from math import log10
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis.latency_line import name_of
+from tonnage.analysis.loadline.latency import name_of
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.report import hover, sentences
 from tonnage.report.figure import (

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis import models
-from tonnage.analysis.normalise import Basis, Normalised, normalise
-from tonnage.analysis.projection import Projection, Refused
+from tonnage.analysis.compare.normalise import Basis, Normalised, normalise
+from tonnage.analysis.loadline import models
+from tonnage.analysis.loadline.projection import Projection, Refused
 from tonnage.report import hover, sentences
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figure import (

@@ -6,9 +6,9 @@ from math import ceil, floor, log2, log10
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis.fixed_cost import COSTS, SAVES, UNCHANGED, Change, Cost
 from tonnage.analysis.results import Analysis, Point
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
+from tonnage.analysis.statistics.fixed_cost import COSTS, SAVES, UNCHANGED, Change, Cost
 from tonnage.report import hover, sentences
 from tonnage.report.figure import (
     KNEE_BAND,

@@ -44,7 +44,7 @@ from tonnage.report import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tonnage.analysis.between import Between
+    from tonnage.analysis.compare.runs import Between
     from tonnage.report.answer import Answer, Told
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from tonnage import units
 from tonnage.analysis.results import Analysis
-from tonnage.analysis.shared_tier import Measured
-from tonnage.analysis.tiers import Crossover, Tiers, Way
+from tonnage.analysis.tiers.run import Crossover, Tiers, Way
+from tonnage.analysis.tiers.shared import Measured
 from tonnage.report import hover, sentences
 from tonnage.report.figure import LINES, Exhibit, Figure, Table, Variant, layout
 from tonnage.report.source import Source
