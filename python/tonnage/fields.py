@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -134,6 +135,14 @@ class ScalarOrList:
 
 Sweep = Annotated[tuple[T, ...], BeforeValidator(_sweep), Field(min_length=1), ScalarOrList()]
 """A factor: one value, or a list of values of which each makes trials of its own."""
+
+
+def is_sweep(field: FieldInfo) -> bool:
+    """Whether a field of a table is a factor (``Sweep``), also one that may be left out."""
+    parts = [*field.metadata, *(part for choice in get_args(field.annotation) for part in get_args(choice))]
+    return any(isinstance(part, BeforeValidator) and part.func is _sweep for part in parts)
+
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")]
 """A host or a partition, as the scheduler calls it."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from tonnage.analysis import Analysis
-    from tonnage.campaign.probing import ProbeOptions
+    from tonnage.campaign.load import ProbeOptions
     from tonnage.campaign.session import Outcome
 
 PathLike = str | os.PathLike[str]
@@ -76,7 +76,7 @@ def probe(
     >>> found = tonnage.probe("/scratch", budget="30s")  # doctest: +SKIP
     >>> found.load_lines[["op", "tasks", "plateau_bytes_per_s"]]  # doctest: +SKIP
     """
-    from tonnage.campaign.probing import probe_campaign
+    from tonnage.campaign.load import probe_campaign
     from tonnage.campaign.session import run_campaign
 
     if unknown := [name for name in options if name not in Options.__annotations__]:
@@ -105,7 +105,7 @@ def run(
 
     >>> tonnage.run({"target": "/scratch", "workload": {"tasks": [1, 2, 4]}})  # doctest: +SKIP
     """
-    from tonnage.campaign.away.session import refuse_here, run_away
+    from tonnage.campaign.jobs.session import refuse_here, submit_run
     from tonnage.campaign.load import build_campaign, load_campaign, on_target
     from tonnage.campaign.session import run_campaign
 
@@ -122,19 +122,19 @@ def run(
         refuse_here(told)
         outcome = run_campaign(told, text=text, command_line=words, out=_text(out), observer=listening)
     else:
-        outcome = run_away(told, text=text, command_line=words, out=_text(out), observer=listening, detach=False)
+        outcome = submit_run(told, text=text, command_line=words, out=_text(out), observer=listening, detach=False)
     return _finished(outcome, listening, report=report, keep=keep)
 
 
 def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: Observer | None = None) -> Measured:
     """Goes on with a run that was interrupted, to its end. What it raises is as of :func:`probe`."""
-    from tonnage.campaign.away.session import resume_away, was_submitted
+    from tonnage.campaign.jobs.session import resume_jobs, was_submitted
     from tonnage.campaign.session import resume_run
 
     _require_alone()
     path, listening = os.fspath(run), observer or Observer()
     if was_submitted(path):
-        outcome = resume_away(path, on=None, observer=listening, detach=False)
+        outcome = resume_jobs(path, on=None, observer=listening, detach=False)
     else:
         outcome = resume_run(path, observer=listening)
     return _finished(outcome, listening, report=report, keep=keep)

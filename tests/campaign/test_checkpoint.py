@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from tonnage.campaign import snapshots
+from tonnage.campaign.execute import executor_of
+from tonnage.campaign.execute.checkpoint import phase_spec
+from tonnage.campaign.kinds import checkpoint as snapshots
 from tonnage.campaign.kinds import setting_of
-from tonnage.campaign.kinds.checkpoint import CheckpointSetting, phase_spec
+from tonnage.campaign.kinds.checkpoint import CheckpointSetting
 from tonnage.campaign.load import build_campaign, load_campaign, parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import parse_target
@@ -81,7 +83,7 @@ def test_auto_is_what_the_target_has_and_the_manifest_has_its_name(
     assert {setting.as_dict()["snapshot"] for setting in campaign.settings()} == {"none", means}
     assert len(campaign.settings()) == 2 * 4
     for setting in campaign.settings():
-        setting.check(parse_target(target))
+        executor_of(setting).check(setting, parse_target(target))
     assert build_campaign(json.loads(campaign.model_dump_json()), stored=True) == campaign
 
 
@@ -104,7 +106,8 @@ def test_auto_is_refused_where_the_target_has_none(
     file.write_text(f'target = {json.dumps(target)}\n[workload]\nkind = "checkpoint"\nsnapshot = "auto"\n')
     campaign, _ = load_campaign(file)
     with pytest.raises(RequestError) as caught:
-        campaign.settings()[0].check(parse_target(campaign.target))
+        setting = campaign.settings()[0]
+        executor_of(setting).check(setting, parse_target(campaign.target))
     assert why in str(caught.value)
 
 
@@ -229,13 +232,14 @@ def test_asynchronous_rounds_need_a_queue() -> None:
 )
 def test_a_target_without_such_snapshots_is_refused_with_those_it_has(uri: str, means: str, hint: str) -> None:
     with pytest.raises(RequestError, match=f"has no snapshots of kind {means}; hint: {hint}"):
-        one(f'snapshot = "{means}"\n').check(parse_target(uri))
+        setting = one(f'snapshot = "{means}"\n')
+        executor_of(setting).check(setting, parse_target(uri))
 
 
 @pytest.mark.parametrize("means", ["none", "rados", "btrfs", "cephfs", "reflink", "rados-pool"])
 def test_a_model_has_every_kind_of_snapshot(means: str) -> None:
     setting = one(f'snapshot = "{means}"\n')
-    setting.check(parse_target("sim:"))
-    tried = setting.try_out(parse_target("sim:"))["work"]
+    executor_of(setting).check(setting, parse_target("sim:"))
+    tried = executor_of(setting).try_out(setting, parse_target("sim:"))["work"]
     assert tried["snapshot"] == (None if means == "none" else {"means": "model"})
     assert (tried["rounds"], tried["geometry"]["block_size"]) == (1, MIB)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tonnage.campaign.hooks import Hook
+from tonnage.campaign.execute.hooks import Hook
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.load import build_campaign, parse_campaign

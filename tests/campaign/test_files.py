@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tonnage.campaign.execute.files import phase_spec
 from tonnage.campaign.kinds import setting_of
-from tonnage.campaign.kinds.files import Files, FilesSetting, phase_spec
+from tonnage.campaign.kinds.files import Files, FilesSetting
 from tonnage.campaign.load import build_campaign, load_campaign, parse_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import describe, make_plan

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tonnage.campaign.away import follow
-from tonnage.campaign.away.follow import Follower
 from tonnage.campaign.interrupts import Interrupts
-from tonnage.campaign.observer import Observer
-from tonnage.campaign.progress import Snapshots
+from tonnage.campaign.jobs import follow
+from tonnage.campaign.jobs.follow import Follower
+from tonnage.campaign.observer import Observer, Snapshots
 from tonnage.cluster.scheduler import Job, Scheduler
 
 LONG_S = 20.0

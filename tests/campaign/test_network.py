@@ -6,9 +6,8 @@ import json
 import platform
 
 import pytest
+from tonnage.campaign.execute.flows import Flow, began, result_of
 from tonnage.campaign.kinds import setting_of
-from tonnage.campaign.kinds.network.flows import Flow, began, result_of
-from tonnage.campaign.kinds.network.hosts import on_hosts
 from tonnage.campaign.load import build_campaign, parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.plan import check, make_plan
@@ -95,16 +94,16 @@ def test_what_cannot_work_is_refused_in_one_line() -> None:
 
 
 def test_hosts_that_are_not_named_are_those_of_the_run_and_the_manifest_says_which() -> None:
-    placed = on_hosts(network("streams = 1\ndirection = 'send'\n"), lambda: ["h1", "h2"])
+    placed = network("streams = 1\ndirection = 'send'\n").on_hosts(lambda: ["h1", "h2"])
     assert [setting.pairs for setting in placed.settings()] == [("h1:h2",)]
     assert placed.model_dump(mode="json")["workloads"][0]["hosts"] == [["h1", "h2"]]
 
 
 def test_a_pair_with_a_host_that_the_run_does_not_have_is_a_wrong_request() -> None:
     with pytest.raises(RequestError, match="h9 is no host of this run, which has h1, h2; hint"):
-        on_hosts(network('pairs = [["h1", "h9"]]\n'), lambda: ["h1", "h2"])
+        network('pairs = [["h1", "h9"]]\n').on_hosts(lambda: ["h1", "h2"])
     with pytest.raises(RequestError, match="3 hosts do not make pairs"):
-        on_hosts(network('pairs = "each"\n'), lambda: ["h1", "h2", "h3"])
+        network('pairs = "each"\n').on_hosts(lambda: ["h1", "h2", "h3"])
 
 
 def flow(start_s: float, rates_mb: list[int], *, uncertainty_ns: int = 0) -> Flow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tonnage.campaign.pool import facts_of
+from tonnage.campaign.facts import facts_of_pool
 
 
 def osd(number: int, device_class: str, weight: float, status: str, reweight: float) -> dict[str, Any]:
@@ -31,18 +31,18 @@ def answers(taken: str, kind: int = 1) -> tuple[list[dict[str, Any]], dict[str, 
 
 
 def test_only_osds_that_the_pools_rule_may_take_are_told_with_their_weight() -> None:
-    every = facts_of("bench", *answers("default"))
+    every = facts_of_pool("bench", *answers("default"))
     assert (every["kind"], every["copies"], every["copies_least"], every["groups"]) == ("replicated", 3, 2, 32)
     assert [(osd["osd"], osd["host"], osd["weight"], osd["up"]) for osd in every["osds"]] == [
         (0, "one", 2.0, True), (1, "one", 0.0, False), (2, "two", 0.5, True),
     ]  # fmt: skip
-    fast = facts_of("bench", *answers("default~ssd", 3))
+    fast = facts_of_pool("bench", *answers("default~ssd", 3))
     assert fast["kind"] == "erasure" and [osd["osd"] for osd in fast["osds"]] == [1, 2]
-    assert [osd["osd"] for osd in facts_of("bench", *answers("two"))["osds"]] == [2]
+    assert [osd["osd"] for osd in facts_of_pool("bench", *answers("two"))["osds"]] == [2]
 
 
 def test_an_answer_of_another_pool_or_shape_is_not_taken_for_facts() -> None:
     with pytest.raises(StopIteration):
-        facts_of("nosuch", *answers("default"))
+        facts_of_pool("nosuch", *answers("default"))
     with pytest.raises(KeyError):
-        facts_of("bench", [{}], {}, [])
+        facts_of_pool("bench", [{}], {}, [])

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.probe import Probe
+from tonnage.campaign.schedule import Trial
 from tonnage.campaign.search_space import SearchSpace
-from tonnage.campaign.setting import Trial
 
 
 def probe(*, space: int = 8 << 30, device: bool = True, **search: Any) -> Probe:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.campaign import progress
+from tonnage.campaign import observer as progress
 from tonnage.campaign.load import build_campaign
-from tonnage.campaign.observer import Observer
-from tonnage.campaign.progress import Heat, Samples, Snapshots
+from tonnage.campaign.observer import Heat, Observer, Samples, Snapshots
 from tonnage.campaign.session import run_campaign
 from tonnage.records.progress import PROGRESS, read_told
 

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from tonnage.campaign.expand import Sweep
+from tonnage.campaign.execute.stage import MOVER, Copy
 from tonnage.campaign.kinds import setting_of
-from tonnage.campaign.kinds.ways import MOVER, Copy
 from tonnage.campaign.load import build_campaign, parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import check, make_plan
+from tonnage.campaign.schedule import Sweep
 from tonnage.campaign.session import run_campaign
 from tonnage.errors import RequestError
 from tonnage.records import Run, verify_files
@@ -120,7 +120,7 @@ def test_a_file_that_did_not_arrive_fails_the_trial(tiers: Path, monkeypatch: py
 
 
 def test_what_cp_says_is_the_reason(tiers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tonnage.campaign.kinds.ways.FILES", "nothing.*")
+    monkeypatch.setattr("tonnage.campaign.execute.stage.FILES", "nothing.*")
     _, staged = measured(stage('by = "copy"\n' + SMALL, top="[repeat]\ncount = 1"), tiers)
     assert staged["reason"].startswith("cp ended with exit code 1: ")
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tonnage import _native
 from tonnage.campaign.load import parse_campaign
 from tonnage.campaign.model import Campaign
-from tonnage.campaign.target import parse_target, target_of
+from tonnage.campaign.plan import target_of
+from tonnage.campaign.target import parse_target
 from tonnage.errors import RequestError
 
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from tonnage.campaign.run import Loop
-from tonnage.campaign.setting import Trial
+from tonnage.campaign.execute.phases import Measured, PhaseRunner, TrialRun
+from tonnage.campaign.schedule import Trial
 
 
 def test_a_sustained_trial_that_cannot_be_laid_out_is_no_failed_measurement() -> None:
     kept: list[dict[str, Any]] = []
 
-    def record(line: dict[str, Any], _result: Any, _hosts: Any) -> str:
+    def record(line: dict[str, Any], _result: Any, _hosts: Any) -> Measured:
         kept.append(line)
-        return str(line["status"])
+        return Measured(line["status"], line)
 
-    loop: Any = SimpleNamespace(_record=record, outside=lambda *words, **more: Loop.outside(loop, *words, **more))
+    phases: Any = SimpleNamespace(_record=record)
+    phases.outside = lambda *words: PhaseRunner.outside(phases, *words)
+    phases.without = lambda *words: PhaseRunner.without(phases, *words)
     setting: Any = SimpleNamespace(as_dict=lambda: {"op": "read", "tasks": 2})
     for purpose in ("measure", "sustain", "offered"):
-        status = Loop.without(loop, 3, Trial(setting, 1, 0, purpose), "read", "the files could not be laid out")
+        status = TrialRun(3, Trial(setting, 1, 0, purpose), phases).without("read", "the files could not be laid out")
         assert (status, kept[-1]["purpose"], kept[-1]["trial"]) == ("failed", purpose, 3)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.campaign.away import session
+from tonnage.campaign.jobs import session
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.cluster.scheduler import JobRequest
@@ -216,7 +216,7 @@ def test_jobs_that_never_begin_are_not_submitted_without_end(
     found = build_campaign(
         {"target": "null:", "job": {"on": "local"}, "repeat": {"count": 9}, "workload": workload, "seed": 1}
     )
-    outcome = session.run_away(found, text=None, command_line=[], out=str(tmp_path / "run"), observer=Observer())
+    outcome = session.submit_run(found, text=None, command_line=[], out=str(tmp_path / "run"), observer=Observer())
     assert (outcome.state, outcome.exit_code, len(outcome.failed)) == ("failed", 1, session.FRUITLESS)
     assert all("no such library" in reason for reason in outcome.failed)
     wanted = [line for line in job_lines(tmp_path / "run") if line["event"] == "wanted"]

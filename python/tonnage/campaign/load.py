@@ -1,9 +1,13 @@
-"""From a file's text, or a manifest's object, to a Campaign; a mistake is one line that says where and what to do."""
+"""From a file's text, a manifest's object or a probe's options to a Campaign.
+
+A mistake is one line that says where and what to do.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 from pydantic import ValidationError
 
@@ -12,6 +16,7 @@ from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import parse_target
 from tonnage.documents import Document, Place
 from tonnage.errors import RequestError
+from tonnage.records.shapes import Json
 
 
 class _CampaignFile(Document):
@@ -53,9 +58,54 @@ def parse_campaign(text: str, name: str) -> Campaign:
     return build_campaign(_FILE.parse(text, name), name, text)
 
 
-def build_campaign(data: dict[str, Any], name: str = "", text: str = "", *, stored: bool = False) -> Campaign:
+def build_campaign(data: Json, name: str = "", text: str = "", *, stored: bool = False) -> Campaign:
     """The campaign of plain values; ``stored``: they come from a manifest, where times are integers of nanoseconds."""
     try:
         return Campaign.model_validate(data, context={"written": not stored})
     except ValidationError as error:
         raise RequestError(_FILE.explain(error, name, text)) from None
+
+
+class ProbeOptions(TypedDict, total=False):
+    """Options of ``tonnage probe``. Sizes are bytes or a text (``"1MiB"``); None is an option that was not given."""
+
+    op: str | Sequence[str] | None
+    """``"write"``, ``"read"`` or both."""
+    budget_ns: int | None
+    max_tasks: int | None
+    p99_ns: int | None
+    p999_ns: int | None
+    open_loop: bool | None
+    transfer_size: int | str | None
+    direct: str | None
+    storage: str | None
+    access: str | None
+    queue_depth: int | None
+    verify: bool | None
+    space: int | str | None
+    """Bytes of files at once, at most."""
+    seed: int | None
+
+
+_SEARCH = ("op", "budget_ns", "max_tasks", "p99_ns", "p999_ns", "open_loop")
+_WORKLOAD = ("transfer_size", "direct", "storage", "access", "queue_depth", "verify")
+
+
+def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
+    """The campaign of a probe of ``target``. RequestError where an option is wrong."""
+    given: Json = {key: value for key, value in asked.items() if value is not None}
+    workload = {key: given[key] for key in _WORKLOAD if key in given}
+    if "transfer_size" in given:
+        # The search sizes its blocks itself; one transfer is a whole number of any transfer.
+        workload["block_size"] = given["transfer_size"]
+    return build_campaign(
+        {
+            "name": "probe",
+            "target": target,
+            **({"seed": given["seed"]} if "seed" in given else {}),
+            "workload": workload,
+            "search": {key: given[key] for key in _SEARCH if key in given},
+            "budget": {"space": given["space"]} if "space" in given else {},
+        },
+        stored=True,
+    )

@@ -6,6 +6,7 @@ Fields hold integers (bytes, nanoseconds); files hold text with units. ``docs/ca
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,8 +24,7 @@ from pydantic import (
 )
 
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
-from tonnage.campaign.kinds.checkpoint import Checkpoint
-from tonnage.campaign.kinds.stream import Stream
+from tonnage.campaign.kinds.stream import Stream, searched
 from tonnage.errors import RequestError
 from tonnage.fields import Count, Device, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
@@ -95,7 +95,7 @@ class Budget(Section):
     )
 
 
-class Place(Section):
+class NamedScratch(Section):
     """A scratch directory under a name, in which a later run can go on."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="of the directory, in the target")
@@ -278,7 +278,7 @@ class Campaign(Section):
         None, description="keep so many operations of each task one by one, with their end and latency"
     )
     pause_ns: Time | None = time_field("pause", None, "wait before each trial, outside every clock")
-    place: Place | None = Field(
+    place: NamedScratch | None = Field(
         None, description="a scratch directory under a name, instead of one that ends with the run"
     )
     published: str | None = Field(None, description="published figures that the report shows beside these")
@@ -314,9 +314,12 @@ class Campaign(Section):
     @property
     def workload(self) -> Stream:
         """The stream that a search looks at."""
-        if len(self.workloads) != 1 or not isinstance(self.workloads[0], Stream):
-            refuse("search", "a search looks at one workload of kind stream", "leave [search] out")
-        return self.workloads[0]
+        return searched(self.workloads)
+
+    def on_hosts(self, there: Callable[[], Sequence[str]]) -> Campaign:
+        """The same with what its workloads leave to the run's hosts; ``there`` is asked only if need be. RequestError
+        where one cannot be on them."""
+        return self.model_copy(update={"workloads": tuple(one.on_hosts(there) for one in self.workloads)})
 
     def settings(self) -> list[Setting]:
         """Every combination of the factors of every workload, in the order of the file."""
@@ -330,8 +333,7 @@ class Campaign(Section):
         if not self.file_names and (self.keep or self.keep_damaged or self.existing != "refuse"):
             key = "keep" if self.keep else "keep_damaged" if self.keep_damaged else "existing"
             refuse(key, f"{key} is about file_names, and there are none", f"leave {key} out, or give file_names")
-        spread = any(isinstance(workload, Stream) and workload.spread for workload in self.workloads)
-        if spread and not self.file_names:
+        if not self.file_names and any(workload.needs_file_names for workload in self.workloads):
             refuse("workload.spread", "spread is about file_names, and there are none", "leave spread out")
         return self
 
@@ -360,17 +362,12 @@ class Campaign(Section):
     def _depth_needs_a_queue(self) -> Campaign:
         if isinstance(self.target, str) and self.target.startswith(("rados:", "nfs:", "s3:")):
             return self  # it has one of its own, whatever storage says
-        for workload in self.workloads:
-            if (
-                isinstance(workload, Stream | Checkpoint)
-                and max(workload.queue_depth) > 1
-                and {"posix", "mmap"} & {*workload.storage}
-            ):
-                refuse(
-                    "workload.queue_depth",
-                    "storage posix and mmap do one operation at a time",
-                    'set storage = "uring" or queue_depth = 1',
-                )
+        if any(workload.needs_queue for workload in self.workloads):
+            refuse(
+                "workload.queue_depth",
+                "storage posix and mmap do one operation at a time",
+                'set storage = "uring" or queue_depth = 1',
+            )
         return self
 
     @model_validator(mode="after")

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.campaign.kinds.command import COPY_BYTES
 from tonnage.errors import RequestError
 from tonnage.machine.host import memory
+from tonnage.records.specs import Delays
 from tonnage.units import size_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def check_needs(campaign: Campaign, plan: Plan, start: Launcher) -> None:
     if not modelled:  # whose time is virtual
         _check_least_time(campaign, plan)
     _check_time(plan)
-    room = available_bytes()
+    available = available_bytes()
     threads = None if modelled else most_threads()
     settings = plan.settings or campaign.settings()
     if campaign.search is not None:
@@ -59,28 +59,22 @@ def check_needs(campaign: Campaign, plan: Plan, start: Launcher) -> None:
         needed = BASE_BYTES + tasks * _task_bytes(setting, modelled=modelled) + kept + more
         if plan.target.scheme == "memory":
             needed += setting.space_bytes
-        if room is not None and needed > room:
-            raise RequestError(_too_little(setting, tasks, needed, room, kept, more, campaign.keep_operations))
+        if available is not None and needed > available:
+            raise RequestError(_too_little(setting, tasks, needed, available, kept, more, campaign.keep_operations))
 
 
-def _too_little(setting: Setting, tasks: int, needed: int, room: int, kept: int, more: int, keep: int | None) -> str:
+def _too_little(
+    setting: Setting, tasks: int, needed: int, available: int, kept: int, more: int, keep: int | None
+) -> str:
     """What needs the most of the memory that is not there, and what to do."""
-    here = f"this host has {size_text(room)} available"
+    here = f"this host has {size_text(available)} available"
     if kept > needed // 2:
         return (
             f"{tasks} tasks that keep {keep} operations each need about {size_text(needed)} of memory, and {here}; "
             "hint: use a smaller keep_operations, or fewer tasks"
         )
-    if more > needed // 2 and setting.kind == "command":
-        return (
-            f"{more // COPY_BYTES} copies of a command need about {size_text(needed)} of memory for their records, "
-            f"and {here}; hint: use fewer copies, and more repetitions"
-        )
     if more > needed // 2:
-        return (
-            f"the hog of {size_text(more)} is more than the {size_text(room)} of memory that this host has "
-            "available; hint: give a smaller hog"
-        )
+        return setting.memory_shortage(size_text(needed), size_text(available))
     return (
         f"{tasks} tasks need about {size_text(needed)} of memory, and {here}; "
         "hint: use fewer tasks, a smaller transfer_size or queue_depth, or more hosts"
@@ -120,10 +114,10 @@ def _check_least_time(campaign: Campaign, plan: Plan) -> None:
         )
 
 
-def _delays(plan: Plan) -> dict[str, int]:
+def _delays(plan: Plan) -> Delays:
     """What each call of some task waits; empty where the only task that waits may not take part."""
-    found = dict(plan.target.delays or {})
-    return {} if found.pop("task", 0) else found
+    found = plan.target.delays
+    return {} if found is None or found.get("task") else found
 
 
 def _check_time(plan: Plan) -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tonnage import _native
+from tonnage.campaign.execute import executor_of
 from tonnage.campaign.kinds import Setting
-from tonnage.campaign.kinds.stream import Stream
 from tonnage.campaign.model import Campaign
-from tonnage.campaign.objects import check_objects, check_pool
-from tonnage.campaign.room import accepts_direct
 from tonnage.campaign.space import check_space, free_bytes, search_space
-from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target, target_of
+from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target
+from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
 from tonnage.units import format_size, size_text
 
@@ -46,7 +45,7 @@ def make_plan(campaign: Campaign) -> Plan:
     repeat = campaign.repeat
     repetitions = repeat.fixed or repeat.at_most
     # A block that is begun again until the time is over moves as much as the storage takes.
-    endless = any(isinstance(workload, Stream) and workload.wrap for workload in campaign.workloads)
+    endless = any(workload.is_endless for workload in campaign.workloads)
     return Plan(
         target=target,
         settings=tuple(found),
@@ -67,27 +66,54 @@ def _time_most(settings: list[Setting], repetitions: int) -> int | None:
     return None if None in limits else sum(limit or 0 for limit in limits) * repetitions
 
 
+def target_of(campaign: Campaign) -> Target:
+    """The target of a campaign, with the keys that say how its directories and files are used."""
+    target = parse_target(campaign.target)
+    if target.scheme != "path":
+        return target
+    if campaign.file_names:
+        names = tuple(Path.cwd() / name for name in campaign.file_names)
+        paths = tuple(dict.fromkeys(name.parent for name in names))
+        return replace(
+            target,
+            paths=paths,
+            names=names,
+            existing=campaign.existing,
+            keep=campaign.keep,
+            keep_damaged=campaign.keep_damaged,
+        )
+    if len(target.paths) == 1 and campaign.place is None:
+        target = replace(target, paths=target.paths * max(setting.devices_needed for setting in campaign.settings()))
+    return replace(target, assign=() if campaign.assign == "round-robin" else campaign.assign)
+
+
 def check(campaign: Campaign, plan: Plan) -> None:
     """RequestError if the target cannot take this campaign. Looks, and touches nothing."""
     target = plan.target
     settings = plan.settings or tuple(campaign.settings())
     _check_devices(campaign, target, settings)
     _check_models(target)
-    if target.bucket is not None:
-        check_objects(settings, target.bucket["part_bytes"])
-    if target.pool is not None:
-        check_pool(settings, target.pool["object_bytes"])
+    _check_objects(target, settings)
     check_space(campaign, plan)
     direct = any(setting.direct == "yes" for setting in settings)
     for path in target.paths if direct else ():
         if accepts_direct(path) is False:
             raise RequestError(f'the file system of {path} does not take O_DIRECT; hint: use direct "auto" or "no"')
     for setting in plan.settings:
-        setting.check(target)
+        executor_of(setting).check(setting, target)
     storages = {setting.storage for setting in settings if setting.uses_storage}
     if target.scheme == "path" and (bare := storages - STORAGES_WITH_FILES):
         storage = sorted(bare)[0]
         raise RequestError(f"storage {storage} needs no directory; hint: give the target {storage}:")
+
+
+def _check_objects(target: Target, settings: tuple[Setting, ...]) -> None:
+    """RequestError where a setting asks for what the objects of a bucket or a pool cannot do."""
+    if target.bucket is None and target.pool is None:
+        return
+    for setting in settings:
+        for what, hint in executor_of(setting).not_with_objects(setting, target):
+            raise RequestError(f"{target.scheme}: {what}; hint: {hint}")
 
 
 def _check_models(target: Target) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,9 +14,10 @@ from tonnage.analysis.loadline.search import LatencySearch, RateSearch, Search
 from tonnage.analysis.loadline.trials import TURNS
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.schedule import Trial
 from tonnage.campaign.search_space import SearchSpace
-from tonnage.campaign.setting import Trial
 from tonnage.records import loop_rate
+from tonnage.records.shapes import TrialLine
 from tonnage.records.stopped import Reason
 
 Op = Literal["write", "read"]
@@ -65,7 +66,7 @@ class Probe:
         self._began: dict[str, int] = {}
         self._file_bytes: int | None = None
 
-    def next(self, lines: Sequence[Mapping[str, Any]], spent_ns: int) -> Trial | None:
+    def next(self, lines: Sequence[TrialLine], spent_ns: int) -> Trial | None:
         """The next trial; None when every load line is known well enough or the time is used up."""
         for number, op in enumerate(self._search.op):
             mine = [line for line in lines if line["phase"] == op and line["purpose"] == "measure"]
@@ -108,7 +109,7 @@ class Probe:
                 return sustained
         return None
 
-    def stopped(self, lines: Sequence[Mapping[str, Any]], cut: Reason) -> dict[int, Reason]:
+    def stopped(self, lines: Sequence[TrialLine], cut: Reason) -> dict[int, Reason]:
         """Of each measured trial: why its number of tasks was not measured again."""
         found: dict[int, Reason] = {}
         for number, op in enumerate(self._search.op):
@@ -126,9 +127,7 @@ class Probe:
             found |= {line["trial"]: reasons.get(line["setting"]["tasks"], ended) for line in ok}
         return found
 
-    def _next_tasks(
-        self, op: Op, ok: Sequence[Mapping[str, Any]], points: Sequence[_Measured], trials_left: int
-    ) -> int | None:
+    def _next_tasks(self, op: Op, ok: Sequence[TrialLine], points: Sequence[_Measured], trials_left: int) -> int | None:
         """Tasks of the next trial: every second one is for the latency line, as long as it is not known."""
         asks = self._search.objectives and not self._search.open_loop and trials_left > 0
         waits = _waits(ok, "tasks") if asks else {}
@@ -144,8 +143,8 @@ class Probe:
         self,
         op: Op,
         points: Sequence[_Measured],
-        offered: Sequence[Mapping[str, Any]],
-        lines: Sequence[Mapping[str, Any]],
+        offered: Sequence[TrialLine],
+        lines: Sequence[TrialLine],
     ) -> Trial:
         """A trial whose tasks start their operations at a rate, whatever the storage does; of as many tasks each."""
         tasks = self._searches[op].on_plateau(points) or self._search.max_tasks
@@ -159,7 +158,7 @@ class Probe:
         setting = replace(self._setting(op, tasks, lines), rate_bytes_per_s=rate)
         return Trial(setting, repetition, repetition, OFFERED)
 
-    def _reserved(self, op: Op, points: Sequence[_Measured], lines: Sequence[Mapping[str, Any]], tried: int) -> int:
+    def _reserved(self, op: Op, points: Sequence[_Measured], lines: Sequence[TrialLine], tried: int) -> int:
         """Short trials whose time is left to the long ones."""
         buffered = self._device and _buffered(lines)
         numbers = self._searches[op].highest(points)
@@ -171,7 +170,7 @@ class Probe:
         """Short trials whose time all long ones that are left take."""
         return math.ceil(max(_LONG - tried, 0) * self._long_ns / self.trial_ns)
 
-    def _longest_ns(self, op: Op, tasks: int, lines: Sequence[Mapping[str, Any]]) -> int:
+    def _longest_ns(self, op: Op, tasks: int, lines: Sequence[TrialLine]) -> int:
         """The longest that a long trial with ``tasks`` may be. Bytes that are written or read again are other work:
         where no short trial came to the end of its block, no long one does."""
         most_ns = max(_SUSTAIN_NS, self._long_ns)
@@ -180,10 +179,10 @@ class Probe:
         if not short or any(line["wrapped"] for line in short):
             return most_ns
         block_bytes = int(short[0]["setting"]["block_size"]) * int(short[0]["setting"]["tasks"])
-        return min(most_ns, block_bytes * 10**9 // max(int(line["bandwidth_bytes_per_s"]) for line in short))
+        return min(most_ns, block_bytes * 10**9 // max(int(line["bandwidth_bytes_per_s"] or 0) for line in short))
 
     def _sustained(
-        self, op: Op, points: Sequence[_Measured], lines: Sequence[Mapping[str, Any]], left_ns: int, tried: int
+        self, op: Op, points: Sequence[_Measured], lines: Sequence[TrialLine], left_ns: int, tried: int
     ) -> Trial | None:
         """One of the long trials on the plateau, which share what the search left of the time.
 
@@ -217,7 +216,7 @@ class Probe:
         """Of the budget, for one operation."""
         return self._search.budget_ns // len(self._search.op)
 
-    def _length_ns(self, op: Op, tasks: int, lines: Sequence[Mapping[str, Any]]) -> int:
+    def _length_ns(self, op: Op, tasks: int, lines: Sequence[TrialLine]) -> int:
         """Of a short trial with ``tasks``. On storage that is slow against what they have in flight it is longer, so
         that each of them has a few turns."""
         earlier = (
@@ -237,7 +236,7 @@ class Probe:
     def _deadline(self, number: int) -> int:
         return self._search.budget_ns * (number + 1) // len(self._search.op)
 
-    def _setting(self, op: Op, tasks: int, lines: Sequence[Mapping[str, Any]]) -> StreamSetting:
+    def _setting(self, op: Op, tasks: int, lines: Sequence[TrialLine]) -> StreamSetting:
         size = self._write_block(tasks, lines) if op == "write" else self._read_block(lines)
         # Through the page cache, a second pass would measure memory (reads) or hide what fsync costs (writes).
         wrap = not (self._device and _buffered(lines)) and not (op == "write" and self._space.frees_late)
@@ -251,7 +250,7 @@ class Probe:
             wrap=wrap,
         )
 
-    def _write_block(self, tasks: int, lines: Sequence[Mapping[str, Any]]) -> int:
+    def _write_block(self, tasks: int, lines: Sequence[TrialLine]) -> int:
         room = self._space.of_task(tasks)
         earlier = [
             line["setting"]["block_size"]
@@ -266,7 +265,7 @@ class Probe:
             room = min(room, _fastest_write(lines) * self.trial_ns * 3 // (2 * 10**9) // tasks)
         return self._whole(room)
 
-    def _read_block(self, lines: Sequence[Mapping[str, Any]]) -> int:
+    def _read_block(self, lines: Sequence[TrialLine]) -> int:
         """One size for all, settled once, so that the files of all tasks can be laid out at once."""
         if self._file_bytes is None:
             earlier = [line["setting"]["block_size"] for line in lines if line["phase"] == "read"]
@@ -279,8 +278,8 @@ class Probe:
         return self._file_bytes
 
     def _whole(self, size: int) -> int:
-        transfer = self._base.transfer_size
-        return max(size // transfer, 1) * transfer
+        transfer_size = self._base.transfer_size
+        return max(size // transfer_size, 1) * transfer_size
 
     def pilot(self) -> StreamSetting:
         """A short write that says how fast, and whether past the cache: wanted before the first trial."""
@@ -299,7 +298,7 @@ class Probe:
         )
 
 
-def _points(lines: Sequence[Mapping[str, Any]]) -> list[_Measured]:
+def _points(lines: Sequence[TrialLine]) -> list[_Measured]:
     values: dict[int, list[int]] = {}
     for line in lines:
         rate = loop_rate(line)
@@ -308,21 +307,21 @@ def _points(lines: Sequence[Mapping[str, Any]]) -> list[_Measured]:
     return [_Measured(tasks, tuple(rates)) for tasks, rates in sorted(values.items())]
 
 
-def _waits(lines: Iterable[Mapping[str, Any]], load: str) -> dict[int, list[Mapping[str, int]]]:
+def _waits(lines: Iterable[TrialLine], load: str) -> dict[int, list[Any]]:
     """Latency summaries by a factor of their settings."""
-    found: dict[int, list[Mapping[str, int]]] = {}
+    found: dict[int, list[Any]] = {}
     for line in lines:
         if line["latency"]:
             found.setdefault(line["setting"][load], []).append(line["latency"])
     return found
 
 
-def _buffered(lines: Sequence[Mapping[str, Any]]) -> bool:
+def _buffered(lines: Sequence[TrialLine]) -> bool:
     """Whether operations went through the page cache so far."""
     return any(line["direct"] is False for line in lines)
 
 
-def _fastest_write(lines: Sequence[Mapping[str, Any]]) -> int:
+def _fastest_write(lines: Sequence[TrialLine]) -> int:
     """Bytes per second that writes reach: the median of those at least half as fast as the fastest; 0 without any."""
     rates = [line["bandwidth_bytes_per_s"] or 0 for line in lines if line["phase"] == "write"]
     return int(statistics.median(rate for rate in rates if 2 * rate >= max(rates))) if rates else 0

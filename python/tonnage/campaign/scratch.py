@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from tonnage import _native
-from tonnage.campaign.elsewhere import LIMIT_S, ask_all, others
-from tonnage.campaign.model import Campaign, Place
-from tonnage.campaign.room import needs_scratch
+from tonnage.campaign.hosts import LIMIT_S, ask_all, others
+from tonnage.campaign.model import Campaign, NamedScratch
 from tonnage.campaign.target import Target
+from tonnage.campaign.workspace import needs_scratch
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
+from tonnage.records.shapes import Json
+from tonnage.records.specs import PoolSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def file_leftovers(parent: str | Path) -> list[Leftover]:
     return [replace(left, is_file=True) for left in _read(_native.Scratch.file_leftovers(str(parent)))]
 
 
-def pool_leftovers(pool: Mapping[str, Any]) -> list[Leftover]:
+def pool_leftovers(pool: PoolSpec) -> list[Leftover]:
     """The namespaces that runs marked in a Ceph pool (``Target.pool``). RequestError where it cannot be reached."""
     try:
         return _read(_native.pool_leftovers(json.dumps({**pool, "namespace": "-"})))
@@ -63,13 +65,13 @@ def pool_leftovers(pool: Mapping[str, Any]) -> list[Leftover]:
         raise RequestError(str(error)) from None
 
 
-def _read(found: Sequence[Mapping[str, Any]]) -> list[Leftover]:
+def _read(found: Sequence[Json]) -> list[Leftover]:
     return [
         Leftover(item["path"], item["run_id"], item["host"], item["pid"], item["state"], item["why"]) for item in found
     ]
 
 
-def remove_leftover(leftover: Leftover, pool: Mapping[str, Any] | None = None, *, force: bool = False) -> None:
+def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: bool = False) -> None:
     """Removes the files that Tonnage made in it, and it; in a ``pool`` its objects and the snapshots that it noted.
     ``force``: also where nobody can know whether its run is over. OSError or ValueError where it holds anything else,
     or where its run goes on by now."""
@@ -186,7 +188,7 @@ def _remove_own_leftover(parent: Path, run_id: str, *, alone: bool) -> None:
             remove_leftover(left, force=alone)
 
 
-def _make(parent: Path, run_id: str, place: Place | None) -> _native.Scratch:
+def _make(parent: Path, run_id: str, place: NamedScratch | None) -> _native.Scratch:
     try:
         if place is None:
             return _native.Scratch.create(str(parent), run_id)

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.campaign.allocation import allocation_unit
-from tonnage.campaign.space import SEARCH_SPACE, file_system_of, file_systems, search_space
+from tonnage.campaign.space import SEARCH_SPACE, allocation_unit, file_system_of, file_systems, search_space
 from tonnage.errors import RequestError
 from tonnage.machine.mounts import mount_of
 from tonnage.units import format_size, size_text
@@ -212,11 +211,11 @@ def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str
     if search is None or not plan.target.keeps:
         return campaign, None
     space = space_of(campaign, plan, out)
-    transfer = campaign.workload.transfer_size[0]
-    most = space.most_tasks(transfer, search.max_tasks)
+    transfer_size = campaign.workload.transfer_size[0]
+    most = space.most_tasks(transfer_size, search.max_tasks)
     given = campaign.budget.space_bytes is not None
     if most == 0:
-        raise RequestError(_no_room(space, plan.target, transfer, given=given))
+        raise RequestError(_no_room(space, plan.target, transfer_size, given=given))
     shares = tuple(share.bytes for share in space.shares) if plan.target.scheme == "path" else None
     fitted = campaign.model_copy(
         update={
@@ -227,15 +226,15 @@ def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str
     if most == search.max_tasks:
         return fitted, None
     told = f"at most {most} task{'s' if most > 1 else ''} instead of {search.max_tasks}: a search may use"
-    if most < space.most_tasks(transfer, search.max_tasks, names=False):
+    if most < space.most_tasks(transfer_size, search.max_tasks, names=False):
         share = space.short_of_names(most + 1)
         return fitted, f"{told} {_names_text(share, plan.target)}; hint: another target has room for more tasks"
-    _, bound, share = space.needed(most + 1, transfer)
+    _, bound, share = space.needed(most + 1, transfer_size)
     allowed = _bytes_text(bound, share, plan.target, given=given)
     return fitted, f"{told} {allowed}; hint: a smaller --transfer has room for more tasks, and --space allows more"
 
 
-def _no_room(space: SearchSpace, target: Target, transfer: int, *, given: bool) -> str:
+def _no_room(space: SearchSpace, target: Target, transfer_size: int, *, given: bool) -> str:
     """Why not even one task has room, and what to do."""
     elsewhere = "--out on another file system"
     if (short := space.short_of_names(1)) is not None:
@@ -246,7 +245,7 @@ def _no_room(space: SearchSpace, target: Target, transfer: int, *, given: bool) 
             f"a search may use {_names_text(short, target)}, and one task needs {short.names_of(files)}{included}; "
             f"hint: {hint}"
         )
-    needed, bound, share = space.needed(1, transfer)
+    needed, bound, share = space.needed(1, transfer_size)
     records = share.with_records if share else any(one.with_records for one in space.shares)
     # Where the rest alone is too much, no transfer is small enough.
     ways = ["a smaller --transfer"] if space.of_task(1) > 0 else []
@@ -254,7 +253,7 @@ def _no_room(space: SearchSpace, target: Target, transfer: int, *, given: bool) 
     hint = f"use {', '.join(ways)}, or allow more with --space" if ways else "allow more with --space"
     return (
         f"a search may use {_bytes_text(bound, share, target, given=given)}, and one task with transfers of "
-        f"{format_size(transfer)} needs {size_text(needed)}{', records included' if records else ''}; hint: {hint}"
+        f"{format_size(transfer_size)} needs {size_text(needed)}{', records included' if records else ''}; hint: {hint}"
     )
 
 

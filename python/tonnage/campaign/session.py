@@ -13,26 +13,26 @@ from pathlib import Path
 from typing import Any
 
 from tonnage import __version__
-from tonnage.campaign.away.part import Part, Stretch, places_of, settings_of
 from tonnage.campaign.ceilings import measure_ceilings, sized
-from tonnage.campaign.elsewhere import check_hosts, host_facts_of, loads_of
-from tonnage.campaign.expand import Schedule, Sweep
-from tonnage.campaign.facts import stripe_scratch, target_facts
+from tonnage.campaign.execute import executor_of
+from tonnage.campaign.execute.phases import PhaseRunner, RunClock
+from tonnage.campaign.facts import check_same_target, stripe_scratch, target_facts
+from tonnage.campaign.hosts import check_hosts, host_facts_of, loads_of
 from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.jobs.batch import Batch, BatchSchedule, allocations_of, settings_of
 from tonnage.campaign.kinds.kind import Setting
-from tonnage.campaign.kinds.network.hosts import on_hosts
+from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.needs import check_needs
-from tonnage.campaign.observer import Observer
+from tonnage.campaign.observer import Observer, Snapshots
 from tonnage.campaign.plan import Plan, check, make_plan
-from tonnage.campaign.progress import Snapshots
-from tonnage.campaign.room import Room
 from tonnage.campaign.run import Loop, clock_of, failures, run_directory, spent_on
-from tonnage.campaign.same_target import check_same_target
+from tonnage.campaign.schedule import Schedule, Sweep
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.search_space import fit_search, frees_late, space_of
 from tonnage.campaign.target import Target
+from tonnage.campaign.workspace import Workspace
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.registry import launcher
@@ -42,6 +42,7 @@ from tonnage.machine.load import load
 from tonnage.machine.mounts import mount_of
 from tonnage.records import Run, RunWriter
 from tonnage.records.own_files import refuse_links
+from tonnage.records.shapes import Json, Manifest, TrialLine
 from tonnage.records.stopped import Reason, packed
 
 _ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask"})
@@ -73,7 +74,7 @@ def run_campaign(
     if campaign.seed is None:
         campaign = campaign.model_copy(update={"seed": secrets.randbelow(2**32)})
     start = launcher(campaign.launcher)
-    campaign = on_hosts(campaign, lambda: start.host_group.hosts)
+    campaign = campaign.on_hosts(lambda: start.host_group.hosts)
     plan = make_plan(campaign)
     check(campaign, plan)
     run_id = secrets.token_hex(4)
@@ -128,8 +129,8 @@ def begin_run(
         ) from None
 
 
-def resume_run(path: str, *, observer: Observer, part: Part | None = None) -> Outcome:
-    """Measures what an interrupted run still lacks, in the order of its own seed; ``part``: only that of it, as one of
+def resume_run(path: str, *, observer: Observer, batch: Batch | None = None) -> Outcome:
+    """Measures what an interrupted run still lacks, in the order of its own seed; ``batch``: only that of it, as one of
     the jobs that carry it out."""
     try:
         run = Run.open(path)
@@ -148,31 +149,29 @@ def resume_run(path: str, *, observer: Observer, part: Part | None = None) -> Ou
     _go_to(run.manifest.get("directory"))
     campaign = build_campaign(run.manifest["campaign"], f"{path}/manifest.json", stored=True)
     plan = make_plan(campaign)
-    if part is None or lines:
+    if batch is None or lines:
         # The first job describes what it finds; the manifest before it is of the host that submitted the run.
-        check_same_target(run.manifest, plan.target, by_job=part is not None)
-    if part is not None:
-        plan = replace(plan, settings=settings_of(part, campaign))
+        check_same_target(run.manifest, plan.target, by_job=batch is not None)
+    if batch is not None:
+        plan = replace(plan, settings=settings_of(batch, campaign))
     start = launcher(campaign.launcher)
     check(campaign, plan)
     check_hosts(campaign, plan, start)
     check_needs(campaign, plan, start)
     run_id = run.manifest["run_id"]
-    job = part is not None
+    job = batch is not None
     with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id, start, alone=job) as scratch:
         _try_out(campaign, plan.target, scratch, start)
         writer = RunWriter.reopen(path)
-        if part is not None:
+        if batch is not None:
             writer.update_manifest(**_facts_here(writer.manifest, campaign, plan, lines))
         # It may go on with other processes, on other hosts.
         known = writer.manifest.get("hosts", {})
         writer.update_manifest(launcher=start.facts(), hosts={**known, **host_facts_of(start)})
-        return _carry_out(campaign, plan, start, writer, scratch, interrupts, observer, lines, part)
+        return _carry_out(campaign, plan, start, writer, scratch, interrupts, observer, lines, batch)
 
 
-def _facts_here(
-    manifest: dict[str, Any], campaign: Campaign, plan: Plan, lines: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
+def _facts_here(manifest: Manifest, campaign: Campaign, plan: Plan, lines: Sequence[TrialLine]) -> Json:
     """What the manifest gets from a job: the run was described where it was submitted, and is measured here."""
     host = host_facts()
     if not lines:
@@ -202,52 +201,49 @@ def _carry_out(
     scratch: RunScratch,
     interrupts: Interrupts,
     observer: Observer,
-    lines: list[dict[str, Any]],
-    part: Part | None = None,
+    lines: list[TrialLine],
+    batch: Batch | None = None,
 ) -> Outcome:
     seed = campaign.seed or 0
     # The model of a job that has a part of the run has a clock of its own.
-    room = _room(campaign, plan, start, writer, scratch, () if part is not None else tuple(lines))
+    workspace = _workspace(campaign, plan, start, writer, scratch, () if batch is not None else tuple(lines))
     every = campaign.settings()
     state, troubles = "failed", list[str]()
     schedule: Schedule | None = None
-    if part is None:
+    if batch is None:
         observer = Snapshots(writer.path, None, observer)
     observer.started(writer.path, plan.target.name, campaign.name)
     began = time.monotonic_ns()
     try:
         target = {**writer.manifest["target"], "own_scratch": sorted(scratch.own)}
         writer.update_manifest(state="running", target=target)
-        room.pins = _stripe(campaign, plan.target, scratch, writer, observer)
+        workspace.pins = _stripe(campaign, plan.target, scratch, writer, observer)
         if plan.target.scheme != "sim" and not writer.manifest.get("ceilings"):
             _measure_ceilings(campaign, every, start, seed, writer)
-        schedule, pilot = _schedule(campaign, plan, seed, part, writer.path)
+        schedule, pilot = _schedule(campaign, plan, seed, batch, writer.path)
         used = spent_on(lines) + (0 if plan.target.scheme == "sim" else time.monotonic_ns() - began)
-        loop = Loop(
+        phases = PhaseRunner(
             writer,
-            room,
-            schedule,
+            workspace,
             observer,
             interrupts,
-            seed,
-            campaign.on_error,
-            plan.trials,
-            plan.time_ns_most,
+            RunClock(workspace, every[0], used),
             lines,
-            every[0],
-            campaign.keep_operations or 0,
-            used,
-            campaign.pause_ns or 0,
+            seed,
+            trials=plan.trials,
+            budget_ns=plan.time_ns_most,
+            keep_operations=campaign.keep_operations or 0,
         )
+        loop = Loop(phases, schedule, campaign.on_error, campaign.pause_ns or 0)
         if pilot is not None and not lines and not interrupts:
             loop.pilot(pilot)
         state = _state(loop.run(), schedule)
     except MeasurementError as error:
-        if part is not None or isinstance(error, ProcessLost):
+        if batch is not None or isinstance(error, ProcessLost):
             raise  # a job's submitter is told why
         troubles.append(str(error))
     finally:
-        _finish_files(room, writer, observer)
+        _finish_files(workspace, writer, observer)
         troubles += _leave(scratch, well=state == "complete" and not failures(lines))
         state = _end(writer, state, start, observer, schedule, lines)
     failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(lines))
@@ -255,16 +251,16 @@ def _carry_out(
     return Outcome(writer.path, state, failed + lost, tuple(troubles))
 
 
-def _room(
+def _workspace(
     campaign: Campaign,
     plan: Plan,
     start: Launcher,
     writer: RunWriter,
     scratch: RunScratch,
-    earlier: Sequence[dict[str, Any]],
-) -> Room:
+    earlier: Sequence[TrialLine],
+) -> Workspace:
     """Where the trials run; a model's clock goes on where ``earlier`` lines ended."""
-    room = Room(
+    workspace = Workspace(
         plan.target,
         start,
         campaign.seed or 0,
@@ -274,8 +270,8 @@ def _room(
         lay_out_tasks=campaign.search.max_tasks if campaign.search else 1,
         clock=lambda device: clock_of(earlier, device),
     )
-    room.frees_late = tuple(filter(frees_late, scratch.directories)) if campaign.search else ()
-    return room
+    workspace.frees_late = tuple(filter(frees_late, scratch.directories)) if campaign.search else ()
+    return workspace
 
 
 def _leave(scratch: RunScratch, *, well: bool) -> list[str]:
@@ -294,7 +290,7 @@ def _end(
     start: Launcher,
     observer: Observer,
     schedule: Schedule | None,
-    lines: Sequence[dict[str, Any]],
+    lines: Sequence[TrialLine],
 ) -> str:
     """Writes the manifest's last words; the run's state. With the part of one job it goes on, and is not sealed."""
     # A launcher whose process died tells the others to end: that is nobody's wish.
@@ -326,7 +322,7 @@ def _measure_ceilings(
 def _stripe(
     campaign: Campaign, target: Target, scratch: RunScratch, writer: RunWriter, observer: Observer
 ) -> tuple[str, ...]:
-    """Stripes the scratch directories; what pins new files in each of them (``Room.pins``)."""
+    """Stripes the scratch directories; what pins new files in each of them (``Workspace.pins``)."""
     striped = stripe_scratch(campaign, target, scratch)
     if striped is None:
         return ()
@@ -337,10 +333,10 @@ def _stripe(
     return pins if any(pins) and not target.names else ()
 
 
-def _finish_files(room: Room, writer: RunWriter, observer: Observer) -> None:
+def _finish_files(workspace: Workspace, writer: RunWriter, observer: Observer) -> None:
     """Named files go or stay. What cannot be removed is told; the run is over and its records stand."""
     try:
-        notes = room.finish()
+        notes = workspace.finish()
     except (OSError, ValueError, ProcessLost) as error:
         notes = [("kept-foreign", getattr(error, "strerror", None) or str(error))]
     if notes:
@@ -350,10 +346,10 @@ def _finish_files(room: Room, writer: RunWriter, observer: Observer) -> None:
             observer.note(f"note: {message}")
 
 
-def _with_loads(writer: RunWriter, start: Launcher) -> dict[str, Any]:
+def _with_loads(writer: RunWriter, start: Launcher) -> Json:
     """``hosts`` of the manifest, with how busy those are that took part to the end."""
     after = loads_of(start)
-    known: dict[str, Any] = writer.manifest.get("hosts", {})
+    known: dict[str, Json] = writer.manifest.get("hosts", {})
     return {host: {**facts, "load_after": after.get(host)} for host, facts in known.items()}
 
 
@@ -377,7 +373,8 @@ def _try_out(campaign: Campaign, target: Target, scratch: RunScratch, start: Lau
 def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: Launcher, opened: list[Ensemble]) -> None:
     tried: set[str] = set()
     for setting in campaign.settings()[: 1 if target.names else None]:
-        spec = setting.first_phase(target) if target.names else setting.try_out(target)
+        executor = executor_of(setting)
+        spec = executor.first_phase(setting, target) if target.names else executor.try_out(setting, target)
         key = f"{setting.storage} {setting.direct} {setting.devices} {setting.device} {json.dumps(spec)}"
         if spec is None or key in tried:
             continue
@@ -392,8 +389,10 @@ def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: La
             run_id=scratch.run_id,
         )
         try:
-            opened.append(start.open(place, None))
-            opened[-1].prepare(spec)
+            target_spec: Any = place
+            opened.append(start.open(target_spec, None))
+            phase_spec: Any = spec
+            opened[-1].prepare(phase_spec)
         except (ValueError, MemoryError) as error:
             what, hint = _advised(str(error), target, setting)
             raise RequestError(f"{target.name} refuses this: {what}; hint: {hint}") from None
@@ -415,16 +414,18 @@ def _advised(message: str, target: Target, setting: Setting) -> tuple[str, str]:
 
 def _state(ended: str, schedule: Schedule) -> str:
     """Of the run: with the part of one job it goes on."""
-    is_more = isinstance(schedule, Stretch) and schedule.is_more
+    is_more = isinstance(schedule, BatchSchedule) and schedule.is_more
     return "running" if is_more and ended == "complete" else ended
 
 
-def _schedule(campaign: Campaign, plan: Plan, seed: int, part: Part | None, out: Path) -> tuple[Schedule, Any]:
+def _schedule(
+    campaign: Campaign, plan: Plan, seed: int, batch: Batch | None, out: Path
+) -> tuple[Schedule, StreamSetting | None]:
     schedule, pilot = _whole(campaign, plan, seed, out)
-    return (schedule if part is None else Stretch(schedule, part, places_of(campaign))), pilot
+    return (schedule if batch is None else BatchSchedule(schedule, batch, allocations_of(campaign))), pilot
 
 
-def _whole(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[Schedule, Any]:
+def _whole(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[Schedule, StreamSetting | None]:
     if campaign.search is None:
         return Sweep(campaign, seed), None
     from tonnage.campaign.probe import Probe
@@ -451,7 +452,7 @@ def _check_out(path: Path) -> None:
 
 def _manifest(
     campaign: Campaign, plan: Plan, text: str | None, command_line: Sequence[str], run_id: str, start: Launcher | None
-) -> dict[str, Any]:
+) -> Manifest:
     from datetime import datetime, timezone
 
     search = campaign.search

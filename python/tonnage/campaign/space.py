@@ -1,23 +1,29 @@
-"""How much room there is for files, on each file system of a target, and whether a campaign fits."""
+"""How much space there is for files, on each file system of a target, and whether a campaign fits."""
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tonnage import _native
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.machine.host import memory
 from tonnage.machine.mounts import mount_of
+from tonnage.records.shapes import Json
+from tonnage.records.specs import ExportSpec
 from tonnage.units import size_text
 
 if TYPE_CHECKING:
     from tonnage.campaign.kinds import Setting
     from tonnage.campaign.model import Campaign
     from tonnage.campaign.plan import Plan
+
 
 SEARCH_SPACE = 8 << 30
 """Bytes of files that a search uses at most unless told otherwise."""
@@ -49,10 +55,10 @@ def free_bytes(target: Target) -> int | None:
     return min(each) * len(target.paths) if each else None
 
 
-def export_facts(export: dict[str, Any]) -> dict[str, Any]:
+def export_facts(export: ExportSpec) -> Json:
     """What the server of an ExportSpec says of it; RequestError where it says no."""
     try:
-        found: dict[str, Any] = json.loads(_native.export_facts(json.dumps(export)))
+        found: Json = json.loads(_native.export_facts(json.dumps(export)))
     except (OSError, ValueError) as error:
         raise RequestError(str(error)) from None
     return found
@@ -153,3 +159,46 @@ def _taken(name: Path) -> int:
         return name.lstat().st_blocks * 512
     except OSError:
         return 0
+
+
+_SECTOR = 512
+"""What ``st_blocks`` counts."""
+_LEAST = 4096
+
+
+def allocation_unit(directory: Path) -> int:
+    """Bytes that the smallest file takes there: clusters, extents and space reserved ahead are often larger than the
+    block that the file system tells of. That block where no file can be made."""
+    unit = max(_LEAST, os.statvfs(directory).f_frsize)
+    with suppress(OSError, ValueError), _file(directory) as descriptor:
+        os.write(descriptor, b"\0")
+        before = os.fstat(descriptor).st_blocks
+        # Some allocate only when the data leave the page cache.
+        os.fsync(descriptor)
+        unit = max(unit, *(blocks * _SECTOR for blocks in (before, os.fstat(descriptor).st_blocks)))
+    return unit
+
+
+@contextmanager
+def _file(directory: Path) -> Iterator[int]:
+    """One without a name; where the file system has none, in a marked directory that a kill leaves to ``clean``."""
+    flags = os.O_RDWR | os.O_CLOEXEC
+    try:
+        descriptor = os.open(directory, flags | os.O_TMPFILE, 0o600)
+    except OSError:
+        scratch = _native.Scratch.create(str(directory), secrets.token_hex(4))
+        try:
+            name = Path(scratch.path) / "data.00000000"
+            descriptor = os.open(name, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            try:
+                yield descriptor
+            finally:
+                os.close(descriptor)
+                name.unlink()
+        finally:
+            scratch.remove()
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -7,18 +7,23 @@ import math
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from tonnage import units
 from tonnage.documents import near_or_all
 from tonnage.errors import RequestError
-
-if TYPE_CHECKING:
-    from tonnage.campaign.model import Campaign
+from tonnage.records.shapes import Json
+from tonnage.records.specs import BucketSpec, Delays, ExportSpec, PoolSpec, TargetSpec
 
 STORAGES_WITH_FILES = frozenset({"posix", "uring", "mmap"})
+
+
+ModelSpec = Json
+"""What the simulator is given (``crates/simulator/src/model.rs``)."""
+Keys = dict[str, tuple[str, Callable[[str], Any]]]
+"""Key as the user writes it → name in the specification, and how its value is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,7 @@ class Target:
     paths: tuple[Path, ...] = ()
     """Its devices: absolute directories; only for ``path``. One directory stands for several devices where more are
     asked for, and is then in it so many times: each has a scratch directory of its own there."""
-    models: tuple[dict[str, Any], ...] = ()
+    models: tuple[ModelSpec, ...] = ()
     """ModelSpecs (``crates/simulator``), its devices; only for ``sim``. One stands for all devices, as one directory
     does."""
     assign: tuple[int, ...] = ()
@@ -44,13 +49,13 @@ class Target:
     """Leave ``names`` at the end of the run."""
     keep_damaged: bool = False
     """Leave them where the last phase that read them found damage."""
-    delays: dict[str, int] | None = None
+    delays: Delays | None = None
     """How long each call waits; only for ``null``."""
-    pool: dict[str, Any] | None = None
+    pool: PoolSpec | None = None
     """A PoolSpec (``crates/storage/src/target/pool.rs``) without its namespace; only for ``rados``."""
-    export: dict[str, Any] | None = None
+    export: ExportSpec | None = None
     """An ExportSpec (``crates/storage/src/target/export.rs``); only for ``nfs``."""
-    bucket: dict[str, Any] | None = None
+    bucket: BucketSpec | None = None
     """A BucketSpec (``crates/storage/src/target/bucket.rs``), its prefix without the run; only for ``s3``."""
 
     @property
@@ -82,11 +87,12 @@ class Target:
         devices: int | None = None,
         device: int | None = None,
         run_id: str = "",
-    ) -> dict[str, Any]:
+    ) -> TargetSpec:
         """What a launcher opens. ``directories`` are the scratch directories of a ``path``, of which only
         ``device`` is used, or the first ``devices`` (None: all)."""
         if self.models:
-            return {"kind": "sim", "seed": seed, **self.models[(device or 0) if len(self.models) > 1 else 0]}
+            model = self.models[(device or 0) if len(self.models) > 1 else 0]
+            return cast("TargetSpec", {"kind": "sim", "seed": seed, **model})
         if self.pool is not None:
             return {"kind": "rados", "rados": {**self.pool, "namespace": f"tonnage-{run_id}"}}
         if self.export is not None:
@@ -95,15 +101,15 @@ class Target:
             prefix = "/".join(filter(None, (self.bucket["prefix"], f"tonnage-{run_id}")))
             return {"kind": "s3", "s3": {**self.bucket, "prefix": prefix}}
         if self.scheme != "path" or storage not in STORAGES_WITH_FILES:
-            kind = {"kind": storage if self.scheme == "path" else self.scheme}
+            kind: TargetSpec = {"kind": storage if self.scheme == "path" else self.scheme}
             return {**kind, "delays": self.delays} if self.delays else kind
-        spec: dict[str, Any] = {"kind": storage, "direct": direct}
+        spec: TargetSpec = {"kind": storage, "direct": direct}
         if self.names:
             names = [str(name) for name in self.names]
-            spec |= {"names": names, "existing": self.existing, "keep": self.keep, "run_id": run_id}
+            named: TargetSpec = {"names": names, "existing": self.existing, "keep": self.keep, "run_id": run_id}
             # Striped ones, in which new files begin: one for each directory of names.
             nurseries = [str(directory) for directory in directories]
-            return {**spec, "nurseries": nurseries} if nurseries else spec
+            return {**spec, **named, "nurseries": nurseries} if nurseries else {**spec, **named}
         if device is not None:
             return {**spec, "directories": [str(directories[device])]}
         spec["directories"] = [str(directory) for directory in directories[:devices]]
@@ -120,27 +126,6 @@ class Target:
         for number, directory in enumerate(order):
             counts[directory] += whole + (number < rest)
         return counts
-
-
-def target_of(campaign: Campaign) -> Target:
-    """The target of a campaign, with the keys that say how its directories and files are used."""
-    target = parse_target(campaign.target)
-    if target.scheme != "path":
-        return target
-    if campaign.file_names:
-        names = tuple(Path.cwd() / name for name in campaign.file_names)
-        paths = tuple(dict.fromkeys(name.parent for name in names))
-        return replace(
-            target,
-            paths=paths,
-            names=names,
-            existing=campaign.existing,
-            keep=campaign.keep,
-            keep_damaged=campaign.keep_damaged,
-        )
-    if len(target.paths) == 1 and campaign.place is None:
-        target = replace(target, paths=target.paths * max(setting.devices_needed for setting in campaign.settings()))
-    return replace(target, assign=() if campaign.assign == "round-robin" else campaign.assign)
 
 
 def parse_target(uris: str | Sequence[str]) -> Target:
@@ -162,7 +147,7 @@ def parse_target(uris: str | Sequence[str]) -> Target:
 def _parse_one(uri: str) -> Target:
     scheme, colon, rest = uri.partition(":")
     if colon and scheme == "null":
-        return Target(uri, scheme, delays=_parse_keys("null", rest, DELAY_KEYS) or None)
+        return Target(uri, scheme, delays=cast("Delays", _parse_keys("null", rest, DELAY_KEYS)) or None)
     if colon and scheme == "memory":
         if rest:
             raise RequestError(f"{scheme}: takes nothing after the colon, not {rest!r}; hint: write {scheme}:")
@@ -180,12 +165,12 @@ def _parse_one(uri: str) -> Target:
     return Target(uri, "path", (Path.cwd() / uri,))
 
 
-def parse_model(text: str) -> dict[str, Any]:
+def parse_model(text: str) -> ModelSpec:
     """``knee=8,plateau=2GB/s,noise=20%`` as a ModelSpec."""
     return _parse_keys("sim", text, MODEL_KEYS)
 
 
-def _parse_pool(text: str) -> dict[str, Any]:
+def _parse_pool(text: str) -> PoolSpec:
     """``//pool?object=4MiB&conf=/etc/ceph/ceph.conf&user=client.admin`` as a PoolSpec without its namespace. A message
     never repeats what may hold a key."""
     name, _, query = text.removeprefix("//").partition("?")
@@ -194,10 +179,11 @@ def _parse_pool(text: str) -> dict[str, Any]:
             "rados: names a pool and nothing in it, and users and keys are no part of that; hint: write "
             "rados://POOL, or rados://POOL?user=client.NAME&conf=FILE"
         )
-    return {"pool": name, "object_bytes": 4 << 20, **_parse_keys("rados", query.replace("&", ","), POOL_KEYS)}
+    keys = _parse_keys("rados", query.replace("&", ","), POOL_KEYS)
+    return cast("PoolSpec", {"pool": name, "object_bytes": 4 << 20, **keys})
 
 
-def _parse_export(text: str) -> dict[str, Any]:
+def _parse_export(text: str) -> ExportSpec:
     """``//server/export/path?port=2049&rsize=1MiB`` as an ExportSpec."""
     place, _, query = text.removeprefix("//").partition("?")
     server, slash, path = place.partition("/")
@@ -209,10 +195,10 @@ def _parse_export(text: str) -> dict[str, Any]:
     if server.count(":") == 1:
         raise RequestError("nfs: a port is no part of the server's name; hint: write nfs://SERVER/PATH?port=2049")
     keys = _parse_keys("nfs", query.replace("&", ","), EXPORT_KEYS)
-    return {"server": server, "path": slash + path, **keys}
+    return cast("ExportSpec", {"server": server, "path": slash + path, **keys})
 
 
-def _parse_bucket(text: str) -> dict[str, Any]:
+def _parse_bucket(text: str) -> BucketSpec:
     """``//bucket/prefix?endpoint=http://127.0.0.1:7070`` as a BucketSpec whose prefix is not the run's yet. A message
     never repeats what may hold a secret."""
     place, _, query = text.removeprefix("//").partition("?")
@@ -228,7 +214,7 @@ def _parse_bucket(text: str) -> dict[str, Any]:
     given = _parse_keys("s3", query.replace("&", ","), BUCKET_KEYS)
     region = given.get("region") or _first_set("AWS_REGION", "AWS_DEFAULT_REGION") or "us-east-1"
     named = given.get("endpoint") or _endpoint(_first_set("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
-    return {
+    found = {
         "part_bytes": 8 << 20,
         # AWS's own names are hosts; of other services few have a name for each bucket.
         "path_style": named is not None,
@@ -238,6 +224,7 @@ def _parse_bucket(text: str) -> dict[str, Any]:
         "region": region,
         "endpoint": named or f"https://s3.{region}.amazonaws.com",
     }
+    return cast("BucketSpec", found)
 
 
 def _first_set(*names: str) -> str | None:
@@ -279,7 +266,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _ENDPOINT = re.compile(r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?")
 
 
-def _parse_keys(scheme: str, text: str, keys: dict[str, tuple[str, Callable[[str], Any]]]) -> dict[str, Any]:
+def _parse_keys(scheme: str, text: str, keys: Keys) -> dict[str, Any]:
     """``key=value,key=value`` under the names that ``keys`` gives them."""
     model: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
@@ -377,7 +364,7 @@ def _curve(text: str) -> list[tuple[int, float]]:
     return [(_count(tasks), _number(share)) for tasks, _, share in points]
 
 
-MODEL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
+MODEL_KEYS: Keys = {
     "knee": ("knee", _knee),
     "plateau": ("plateau_bytes_per_s", _rate_or_none),
     "read-plateau": ("read_plateau_bytes_per_s", units.parse_rate),
@@ -434,7 +421,7 @@ MODEL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
 }
 """Key in the URI → name in the ModelSpec (``crates/simulator/src/model.rs``), and how its value is read."""
 
-POOL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
+POOL_KEYS: Keys = {
     "object": ("object_bytes", _object_size),
     "conf": ("conf", str),
     "user": ("user", _ceph_user),
@@ -444,7 +431,7 @@ POOL_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
 """Key after ``rados://POOL?`` → name in the ``PoolSpec`` of ``crates/storage/src/target/pool.rs``, and how its value is
 read."""
 
-EXPORT_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
+EXPORT_KEYS: Keys = {
     "port": ("port", _port),
     "mountport": ("mount_port", _port),
     "rsize": ("rsize", _call_size),
@@ -453,7 +440,7 @@ EXPORT_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
 """Key after ``nfs://SERVER/PATH?`` → name in the ``ExportSpec`` of ``crates/storage/src/target/export.rs``, and how its
 value is read."""
 
-BUCKET_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
+BUCKET_KEYS: Keys = {
     "endpoint": ("endpoint", _endpoint),
     "region": ("region", _plain),
     "part": ("part_bytes", _part),
@@ -463,7 +450,7 @@ BUCKET_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
 """Key after ``s3://BUCKET?`` → name in the ``BucketSpec`` of ``crates/storage/src/target/bucket.rs``, and how its value
 is read."""
 
-DELAY_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
+DELAY_KEYS: Keys = {
     "create": ("create_ns", units.parse_time),
     "transfer": ("transfer_ns", units.parse_time),
     "sync": ("sync_ns", units.parse_time),

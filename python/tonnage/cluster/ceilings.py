@@ -29,8 +29,8 @@ class Ceilings(TypedDict, total=False):
     together: NullRate
 
 
-def measure(spec: PhaseSpec, transfer_bytes: int, duration_ns: int, alone_only: bool = False) -> Ceilings:
-    """``memory_bytes_per_s`` of copies of ``transfer_bytes``, ``tasks`` (a thread for each processor), and of the phase
+def measure(spec: PhaseSpec, transfer_size: int, duration_ns: int, alone_only: bool = False) -> Ceilings:
+    """``memory_bytes_per_s`` of copies of ``transfer_size``, ``tasks`` (a thread for each processor), and of the phase
     ``spec`` on a storage that does nothing, ``alone`` and ``together``: ``operations``, their rate, ``cpu_ns``.
 
     ``alone_only``: no more than what one task does."""
@@ -39,7 +39,7 @@ def measure(spec: PhaseSpec, transfer_bytes: int, duration_ns: int, alone_only: 
         return {"alone": alone}
     tasks = os.cpu_count() or 1
     return {
-        "memory_bytes_per_s": _native.memory_copy_bytes_per_s(transfer_bytes, tasks, duration_ns),
+        "memory_bytes_per_s": _native.memory_copy_bytes_per_s(transfer_size, tasks, duration_ns),
         "tasks": tasks,
         "alone": alone,
         "together": alone if tasks == 1 else null_phase(spec, tasks),

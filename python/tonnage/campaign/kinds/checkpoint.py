@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tonnage.campaign import snapshots
-from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
+from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.kinds.stream import Cache, Direct, Payload, Sync
-from tonnage.errors import RequestError
+from tonnage.campaign.target import Target
 from tonnage.fields import Count, Delay, Depth, Size, Sweep, Tasks, Time
+from tonnage.filesystems import snapshots_of, type_of
+from tonnage.machine.mounts import mount_of
+from tonnage.records.specs import Delays
 from tonnage.section import refuse, time_field
 from tonnage.units import format_size, format_time
-
-if TYPE_CHECKING:
-    from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
-    from tonnage.campaign.target import Target
 
 CHECKPOINT, RESTART, DROP = "checkpoint", "restart", "drop"
 _BLOCK = 64 << 20
@@ -40,131 +36,6 @@ Restart = Annotated[
     Literal["newest", "no"] | Annotated[int, Field(ge=0, lt=_MOST_ROUNDS, strict=True)], BeforeValidator(_round)
 ]
 Word = Annotated[str, Field(min_length=1, max_length=4096)]
-
-MEANS = {"rados": "rados-self-managed"}
-"""What the engine calls a means (``crates/workload/src/checkpoint.rs``) where a campaign file has a shorter name."""
-_OF_POOLS = ("rados", "rados-pool")
-_OF_FILES = ("cephfs", "btrfs", "reflink")
-
-
-class Checkpoint(WorkloadSection):
-    """Tasks that write a checkpoint again and again, and take a snapshot of each or not."""
-
-    FACTORS: ClassVar[tuple[str, ...]] = (
-        "snapshot", "tasks", "transfer_size", "block_size", "transfers", "coordination", "queue_depth", "layout",
-        "direct", "sync", "storage", "think_ns",
-    )  # fmt: skip
-
-    kind: Literal["checkpoint"] = Field(description="rounds of computing and writing, with a snapshot each or without")
-    snapshot: Sweep[Snapshot] = Field(
-        ("none",), description="what is taken of each round: none, or a snapshot by these means; auto: by the target's"
-    )
-    tasks: Sweep[Tasks] = Field((1, 2, 4, 8), description="tasks that write a checkpoint together")
-    rounds: Annotated[int, Field(ge=1, le=_MOST_ROUNDS, strict=True)] = Field(
-        3, description="checkpoints that a trial writes, each over the one before"
-    )
-    think_ns: Sweep[Delay] = time_field("think", (0,), "pause before each round, outside its time: the computing")
-    transfer_size: Sweep[Size] = Field((1 << 20,), description="bytes of one operation")
-    block_size: Sweep[Size] | None = Field(None, description="bytes a task writes in a round; whole transfers")
-    transfers: Sweep[Count] | None = Field(
-        None, description="instead of block_size: transfers of a task in a round, whatever their size"
-    )
-    coordination: Sweep[Coordination] = Field(
-        ("together",), description="all tasks begin, take one snapshot and end together; or each goes at its own pace"
-    )
-    queue_depth: Sweep[Depth] = Field(
-        (1,),
-        description="operations in flight in each task; above 1 (asynchronous) needs storage uring, or a target "
-        "that is no directory",
-    )
-    layout: Sweep[Literal["file-per-task", "shared"]] = Field(
-        ("file-per-task",), description="a file for each task, or one for all"
-    )
-    direct: Sweep[Direct] = Field(("auto",), description="past the page cache, through it, or past it where possible")
-    sync: Sweep[Sync] = Field(("fsync",), description="when a round's data is made durable, before its snapshot")
-    storage: Sweep[Literal["posix", "uring"]] = Field(("posix",), description="how bytes are touched")
-    snapshot_command: tuple[Word, ...] = Field((), description="snapshot command: program and arguments that take one")
-    remove_command: tuple[Word, ...] = Field((), description="snapshot command: program and arguments that remove one")
-    snapshot_directory: Word | None = Field(
-        None, description="snapshot command: where the files of a round are found again; else only the newest is read"
-    )
-    snapshot_timeout_ns: Time = time_field(
-        "snapshot_timeout", _PROGRAM_NS, "snapshot command: a program that takes longer is ended, and the trial failed"
-    )
-    retry_for_ns: Time | None = time_field(
-        "retry_for", None, "try a read or write again for so long if it fails for a reason that may pass"
-    )
-    restart: Restart = Field("newest", description="which round is read back, by its number from 0; no: none is")
-    cache: Cache = Field("drop", description="the page cache before a restart")
-    verify: bool = Field(False, description="a restart checks every byte against the round it reads")
-    payload: Payload = Field("unique", description="what is written; constant flatters compression")
-
-    @model_validator(mode="after")
-    def _sizes(self) -> Checkpoint:
-        if self.block_size and self.transfers:
-            refuse("transfers", "block_size and transfers both say how much a round writes", "keep one of them")
-        for transfer in self.transfer_size:
-            if transfer > 1 << 30:
-                what = f"transfer_size {format_size(transfer)} is above the 1GiB that one call can carry"
-                refuse("transfer_size", what, "use a smaller transfer_size")
-            for block in self.block_size or () if self.transfers else self.block_size or (_BLOCK,):
-                if block % transfer:
-                    what = f"block_size {format_size(block)} is not a multiple of transfer_size {format_size(transfer)}"
-                    refuse("block_size", what, f"use {format_size(max(block // transfer, 1) * transfer)}, or transfers")
-        return self
-
-    @model_validator(mode="after")
-    def _combinations(self) -> Checkpoint:
-        taken = [means for means in self.snapshot if means != "none"]
-        commands = self.snapshot_command or self.remove_command or self.snapshot_directory
-        if "command" in taken and not self.snapshot_command:
-            refuse("snapshot_command", "snapshot command needs one", 'add snapshot_command = ["program", "{round}"]')
-        if commands and "command" not in taken:
-            refuse("snapshot_command", "these commands are for snapshot command", 'set snapshot = "command"')
-        if taken and "shared" in self.layout and "each" in self.coordination:
-            what = "with coordination each a task takes a snapshot of its own file, and a shared one is nobody's own"
-            refuse("layout", what, 'set coordination = "together"')
-        if isinstance(self.restart, int):
-            if self.restart >= self.rounds:
-                what = f"restart {self.restart} is not one of {self.rounds} rounds, which are counted from 0"
-                refuse("restart", what, f"use {self.rounds - 1}")
-            if "none" in self.snapshot and self.restart < self.rounds - 1:
-                what = f"without a snapshot round {self.restart} is gone once the next one is written"
-                refuse("restart", what, 'set restart = "newest", or leave none out')
-            if "command" in taken and not self.snapshot_directory and self.restart < self.rounds - 1:
-                refuse("restart", "nobody said where an older round is", "give snapshot_directory")
-        if self.verify and self.payload == "constant":
-            what = "verify needs payload unique: constant data cannot tell one round from another"
-            refuse("verify", what, 'set payload = "unique"')
-        return self
-
-    def on(self, target: Target) -> Checkpoint:
-        """The same with the means that the target has for ``auto``; ``auto`` stays where it has none."""
-        if "auto" not in self.snapshot:
-            return self
-        own = snapshots.means_of(target) or "auto"
-        taken = tuple(dict.fromkeys(own if means == "auto" else means for means in self.snapshot))
-        return self.model_copy(update={"snapshot": taken})
-
-    def setting(self, factors: dict[str, Any], scale: float) -> CheckpointSetting:
-        transfer, transfers = factors["transfer_size"], factors.pop("transfers")
-        block = transfer * transfers if transfers else factors["block_size"] or _BLOCK
-        factors["block_size"] = scaled(block, scale, transfer)
-        of_command = factors["snapshot"] == "command"
-        return CheckpointSetting(
-            workload=self.name,
-            **factors,
-            rounds=self.rounds,
-            snapshot_command=self.snapshot_command if of_command else (),
-            remove_command=self.remove_command if of_command else (),
-            snapshot_directory=self.snapshot_directory if of_command else None,
-            snapshot_timeout_ns=self.snapshot_timeout_ns if of_command else None,
-            retry_for_ns=self.retry_for_ns,
-            restart=self.restart,
-            cache=self.cache,
-            verify=self.verify,
-            payload=self.payload,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +92,7 @@ class CheckpointSetting(Setting):
     def smaller(self) -> str:
         return "use a smaller block_size, fewer rounds or fewer tasks"
 
-    def least_ns(self, delays: Mapping[str, int]) -> int:
+    def least_ns(self, delays: Delays) -> int:
         transfers = self.block_size // self.transfer_size
         return self.rounds * (self.think_ns + transfers * delays.get("transfer_ns", 0))
 
@@ -234,91 +105,140 @@ class CheckpointSetting(Setting):
             + f"  direct {self.direct}  {self.storage}"
         )
 
-    def check(self, target: Target) -> None:
-        if target.names:
-            raise RequestError("workload.kind: checkpoint makes its own files; hint: leave file_names out")
-        if self.snapshot == "auto":
-            raise RequestError(
-                f"workload.snapshot: {snapshots.why_none(target)}; hint: give another target, or use command or none"
-            )
-        if self.snapshot == "none" or target.scheme == "sim" or self.snapshot == "command":
-            return
-        needed = "rados" if self.snapshot in _OF_POOLS else "sim" if self.snapshot == "model" else "path"
-        if target.scheme != needed:
-            able = {"rados": _OF_POOLS, "path": _OF_FILES}.get(target.scheme, ())
-            hint = f"use {', '.join((*able, 'command'))} or none"
-            raise RequestError(
-                f"workload.snapshot: {target.uri} has no snapshots of kind {self.snapshot}; hint: {hint}"
-            )
-
-    def try_out(self, target: Target) -> dict[str, Any]:
-        one = replace(self, tasks=1, rounds=1, block_size=self.transfer_size)
-        return phase_spec(one, CHECKPOINT, "try-out", 0, modelled=target.scheme == "sim")
-
-    def measure(self, loop: Loop, number: int, trial: Trial) -> str:
-        """On fresh files. Snapshots are removed whatever became of the phases before."""
-        loop.room.clear()
-        modelled, failed = loop.room.target.scheme == "sim", False
-        try:
-            for step in self.phases:
-                if failed and step == RESTART:
-                    loop.without(number, trial, step, "the checkpoint that it reads could not be written")
-                    continue
-                record = f"{number:04d}-{step}"
-                spec = phase_spec(self, step, record, loop.seed, modelled=modelled)
-                status = loop.phase(number, trial, self, step, spec)
-                if status == "interrupted":
-                    return status
-                failed = failed or status == "failed"
-        finally:
-            loop.room.clear()
-        return "failed" if failed else "ok"
+    @property
+    def transfers(self) -> Transfers:
+        return Transfers(self.transfer_size, "unique")
 
 
-def phase_spec(setting: CheckpointSetting, step: str, record: str, seed: int, *, modelled: bool) -> dict[str, Any]:
-    """The PhaseSpec (``crates/workload/src/checkpoint.rs``) that measures one step; ``modelled``: on a simulator, which
-    has one kind of snapshot."""
-    chosen = setting.restart if isinstance(setting.restart, int) else None
-    return {
-        "record": record,
-        "tasks": {"first": 0, "here": setting.tasks, "total": setting.tasks},
-        "seed": seed,
-        "work": {
-            "kind": "checkpoint",
-            "step": step,
-            "rounds": setting.rounds,
-            "think_ns": setting.think_ns,
-            "coordination": setting.coordination,
-            "geometry": {
-                "transfer_size": setting.transfer_size,
-                "block_size": setting.block_size,
-                "segments": 1,
-                "layout": setting.layout,
-                "access": "sequential",
-            },
-            "queue_depth": setting.queue_depth,
-            "durability": setting.sync,
-            "cache": setting.cache if step == RESTART else "keep",
-            "payload": setting.payload,
-            "verify": setting.verify and step == RESTART,
-            **({"retry_ns": setting.retry_for_ns} if setting.retry_for_ns else {}),
-            "snapshot": _snapshot(setting, modelled=modelled),
-            "of_round": chosen if step == RESTART else None,
-        },
-    }
+class Checkpoint(WorkloadSection):
+    """Tasks that write a checkpoint again and again, and take a snapshot of each or not."""
 
+    SETTING = CheckpointSetting
 
-def _snapshot(setting: CheckpointSetting, *, modelled: bool) -> dict[str, Any] | None:
-    if setting.snapshot == "none":
-        return None
-    if modelled:
-        return {"means": "model"}
-    if setting.snapshot == "command":
-        return {
-            "means": "command",
-            "argv": list(setting.snapshot_command),
-            "remove_argv": list(setting.remove_command) or None,
-            "read_directory": setting.snapshot_directory,
-            "timeout_ns": setting.snapshot_timeout_ns,
+    kind: Literal["checkpoint"] = Field(description="rounds of computing and writing, with a snapshot each or without")
+    snapshot: Sweep[Snapshot] = Field(
+        ("none",), description="what is taken of each round: none, or a snapshot by these means; auto: by the target's"
+    )
+    tasks: Sweep[Tasks] = Field((1, 2, 4, 8), description="tasks that write a checkpoint together")
+    rounds: Annotated[int, Field(ge=1, le=_MOST_ROUNDS, strict=True)] = Field(
+        3, description="checkpoints that a trial writes, each over the one before"
+    )
+    transfer_size: Sweep[Size] = Field((1 << 20,), description="bytes of one operation")
+    block_size: Sweep[Size] | None = Field(None, description="bytes a task writes in a round; whole transfers")
+    transfers: Sweep[Count] | None = Field(
+        None, description="instead of block_size: transfers of a task in a round, whatever their size"
+    )
+    coordination: Sweep[Coordination] = Field(
+        ("together",), description="all tasks begin, take one snapshot and end together; or each goes at its own pace"
+    )
+    queue_depth: Sweep[Depth] = Field(
+        (1,),
+        description="operations in flight in each task; above 1 (asynchronous) needs storage uring, or a target "
+        "that is no directory",
+    )
+    layout: Sweep[Literal["file-per-task", "shared"]] = Field(
+        ("file-per-task",), description="a file for each task, or one for all"
+    )
+    direct: Sweep[Direct] = Field(("auto",), description="past the page cache, through it, or past it where possible")
+    sync: Sweep[Sync] = Field(("fsync",), description="when a round's data is made durable, before its snapshot")
+    storage: Sweep[Literal["posix", "uring"]] = Field(("posix",), description="how bytes are touched")
+    think_ns: Sweep[Delay] = time_field("think", (0,), "pause before each round, outside its time: the computing")
+    snapshot_command: tuple[Word, ...] = Field((), description="snapshot command: program and arguments that take one")
+    remove_command: tuple[Word, ...] = Field((), description="snapshot command: program and arguments that remove one")
+    snapshot_directory: Word | None = Field(
+        None, description="snapshot command: where the files of a round are found again; else only the newest is read"
+    )
+    snapshot_timeout_ns: Time = time_field(
+        "snapshot_timeout", _PROGRAM_NS, "snapshot command: a program that takes longer is ended, and the trial failed"
+    )
+    retry_for_ns: Time | None = time_field(
+        "retry_for", None, "try a read or write again for so long if it fails for a reason that may pass"
+    )
+    restart: Restart = Field("newest", description="which round is read back, by its number from 0; no: none is")
+    cache: Cache = Field("drop", description="the page cache before a restart")
+    verify: bool = Field(False, description="a restart checks every byte against the round it reads")
+    payload: Payload = Field("unique", description="what is written; constant flatters compression")
+
+    @model_validator(mode="after")
+    def _sizes(self) -> Checkpoint:
+        if self.block_size and self.transfers:
+            refuse("transfers", "block_size and transfers both say how much a round writes", "keep one of them")
+        blocks = self.block_size or (() if self.transfers else (_BLOCK,))
+        check_transfer_sizes("block_size", blocks, self.transfer_size, instead=", or transfers")
+        return self
+
+    @model_validator(mode="after")
+    def _combinations(self) -> Checkpoint:
+        taken = [means for means in self.snapshot if means != "none"]
+        commands = self.snapshot_command or self.remove_command or self.snapshot_directory
+        if "command" in taken and not self.snapshot_command:
+            refuse("snapshot_command", "snapshot command needs one", 'add snapshot_command = ["program", "{round}"]')
+        if commands and "command" not in taken:
+            refuse("snapshot_command", "these commands are for snapshot command", 'set snapshot = "command"')
+        if taken and "shared" in self.layout and "each" in self.coordination:
+            what = "with coordination each a task takes a snapshot of its own file, and a shared one is nobody's own"
+            refuse("layout", what, 'set coordination = "together"')
+        if isinstance(self.restart, int):
+            if self.restart >= self.rounds:
+                what = f"restart {self.restart} is not one of {self.rounds} rounds, which are counted from 0"
+                refuse("restart", what, f"use {self.rounds - 1}")
+            if "none" in self.snapshot and self.restart < self.rounds - 1:
+                what = f"without a snapshot round {self.restart} is gone once the next one is written"
+                refuse("restart", what, 'set restart = "newest", or leave none out')
+            if "command" in taken and not self.snapshot_directory and self.restart < self.rounds - 1:
+                refuse("restart", "nobody said where an older round is", "give snapshot_directory")
+        if self.verify and self.payload == "constant":
+            what = "verify needs payload unique: constant data cannot tell one round from another"
+            refuse("verify", what, 'set payload = "unique"')
+        return self
+
+    def on(self, target: Target) -> Checkpoint:
+        """The same with the means that the target has for ``auto``; ``auto`` stays where it has none."""
+        if "auto" not in self.snapshot:
+            return self
+        own = snapshot_means_of(target) or "auto"
+        taken = tuple(dict.fromkeys(own if means == "auto" else means for means in self.snapshot))
+        return self.model_copy(update={"snapshot": taken})
+
+    @property
+    def needs_queue(self) -> bool:
+        return max(self.queue_depth) > 1 and "posix" in self.storage
+
+    def knobs(self, factors: Factors, scale: float) -> Factors:
+        transfer_size, transfers = factors["transfer_size"], factors.pop("transfers")
+        block_size = transfer_size * transfers if transfers else factors["block_size"] or _BLOCK
+        found = super().knobs(factors, scale) | {"block_size": scaled(block_size, scale, transfer_size)}
+        if factors["snapshot"] == "command":
+            return found
+        return found | {
+            "snapshot_command": (),
+            "remove_command": (),
+            "snapshot_directory": None,
+            "snapshot_timeout_ns": None,
         }
-    return {"means": MEANS.get(setting.snapshot, setting.snapshot)}
+
+
+_OF_SCHEMES = {"rados": "rados", "sim": "model"}
+
+
+def snapshot_means_of(target: Target) -> str | None:
+    """The means, as a campaign file has it; None where the target has none. Of directories all must have the same."""
+    if target.scheme != "path":
+        return _OF_SCHEMES.get(target.scheme)
+    found = {snapshots_of(kind) for kind in _file_systems(target)}
+    return found.pop() if len(found) == 1 else None
+
+
+def why_no_snapshots(target: Target) -> str:
+    """The reason, for a message."""
+    kinds = sorted(set(_file_systems(target)))
+    if not kinds:
+        return f"{target.uri} has no snapshots"
+    if len(kinds) > 1:
+        return f"the directories of {target.uri} are on {', '.join(kinds)}, which have no snapshots in common"
+    return f"{target.name} is on {kinds[0]}, which has no snapshots that Tonnage knows"
+
+
+def _file_systems(target: Target) -> list[str]:
+    mounts = (mount_of(path) for path in dict.fromkeys(target.paths))
+    return ["an unknown file system" if mount is None else type_of(mount) for mount in mounts]

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import shutil
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from tonnage.campaign.hooks import Hook
-from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
-from tonnage.campaign.kinds.traces import Traces, usual
-from tonnage.campaign.target import Target
-from tonnage.errors import RequestError
+from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
 from tonnage.fields import Count, EngineName, Sweep, Tasks, Time
-from tonnage.places import launcher
 from tonnage.section import refuse, time_field
-
-if TYPE_CHECKING:
-    from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
 
 PHASE = "command"
 COPY_BYTES = 3 << 10
@@ -81,10 +69,67 @@ Argv = Annotated[tuple[str, ...], BeforeValidator(_arguments), AfterValidator(_s
 """A program and its arguments; nothing passes through a shell."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSetting(Setting):
+    """Every factor of a command. ``environment`` is a list of ``NAME=value``."""
+
+    kind: str = "command"
+    storage: str = "null"
+    argv: tuple[str, ...]
+    copies: int
+    directory: str | None
+    environment: tuple[str, ...]
+    keep_output: bool
+    setup: tuple[str, ...] | None
+    prepare: tuple[str, ...] | None
+    cleanup: tuple[str, ...] | None
+    teardown: tuple[str, ...] | None
+    trace: str | None = None
+    trace_file: str | None = None
+
+    def __post_init__(self) -> None:
+        # A line of trials.jsonl has lists.
+        for name in ("argv", "environment", "setup", "prepare", "cleanup", "teardown"):
+            if isinstance(value := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(value))
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        return (PHASE,)
+
+    @property
+    def takes_jobs_itself(self) -> bool:
+        """Whether the program is told the partition: then it is the one that takes its jobs there."""
+        return any(PARTITION in text for text in (*self.argv, *self.environment))
+
+    @property
+    def job_partition(self) -> str | None:
+        return None if self.takes_jobs_itself else self.partition
+
+    @property
+    def uses_storage(self) -> bool:
+        return False
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.copies * COPY_BYTES
+
+    def describe(self) -> str:
+        words = [shlex.join(self.argv)]
+        hooks = [name for name in ("setup", "prepare", "cleanup", "teardown") if getattr(self, name)]
+        return f"{self.copies} × {words[0]}" + (f"  with {', '.join(hooks)}" if hooks else "")
+
+    def memory_shortage(self, needed: str, available: str) -> str:
+        return (
+            f"{self.copies} copies of a command need about {needed} of memory for their records, and this host has "
+            f"{available} available; hint: use fewer copies, and more repetitions"
+        )
+
+
 class Command(WorkloadSection):
     """Copies of a command."""
 
-    FACTORS: ClassVar[tuple[str, ...]] = ("tasks",)
+    SETTING = CommandSetting
 
     kind: Literal["command"] = Field(description="copies of any command line, so many at once as there are tasks")
     argv: Argv = Field(
@@ -126,23 +171,14 @@ class Command(WorkloadSection):
             )
         return self
 
-    def setting(self, factors: dict[str, Any], scale: float) -> CommandSetting:
-        same: dict[str, Any] = {
-            key: getattr(self, key) for key in ("directory", "keep_output", "time_limit_ns", "trace")
+    def knobs(self, factors: Factors, scale: float) -> Factors:
+        found = super().knobs(factors, scale) | {
+            "copies": self.copies if self._scales_itself() else scaled(self.copies, scale),
+            "environment": tuple(f"{name}={value}" for name, value in sorted(self.environment.items())),
         }
-        if self.trace is not None:
-            same["trace_file"] = self.trace_file or usual(self.trace)
-        lines = ("argv", "setup", "prepare", "cleanup", "teardown")
-        commands: dict[str, Any] = {key: _sized(getattr(self, key), scale) for key in lines}
-        return CommandSetting(
-            kind="command",
-            workload=self.name,
-            copies=self.copies if self._scales_itself() else scaled(self.copies, scale),
-            environment=tuple(f"{name}={value}" for name, value in sorted(self.environment.items())),
-            **factors,
-            **same,
-            **commands,
-        )
+        if self.trace is not None and self.trace_file is None:
+            found["trace_file"] = usual_trace(self.trace)
+        return found | {key: _sized(found[key], scale) for key in ("argv", "setup", "prepare", "cleanup", "teardown")}
 
     def _scales_itself(self) -> bool:
         """Whether the command says what scales: then each copy has less to do. Of any other there are fewer copies."""
@@ -156,144 +192,9 @@ def _sized(argv: tuple[str, ...] | None, scale: float) -> tuple[str, ...] | None
     return tuple(_SCALED.sub(lambda number: str(scaled(int(number[1]), scale)), argument) for argument in argv)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandSetting(Setting):
-    """Every factor of a command. ``environment`` is a list of ``NAME=value``."""
-
-    kind: str = "command"
-    storage: str = "null"
-    argv: tuple[str, ...]
-    copies: int
-    directory: str | None
-    environment: tuple[str, ...]
-    keep_output: bool
-    setup: tuple[str, ...] | None
-    prepare: tuple[str, ...] | None
-    cleanup: tuple[str, ...] | None
-    teardown: tuple[str, ...] | None
-    trace: str | None = None
-    trace_file: str | None = None
-
-    def __post_init__(self) -> None:
-        # A line of trials.jsonl has lists.
-        for name in ("argv", "environment", "setup", "prepare", "cleanup", "teardown"):
-            if isinstance(value := getattr(self, name), list):
-                object.__setattr__(self, name, tuple(value))
-
-    @property
-    def phases(self) -> tuple[str, ...]:
-        return (PHASE,)
-
-    @property
-    def _hands_on(self) -> bool:
-        """Whether the program is told the partition: then it is the one that takes its jobs there."""
-        return any(PARTITION in text for text in (*self.argv, *self.environment))
-
-    @property
-    def job_partition(self) -> str | None:
-        return None if self._hands_on else self.partition
-
-    @property
-    def uses_storage(self) -> bool:
-        return False
-
-    @property
-    def memory_bytes(self) -> int:
-        return self.copies * COPY_BYTES
-
-    def describe(self) -> str:
-        words = [shlex.join(self.argv)]
-        hooks = [name for name in ("setup", "prepare", "cleanup", "teardown") if getattr(self, name)]
-        return f"{self.copies} × {words[0]}" + (f"  with {', '.join(hooks)}" if hooks else "")
-
-    def check(self, target: Target) -> None:
-        """RequestError where the directory or a program is not there."""
-        if target.scheme == "sim":
-            return
-        if self.partition is None and self._hands_on:
-            raise RequestError(f'workload.argv says {PARTITION}, and there is none; hint: add partition = ["…"]')
-        directory = self.place(target)
-        if not directory.is_dir():
-            raise RequestError(f"workload.directory: {directory} is not a directory; hint: give one in which to run")
-        path = dict(variable.split("=", 1) for variable in self.environment).get("PATH", os.environ.get("PATH"))
-        for key in ("argv", "setup", "prepare", "cleanup", "teardown"):
-            argv = getattr(self, key)
-            if key == "argv" and self.argv[0] == OURSELVES:
-                continue
-            if argv and not _found(argv[0].replace(PLACE, "0"), directory, path):
-                raise RequestError(
-                    f"workload.{key}: there is no program {argv[0]!r}; hint: give its path, or put it in PATH"
-                )
-
-    def place(self, target: Target) -> Path:
-        """The directory in which copies and hooks run; absolute."""
-        home = target.path or Path.cwd()
-        return home / self.directory if self.directory else home
-
-    def measure(self, loop: Loop, number: int, trial: Trial) -> str:
-        """Hooks, copies, hooks; a hook that fails fails the trial, or is told of where the trial is over."""
-        target = loop.room.target
-        record = f"{number:04d}-{PHASE}"
-        if target.scheme == "sim":
-            # On a model no copy is a real one, and neither is what goes around it.
-            return loop.phase(number, trial, self, PHASE, self.phase_spec(target, record, loop.seed, None))
-        variables = tuple(self._placed(variable) for variable in self.environment)
-        hook = Hook(self.place(target), variables, loop.interrupts)
-        about = {"TONNAGE_TRIAL": str(number), "TONNAGE_TASKS": str(self.tasks), "TONNAGE_COPIES": str(self.copies)}
-        about |= self._where()
-        if self.setup:
-            reason = loop.once(f"setup {self.workload}", lambda: hook.run("setup", self.setup, {}))
-            if reason:
-                return loop.without(number, trial, PHASE, reason)
-        if self.teardown:
-            loop.at_end(f"teardown {self.workload}", lambda: hook.run("teardown", self.teardown, {}))
-        reason = hook.run("prepare", self.prepare, about)
-        if loop.interrupts:
-            return "interrupted"
-        if reason:
-            return loop.without(number, trial, PHASE, reason)
-        output = loop.writer.output_directory(record) if self.keep_output else None
-        spec = self.phase_spec(target, record, loop.seed, output)
-        traces = Traces(self.trace, self.place(target), self.trace_file or "", self.copies) if self.trace else None
-        status = loop.phase(number, trial, self, PHASE, spec, traces=traces)
-        if reason := hook.run("cleanup", self.cleanup, about):
-            loop.complain(reason)
-        return status
-
-    def phase_spec(self, target: Target, record: str, seed: int, output: Path | None) -> dict[str, Any]:
-        """The PhaseSpec (``crates/workload/src/command.rs``) that runs the copies."""
-        return {
-            "record": record,
-            "tasks": {"first": 0, "here": self.tasks, "total": self.tasks},
-            "limit": {"time_ns": self.time_limit_ns},
-            "seed": seed,
-            "work": {
-                "kind": "command",
-                "argv": _spoken(tuple(map(self._placed, self.argv))),
-                "copies": self.copies,
-                "directory": str(self.place(target)),
-                "environment": self._where()
-                | dict(self._placed(variable).split("=", 1) for variable in self.environment),
-                "output": None if output is None else str(output),
-            },
-        }
-
-    def _placed(self, text: str) -> str:
-        return text.replace(PARTITION, self.partition or "")
-
-    def _where(self) -> dict[str, str]:
-        """What the program may want to know of where the campaign wants it."""
-        found = {} if self.partition is None else {"TONNAGE_PARTITION": self.partition}
-        return found if self.hosts is None else found | {"TONNAGE_HOSTS": ",".join(self.hosts)}
+_TRACES = {"nextflow": "trace*.txt", "snakemake": ".snakemake/log/*.snakemake.log"}
 
 
-def _spoken(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """With the words that start this program in the place of ``{tonnage}``."""
-    return (*launcher(), *argv[1:]) if argv[0] == OURSELVES else argv
-
-
-def _found(program: str, directory: Path, path: str | None) -> bool:
-    if "/" in program:
-        file = directory / program
-        return file.is_file() and os.access(file, os.X_OK)
-    return shutil.which(program, path=path) is not None
+def usual_trace(engine: str) -> str:
+    """Where an engine writes its trace unless told otherwise, in the directory in which it runs: a pattern."""
+    return _TRACES.get(engine, f"{engine}*.trace")

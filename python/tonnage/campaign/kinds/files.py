@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from tonnage.campaign.hooks import Hook
 from tonnage.campaign.kinds.command import Argv
-from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
+from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
 from tonnage.fields import Count, Device, Length, Sweep, Tasks, Time
 from tonnage.section import refuse, time_field
 from tonnage.units import format_size
-
-if TYPE_CHECKING:
-    from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
-    from tonnage.campaign.target import Target
 
 Phase = Literal[
     "make-tree", "create", "write", "stat", "read", "rename", "read-directory", "remove", "remove-tree",
@@ -34,21 +26,15 @@ Payload = Literal["unique", "constant"]
 
 _ITEMS = 1000
 """Items in a directory where nothing is said."""
-_OF_DIRECTORIES = {
+OF_DIRECTORIES = {
     "create": "make-directory",
     "stat": "stat-directory",
     "rename": "rename-directory",
     "remove": "remove-directory",
 }
-_STEPS = {"stat": 1, "write": 1, "rename": 1, "read-directory": 1, "read": 2, "remove": 3}
-"""How many shifts further a phase works than the one that created, as in mdtest: no task meets its own cache."""
-_LIMITED = {
-    "create", "make-directory", "write", "stat", "stat-directory", "read", "read-directory", "open-write-close",
-}  # fmt: skip
-"""Phases that a time limit may cut; what others left would be neither here nor there."""
-_MAKING = {"create", "make-directory"}
-_WRITING = {"create", "write", "open-write-close"}
-_TREE = ("make-tree", "remove-tree")
+MAKING = {"create", "make-directory"}
+WRITING = {"create", "write", "open-write-close"}
+TREE = ("make-tree", "remove-tree")
 _TAKING = {"rename", "remove"}
 _NAME_BYTES = 1024
 """What a name without content takes, about: an inode and an entry of a directory."""
@@ -59,13 +45,149 @@ _DEEPEST = 100
 Depth = Annotated[int, Field(ge=0, le=_DEEPEST, strict=True)]
 
 
+def _directories(depth: int, branch: int) -> int:
+    return sum(branch**level for level in range(depth + 1))
+
+
+_ITEM_NAMES = {"files": "files", "directories": "directories", "both": "files and directories"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesSetting(Setting):
+    """Every factor of a trial on names. Sizes in bytes."""
+
+    kind: str = "files"
+    direct: str = "no"
+    sequence: str
+    """Phases in order, as the file gives them, joined by commas."""
+    depth: int
+    branch: int
+    items_per_directory: int
+    leaves_only: bool
+    directories: str
+    what: str
+    file_size: int
+    read_size: int
+    sync: str
+    order: str
+    shift: int
+    operations: int
+    cache: str
+    payload: str
+    verify: bool
+    wear_out: bool = False
+    keep: bool = False
+    syncfs: bool = False
+    mknod: bool = False
+    shared_files: bool = False
+    collective: bool = False
+    check_written: bool = False
+    before_phase: tuple[str, ...] | None = None
+    after_phase: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        # A stored setting comes from JSON, which has lists only.
+        for name in ("before_phase", "after_phase"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """The engine's phases: those on items first for directories, then for files, where the items are both."""
+        given = self.sequence.split(",")
+        items = [phase for phase in given if phase not in TREE]
+        directories = [OF_DIRECTORIES[phase] for phase in items if phase in OF_DIRECTORIES]
+        files = items if self.what != "directories" else [phase for phase in items if phase == "read-directory"]
+        tree = {phase: [phase] if phase in given else [] for phase in TREE}
+        return (*tree["make-tree"], *(directories if self.what != "files" else ()), *files, *tree["remove-tree"])
+
+    @property
+    def tree_directories(self) -> int:
+        """Directories of one tree, its root included."""
+        return _directories(self.depth, self.branch)
+
+    @property
+    def items(self) -> int:
+        """Items of each task."""
+        holders = self.branch**self.depth if self.leaves_only else self.tree_directories
+        return holders * self.items_per_directory
+
+    def operations_of(self, phase: str) -> int:
+        """Operations of a phase over all tasks, where no limit ends it."""
+        if phase in TREE:
+            return self.tree_directories * (1 if self.directories == "shared" else self.tasks)
+        if phase == "read-directory":
+            return self.tree_directories * self.tasks
+        if self.shared_files and phase in _TAKING:
+            return self.items
+        return self.tasks * (self.operations if phase == "open-write-close" else self.items)
+
+    def bytes_of(self, phase: str) -> int:
+        """Bytes that one operation of a phase moves."""
+        if phase == "read":
+            return self.read_size
+        return 0 if phase == "create" and self.collective else self.file_size
+
+    @property
+    def name_operations(self) -> int:
+        return sum(self.operations_of(phase) for phase in self.phases)
+
+    @property
+    def space_bytes(self) -> int:
+        file = -(-self.file_size // _BLOCK_BYTES) * _BLOCK_BYTES + _NAME_BYTES
+        made = {"create": file, "make-directory": _BLOCK_BYTES}
+        items = max(size * self._most(phase) if phase in self.phases else 0 for phase, size in made.items())
+        return items + self.operations_of("make-tree") * _BLOCK_BYTES + self.tasks * file
+
+    @property
+    def names(self) -> int:
+        made = sum(self._most(phase) for phase in ("create", "make-directory") if phase in self.phases)
+        return made + self.operations_of("make-tree")
+
+    def _most(self, phase: str) -> int:
+        """Items that a phase makes at most, also where the tree could hold more than the time allows."""
+        if self.time_limit_ns is None:
+            return self.operations_of(phase)
+        return min(self.operations_of(phase), self.tasks * self.time_limit_ns * _FASTEST_PER_S // 10**9)
+
+    @property
+    def smaller(self) -> str:
+        return "use fewer items, smaller files or fewer tasks"
+
+    @property
+    def write_bytes(self) -> int:
+        return sum(self.operations_of(phase) * self.bytes_of(phase) for phase in self.phases if phase in WRITING)
+
+    @property
+    def read_bytes(self) -> int:
+        return self.operations_of("read") * self.read_size if "read" in self.phases else 0
+
+    @property
+    def time_ns_most(self) -> int | None:
+        # Phases that rename and remove end when they are done.
+        return None
+
+    @property
+    def unbroken_bytes(self) -> int:
+        return max((self.bytes_of(phase) for phase in self.phases if self.operations_of(phase)), default=0)
+
+    def describe(self) -> str:
+        tree = f"depth {self.depth} × branch {self.branch}  " if self.depth else ""
+        return (
+            f"{tree}{self.items_per_directory} {_ITEM_NAMES[self.what]} a directory and task"
+            + ("  in leaves" if self.leaves_only and self.depth else "")
+            + f"  {self.directories}"
+            + (f"  {format_size(self.file_size)}" if self.file_size else "")
+            + (f"  {self.sync}" if self.sync != "none" else "")
+            + "".join(f"  {key}" for key in ("syncfs", "mknod", "shared_files", "collective") if getattr(self, key))
+            + ("  random" if self.order == "random" else "")
+        )
+
+
 class Files(WorkloadSection):
     """Tasks that work on the names of trees of directories."""
 
-    FACTORS: ClassVar[tuple[str, ...]] = (
-        "tasks", "depth", "branch", "items_per_directory", "items", "file_size", "directories", "what", "sync", "order",
-        "cache",
-    )  # fmt: skip
+    SETTING = FilesSetting
 
     kind: Literal["files"] = Field("files", description="tasks that make, look at and remove many small files")
     tasks: Sweep[Tasks] = Field((1, 2, 4, 8), description="tasks at once")
@@ -78,9 +200,9 @@ class Files(WorkloadSection):
     items_per_directory: Sweep[Count] | None = Field(None, description="items of each task in a directory; 1000")
     items: Sweep[Count] | None = Field(None, description="instead: items of each task in the whole tree")
     leaves_only: bool = Field(False, description="only the leaves of the tree hold items")
+    file_size: Sweep[Length] = Field((0,), description="bytes of each file")
     directories: Sweep[Directories] = Field(("unique",), description="a tree for each task, or one for all")
     what: Sweep[What] = Field(("files",), description="what the items are; both: first directories, then files")
-    file_size: Sweep[Length] = Field((0,), description="bytes of each file")
     read_size: Length | None = Field(None, description="bytes read of each file; all")
     sync: Sweep[Sync] = Field(("none",), description="fsync each written file before it is closed, inside the clock")
     syncfs: bool = Field(
@@ -163,8 +285,7 @@ class Files(WorkloadSection):
             other = "shared_files" if self.shared_files else "time_limit"
             refuse("collective", f"collective does not go with {other}", "leave one of them out")
 
-    def setting(self, factors: dict[str, Any], scale: float) -> FilesSetting:
-        """The setting of one combination."""
+    def knobs(self, factors: Factors, scale: float) -> Factors:
         items, depth, branch = factors.pop("items"), factors["depth"], factors["branch"]
         directories = _directories(depth, branch)
         if directories > 1 << 32:
@@ -175,262 +296,9 @@ class Files(WorkloadSection):
                 near = max(items // holders, 1) * holders
                 refuse("items", f"items {items} do not fill the {holders} directories evenly", f"use {near}")
             factors["items_per_directory"] = items // holders
-        factors["items_per_directory"] = scaled(factors["items_per_directory"] or _ITEMS, scale)
-        same = (
-            "leaves_only", "shift", "payload", "verify", "time_limit_ns", "wear_out", "keep", "syncfs", "mknod",
-            "shared_files", "collective", "check_written", "before_phase", "after_phase", "device",
-        )  # fmt: skip
-        return FilesSetting(
-            workload=self.name,
-            **factors,
-            sequence=",".join(self.phases),
-            read_size=factors["file_size"] if self.read_size is None else self.read_size,
-            operations=scaled(self.operations, scale) if "open-write-close" in self.phases else 0,
-            **{key: getattr(self, key) for key in same},
-        )
-
-
-def _directories(depth: int, branch: int) -> int:
-    return sum(branch**level for level in range(depth + 1))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilesSetting(Setting):
-    """Every factor of a trial on names. Sizes in bytes."""
-
-    kind: str = "files"
-    direct: str = "no"
-    sequence: str
-    """Phases in order, as the file gives them, joined by commas."""
-    depth: int
-    branch: int
-    items_per_directory: int
-    leaves_only: bool
-    directories: str
-    what: str
-    file_size: int
-    read_size: int
-    sync: str
-    order: str
-    shift: int
-    operations: int
-    cache: str
-    payload: str
-    verify: bool
-    wear_out: bool = False
-    keep: bool = False
-    syncfs: bool = False
-    mknod: bool = False
-    shared_files: bool = False
-    collective: bool = False
-    check_written: bool = False
-    before_phase: tuple[str, ...] | None = None
-    after_phase: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        # A stored setting comes from JSON, which has lists only.
-        for name in ("before_phase", "after_phase"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, tuple(getattr(self, name)))
-
-    @property
-    def phases(self) -> tuple[str, ...]:
-        """The engine's phases: those on items first for directories, then for files, where the items are both."""
-        given = self.sequence.split(",")
-        items = [phase for phase in given if phase not in _TREE]
-        directories = [_OF_DIRECTORIES[phase] for phase in items if phase in _OF_DIRECTORIES]
-        files = items if self.what != "directories" else [phase for phase in items if phase == "read-directory"]
-        tree = {phase: [phase] if phase in given else [] for phase in _TREE}
-        return (*tree["make-tree"], *(directories if self.what != "files" else ()), *files, *tree["remove-tree"])
-
-    @property
-    def tree_directories(self) -> int:
-        """Directories of one tree, its root included."""
-        return _directories(self.depth, self.branch)
-
-    @property
-    def items(self) -> int:
-        """Items of each task."""
-        holders = self.branch**self.depth if self.leaves_only else self.tree_directories
-        return holders * self.items_per_directory
-
-    def operations_of(self, phase: str) -> int:
-        """Operations of a phase over all tasks, where no limit ends it."""
-        if phase in _TREE:
-            return self.tree_directories * (1 if self.directories == "shared" else self.tasks)
-        if phase == "read-directory":
-            return self.tree_directories * self.tasks
-        if self.shared_files and phase in _TAKING:
-            return self.items
-        return self.tasks * (self.operations if phase == "open-write-close" else self.items)
-
-    def bytes_of(self, phase: str) -> int:
-        """Bytes that one operation of a phase moves."""
-        if phase == "read":
-            return self.read_size
-        return 0 if phase == "create" and self.collective else self.file_size
-
-    @property
-    def name_operations(self) -> int:
-        return sum(self.operations_of(phase) for phase in self.phases)
-
-    @property
-    def space_bytes(self) -> int:
-        file = -(-self.file_size // _BLOCK_BYTES) * _BLOCK_BYTES + _NAME_BYTES
-        made = {"create": file, "make-directory": _BLOCK_BYTES}
-        items = max(size * self._most(phase) if phase in self.phases else 0 for phase, size in made.items())
-        return items + self.operations_of("make-tree") * _BLOCK_BYTES + self.tasks * file
-
-    @property
-    def names(self) -> int:
-        made = sum(self._most(phase) for phase in ("create", "make-directory") if phase in self.phases)
-        return made + self.operations_of("make-tree")
-
-    def _most(self, phase: str) -> int:
-        """Items that a phase makes at most, also where the tree could hold more than the time allows."""
-        if self.time_limit_ns is None:
-            return self.operations_of(phase)
-        return min(self.operations_of(phase), self.tasks * self.time_limit_ns * _FASTEST_PER_S // 10**9)
-
-    @property
-    def smaller(self) -> str:
-        return "use fewer items, smaller files or fewer tasks"
-
-    @property
-    def write_bytes(self) -> int:
-        return sum(self.operations_of(phase) * self.bytes_of(phase) for phase in self.phases if phase in _WRITING)
-
-    @property
-    def read_bytes(self) -> int:
-        return self.operations_of("read") * self.read_size if "read" in self.phases else 0
-
-    @property
-    def time_ns_most(self) -> int | None:
-        # Phases that rename and remove end when they are done.
-        return None
-
-    @property
-    def unbroken_bytes(self) -> int:
-        return max((self.bytes_of(phase) for phase in self.phases if self.operations_of(phase)), default=0)
-
-    def describe(self) -> str:
-        tree = f"depth {self.depth} × branch {self.branch}  " if self.depth else ""
-        return (
-            f"{tree}{self.items_per_directory} {_ITEM_NAMES[self.what]} a directory and task"
-            + ("  in leaves" if self.leaves_only and self.depth else "")
-            + f"  {self.directories}"
-            + (f"  {format_size(self.file_size)}" if self.file_size else "")
-            + (f"  {self.sync}" if self.sync != "none" else "")
-            + "".join(f"  {key}" for key in ("syncfs", "mknod", "shared_files", "collective") if getattr(self, key))
-            + ("  random" if self.order == "random" else "")
-        )
-
-    def try_out(self, target: Target) -> dict[str, Any]:  # noqa: ARG002  (as every kind's)
-        return phase_spec(self, self.phases[0], "try-out", 0)
-
-    def measure(self, loop: Loop, number: int, trial: Trial) -> str:
-        """Makes the tree, measures the phases in their order, and removes what is left. After a phase that failed, the
-        others are recorded as failed too."""
-        if self.keep:
-            return self._measure(loop, number, trial)
-        loop.room.clear()
-        try:
-            return self._measure(loop, number, trial)
-        finally:
-            # A full disk must not stay full for the next trial.
-            loop.room.clear()
-
-    def _measure(self, loop: Loop, number: int, trial: Trial) -> str:
-        failed: str | None = None
-        if "make-tree" not in self.phases and not self.keep:
-            spec = phase_spec(self, "make-tree", f"{number:04d}-make-tree", loop.seed)
-            status = loop.phase(number, trial, self, "make-tree", spec, purpose="fill")
-            if status == "interrupted":
-                return status
-            failed = "the tree could not be made" if status == "failed" else None
-        counts: dict[bool, list[int]] = {}
-        renamed: set[bool] = set()
-        for phase in self.phases:
-            if failed is not None:
-                loop.without(number, trial, phase, failed)
-                continue
-            of_directories = phase.endswith("-directory") and phase != "read-directory"
-            spec = phase_spec(self, phase, f"{number:04d}-{phase}", loop.seed)
-            work = spec["work"] | {"counts": counts.get(of_directories, []), "renamed": of_directories in renamed}
-            status = self._around(loop, number, trial, phase, spec | {"work": work})
-            if status == "interrupted":
-                return status
-            if status == "failed":
-                failed = "the phase before it failed"
-            elif phase.startswith("rename"):
-                renamed ^= {of_directories}
-            elif phase in _MAKING and loop.lines[-1]["stop_reason"] == "time":
-                made = loop.task_operations
-                # Of shared files there are as many as the task has that made most.
-                counts[of_directories] = [max(made)] * len(made) if self.shared_files else made
-        return "failed" if failed is not None else "ok"
-
-    def _around(self, loop: Loop, number: int, trial: Trial, phase: str, spec: dict[str, Any]) -> str:
-        """The phase, with the user's commands before and after it."""
-        if phase in _TREE or loop.room.target.scheme == "sim":
-            return loop.phase(number, trial, self, phase, spec)
-        hook = Hook(Path.cwd(), (), loop.interrupts)
-        about = {"TONNAGE_TRIAL": str(number), "TONNAGE_TASKS": str(self.tasks), "TONNAGE_PHASE": phase}
-        if reason := hook.run("before_phase", self.before_phase, about):
-            return loop.without(number, trial, phase, reason)
-        if self.before_phase and loop.interrupts:
-            return "interrupted"
-        status = loop.phase(number, trial, self, phase, spec)
-        if self.after_phase and status == "ok":
-            began_ns = time.monotonic_ns()
-            reason = hook.run("after_phase", self.after_phase, about)
-            loop.took(spec["record"], number, "after_phase", time.monotonic_ns() - began_ns)
-            if reason:
-                loop.complain(reason)
-        return status
-
-
-_ITEM_NAMES = {"files": "files", "directories": "directories", "both": "files and directories"}
-
-
-def phase_spec(setting: FilesSetting, phase: str, record: str, seed: int) -> dict[str, Any]:
-    """The PhaseSpec (``crates/workload/src/files.rs``) that measures one phase of ``setting``."""
-    steps = _STEPS.get(phase.removesuffix("-directory") if phase in _OF_DIRECTORIES.values() else phase, 0)
-    reads = phase == "read"
-    if setting.collective and phase == "write":
-        # What the first task made empty, each task fills for itself.
-        steps = 0
-    return {
-        "record": record,
-        "tasks": {"first": 0, "here": setting.tasks, "total": setting.tasks},
-        "limit": {
-            # What wears out has an end of its own: the others then do all that was made, however long it takes.
-            "time_ns": setting.time_limit_ns if phase in (_MAKING if setting.wear_out else _LIMITED) else None,
-            "wear_out": setting.wear_out and phase in _MAKING,
-        },
-        "seed": seed,
-        "work": {
-            "kind": "files",
-            "op": phase,
-            "tree": {
-                "depth": setting.depth,
-                "branch": setting.branch,
-                "items_per_directory": setting.items_per_directory,
-                "leaves_only": setting.leaves_only,
-                "shared": setting.directories == "shared",
-            },
-            "operations": setting.operations,
-            "file_bytes": setting.bytes_of(phase),
-            "fsync": setting.sync != "none" and phase in _WRITING,
-            "syncfs": setting.syncfs,
-            "mknod": setting.mknod,
-            "collective": setting.collective,
-            "shared_files": setting.shared_files,
-            "shift": setting.shift * steps % setting.tasks,
-            "random": setting.order == "random",
-            "cache": setting.cache,
-            "payload": setting.payload,
-            "verify": setting.verify and reads,
-            "check_written": setting.check_written and phase in _WRITING,
-        },
-    }
+        return super().knobs(factors, scale) | {
+            "items_per_directory": scaled(factors["items_per_directory"] or _ITEMS, scale),
+            "sequence": ",".join(self.phases),
+            "read_size": factors["file_size"] if self.read_size is None else self.read_size,
+            "operations": scaled(self.operations, scale) if "open-write-close" in self.phases else 0,
+        }

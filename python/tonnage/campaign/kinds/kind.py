@@ -1,23 +1,40 @@
-"""What a kind of workload promises: a table of the file, the settings it expands into, and how one is measured."""
+"""What a kind of workload promises as data: a table of the file, and the settings it expands into.
+
+``execute/`` has what carries a setting out.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
+from tonnage.campaign.target import Target
 from tonnage.cluster.launcher import Placing
-from tonnage.fields import Count, HostSets, Name, Sweep
-from tonnage.section import Section
+from tonnage.fields import Count, HostSets, Name, Sweep, is_sweep
+from tonnage.records.shapes import SettingValues
+from tonnage.records.specs import Cut, Delays, TargetSpec
+from tonnage.section import Section, refuse
+from tonnage.units import format_size
 
-if TYPE_CHECKING:
-    from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
-    from tonnage.campaign.target import Target
+Factors = dict[str, Any]
+"""One value of each factor of a table, by its name there."""
+
+
+MOST_TRANSFER = 1 << 30
+"""Bytes of one operation."""
+
+
+class Transfers(NamedTuple):
+    """What the tasks of a setting generate, an operation at a time."""
+
+    transfer_size: int
+    payload: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +69,7 @@ class Setting:
         """The partition that a job with this trial in it must run in; None: that does not matter."""
         return self.partition
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> SettingValues:
         """As it stands in ``trials.jsonl``."""
         return asdict(self)
 
@@ -60,6 +77,16 @@ class Setting:
     def phases(self) -> tuple[str, ...]:
         """The phases a trial measures, in order; each leaves a record."""
         raise NotImplementedError
+
+    @property
+    def files(self) -> int:
+        """Number of files that all its phases work on, each known by its number; 0 where it has none such."""
+        return 0
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all tasks work on each of these files; else each task has its own."""
+        return False
 
     @property
     def space_bytes(self) -> int:
@@ -105,12 +132,12 @@ class Setting:
         return 0
 
     @property
-    def cut(self) -> dict[str, int] | None:
+    def cut(self) -> Cut | None:
         """How the storage keeps each file as several (``crates/storage/src/pieces.rs``); None: as one."""
         return None
 
     @property
-    def opening(self) -> dict[str, Any]:
+    def opening(self) -> TargetSpec:
         """More keys of the TargetSpec, for storages with files (``crates/storage/src/target/mod.rs``)."""
         return {}
 
@@ -129,7 +156,7 @@ class Setting:
         """Bytes of one operation, which no limit of time ends."""
         return 0
 
-    def least_ns(self, delays: Mapping[str, int]) -> int:  # noqa: ARG002  (for kinds that wait)
+    def least_ns(self, delays: Delays) -> int:  # noqa: ARG002  (for kinds that wait)
         """Time that one trial takes at least, however fast the storage is. ``delays``: ``Target.delays``."""
         return 0
 
@@ -147,28 +174,22 @@ class Setting:
         """Whether trials work on files that this project makes."""
         return True
 
-    def check(self, target: Target) -> None:  # noqa: ARG002  (for kinds that look)
-        """RequestError if the target, or this host, cannot do it. Looks, and touches nothing."""
-        return
-
-    def try_out(self, target: Target) -> dict[str, Any] | None:  # noqa: ARG002  (for kinds that look)
-        """A PhaseSpec that is prepared and sent home before the run: what the storage refuses, it refuses now."""
+    @property
+    def transfers(self) -> Transfers | None:
+        """What its tasks generate; None where nothing of one size."""
         return None
 
-    def first_phase(self, target: Target) -> dict[str, Any] | None:
-        """The PhaseSpec that a trial begins with, for a try on files that the user named."""
-        return self.try_out(target)
-
-    def measure(self, loop: Loop, number: int, trial: Trial) -> str:
-        """Brings the files into the state the trial wants, measures its phases, and returns its status."""
-        raise NotImplementedError
+    def memory_shortage(self, needed: str, available: str) -> str:
+        """Why a setting whose ``memory_bytes`` are most of what is ``needed`` cannot run, and what to do."""
+        return f"{needed} of memory are needed, and {available} are available; hint: use fewer tasks"
 
 
 class WorkloadSection(Section):
-    """A ``[workload]`` table. Every list is a factor: each combination becomes a setting."""
+    """A ``[workload]`` table. Every list is a factor: each combination becomes a setting. Factors vary in the order in
+    which they stand here, the last one fastest."""
 
-    FACTORS: ClassVar[tuple[str, ...]] = ()
-    """Fields of which each value makes settings of its own, in the order in which they vary."""
+    SETTING: ClassVar[type[Setting]]
+    """What it expands into. A field of the same name has the table's value."""
 
     PLACES: ClassVar[tuple[str, ...]] = ("partition", "hosts", "tasks_per_node")
     """Factors of every kind: where the tasks run. They vary slowest."""
@@ -185,7 +206,7 @@ class WorkloadSection(Section):
     def settings(self, scale: float = 1.0) -> list[Setting]:
         """Every combination of the factors, without repetition, in the order of the file. ``scale`` multiplies what
         the kind says it scales: the amount of work, never the tasks."""
-        found = [self.setting(dict(zip(self.FACTORS, values, strict=True)), scale) for values in self._product()]
+        found = [self.setting(factors, scale) for factors in self._product()]
         places = product(*(getattr(self, place) or (None,) for place in self.PLACES))
         placed = (
             replace(setting, **dict(zip(self.PLACES, place, strict=True))) for place in places for setting in found
@@ -195,21 +216,88 @@ class WorkloadSection(Section):
     @property
     def combinations(self) -> int:
         """How many settings that is at most, without making them."""
-        return math.prod(len(getattr(self, factor) or (None,)) for factor in (*self.FACTORS, *self.PLACES))
+        return math.prod(len(getattr(self, factor) or (None,)) for factor in (*factors_of(type(self)), *self.PLACES))
 
     def on(self, target: Target) -> WorkloadSection:  # noqa: ARG002  (for kinds that ask)
         """The same with what it leaves to the target as that target has it."""
         return self
 
-    def setting(self, factors: dict[str, Any], scale: float) -> Setting:
-        """The setting of one combination."""
-        raise NotImplementedError
+    def on_hosts(self, there: Callable[[], Sequence[str]]) -> WorkloadSection:  # noqa: ARG002  (for kinds that ask)
+        """The same with what it leaves to the run's hosts, which ``there`` tells; RequestError where it cannot be."""
+        return self
 
-    def _product(self) -> Iterator[tuple[Any, ...]]:
+    @property
+    def names_hosts_late(self) -> bool:
+        """Whether its settings are known only once it is known on which hosts they run."""
+        return False
+
+    @property
+    def needs_queue(self) -> bool:
+        """Whether it has several operations of a task in flight on a storage that does one at a time."""
+        return False
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether its work begins again until the time is over, so that nobody knows how much it moves."""
+        return False
+
+    @property
+    def needs_file_names(self) -> bool:
+        """Whether it works only on files that the user named."""
+        return False
+
+    def setting(self, factors: Factors, scale: float) -> Setting:
+        """The setting of one combination."""
+        return self.SETTING(**self.knobs(factors, scale))
+
+    def knobs(self, factors: Factors, scale: float) -> Factors:  # noqa: ARG002  (for kinds that scale)
+        """Every field of the setting but where it runs: one value of each factor, and the rest as the table has it."""
+        same = {name: getattr(self, name) for name in _same_fields(type(self))}
+        return {"workload": self.name, **same, **factors}
+
+    def _product(self) -> Iterator[Factors]:
+        names = factors_of(type(self))
         # A factor that was not given (None) has one value: that it is not there.
-        return product(*(getattr(self, factor) or (None,) for factor in self.FACTORS))
+        for values in product(*(getattr(self, name) or (None,) for name in names)):
+            yield dict(zip(names, values, strict=True))
+
+
+@cache
+def factors_of(section: type[WorkloadSection]) -> tuple[str, ...]:
+    """Fields of a table of which each value makes settings of its own, in the order in which they vary."""
+    return tuple(
+        name
+        for name, field in section.model_fields.items()
+        if name not in WorkloadSection.model_fields and is_sweep(field)
+    )
+
+
+@cache
+def _same_fields(section: type[WorkloadSection]) -> tuple[str, ...]:
+    """Fields of a table that its settings have under the same name, factors and the place of the tasks aside."""
+    known = {*section.model_fields} - {*factors_of(section), *WorkloadSection.model_fields, "kind"}
+    return tuple(field.name for field in fields(section.SETTING) if field.name in known)
 
 
 def scaled(count: int, scale: float, step: int = 1) -> int:
     """``count`` times ``scale``, as a multiple of ``step`` and at least one of it."""
     return count if scale == 1.0 else max(round(count * scale / step), 1) * step
+
+
+def check_transfer_sizes(key: str, sizes: Sequence[int], transfer_sizes: Sequence[int], *, instead: str = "") -> None:
+    """Refuses what one call cannot carry, and ``sizes`` under ``key`` of the table that are no whole transfers.
+    ``instead``: what else helps, for the hint."""
+    for transfer_size in transfer_sizes:
+        if transfer_size > MOST_TRANSFER:
+            refuse(
+                "transfer_size",
+                f"transfer_size {format_size(transfer_size)} is above the 1GiB that one call can carry",
+                "use a smaller transfer_size",
+            )
+        for size in sizes:
+            if size % transfer_size:
+                refuse(
+                    key,
+                    f"{key} {format_size(size)} is not a multiple of transfer_size {format_size(transfer_size)}",
+                    f"use {format_size(max(size // transfer_size, 1) * transfer_size)}{instead}",
+                )

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from tonnage import units
-from tonnage.campaign.kinds.kind import Setting, WorkloadSection, scaled
+from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.errors import RequestError
 from tonnage.fields import RATE_SCHEMA, Size, Sweep, Time
-from tonnage.section import refuse, time_field, unit_field
+from tonnage.records.specs import Delays
+from tonnage.section import time_field, unit_field
 from tonnage.units import format_size, format_time
-
-if TYPE_CHECKING:
-    from tonnage.campaign.run import Loop
-    from tonnage.campaign.setting import Trial
-    from tonnage.campaign.target import Target
 
 PHASE = "tail"
 
@@ -39,67 +34,6 @@ def _rate(value: Any) -> Any:
 _RATE = {"anyOf": [*RATE_SCHEMA["anyOf"], {"const": "unlimited"}]}
 WriterRate = Annotated[int, BeforeValidator(_rate), Field(ge=0, le=2**63 - 1, strict=True), WithJsonSchema(_RATE)]
 """Bytes per second; 0 is ``"unlimited"``."""
-
-
-class Tail(WorkloadSection):
-    """A writer and its readers."""
-
-    FACTORS: ClassVar[tuple[str, ...]] = (
-        "readers", "transfer_size", "file_size", "rate_bytes_per_s", "follow", "wait", "poll_ns", "sync", "storage",
-        "direct",
-    )  # fmt: skip
-
-    kind: Literal["tail"] = Field(description="a task writes a file, others follow it while it grows")
-    readers: Sweep[Readers] = Field(
-        (0, 1, 8), description="tasks that follow the file; there is one writer beside them"
-    )
-    transfer_size: Sweep[Size] = Field((1 << 20,), description="bytes of one operation, of writer and readers")
-    file_size: Sweep[Size] = Field((256 << 20,), description="bytes that the writer writes; whole transfers")
-    rate_bytes_per_s: Sweep[WriterRate] = unit_field(
-        "rate", "bytes_per_s", (0,), "of the writer: bytes a second, or as fast as it can (unlimited)"
-    )
-    follow: Sweep[Follow] = Field(("whole",), description="each reader reads all of the file, or its own share")
-    wait: Sweep[Wait] = Field(("poll",), description="at the end of the file: look again, or be woken by inotify")
-    poll_ns: Sweep[Time] = time_field("poll", (100_000_000,), "pause before a polling reader looks again")
-    sync: Sweep[Literal["none", "fsync", "fsync-each"]] = Field(
-        ("none",), description="when the writer makes its data durable, inside the clock"
-    )
-    storage: Sweep[Literal["posix", "uring"]] = Field(("posix",), description="how bytes are touched")
-    direct: Sweep[Literal["auto", "yes", "no"]] = Field(("auto",), description="past the page cache or through it")
-    verify: bool = Field(False, description="readers check every byte")
-    time_limit_ns: Time | None = time_field("time_limit", None, "the writer starts no operation later than this")
-    grace_ns: Time = time_field("grace", 60 * 10**9, "how long readers may go on after the writer's end")
-
-    @model_validator(mode="after")
-    def _combinations(self) -> Tail:
-        for transfer in self.transfer_size:
-            if transfer > 1 << 30:
-                what = f"transfer_size {format_size(transfer)} is above the 1GiB that one call can carry"
-                refuse("transfer_size", what, "use a smaller transfer_size")
-            for size in self.file_size:
-                if size % transfer:
-                    refuse(
-                        "file_size",
-                        f"file_size {format_size(size)} is not a multiple of transfer_size {format_size(transfer)}",
-                        f"use {format_size(max(size // transfer, 1) * transfer)}",
-                    )
-        return self
-
-    def setting(self, factors: dict[str, Any], scale: float) -> TailSetting:
-        factors["file_size"] = scaled(factors["file_size"], scale, factors["transfer_size"])
-        factors["rate_bytes_per_s"] = factors["rate_bytes_per_s"] or None
-        if not factors["readers"]:
-            # Nobody follows or waits: the writer alone is one setting, whatever its readers would do.
-            factors |= {"follow": self.follow[0], "wait": self.wait[0], "poll_ns": self.poll_ns[0]}
-        return TailSetting(
-            kind="tail",
-            workload=self.name,
-            tasks=1 + factors["readers"],
-            **factors,
-            verify=self.verify,
-            time_limit_ns=self.time_limit_ns,
-            grace_ns=self.grace_ns,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +72,7 @@ class TailSetting(Setting):
     def read_bytes(self) -> int:
         return self.file_size * (self.readers if self.follow == "whole" else min(self.readers, 1))
 
-    def least_ns(self, delays: Mapping[str, int]) -> int:  # noqa: ARG002  (as every kind's)
+    def least_ns(self, delays: Delays) -> int:  # noqa: ARG002  (as every kind's)
         if self.rate_bytes_per_s is None:
             return 0
         spent = (self.file_size - self.transfer_size) * 10**9 // self.rate_bytes_per_s
@@ -153,38 +87,48 @@ class TailSetting(Setting):
             + f"  direct {self.direct}  {self.storage}"
         )
 
-    def try_out(self, target: Target) -> dict[str, Any]:  # noqa: ARG002  (as every kind's)
-        few = min(self.readers, 1)
-        one = replace(self, file_size=self.transfer_size, readers=few, tasks=1 + few, verify=False)
-        return phase_spec(one, "try-out", 0)
-
-    def measure(self, loop: Loop, number: int, trial: Trial) -> str:
-        """On a fresh file, which goes when the trial is over."""
-        loop.room.clear()
-        try:
-            return loop.phase(number, trial, self, PHASE, phase_spec(self, f"{number:04d}-{PHASE}", loop.seed))
-        finally:
-            loop.room.clear()
+    @property
+    def transfers(self) -> Transfers:
+        return Transfers(self.transfer_size, "unique")
 
 
-def phase_spec(setting: TailSetting, record: str, seed: int) -> dict[str, Any]:
-    """The PhaseSpec (``crates/workload/src/tail.rs``) that measures ``setting``."""
-    rate = setting.rate_bytes_per_s
-    return {
-        "record": record,
-        "tasks": {"first": 0, "here": setting.tasks, "total": setting.tasks},
-        "limit": {"time_ns": setting.time_limit_ns},
-        **({"pace": {"bytes_per_s": rate}} if rate else {}),
-        "seed": seed,
-        "work": {
-            "kind": "tail",
-            "transfer_size": setting.transfer_size,
-            "file_bytes": setting.file_size,
-            "follow": setting.follow,
-            "waiting": setting.wait,
-            "poll_ns": setting.poll_ns,
-            "grace_ns": setting.grace_ns,
-            "durability": setting.sync,
-            "verify": setting.verify,
-        },
-    }
+class Tail(WorkloadSection):
+    """A writer and its readers."""
+
+    SETTING = TailSetting
+
+    kind: Literal["tail"] = Field(description="a task writes a file, others follow it while it grows")
+    readers: Sweep[Readers] = Field(
+        (0, 1, 8), description="tasks that follow the file; there is one writer beside them"
+    )
+    transfer_size: Sweep[Size] = Field((1 << 20,), description="bytes of one operation, of writer and readers")
+    file_size: Sweep[Size] = Field((256 << 20,), description="bytes that the writer writes; whole transfers")
+    rate_bytes_per_s: Sweep[WriterRate] = unit_field(
+        "rate", "bytes_per_s", (0,), "of the writer: bytes a second, or as fast as it can (unlimited)"
+    )
+    follow: Sweep[Follow] = Field(("whole",), description="each reader reads all of the file, or its own share")
+    wait: Sweep[Wait] = Field(("poll",), description="at the end of the file: look again, or be woken by inotify")
+    poll_ns: Sweep[Time] = time_field("poll", (100_000_000,), "pause before a polling reader looks again")
+    sync: Sweep[Literal["none", "fsync", "fsync-each"]] = Field(
+        ("none",), description="when the writer makes its data durable, inside the clock"
+    )
+    storage: Sweep[Literal["posix", "uring"]] = Field(("posix",), description="how bytes are touched")
+    direct: Sweep[Literal["auto", "yes", "no"]] = Field(("auto",), description="past the page cache or through it")
+    verify: bool = Field(False, description="readers check every byte")
+    time_limit_ns: Time | None = time_field("time_limit", None, "the writer starts no operation later than this")
+    grace_ns: Time = time_field("grace", 60 * 10**9, "how long readers may go on after the writer's end")
+
+    @model_validator(mode="after")
+    def _combinations(self) -> Tail:
+        check_transfer_sizes("file_size", self.file_size, self.transfer_size)
+        return self
+
+    def knobs(self, factors: Factors, scale: float) -> Factors:
+        if not factors["readers"]:
+            # Nobody follows or waits: the writer alone is one setting, whatever its readers would do.
+            factors |= {"follow": self.follow[0], "wait": self.wait[0], "poll_ns": self.poll_ns[0]}
+        return super().knobs(factors, scale) | {
+            "tasks": 1 + factors["readers"],
+            "file_size": scaled(factors["file_size"], scale, factors["transfer_size"]),
+            "rate_bytes_per_s": factors["rate_bytes_per_s"] or None,
+        }

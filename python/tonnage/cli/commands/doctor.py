@@ -61,7 +61,7 @@ COMMAND = Command(
         ("tonnage doctor", "the site file; exit 0 if all is well, 1 if not"),
         ("tonnage doctor --hosts node1,node2,node3 --target /scratch/me", "three hosts, before a campaign on them"),
     ),
-    loads=("tonnage.placement.doctor",),
+    loads=("tonnage.placement.doctor.site_checks",),
 )
 
 _UNKNOWN = "-"

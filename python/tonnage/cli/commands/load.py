@@ -44,7 +44,7 @@ COMMAND = Command(
         ("tonnage load --watch", "live, until Ctrl-C"),
         ("tonnage load --json rcss1", "one server, for a script"),
     ),
-    loads=("tonnage.placement.look",),
+    loads=("tonnage.placement.server_load",),
 )
 
 _EVERY_NS = 2 * 10**9

@@ -101,13 +101,13 @@ COMMAND = Command(
         ),
         ("tonnage probe sim:knee=8,plateau=2GB/s,noise=20%", "the same on a model whose answer is known"),
     ),
-    loads=("tonnage.campaign.probing", "tonnage.campaign.session", "tonnage.cli.live"),
+    loads=("tonnage.campaign.load", "tonnage.campaign.session", "tonnage.cli.live"),
 )
 
 
 def campaign_of(arguments: Namespace) -> Campaign:
     """What was typed, as a campaign."""
-    from tonnage.campaign.probing import probe_campaign
+    from tonnage.campaign.load import probe_campaign
 
     return probe_campaign(
         arguments.target,

@@ -105,7 +105,7 @@ def run(arguments: Namespace) -> int:
     if (arguments.file is None) == (arguments.resume is None):
         raise RequestError("give either a campaign file or --resume RUN; hint: see `tonnage run --help`")
     if arguments.part is not None:
-        from tonnage.campaign.away.job import carry_out
+        from tonnage.campaign.jobs.job import carry_out
 
         return carry_out(arguments.resume or "", arguments.part)
     if arguments.resume is not None:
@@ -133,16 +133,16 @@ def _start(campaign: Campaign, text: str, arguments: Namespace) -> Outcome:
 
     told = observer()
     if campaign.job.on is None:
-        from tonnage.campaign.away.session import refuse_here
+        from tonnage.campaign.jobs.session import refuse_here
         from tonnage.campaign.session import run_campaign
 
         refuse_here(campaign)
         if arguments.detach:
             raise RequestError("--detach leaves a submitted run, and this one is not; hint: add --on")
         return run_campaign(campaign, text=text, command_line=arguments.command_line, out=arguments.out, observer=told)
-    from tonnage.campaign.away.session import run_away
+    from tonnage.campaign.jobs.session import submit_run
 
-    return run_away(
+    return submit_run(
         campaign,
         text=text,
         command_line=arguments.command_line,
@@ -153,7 +153,7 @@ def _start(campaign: Campaign, text: str, arguments: Namespace) -> Outcome:
 
 
 def _resume(arguments: Namespace) -> Outcome:
-    from tonnage.campaign.away.session import resume_away, was_submitted
+    from tonnage.campaign.jobs.session import resume_jobs, was_submitted
     from tonnage.campaign.session import resume_run
     from tonnage.cli.live import observer
 
@@ -165,7 +165,7 @@ def _resume(arguments: Namespace) -> Outcome:
         if arguments.detach:
             raise RequestError("--detach leaves a submitted run, and this one is not; hint: leave it out")
         return resume_run(arguments.resume, observer=observer())
-    return resume_away(arguments.resume, on=arguments.on, observer=observer(), detach=arguments.detach)
+    return resume_jobs(arguments.resume, on=arguments.on, observer=observer(), detach=arguments.detach)
 
 
 def _with_job(campaign: Campaign, arguments: Namespace) -> Campaign:
@@ -210,14 +210,14 @@ def dry_run(campaign: Campaign) -> int:
 
     plan = make_plan(campaign)
     if campaign.job.on is None:
-        from tonnage.campaign.away.session import refuse_here
+        from tonnage.campaign.jobs.session import refuse_here
 
         refuse_here(campaign)
         check(campaign, plan)
         check_needs(campaign, plan, launcher(campaign.launcher))
         print("\n".join(map(one_line, describe(campaign, plan))))
         return 0
-    from tonnage.campaign.away.session import planned_jobs
+    from tonnage.campaign.jobs.session import planned_jobs
 
     # The target is looked at where it is measured.
     print("\n".join(map(one_line, [*describe(campaign, plan), *planned_jobs(campaign)])))

@@ -137,7 +137,7 @@ COMMAND = Command(
         ("tonnage submit --dry-run -q short ./align.sh", "where it would go, and why"),
     ),
     program="COMMAND [WORD]...",
-    loads=("tonnage.placement.asked", "tonnage.placement.submit"),
+    loads=("tonnage.placement.submit_request", "tonnage.placement.submit"),
 )
 
 _MOST_ROWS = 16

@@ -41,7 +41,7 @@ COMMAND = Command(
         ("tonnage watch --json --metrics 9402", "for a log, and for Prometheus"),
         ("tonnage watch --once rcss1", "is it above its line now, and since when"),
     ),
-    loads=("tonnage.placement.look", "tonnage.placement.watch", "tonnage.cli.watch_lines"),
+    loads=("tonnage.placement.server_load", "tonnage.placement.watch.watch", "tonnage.cli.watch_lines"),
 )
 
 EVERY_NS = 30 * 10**9

@@ -31,7 +31,7 @@ COMMAND = Command(
         ("tonnage where", "of the working directory"),
         ("tonnage where --json /scratch/me/input.dat", "for a script"),
     ),
-    loads=("tonnage.placement.whereabouts",),
+    loads=("tonnage.placement.path_report",),
 )
 
 _MOST_ROWS = 16

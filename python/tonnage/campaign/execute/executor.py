@@ -1,0 +1,39 @@
+"""What a kind of workload promises to do: look before a run, and carry a trial out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from tonnage.campaign.execute.phases import Status, TrialRun
+from tonnage.campaign.kinds import Setting
+from tonnage.campaign.target import Target
+from tonnage.records.specs import PhaseSpec
+
+S = TypeVar("S", bound=Setting)
+Refusal = tuple[str, str]
+"""What cannot be done, and what to do instead."""
+
+
+class Executor(Generic[S]):
+    """Of one kind. It has no state of its own."""
+
+    def check(self, setting: S, target: Target) -> None:  # noqa: ARG002  (for kinds that look)
+        """RequestError if the target, or this host, cannot do it. Looks, and touches nothing."""
+        return
+
+    def not_with_objects(self, setting: S, target: Target) -> Iterator[Refusal]:  # noqa: ARG002  (for kinds that look)
+        """What the objects of a pool or a bucket, which ``target`` is, do not do."""
+        return iter(())
+
+    def try_out(self, setting: S, target: Target) -> PhaseSpec | None:  # noqa: ARG002  (for kinds that look)
+        """A PhaseSpec that is prepared and sent home before the run: what the storage refuses, it refuses now."""
+        return None
+
+    def first_phase(self, setting: S, target: Target) -> PhaseSpec | None:
+        """The PhaseSpec that a trial begins with, for a try on files that the user named."""
+        return self.try_out(setting, target)
+
+    def measure(self, setting: S, trial: TrialRun) -> Status:
+        """Brings the files into the state the trial wants, measures its phases, and returns its status."""
+        raise NotImplementedError
