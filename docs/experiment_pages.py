@@ -16,9 +16,10 @@ from tonnage import published
 from tonnage.analysis import analyse
 from tonnage.analysis.results import Analysis
 from tonnage.records import Run
-from tonnage.report import balance, conclusions
+from tonnage.report import conclusions
 from tonnage.report.page import exhibits_of
-from tonnage.report.published import comparisons
+from tonnage.report.published.comparisons import comparisons
+from tonnage.report.sections import balance
 from tonnage.report.source import Source
 
 AS_PRINTED = "as printed"

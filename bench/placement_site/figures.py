@@ -8,7 +8,7 @@ from math import log10
 from statistics import median
 from typing import Any
 
-from tonnage.report.figure import (
+from tonnage.report.figures.figure import (
     ALERT,
     EDGE,
     INK,

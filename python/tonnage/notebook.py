@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Picture
 
     from tonnage.analysis import Analysis
-    from tonnage.report.figure import Figure
+    from tonnage.report.figures.figure import Figure
 
 _THEMES = re.compile(r"@(#[0-9a-f]{6}|rgba\([\d., ]+\))\|(#[0-9a-f]{6}|rgba\([\d., ]+\))")
 """As ``report/static/report.js`` reads it: anything else stays as it is."""

@@ -9,7 +9,8 @@ import pytest
 from tonnage.analysis import Analysis, analyse
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.records import Run
-from tonnage.report import load_line, sentences
+from tonnage.report import sentences
+from tonnage.report.sections import load_line
 
 Make = Callable[..., Run]
 Curve = Callable[..., dict[int, list[float]]]

@@ -10,8 +10,8 @@ from tonnage.analysis.results import HostPart, Hosts, Point, Slowest
 from tonnage.analysis.shared_tier import Measured, exact
 from tonnage.analysis.statistics import median_interval
 from tonnage.analysis.tiers import crossover, tiers_of
-from tonnage.report.published_tiers import crossovers
-from tonnage.report.tiers import sentence
+from tonnage.report.published.summit_tiers import crossovers
+from tonnage.report.sections.tiers import sentence
 from tonnage.units import BANDWIDTH
 
 

@@ -13,9 +13,11 @@ from tonnage.analysis.history import Change, Dated, History, Level, Series
 from tonnage.analysis.models import fit
 from tonnage.analysis.projection import Projection, Refused
 from tonnage.analysis.results import Point
-from tonnage.report import crossing, history, projection
 from tonnage.report.answer import Answer
-from tonnage.report.published_tiers import TIERS, tier
+from tonnage.report.answers import crossover as crossing
+from tonnage.report.answers import history
+from tonnage.report.answers import project as projection
+from tonnage.report.published.summit_tiers import TIERS, tier
 from tonnage.units import BANDWIDTH
 
 ODD = "<b>run</b> & ünü\u2028"

@@ -10,8 +10,9 @@ import pytest
 from rich.console import Console
 from tonnage.analysis import analyse
 from tonnage.records import Run
-from tonnage.report import host_times, hosts, write_report
-from tonnage.report.text import print_summary
+from tonnage.report import write_report
+from tonnage.report.sections import host_times, hosts
+from tonnage.report.terminal import print_summary
 
 
 def said(run: Run) -> str:

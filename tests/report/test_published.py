@@ -14,7 +14,7 @@ from tonnage.analysis.tiers import Tiers, Way
 from tonnage.errors import RequestError
 from tonnage.report import print_summary
 from tonnage.report.page import render
-from tonnage.report.published import Comparison, comparisons
+from tonnage.report.published.comparisons import Comparison, comparisons
 from tonnage.units import OPERATIONS
 
 

@@ -6,7 +6,7 @@ import pytest
 import sizes_sample as sample
 from tonnage import units
 from tonnage.analysis.sizes import ridge_bytes, roofs_of, sweeps_of
-from tonnage.report import roofline, size_map, sizes
+from tonnage.report.sections import roofline, size_map, sizes
 
 
 def test_a_sweep_finds_the_roofs_of_the_model_and_where_they_meet() -> None:

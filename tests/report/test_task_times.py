@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tonnage.report import task_times
-from tonnage.report.figure import Figure
+from tonnage.report.figures.figure import Figure
+from tonnage.report.sections import task_times
 
 SECOND = 10**9
 TRIAL = {"setting": {"kind": "stream"}, "phase": "write", "bandwidth_bytes_per_s": 1}

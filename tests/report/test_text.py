@@ -9,8 +9,8 @@ import report_sample as sample
 from rich.console import Console
 from tonnage.analysis.results import Analysis, Finding
 from tonnage.report import short
-from tonnage.report.figure import Table
-from tonnage.report.text import print_summary
+from tonnage.report.figures.figure import Table
+from tonnage.report.terminal import print_summary
 
 
 def _printed(analysis: Analysis, *, width: int = 100, terminal: bool = False) -> str:

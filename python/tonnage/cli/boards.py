@@ -10,7 +10,7 @@ from tonnage.cli.placement.load_table import HEADINGS, cells, problems
 from tonnage.cli.placement.watch_lines import iso, span_text, users_text
 from tonnage.cli.stage.look import statuses
 from tonnage.cli.stage.words import Status, details, progress_line, share_done, totals_text
-from tonnage.dashboard.board import Board, Row, Table
+from tonnage.dashboard.boards import Board, Row, Table
 from tonnage.errors import RequestError
 from tonnage.placement.look import Look
 from tonnage.placement.site import load_site

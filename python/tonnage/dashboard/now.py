@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tonnage.dashboard import words
-from tonnage.report import series
+from tonnage.dashboard import run_text as words
+from tonnage.report.figures import series
 
 HEAT = ("start_ns", "end_ns", "low_ns", "high_ns", "count")
 """Columns of ``heat/*.parquet``."""

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from tonnage import records, units
-from tonnage.dashboard import words
-from tonnage.dashboard.course import Course, plain
-from tonnage.dashboard.finder import find_runs
+from tonnage.dashboard import run_text as words
 from tonnage.dashboard.pace import Pace
+from tonnage.dashboard.run import Watched
+from tonnage.dashboard.run_files import find_runs
+from tonnage.dashboard.timeline import Course, plain
 from tonnage.dashboard.topics import encode
 from tonnage.dashboard.unforeseen import unforeseen
-from tonnage.dashboard.watched import Watched
 from tonnage.records import Run
 
 _LOOK_S = 3.0

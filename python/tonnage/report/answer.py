@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tonnage.report.figure import Exhibit, Table
+from tonnage.report.figures.figure import Exhibit, Table
 
 
 @dataclass(frozen=True, slots=True)

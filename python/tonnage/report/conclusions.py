@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from tonnage.analysis.fixed_cost import NOT_SHOWN
 from tonnage.analysis.results import Analysis
-from tonnage.report import compared, links, sentences, snapshots, tail, tiers
+from tonnage.report import sentences
 from tonnage.report.answer import Told
+from tonnage.report.sections import comparisons as compared
+from tonnage.report.sections import links, snapshots, tail, tiers
 
 
 def conclusions(analysis: Analysis) -> list[Told]:

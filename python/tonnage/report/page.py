@@ -18,23 +18,22 @@ from tonnage.errors import RequestError
 from tonnage.outputs import Form, Output
 from tonnage.records import Run, Tasks, Trials
 from tonnage.records.names import ODD_BYTES
-from tonnage.report import (
+from tonnage.report import conclusions, sentences
+from tonnage.report.answer import Answer
+from tonnage.report.figures.figure import Exhibit, Table
+from tonnage.report.published import comparisons as published
+from tonnage.report.sections import (
     balance,
     command,
-    compared,
-    conclusions,
     devices,
     divided,
     files,
-    grouped,
     hosts,
     links,
     load_line,
     mixed,
     nfs,
     percentiles,
-    published,
-    sentences,
     sizes,
     snapshots,
     tail,
@@ -42,8 +41,8 @@ from tonnage.report import (
     trials,
     workflow,
 )
-from tonnage.report.answer import Answer
-from tonnage.report.figure import Exhibit, Table
+from tonnage.report.sections import comparisons as compared
+from tonnage.report.sections import findings as grouped
 from tonnage.report.source import Source
 
 MARKER = '<meta name="generator" content="Tonnage report">'

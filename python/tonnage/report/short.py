@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tonnage import units
 from tonnage.analysis.results import Point
 from tonnage.report import sentences
-from tonnage.report.figure import Table
+from tonnage.report.figures.figure import Table
 
 ROWS_MOST = 16
 """Rows of one table."""

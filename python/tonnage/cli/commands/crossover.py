@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def run(arguments: Namespace) -> int:
     """Exit code 0 where a crossover, or that there is none, can be said."""
     from tonnage.analysis.crossing import crossings
-    from tonnage.report.crossing import answer
+    from tonnage.report.answers.crossover import answer
 
     if arguments.first == arguments.second:
         raise RequestError("a tier does not cross itself; hint: give two runs, or a run and a published tier")
@@ -39,7 +39,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print_json({"crossings": [asdict(one) for one in found]})
     else:
-        from tonnage.report.text import print_answer
+        from tonnage.report.terminal import print_answer
 
         print_answer(answer(found), console())
     return 0
@@ -47,7 +47,7 @@ def run(arguments: Namespace) -> int:
 
 def _tier(name: str) -> Tier:
     from tonnage.analysis.crossing import tier_of_run
-    from tonnage.report import published_tiers
+    from tonnage.report.published import summit_tiers as published_tiers
 
     if name.startswith(published_tiers.PREFIX):
         return published_tiers.tier(name)
@@ -57,7 +57,7 @@ def _tier(name: str) -> Tier:
 def _divided(found: list[Crossing], asked: str, names: tuple[str, str]) -> list[Crossing]:
     from tonnage.analysis.crossing import parts_of
     from tonnage.analysis.per import Owner, given_to, owner_of
-    from tonnage.report import published_tiers
+    from tonnage.report.published import summit_tiers as published_tiers
 
     # A published tier does not say what carried it.
     owners = [

@@ -24,7 +24,7 @@ def run(arguments: Namespace) -> int:
     from tonnage.analysis.between import THRESHOLD
     from tonnage.analysis.history import history_of
     from tonnage.analysis.per import given_to, owner_of
-    from tonnage.report.history import answer
+    from tonnage.report.answers.history import answer
 
     groups = once([runs_in([path]) for path in arguments.runs])
     runs = [run for group in groups for run in group]
@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print_json({"history": asdict(history)})
     else:
-        from tonnage.report.text import print_answer
+        from tonnage.report.terminal import print_answer
 
         print_answer(answer(history), console())
     if not history.series:

@@ -14,7 +14,7 @@ from tonnage.errors import RequestError
 def run(arguments: Namespace) -> int:
     """Exit code 2 where nothing can be said."""
     from tonnage.analysis.projection import project
-    from tonnage.report.projection import answer, normalised
+    from tonnage.report.answers.project import answer, normalised
 
     link = arguments.link
     found, refused = project(
@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
             projections.append({**asdict(one), "points": points, "normalised": divided})
         print_json({"projections": projections, "refused": [asdict(one) for one in refused]})
     else:
-        from tonnage.report.text import print_answer
+        from tonnage.report.terminal import print_answer
 
         print_answer(shown, console())
     return 0

@@ -1,0 +1,55 @@
+"""What can be said of a run so far, as its report would say it now: its findings, its answer, its line's figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tonnage.analysis import analyse
+from tonnage.dashboard.plain import check_plain
+from tonnage.dashboard.timeline import plain
+from tonnage.dashboard.unforeseen import unforeseen
+from tonnage.errors import RecordError
+from tonnage.records import Run
+from tonnage.report import conclusions
+from tonnage.report.sections import load_line
+
+_MOST = 8
+"""Sentences, and figures of load lines, that a live page shows."""
+
+
+def load_analysis() -> None:
+    """Imports what the first judgement would wait for."""
+    import scipy.stats  # noqa: F401
+
+
+def judge(path: Path) -> dict[str, Any]:
+    """As the page's script shows it; ``problem`` says why there is nothing. May take seconds where a run is long."""
+    try:
+        check_plain(path)
+        found = analyse(Run.open(path))
+    except (RecordError, OSError) as error:
+        return _nothing(str(error))
+    except Exception as error:
+        # Records of any make are judged: what no rule foresaw must not end the page.
+        return _nothing(unforeseen(error, path))
+    exhibits = load_line.exhibits(found)[:_MOST]
+    return {
+        "problem": None,
+        "findings": [
+            {"code": one.code, "subject": one.subject, "evidence": one.evidence, "advice": one.advice}
+            for one in found.findings
+        ],
+        "lines": [
+            {"said": conclusions.text(told), "sure": told.sure} for told in conclusions.conclusions(found)[:_MOST]
+        ],
+        "figures": [
+            {**plain(figure), "title": exhibit.title}
+            for exhibit in exhibits
+            for figure in exhibit.variants[exhibit.default].figures[:1]
+        ],
+    }
+
+
+def _nothing(problem: str) -> dict[str, Any]:
+    return {"problem": problem, "findings": [], "lines": [], "figures": []}

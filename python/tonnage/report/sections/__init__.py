@@ -1,0 +1,1 @@
+"""What a run's report says, one file a section."""

@@ -1,0 +1,96 @@
+"""Settings of a command against the first one: faster, slower, or no change shown."""
+
+from __future__ import annotations
+
+from tonnage import units
+from tonnage.analysis.results import Analysis, Comparison, Point
+from tonnage.report.figures import hover
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant
+from tonnage.report.figures.forest import Row, forest
+from tonnage.report.source import Source
+
+
+def tables(comparisons: tuple[Comparison, ...]) -> list[tuple[str, Table]]:
+    """All comparisons of a run, for the terminal."""
+    return [("Against the first setting", _table(comparisons))] if comparisons else []
+
+
+def story(comparisons: tuple[Comparison, ...]) -> list[str]:
+    """A sentence for each comparison."""
+    return [sentence(one) for one in comparisons]
+
+
+def sentence(one: Comparison) -> str:
+    """``partition b against partition a: no change shown (1.14 times as long, 95 % interval 0.9 to 1.4); …``."""
+    said = f"{one.group} against {one.base}{_at_once(one)}: {one.verdict}"
+    times = f"{units.ratio(one.ratio)} times as long"
+    if not one.confidence:
+        return f"{said} ({times}; single runs have no interval); repeat them to know."
+    bounds = f"{times}, {units.share(one.confidence)} interval {units.interval(one.low, one.high, units.ratio, ' to ')}"
+    more = f"; {one.repetitions_to_decide} repetitions of each would decide" if one.repetitions_to_decide else ""
+    return f"{said} ({bounds}){more}."
+
+
+def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:  # noqa: ARG001  (as every section's)
+    """One section where a command was run in several settings."""
+    if not analysis.comparisons:
+        return []
+    variants = [
+        Variant(label, (_figure([one for one in analysis.comparisons if _side(one) == side], analysis.points),))
+        for side, label in {_side(one): f"{one.base}{_at_once(one)}" for one in analysis.comparisons}.items()
+    ]
+    introduction = (
+        "Elapsed times against the first setting of the campaign file, of this run. A change is shown where the whole "
+        "interval lies on one side of 1; all verdicts of a workload hold together as often as the interval says."
+    )
+    return [Exhibit("compared", "Which setting is faster", introduction, "Against", tuple(variants))]
+
+
+def _side(one: Comparison) -> tuple[str, int]:
+    return one.workload, one.tasks
+
+
+def _at_once(one: Comparison) -> str:
+    return f", {one.tasks} at once" if one.tasks > 1 else ""
+
+
+def _figure(comparisons: list[Comparison], points: tuple[Point, ...]) -> Figure:
+    return forest(
+        [Row(one.group, one.ratio, one.low, one.high, one.verdict, _told(one, points)) for one in comparisons],
+        title=f"How many times as long as {comparisons[0].base}",
+        axis="Elapsed time ÷ that of the first setting",
+        unit="times as long",
+        told=" ".join(story(tuple(comparisons))),
+        table=_table(tuple(comparisons)),
+    )
+
+
+def _told(one: Comparison, points: tuple[Point, ...]) -> str:
+    """What both sides took, and in which records."""
+    mine = {point.group: point.records for point in points if (point.workload, point.tasks) == _side(one)}
+    return "<br>".join(
+        f"{name} {units.duration(elapsed_ns)}, {hover.records(mine.get(group, ()))}"
+        for name, group, elapsed_ns in (
+            ("it took", one.group, one.elapsed_ns),
+            ("the first", one.base, one.base_elapsed_ns),
+        )
+    )
+
+
+def _table(comparisons: tuple[Comparison, ...]) -> Table:
+    columns = ("what", "elapsed", "n", "against", "its elapsed", "its n", "times as long", "interval", "verdict")
+    rows = tuple(
+        (
+            f"{one.group}{_at_once(one)}",
+            units.duration(one.elapsed_ns),
+            str(one.repetitions),
+            one.base,
+            units.duration(one.base_elapsed_ns),
+            str(one.base_repetitions),
+            units.ratio(one.ratio),
+            units.interval(one.low, one.high, units.ratio) if one.confidence else units.NOT_MEASURED,
+            one.verdict,
+        )
+        for one in comparisons
+    )
+    return Table(columns, rows)

@@ -1,0 +1,178 @@
+"""Workflows that a command ran: where their time went, and when each of their tasks waited and ran."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tonnage import units
+from tonnage.analysis.hosts import nearest
+from tonnage.analysis.results import Analysis, Point, Share, Workflow
+from tonnage.analysis.workflow import ALL_ENGINE, ENGINE, critical_path, spans
+from tonnage.report import sentences
+from tonnage.report.figures.figure import ALERT, LINES, MUTED, Exhibit, Figure, Table, Variant, layout, words
+from tonnage.report.source import Row, Source
+
+MOST_RUNS = 12
+"""Workflow runs whose timelines a page offers."""
+MOST_TASKS = 300
+"""Tasks of a timeline: more are thinner than a line, and make the page heavy."""
+_NAMED = 40
+_ENGINE_ROW = "the engine's own"
+
+
+def tables(points: list[Point]) -> list[tuple[str, Table]]:
+    """Where the time went, a row a setting."""
+    found = [(point, point.workflow) for point in points if point.workflow]
+    return [("Where the workflows' time went", _table(found))] if found else []
+
+
+def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
+    """Timelines; none where no trace was read."""
+    points = [point for point in analysis.points if point.workflow]
+    variants = []
+    for point in points[:MOST_RUNS]:
+        record = nearest(point)
+        copies = {copy["copy"]: copy for copy in source.copies_of(record)}
+        tasks = source.workflow_of(record)
+        first = min((task["copy"] for task in tasks if task["copy"] in copies), default=None)
+        if first is not None:
+            mine = [task for task in tasks if task["copy"] == first]
+            label = f"{sentences.subject(point.op, point.group)} ({record})"
+            variants.append(Variant(label, (_timeline(record, mine, copies[first], _summary(points)),)))
+    if not variants:
+        return []
+    introduction = (
+        "The run nearest the median of each setting: a row a task, and above them the engine's own time, in which no "
+        "task ran and none waited in the queue, although the workflow was not over."
+    )
+    return [Exhibit("workflow", "When each task waited and ran", introduction, "Run", tuple(variants))]
+
+
+def _summary(points: list[Point]) -> Table:
+    return _table([(point, point.workflow) for point in points if point.workflow])
+
+
+def _table(found: list[tuple[Point, Workflow]]) -> Table:
+    head = ("what", "elapsed", "n", "running", "queued", "engine's own", *ENGINE)
+    columns = (*head, "tasks", "failed", "they ran", "they waited", "path ran")
+    return Table(columns, tuple(_row(point, workflow) for point, workflow in found))
+
+
+def _row(point: Point, workflow: Workflow) -> tuple[str, ...]:
+    return (
+        sentences.subject(point.op, point.group),
+        units.duration(point.elapsed_ns),
+        str(point.repetitions),
+        *(_part(workflow.parts[part]) for part in ("running", "queued", ALL_ENGINE)),
+        *(units.duration(workflow.parts[part].median_ns) for part in ENGINE),
+        str(workflow.tasks),
+        str(workflow.failed),
+        units.duration(workflow.run_ns),
+        units.duration(workflow.wait_ns),
+        units.duration(workflow.path_run_ns),
+    )
+
+
+def _part(part: Share) -> str:
+    """``2.82 s, 29 % [25 %, 33 %]``."""
+    interval = f" [{units.share(part.low)}, {units.share(part.high)}]" if part.confidence else ""
+    return f"{units.duration(part.median_ns)}, {units.share(part.share)}{interval}"
+
+
+def _timeline(record: str, tasks: list[Row], copy: Row, summary: Table) -> Figure:
+    begin, end = copy["start_ns"], copy["end_ns"]
+    ran = [task for task in tasks if task["submit_ns"] is not None or task["start_ns"] is not None]
+    path = {task["task"] for task in critical_path(tasks)}
+    shown = sorted(ran, key=lambda task: (task["task"] not in path, -_lasted(task)))[:MOST_TASKS]
+    shown.sort(key=lambda task: (_first(task), task["task"]))
+    rows = {task["task"]: number for number, task in enumerate(shown, 1)}
+    traces = [
+        _bars("waits in the queue", MUTED, shown, rows, begin, "submit_ns", "start_ns"),
+        _bars("runs", LINES["write"], [t for t in shown if _well(t)], rows, begin, "start_ns", "end_ns"),
+        _bars("ran and failed", ALERT, [t for t in shown if not _well(t)], rows, begin, "start_ns", "end_ns"),
+        _bars("over, not noticed", LINES["read"], shown, rows, begin, "end_ns", "complete_ns"),
+        _engine(tasks, begin, end),
+    ]
+    story = _story(tasks, ran, shown, path, begin, end)
+    named = len(shown) <= _NAMED
+    ticks = {"tickvals": [0, *rows.values()], "ticktext": [_ENGINE_ROW, *(words(task["name"]) for task in shown)]}
+    return Figure(
+        title="When each task waited and ran",
+        caption=f"{record}. {story}",
+        alt=f"Timeline of the tasks of {record}. {story}",
+        traces=[trace for trace in traces if trace["y"]],
+        layout=layout(
+            {"title": "Time since the engine was started (s)", "rangemode": "tozero"},
+            {"title": "" if named else "Task", "autorange": "reversed", "automargin": True, **(ticks if named else {})},
+            height=min(1100, 170 + (20 if named else 4) * max(6, len(shown) + 1)),
+            barmode="overlay",
+            bargap=0.2,
+            showlegend=True,
+        ),
+        table=summary,
+    )
+
+
+def _well(task: Row) -> bool:
+    return task["status"] in ("ok", "cached")
+
+
+def _first(task: Row) -> int:
+    return int(task["submit_ns"] if task["submit_ns"] is not None else task["start_ns"])
+
+
+def _lasted(task: Row) -> int:
+    last = next((task[key] for key in ("complete_ns", "end_ns", "start_ns") if task[key] is not None), _first(task))
+    return int(last) - _first(task)
+
+
+def _bars(
+    name: str, colour: str, tasks: list[Row], rows: dict[int, int], begin: int, since: str, until: str
+) -> dict[str, Any]:
+    known = [
+        task for task in tasks if task[since] is not None and task[until] is not None and task[until] > task[since]
+    ]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "y": [rows[task["task"]] for task in known],
+        "base": [round((task[since] - begin) / 1e9, 3) for task in known],
+        "x": [round((task[until] - task[since]) / 1e9, 3) for task in known],
+        "text": [words(task["name"] + (f" on {task['host']}" if task["host"] else "")) for task in known],
+        "textposition": "none",
+        "name": name,
+        "marker": {"color": colour},
+        "hovertemplate": "%{text}<br>" + name + " %{x:.3g} s<extra></extra>",
+    }
+
+
+def _engine(tasks: list[Row], begin: int, end: int) -> dict[str, Any]:
+    own = [span for span in spans(tasks, begin, end) if span.part in ENGINE]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "y": [0] * len(own),
+        "base": [round((span.begin_ns - begin) / 1e9, 3) for span in own],
+        "x": [round((span.end_ns - span.begin_ns) / 1e9, 3) for span in own],
+        "text": [span.part for span in own],
+        "textposition": "none",
+        "name": _ENGINE_ROW,
+        # Striped as well: told apart without any colour.
+        "marker": {"color": LINES["mixed"], "pattern": {"shape": "/", "solidity": 0.5}},
+        "hovertemplate": "%{text} %{x:.3g} s<extra></extra>",
+    }
+
+
+def _story(tasks: list[Row], ran: list[Row], shown: list[Row], path: set[int], begin: int, end: int) -> str:
+    own = sum(span.end_ns - span.begin_ns for span in spans(tasks, begin, end) if span.part in ENGINE)
+    found = [f"{units.duration(own)} of {units.duration(end - begin)} were the engine's own"]
+    if path:
+        times = sum(max((task["end_ns"] or 0) - (task["start_ns"] or 0), 0) for task in tasks if task["task"] in path)
+        found.append(f"the critical path has {sentences.tasks(len(path))}, which ran {units.duration(times)}")
+    if cached := len(tasks) - len(ran):
+        found.append(f"{sentences.tasks(cached)} did not run")
+    if len(shown) < len(ran):
+        found.append(f"{len(shown)} of {len(ran)} tasks are drawn, the longest; all are in workflow.jsonl")
+    if any(task["times_from"] == "engine" for task in shown):
+        found.append("some times are when the engine looked")
+    return "; ".join(found) + "."
