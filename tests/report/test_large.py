@@ -11,6 +11,7 @@ import recorded
 import report_sample as sample
 from tonnage.analysis import analyse
 from tonnage.records import Run, RunWriter, Tasks, Trials
+from tonnage.records.tasks import TaskLines
 from tonnage.report import write_report
 from tonnage.report.page import write_page
 
@@ -80,7 +81,7 @@ class Counting:
 def test_of_very_many_lines_hardly_any_becomes_a_map(large: Run) -> None:
     native = pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
     columns, of_tasks = (Counting(native.Rows.read(str(large.path / f"{name}.jsonl"))) for name in ("trials", "tasks"))
-    trials, tasks = Trials(columns), Tasks(Trials(of_tasks))
+    trials, tasks = Trials(columns), Tasks(TaskLines(of_tasks))
     assert 5_000 < len(tasks) < len(of_tasks)
     write_page(large, analyse(large, trials, tasks), trials, tasks)
     assert 0 < columns.maps < 500 and of_tasks.maps < 500

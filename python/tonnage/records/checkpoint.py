@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from tonnage.records.latency import summarise
 from tonnage.records.reader import Run
+from tonnage.records.shapes import Json, TrialLine
 
 EVENTS = {"checkpoint": "snapshot", "drop": "snapshot-removed"}
 """By phase: the kind of event that each of its snapshots leaves."""
@@ -17,10 +17,10 @@ def rounds_ns(windows: list[list[int]]) -> int:
     return sum(last_end - first_begin for first_begin, _, _, last_end, _ in windows)
 
 
-def checkpoint_contradictions(run: Run, line: dict[str, Any]) -> Iterator[str]:
+def checkpoint_contradictions(run: Run, line: TrialLine) -> Iterator[str]:
     """Sentences, one for each contradiction."""
     told, record, phase = line["checkpoint"], line["record"], line["phase"]
-    if line["status"] != "ok":
+    if told is None or line["status"] != "ok":
         return  # a phase that was stopped in a round has said less than it did
     if phase == "checkpoint":
         if told["rounds"] != len(told["windows"]):
@@ -34,11 +34,12 @@ def checkpoint_contradictions(run: Run, line: dict[str, Any]) -> Iterator[str]:
     events = [event for event in run.events() if event.get("record") == record and event["kind"] == kind]
     if len(events) != told["snapshot"]["count"]:
         yield f"checkpoint.snapshot.count is {told['snapshot']['count']}, and events.jsonl has {len(events)} of {kind}"
-    spent = sum(event["duration_ns"] for event in events)
+    spent = sum(event["duration_ns"] or 0 for event in events)
     if told["snapshot_ns"] != spent:
         yield f"checkpoint.snapshot_ns is {told['snapshot_ns']}, and {spent} from events.jsonl"
     if phase == "checkpoint":
         taken = run.snapshots(record)
+        summary: Json = told["snapshot"]
         for key, value in summarise(taken or []).items():
-            if abs(told["snapshot"][key] - value) > (1 if key == "mean_ns" else 0):
-                yield f"checkpoint.snapshot.{key} is {told['snapshot'][key]}, and {value} from the histogram"
+            if abs(summary[key] - value) > (1 if key == "mean_ns" else 0):
+                yield f"checkpoint.snapshot.{key} is {summary[key]}, and {value} from the histogram"

@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from tonnage.records.objects import objects_of
+from tonnage.records.results import CacheFacts, Event, PhaseResult, TaskResult
+from tonnage.records.shapes import (
+    CacheLine,
+    CopyLine,
+    DeviceItem,
+    DeviceLine,
+    Devices,
+    EventLine,
+    Gathering,
+    HostEvents,
+    NfsMount,
+    OfRecord,
+    SettingValues,
+    TaskLine,
+    Totals,
+    TrialLine,
+)
 
 if TYPE_CHECKING:
     from tonnage.records.rows import Trials
@@ -25,6 +42,14 @@ _CHANGES_NOTHING = {"read", "check", "make-tree", "remove-tree", "stat-directory
 """Phases that change neither names nor bytes, or that no sync of the file system follows."""
 _READS = ("read", "restart")
 
+NO_CACHE_FACTS: CacheFacts = {
+    "cached_before_bytes": None,
+    "examined_bytes": None,
+    "device_bytes": None,
+    "hole_bytes": None,
+}
+"""Nobody looked."""
+
 COUNTED = ("files", "command")
 """Kinds of workload that are about operations per second, not bytes."""
 
@@ -34,11 +59,12 @@ def rate(count: int, elapsed_ns: int | None) -> int | None:
     return count * 10**9 // elapsed_ns if elapsed_ns else None
 
 
-def headline(line: Mapping[str, Any]) -> tuple[float | None, str]:
+def headline(line: TrialLine) -> tuple[float | None, str]:
     """The rate that a trial line is about, and its unit: bytes per second for what moves data (``B/s``, whole),
     operations per second (``1/s``, not rounded: a long command does few) for names, commands and what is dropped."""
     kind, phase = line["setting"].get("kind"), line["phase"]
-    rounds_ns = (line.get("checkpoint") or {}).get("checkpoint_ns")
+    rounds = line.get("checkpoint")
+    rounds_ns = rounds.get("checkpoint_ns") if rounds else None
     figures: list[Any] = [line.get(key) for key in _FIGURES]
     return _rate_of(kind, phase, rounds_ns, *figures), "1/s" if _is_counted(kind, phase) else "B/s"
 
@@ -52,7 +78,7 @@ def headlines(lines: Trials) -> list[float | None]:
     return list(map(_rate_of, *(lines.column(*path) for path in paths)))
 
 
-def loop_rate(line: Mapping[str, Any]) -> float | None:
+def loop_rate(line: TrialLine) -> float | None:
     """The rate that a load line is made of: that of :func:`headline`, without the ends of a trial whose tasks kept
     operations in flight until its time was up (``loop_bytes_per_s``), where that is known."""
     return line.get("loop_bytes_per_s") or headline(line)[0]
@@ -88,7 +114,7 @@ def _is_counted(kind: str | None, phase: str) -> bool:
     return kind in COUNTED or phase == "drop"
 
 
-def setting_key(setting: Mapping[str, Any]) -> str:
+def setting_key(setting: SettingValues) -> str:
     """The same text for the same factors, whatever the order of the keys: what makes two trials repetitions."""
     return json.dumps(setting, sort_keys=True, separators=(",", ":"))
 
@@ -101,19 +127,19 @@ def record_name(trial: int, phase: str) -> str:
 def trial_line(
     *,
     trial: int,
-    setting: Mapping[str, Any],
+    setting: SettingValues,
     phase: str,
     repetition: int,
     block: int,
     started: str,
-    result: Mapping[str, Any] | None,
+    result: PhaseResult | None,
     purpose: str = "measure",
     reason: str | None = None,
-    gathering: Mapping[str, Any] | None = None,
-    meanwhile: Mapping[str, Any] | None = None,
-    devices: Mapping[str, Any] | None = None,
-    nfs: Sequence[Mapping[str, Any]] | None = None,
-) -> dict[str, Any]:
+    gathering: Gathering | None = None,
+    meanwhile: HostEvents | None = None,
+    devices: Devices | None = None,
+    nfs: Sequence[NfsMount] | None = None,
+) -> TrialLine:
     """One line of ``trials.jsonl``.
 
     ``result`` is None for a phase that never crossed its start line; ``reason`` then says why. A ``reason`` given with
@@ -121,7 +147,7 @@ def trial_line(
     ``meanwhile``: what happened to the host that writes the record.
     ``devices``: which devices hold the files, ``nfs``: what the client counted of each mount, both as they are kept.
     """
-    tasks: Sequence[Mapping[str, Any]] = result["tasks"] if result else ()
+    tasks = result["tasks"] if result else []
     totals = totals_of(tasks)
     status, why = _status(result, totals["errors"])
     if reason is not None:
@@ -142,7 +168,7 @@ def trial_line(
         "latency": result["latency"] if result else None,
         "cpu_user_ns": result["cpu_user_ns"] if result else None,
         "cpu_system_ns": result["cpu_system_ns"] if result else None,
-        "cache": _cache(result, totals["bytes"]) if phase in _READS or (result or {}).get("cache") else None,
+        "cache": _cache(result, totals["bytes"]) if phase in _READS or (result and result.get("cache")) else None,
         "durability": _durability(setting, phase),
         "direct": result["direct"] if result else None,
         "wrapped": any(task["wrapped"] for task in tasks),
@@ -156,14 +182,14 @@ def trial_line(
         "checkpoint": result.get("checkpoint") if result else None,
         "network": result.get("network") if result else None,
         "objects": objects_of(result),
-        "ensemble": None if gathering is None else dict(gathering),
-        "meanwhile": None if meanwhile is None else dict(meanwhile),
-        "devices": None if devices is None else dict(devices),
-        "nfs": None if nfs is None else [dict(mount) for mount in nfs],
+        "ensemble": gathering,
+        "meanwhile": meanwhile,
+        "devices": devices,
+        "nfs": None if nfs is None else list(nfs),
     }
 
 
-def totals_of(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def totals_of(tasks: Sequence[TaskResult]) -> Totals:
     """What a trial line derives from its tasks: instants, sums and rates. Times are None where there is no task.
 
     A line that is of several tasks ``together`` tells when the first of them began and the last ended, not when the
@@ -193,13 +219,13 @@ def totals_of(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _retries(tasks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def _retries(tasks: Sequence[TaskResult]) -> Totals:
     """Attempts that failed and were followed by another; nothing where nobody counted them, as in older records."""
     counted = [task["retries"] for task in tasks if "retries" in task]
     return {"retries": sum(counted)} if counted else {}
 
 
-def _loop(tasks: Sequence[Mapping[str, Any]]) -> dict[str, int | None]:
+def _loop(tasks: Sequence[TaskResult]) -> Totals:
     """What the tasks moved each second between the end of their start-up and that of their last operation; nothing
     where nobody told start-ups, as in older records, and None where a task had none, or did no more than that.
 
@@ -210,28 +236,36 @@ def _loop(tasks: Sequence[Mapping[str, Any]]) -> dict[str, int | None]:
     if not any("startup_ns" in task for task in tasks):
         return {}
     told = [task for task in tasks if task["startup_ns"] is not None]
-    moved = sum(task["bytes"] - task["startup_bytes"] for task in told)
+    moved = sum(task["bytes"] - (task["startup_bytes"] or 0) for task in told)
     together_ns = sum(
-        task["open_ns"] + (task["open_wait_ns"] or 0) + task["transfer_ns"] - task["startup_ns"] for task in told
+        (task["open_ns"] or 0) + (task["open_wait_ns"] or 0) + (task["transfer_ns"] or 0) - (task["startup_ns"] or 0)
+        for task in told
     )
     known = len(told) == len(tasks) and together_ns > 0
     return {"loop_bytes_per_s": moved * len(tasks) * 10**9 // together_ns if known else None}
 
 
-def task_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None, hosts: Sequence[str]) -> list[dict[str, Any]]:
+def task_lines(line: TrialLine, result: PhaseResult | None, hosts: Sequence[str]) -> list[TaskLine]:
     """The lines of ``tasks.jsonl`` that belong to a trial line; ``hosts`` says where each of these tasks ran."""
-    head = {"trial": line["trial"], "record": line["record"], "phase": line["phase"]}
     tasks = result["tasks"] if result else ()
-    return [{**head, **task, "host": host} for task, host in zip(tasks, hosts, strict=True)]
+    return [
+        {"trial": line["trial"], "record": line["record"], "phase": line["phase"], **task, "host": host}
+        for task, host in zip(tasks, hosts, strict=True)
+    ]
 
 
-def untimed_task(number: int, start_ns: int, end_ns: int, *, moved: int, operations: int) -> dict[str, Any]:
+def untimed_task(number: int, start_ns: int, end_ns: int, *, moved: int, operations: int) -> TaskResult:
     """A task of a PhaseResult that another program carried out: its steps and latencies are not known."""
     return {
         "task": number,
         "start_ns": start_ns,
         "end_ns": end_ns,
-        **dict.fromkeys(("open_ns", "transfer_ns", "sync_ns", "close_ns", "open_wait_ns", "close_wait_ns")),
+        "open_ns": None,
+        "transfer_ns": None,
+        "sync_ns": None,
+        "close_ns": None,
+        "open_wait_ns": None,
+        "close_wait_ns": None,
         "bytes": moved,
         "operations": operations,
         "errors": 0,
@@ -246,19 +280,19 @@ def untimed_task(number: int, start_ns: int, end_ns: int, *, moved: int, operati
     }
 
 
-def copy_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def copy_lines(line: TrialLine, result: PhaseResult | None) -> list[CopyLine]:
     """The lines of ``copies.jsonl`` that belong to a trial line: one for each copy of a command."""
-    head = {"trial": line["trial"], "record": line["record"]}
+    head: OfRecord = {"trial": line["trial"], "record": line["record"]}
     return [{**head, **copy} for copy in (result.get("copies", ()) if result else ())]
 
 
-def device_lines(line: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def device_lines(line: TrialLine, items: Sequence[DeviceItem]) -> list[DeviceLine]:
     """The lines of ``devices.jsonl`` that belong to a trial line: one for each file or object that was looked at."""
-    head = {"trial": line["trial"], "record": line["record"]}
+    head: OfRecord = {"trial": line["trial"], "record": line["record"]}
     return [{**head, **item} for item in items]
 
 
-def _durability(setting: Mapping[str, Any], phase: str) -> str:
+def _durability(setting: SettingValues, phase: str) -> str:
     """What makes the phase's work durable. A sync of the file system keeps names as well as bytes."""
     if phase == "stage":
         return "fsync" if setting["by"] == "mover" else "syncfs"
@@ -267,17 +301,18 @@ def _durability(setting: Mapping[str, Any], phase: str) -> str:
     return "none" if phase in _WITHOUT_WRITES else setting.get("sync", "none")
 
 
-def event_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def event_lines(line: TrialLine, result: PhaseResult | None) -> list[EventLine]:
     """The lines of ``events.jsonl`` that belong to a trial line; a phase that is not ``ok`` adds one of its own."""
-    head = {"trial": line["trial"], "record": line["record"]}
-    events = [{**head, **_known(event)} for event in (result["events"] if result else ())]
+    head: OfRecord = {"trial": line["trial"], "record": line["record"]}
+    events = [cast("EventLine", {**head, **_known(event)}) for event in (result["events"] if result else ())]
     if line["status"] != "ok":
         kind = "interrupted" if line["status"] == "interrupted" else "trial-failed"
-        events.append({**head, "time_ns": line["last_done_ns"], "kind": kind, "task": None, "message": line["reason"]})
+        end: EventLine = {"time_ns": line["last_done_ns"], "kind": kind, "task": None, "message": line["reason"]}
+        events.append(cast("EventLine", {**head, **end}))
     return events
 
 
-def _known(event: Mapping[str, Any]) -> dict[str, Any]:
+def _known(event: Event) -> dict[str, object]:
     """An event without the keys that its kind does not have."""
     return {key: value for key, value in event.items() if value is not None or key in ("task", "duration_ns")}
 
@@ -304,20 +339,20 @@ def device_share(device_bytes: int | None, moved: int) -> float | None:
     return None if ratio is None else min(1.0, ratio)
 
 
-def cached_share(cache: Mapping[str, Any]) -> float | None:
+def cached_share(cache: CacheFacts | CacheLine) -> float | None:
     """Share of the files that the page cache had before the read; None where it is not known."""
     before, examined = cache.get("cached_before_bytes"), cache.get("examined_bytes")
     return before / examined if before is not None and examined else None
 
 
-def _read_bytes(result: Mapping[str, Any] | None, moved: int) -> int:
+def _read_bytes(result: PhaseResult | None, moved: int) -> int:
     """Bytes that a phase read: of a mix, the part that reads."""
-    parts = (result or {}).get("parts") or ()
+    parts = (result.get("parts") if result else None) or ()
     return next((int(part["bytes"]) for part in parts if part["op"] == "read"), moved)
 
 
-def _cache(result: Mapping[str, Any] | None, moved: int) -> dict[str, Any]:
-    facts = (result or {}).get("cache") or {}
+def _cache(result: PhaseResult | None, moved: int) -> CacheLine:
+    facts = (result.get("cache") if result else None) or NO_CACHE_FACTS
     moved = _read_bytes(result, moved)
     ratio = device_ratio(facts.get("device_bytes"), moved)
     return {
@@ -332,7 +367,7 @@ def _cache(result: Mapping[str, Any] | None, moved: int) -> dict[str, Any]:
     }
 
 
-def _status(result: Mapping[str, Any] | None, errors: int) -> tuple[str, str | None]:
+def _status(result: PhaseResult | None, errors: int) -> tuple[str, str | None]:
     if result is None:
         return "failed", "the phase did not start"
     if result["stop_reason"] == "interrupted":
@@ -340,10 +375,12 @@ def _status(result: Mapping[str, Any] | None, errors: int) -> tuple[str, str | N
     if errors or result["stop_reason"] == "error":
         first = result["first_error"]
         if result.get("copies"):
-            return "failed", f"{errors} cop{'y' if errors == 1 else 'ies'} failed: {first['message']}"
+            why = first["message"] if first else ""
+            return "failed", f"{errors} cop{'y' if errors == 1 else 'ies'} failed: {why}"
         where = f": task {first['task']}, offset {first['offset']}: {first['message']}" if first else ""
         return "failed", f"{errors} operation{'s' if errors != 1 else ''} failed{where}"
-    damaged = (result["verify"] or {}).get("damaged_operations", 0)
+    verify = result["verify"]
+    damaged = verify["damaged_operations"] if verify else 0
     if damaged:
         return "failed", f"{damaged} operation{'s' if damaged != 1 else ''} read damaged data"
     return "ok", None

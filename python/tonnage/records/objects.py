@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+
+from tonnage.records.results import PhaseResult
+from tonnage.records.shapes import ObjectLine, ObjectsLine, OfRecord, TrialLine
 
 
-def object_lines(line: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def object_lines(line: TrialLine, result: PhaseResult | None) -> list[ObjectLine]:
     """The lines of ``objects.jsonl`` that belong to a trial line: one for each placement group that it worked on."""
-    head = {"trial": line["trial"], "record": line["record"]}
-    placement = (result or {}).get("placement")
+    head: OfRecord = {"trial": line["trial"], "record": line["record"]}
+    placement = result.get("placement") if result else None
     return [{**head, **held} for held in placement["held"]] if placement else []
 
 
-def objects_of(result: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def objects_of(result: PhaseResult | None) -> ObjectsLine | None:
     """``objects`` of a trial line; None where the storage does not spread any."""
-    placement = (result or {}).get("placement")
+    placement = result.get("placement") if result else None
     if placement is None:
         return None
     placed = sum(held["objects"] for held in placement["held"])
-    known = {key: placement[key] for key in ("epoch", "groups", "unplaced_objects")}
-    return {**known, "placed_objects": placed}
+    return {
+        "epoch": placement["epoch"],
+        "groups": placement["groups"],
+        "unplaced_objects": placement["unplaced_objects"],
+        "placed_objects": placed,
+    }
 
 
-def object_contradictions(line: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def object_contradictions(line: TrialLine, groups: Sequence[ObjectLine]) -> Iterator[str]:
     """Sentences on what a trial line and its lines of ``objects.jsonl`` do not agree on."""
-    said = (line.get("objects") or {}).get("placed_objects", 0)
+    told = line.get("objects")
+    said = told.get("placed_objects", 0) if told else 0
     placed = sum(group["objects"] for group in groups)
     if said != placed:
         yield f"objects.placed_objects is {said} in trials.jsonl, and {placed} from objects.jsonl"

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from tonnage.records.names import OUTPUT, SUFFIXES
+from tonnage.records.shapes import CopyLine, Json, TaskLine, TrialLine
 
 
 def promised(
-    manifest: Mapping[str, Any],
-    line: Mapping[str, Any],
-    tasks: Iterable[Mapping[str, Any]],
-    copies: Iterable[Mapping[str, Any]],
+    manifest: Json,
+    line: TrialLine,
+    tasks: Iterable[TaskLine],
+    copies: Iterable[CopyLine],
 ) -> Iterator[str]:
     """Names, relative to the run, of the files that the record of these lines has."""
     record = line["record"]

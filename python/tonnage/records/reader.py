@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tonnage.errors import RecordError
 from tonnage.records.chain import open_regular, read_regular, refuse_holes, sums_of
@@ -26,7 +25,18 @@ from tonnage.records.names import (
     WORKFLOW,
 )
 from tonnage.records.rows import Trials, from_engine
-from tonnage.records.tasks import Tasks
+from tonnage.records.shapes import (
+    CopyLine,
+    DeviceLine,
+    EventLine,
+    Json,
+    Manifest,
+    ObjectLine,
+    TaskLine,
+    TrialLine,
+    WorkflowLine,
+)
+from tonnage.records.tasks import TaskLines, Tasks
 
 _RECORD = re.compile(r"\d{4,}-[a-z][a-z-]*\Z")
 _TRIAL_KEYS = {
@@ -80,7 +90,7 @@ class Run:
     """A run directory, read only. A run that is still being written reads as what is whole so far."""
 
     path: Path
-    manifest: dict[str, Any]
+    manifest: Manifest
 
     @staticmethod
     def open(path: str | Path) -> Run:
@@ -110,7 +120,7 @@ class Run:
         """Whether the run has ended, and its manifest has the hash of its other files."""
         return sums_of(self.manifest) is not None
 
-    def trials(self) -> list[dict[str, Any]]:
+    def trials(self) -> list[TrialLine]:
         """The lines of ``trials.jsonl``, in the order they ran."""
         lines = _lines(self.path / TRIALS, _TRIAL_KEYS)
         for number, line in enumerate(lines, 1):
@@ -120,11 +130,12 @@ class Run:
     def each_trial(self) -> Trials:
         """The same lines, read only: for who looks at all of what may be a million."""
         _regular(self.path / TRIALS)
-        found = from_engine(self.path / TRIALS, _TRIAL_KEYS, _SETTING_KEYS, _RECORD)
+        found = from_engine(Trials, self.path / TRIALS, _TRIAL_KEYS, _SETTING_KEYS, _RECORD)
         if found is None or _is_odd(self.path / TRIALS):
             return Trials.of(self.trials())
         for line, key in found.not_integers(_is_counted):
-            _check_counted(key, line[key], f"{self.path / TRIALS}, record {line['record']}")
+            value = cast("Json", line)[key]
+            _check_counted(key, value, f"{self.path / TRIALS}, record {line['record']}")
         for line in found.not_positive("elapsed_ns"):
             _check_elapsed(line, f"{self.path / TRIALS}, record {line['record']}")
         return found
@@ -139,7 +150,7 @@ class Run:
         except OSError as error:
             raise RecordError(f"{path} cannot be read: {error.strerror}") from error
 
-    def trials_after(self, offset_bytes: int, most_bytes: int) -> tuple[list[dict[str, Any]], int]:
+    def trials_after(self, offset_bytes: int, most_bytes: int) -> tuple[list[TrialLine], int]:
         """The lines of ``trials.jsonl`` from byte ``offset_bytes`` on, in ``most_bytes`` of it at most, and where the
         next one will begin: for who follows a run that goes on."""
         path = self.path / TRIALS
@@ -161,36 +172,36 @@ class Run:
             lines.append(line)
         return lines, offset_bytes + whole
 
-    def tasks(self) -> list[dict[str, Any]]:
+    def tasks(self) -> list[TaskLine]:
         """The lines of ``tasks.jsonl``."""
         return _lines(self.path / TASKS, _TASK_KEYS)
 
     def each_task(self) -> Tasks:
         """The same lines by their record, read only: for who looks at all of what may be millions."""
         _regular(self.path / TASKS)
-        found = from_engine(self.path / TASKS, _TASK_KEYS, {}, _RECORD)
+        found = from_engine(TaskLines, self.path / TASKS, _TASK_KEYS, {}, _RECORD)
         return Tasks.of(self.tasks()) if found is None or _is_odd(self.path / TASKS) else Tasks(found)
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[EventLine]:
         """The lines of ``events.jsonl``."""
         return _lines(self.path / EVENTS, {"kind": str})
 
-    def copies(self) -> list[dict[str, Any]]:
+    def copies(self) -> list[CopyLine]:
         """The lines of ``copies.jsonl``; none where no command was run."""
         file = self.path / COPIES
         return _lines(file, _COPY_KEYS) if file.exists() else []
 
-    def workflow(self) -> list[dict[str, Any]]:
+    def workflow(self) -> list[WorkflowLine]:
         """The lines of ``workflow.jsonl``; none where no workflow engine's trace was read."""
         file = self.path / WORKFLOW
         return _lines(file, _WORKFLOW_KEYS) if file.exists() else []
 
-    def devices(self) -> list[dict[str, Any]]:
+    def devices(self) -> list[DeviceLine]:
         """The lines of ``devices.jsonl``; none where nobody said which devices hold the files."""
         file = self.path / DEVICES
         return _lines(file, _DEVICE_KEYS) if file.exists() else []
 
-    def objects(self) -> list[dict[str, Any]]:
+    def objects(self) -> list[ObjectLine]:
         """The lines of ``objects.jsonl``; none where the storage did not say where its objects are."""
         file = self.path / OBJECTS
         return _lines(file, _OBJECT_KEYS) if file.exists() else []
@@ -274,7 +285,7 @@ def _is_odd(path: Path) -> bool:
     return path.stat().st_size <= _SHORT_FILE and _ODD.search(path.read_bytes()) is not None
 
 
-def _check_manifest(manifest: Mapping[str, Any], where: str) -> None:
+def _check_manifest(manifest: Json, where: str) -> None:
     for key in _TABLES:
         if not isinstance(manifest.get(key), dict | None):
             raise RecordError(f"{where}: {key} is no table")
@@ -293,13 +304,13 @@ def _check_counted(key: str, value: object, where: str) -> None:
         raise RecordError(f"{where}: {key} is {value!r}, not a number")
 
 
-def _check_elapsed(line: Mapping[str, Any], where: str) -> None:
+def _check_elapsed(line: Json, where: str) -> None:
     elapsed = line.get("elapsed_ns")
     if elapsed is not None and elapsed <= 0 and any(line.get(key) is not None for key in _RATES):
         raise RecordError(f"{where}: elapsed_ns is {elapsed}, and a rate is told")
 
 
-def _check_trial(line: Mapping[str, Any], where: str) -> None:
+def _check_trial(line: Json, where: str) -> None:
     for key, value in line.items():
         if _is_counted(key):
             _check_counted(key, value, where)
@@ -309,7 +320,7 @@ def _check_trial(line: Mapping[str, Any], where: str) -> None:
     _check(line["setting"], _SETTING_KEYS, f"{where}: setting")
 
 
-def _lines(path: Path, keys: dict[str, type]) -> list[dict[str, Any]]:
+def _lines(path: Path, keys: dict[str, type]) -> list[Any]:
     try:
         data = read_regular(path)
     except FileNotFoundError:
@@ -326,7 +337,7 @@ def _lines(path: Path, keys: dict[str, type]) -> list[dict[str, Any]]:
     return lines
 
 
-def _parse(data: bytes, where: str, largest: int = _LARGEST) -> dict[str, Any]:
+def _parse(data: bytes, where: str, largest: int = _LARGEST) -> Any:
     try:
         value = _DECODER.decode(data.decode(errors="surrogatepass"))
     except (ValueError, RecursionError) as error:
@@ -364,7 +375,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 """Made once: a run has hundreds of thousands of lines."""
 
 
-def _check(line: Mapping[str, Any], keys: dict[str, type], where: str) -> None:
+def _check(line: Json, keys: dict[str, type], where: str) -> None:
     for key, kind in keys.items():
         value = line.get(key)
         if type(value) is not kind:

@@ -11,15 +11,18 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from typing_extensions import Self
+
+    from tonnage.records.shapes import Json, TrialLine
 
     Numbers = NDArray[np.int64]
 
-Line = Mapping[str, Any]
+LineT = TypeVar("LineT", bound="Json")
 
 NOTHING = -(2**63)
 """Among numbers, where there is none: no integer of 62 bits."""
@@ -34,7 +37,7 @@ class Columns(Protocol):
 
     def __len__(self) -> int: ...
     def keys(self) -> list[str]: ...
-    def row(self, row: int) -> Line: ...
+    def row(self, row: int) -> Any: ...
     def kinds(self, *path: str) -> bytes: ...
     def codes(self, *path: str) -> tuple[bytes, list[Any]]: ...
     def column(self, rows: bytes, *path: str) -> list[Any]: ...
@@ -42,10 +45,10 @@ class Columns(Protocol):
     def integers(self, key: str) -> list[tuple[str, bytes]]: ...
 
 
-class Trials(Sequence[Line]):
-    """Trial lines, as a rule in the order they ran. They are read only: what two of them share is one object."""
+class Lines(Sequence[LineT]):
+    """Lines, as a rule in the order they were written. They are read only: what two of them share is one object."""
 
-    def __init__(self, columns: Columns, rows: Numbers | None = None, whole: Trials | None = None) -> None:
+    def __init__(self, columns: Columns, rows: Numbers | None = None, whole: Self | None = None) -> None:
         """``rows``: those of them that are meant, of the lines that ``whole`` has all of."""
         self._columns = columns
         self._chosen = rows
@@ -54,10 +57,10 @@ class Trials(Sequence[Line]):
         self._members: dict[str, dict[str, Numbers]] = {}
         self._codes: dict[tuple[str, ...], tuple[NDArray[np.uint32], list[Any]]] = {}
 
-    @staticmethod
-    def of(lines: Sequence[Line]) -> Trials:
+    @classmethod
+    def of(cls, lines: Sequence[LineT]) -> Self:
         """The same of lines that were read one by one."""
-        return lines if isinstance(lines, Trials) else Trials(_Plain(lines))
+        return lines if isinstance(lines, cls) else cls(_Plain(lines))
 
     @cached_property
     def _rows(self) -> Numbers:
@@ -65,39 +68,40 @@ class Trials(Sequence[Line]):
 
         return np.arange(len(self._columns)) if self._chosen is None else self._chosen
 
-    def _at(self, rows: Numbers) -> Trials:
-        return Trials(self._columns, rows, self._whole)
+    def _at(self, rows: Numbers) -> Self:
+        return type(self)(self._columns, rows, self._whole)
 
     @overload
-    def __getitem__(self, index: int) -> Line: ...
+    def __getitem__(self, index: int) -> LineT: ...
     @overload
-    def __getitem__(self, index: slice) -> Trials: ...
-    def __getitem__(self, index: int | slice) -> Line | Trials:
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> LineT | Self:
         if isinstance(index, slice):
             return self._at(self._rows[index])
-        return self._columns.row(int(self._rows[index]))
+        line: LineT = self._columns.row(int(self._rows[index]))
+        return line
 
-    def at(self, places: Numbers) -> Trials:
+    def at(self, places: Numbers) -> Self:
         """Those at these places, in that order."""
         return self._at(self._rows[places])
 
     def __len__(self) -> int:
         return len(self._columns) if self._chosen is None else len(self._chosen)
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[LineT]:
         return map(self._columns.row, self._rows.tolist())
 
     @cached_property
-    def by_record(self) -> Mapping[str, Line]:
+    def by_record(self) -> Mapping[str, LineT]:
         """Each line by its record."""
         return _ByRecord(self)
 
-    def named(self, records: Sequence[str]) -> Trials:
+    def named(self, records: Sequence[str]) -> Self:
         """Those of ``records``, in their order."""
         import numpy as np
 
         known = records.lines if isinstance(records, Names) else None
-        if known is not None and known._whole is self._whole:
+        if isinstance(known, type(self)) and known._whole is self._whole:
             return known
         return self._at(self._rows[np.fromiter(map(self._places.__getitem__, records), dtype=np.int64)])
 
@@ -197,33 +201,33 @@ class Trials(Sequence[Line]):
             known[name] = np.fromiter(values, dtype=np.int64, count=len(self))
         return [known[name] for name in names]
 
-    def having(self, *path: str) -> Trials:
+    def having(self, *path: str) -> Self:
         """Those whose value there is neither missing nor empty nor 0."""
         return self.only(self._true(*path))
 
-    def lacking(self, *path: str) -> Trials:
+    def lacking(self, *path: str) -> Self:
         """Those whose value there is missing, empty or 0."""
         return self.only(~self._true(*path))
 
-    def only(self, chosen: NDArray[np.bool_]) -> Trials:
+    def only(self, chosen: NDArray[np.bool_]) -> Self:
         """Those for which it is true."""
         return self if chosen.all() else self._at(self._rows[chosen])
 
-    def where(self, key: str, *values: str) -> Trials:
+    def where(self, key: str, *values: str) -> Self:
         """Those in which ``key`` is one of ``values``."""
         return self.only(self._is(key, values))
 
-    def unlike(self, key: str, value: str) -> Trials:
+    def unlike(self, key: str, value: str) -> Self:
         """Those in which it is not."""
         return self.only(~self._is(key, (value,)))
 
-    def giving(self, value: Callable[[Trials], Sequence[float | None]]) -> Trials:
+    def giving(self, value: Callable[[Self], Sequence[float | None]]) -> Self:
         """Those of which ``value``, which gives one for each line, gives a positive one."""
         import numpy as np
 
         return self.only(np.array(value(self), dtype=float) > 0)  # None is not a number, and not above any
 
-    def by(self, *keys: str) -> list[tuple[tuple[Any, ...], Trials]]:
+    def by(self, *keys: str) -> list[tuple[tuple[Any, ...], Self]]:
         """Lines that have the same values of ``keys`` together, with these values; in the order of their first ones."""
         import numpy as np
 
@@ -249,7 +253,7 @@ class Trials(Sequence[Line]):
         order = np.argsort(codes, kind="stable")
         return values, order, np.searchsorted(codes[order], np.arange(len(values) + 1))
 
-    def joined(self, others: Sequence[Trials], key: str) -> Trials:
+    def joined(self, others: Sequence[Self], key: str) -> Self:
         """These and others of the same run, by an integer that each has: each came in its order."""
         import numpy as np
 
@@ -258,7 +262,7 @@ class Trials(Sequence[Line]):
         together = self._at(np.concatenate([self._rows, *(other._rows for other in others)]))
         return together._at(together._rows[np.argsort(np.array(together.column(key)), kind="stable")])
 
-    def not_integers(self, wanted: Callable[[str], bool]) -> list[tuple[Line, str]]:
+    def not_integers(self, wanted: Callable[[str], bool]) -> list[tuple[LineT, str]]:
         """Lines, and which of their ``wanted`` keys has a value that is neither an integer nor null."""
         import numpy as np
 
@@ -269,7 +273,7 @@ class Trials(Sequence[Line]):
                 found += [(line, key) for line in self.only(~integer)]
         return found
 
-    def not_positive(self, key: str) -> Trials:
+    def not_positive(self, key: str) -> Self:
         """Lines that have a number of 0 or less there."""
         import numpy as np
 
@@ -308,10 +312,14 @@ class Trials(Sequence[Line]):
         return known[path]
 
 
+class Trials(Lines["TrialLine"]):
+    """Trial lines, as a rule in the order they ran."""
+
+
 class Names(tuple[str, ...]):
     """Names of records that know whose they are: a million are not looked up one by one."""
 
-    lines: Trials | None = None
+    lines: Lines[Any] | None = None
 
 
 def exact_sum(numbers: Numbers) -> int:
@@ -319,13 +327,13 @@ def exact_sum(numbers: Numbers) -> int:
     return (int((numbers >> 32).sum()) << 32) + int((numbers & 0xFFFF_FFFF).sum())
 
 
-class _ByRecord(Mapping[str, Line]):
+class _ByRecord(Mapping[str, LineT]):
     """Lines by their records; a line is looked up when it is asked for."""
 
-    def __init__(self, trials: Trials) -> None:
+    def __init__(self, trials: Lines[LineT]) -> None:
         self._trials, self._places = trials, trials._places
 
-    def __getitem__(self, record: str) -> Line:
+    def __getitem__(self, record: str) -> LineT:
         return self._trials[self._places[record]]
 
     def __iter__(self) -> Iterator[str]:
@@ -335,7 +343,7 @@ class _ByRecord(Mapping[str, Line]):
         return len(self._places)
 
 
-def by_record(lines: Sequence[Line]) -> Mapping[str, Line]:
+def by_record(lines: Sequence[TrialLine]) -> Mapping[str, TrialLine]:
     """Trial lines by their records."""
     return Trials.of(lines).by_record
 
@@ -352,7 +360,7 @@ _MOST_NAMES = 64
 class _Plain:
     """Lines that were read one by one, as the engine's ``Rows``: where it is not there, or takes exception to one."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[Json]) -> None:
         self._lines = lines
 
     def __len__(self) -> int:
@@ -361,7 +369,7 @@ class _Plain:
     def keys(self) -> list[str]:
         return list(dict.fromkeys(key for line in self._lines for key in line))
 
-    def row(self, row: int) -> Line:
+    def row(self, row: int) -> Any:
         return self._lines[row]
 
     def kinds(self, *path: str) -> bytes:
@@ -395,7 +403,7 @@ class _Plain:
         ]
 
 
-def _within(line: Line, path: Sequence[str], default: Any = _MISSING) -> Any:
+def _within(line: Json, path: Sequence[str], default: Any = _MISSING) -> Any:
     value: Any = line
     for key in path:
         value = value.get(key, default) if isinstance(value, Mapping) else default
@@ -415,10 +423,17 @@ def _kind(value: Any) -> str:
     return kind.upper() if value else kind
 
 
+LinesT = TypeVar("LinesT", bound=Lines[Any])
+
+
 def from_engine(
-    path: Path, keys: Mapping[str, type], of_setting: Mapping[str, type], record: re.Pattern[str]
-) -> Trials | None:
-    """The lines of a file in which each has ``keys`` of their types and its setting those of its own, and is named by a
+    lines: type[LinesT],
+    path: Path,
+    keys: Mapping[str, type],
+    of_setting: Mapping[str, type],
+    record: re.Pattern[str],
+) -> LinesT | None:
+    """``lines`` of a file in which each has ``keys`` of their types and its setting those of its own, and is named by a
     ``record``.
 
     None where the engine is not there, or takes exception to any line: whoever reads them one by one says to which.
@@ -434,5 +449,5 @@ def from_engine(
     wanted = {(key,): kind for key, kind in keys.items()} | {("setting", key): kind for key, kind in of_setting.items()}
     if any(set(columns.kinds(*path)) - set(_KINDS[kind]) for path, kind in wanted.items()):
         return None
-    trials = Trials(columns)
-    return trials if all(map(record.match, trials.records)) else None
+    found = lines(columns)
+    return found if all(map(record.match, found.records)) else None

@@ -6,28 +6,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tonnage.records.rows import Trials
+from tonnage.records.rows import Lines
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tonnage.records.rows import Line, Numbers
+    from tonnage.records.rows import Numbers
+    from tonnage.records.shapes import TaskLine
 
 
-class Tasks(Mapping[str, Trials]):
+class TaskLines(Lines["TaskLine"]):
+    """Task lines, in the order they stand."""
+
+
+class Tasks(Mapping[str, TaskLines]):
     """Task lines by record, in the order they stand. A line becomes a map when somebody looks at it."""
 
-    def __init__(self, lines: Trials) -> None:
+    def __init__(self, lines: TaskLines) -> None:
         self.lines = lines
         self._numbers: dict[tuple[str, float], NDArray[np.float64]] = {}
 
     @staticmethod
-    def of(lines: Sequence[Line]) -> Tasks:
+    def of(lines: Sequence[TaskLine]) -> Tasks:
         """The same of lines that were read one by one."""
-        return Tasks(Trials.of(lines))
+        return Tasks(TaskLines.of(lines))
 
-    def __getitem__(self, record: str) -> Trials:
+    def __getitem__(self, record: str) -> TaskLines:
         place = self._places[record]
         return self.lines.at(self._order[self._starts[place] : self._starts[place + 1]])
 

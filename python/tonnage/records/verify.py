@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,10 +17,22 @@ from tonnage.records.names import COPIES, OBJECTS, TASKS, TRIALS, WORKFLOW
 from tonnage.records.objects import object_contradictions
 from tonnage.records.promised import missing, promised
 from tonnage.records.reader import Run
+from tonnage.records.results import LatencySummary
+from tonnage.records.shapes import CopyLine, Json, ObjectLine, TaskLine, TrialLine, WorkflowLine
 from tonnage.records.workflow import workflow_contradictions
 
 _MEAN_SLACK_NS = 1
 """The mean of a histogram is a float in one place and a whole number in the other."""
+
+
+@dataclass(slots=True)
+class _Lines:
+    """What the other files have of a record."""
+
+    tasks: list[TaskLine] = field(default_factory=list)
+    copies: list[CopyLine] = field(default_factory=list)
+    workflow: list[WorkflowLine] = field(default_factory=list)
+    objects: list[ObjectLine] = field(default_factory=list)
 
 
 def verify_files(run: Run, damaged: AbstractSet[str] = frozenset(), *, is_torn: bool = False) -> list[str]:
@@ -29,31 +42,28 @@ def verify_files(run: Run, damaged: AbstractSet[str] = frozenset(), *, is_torn: 
     looked at. ``is_torn``: the run was killed, and lines of a record without a trial line do not count.
     """
     trials, found = _read(run.trials)
-    counted = {line["record"] for line in trials}
-    if len(counted) < len(trials):
-        found.append(f"trials.jsonl: {len(trials) - len(counted)} records have more than one line")
-    several = {
-        TASKS: ("a task", run.tasks),
-        COPIES: ("a copy", run.copies),
-        WORKFLOW: ("a task", run.workflow),
-        OBJECTS: ("a group", run.objects),
-    }
-    of: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for name, (what, read) in several.items():
-        lines, problems = _read(read)
+    of = {line["record"]: _Lines() for line in trials}
+    if len(of) < len(trials):
+        found.append(f"trials.jsonl: {len(trials) - len(of)} records have more than one line")
+    odd = not is_torn and TRIALS not in damaged
+    for lines, name, what, read in (
+        ("tasks", TASKS, "a task", run.tasks),
+        ("copies", COPIES, "a copy", run.copies),
+        ("workflow", WORKFLOW, "a task", run.workflow),
+        ("objects", OBJECTS, "a group", run.objects),
+    ):
+        told, problems = _read(read)
         found += problems
-        grouped = of[name] = {record: [] for record in counted}
-        for line in lines:
-            if line["record"] in counted:
-                grouped[line["record"]].append(line)
-            elif not is_torn and TRIALS not in damaged:
+        for line in told:
+            if line["record"] in of:
+                getattr(of[line["record"]], lines).append(line)
+            elif odd:
                 found.append(f"{name}: {what} of {line['record']}, which trials.jsonl does not have")
     for line in trials:
         record = line["record"]
         if damaged and not damaged.isdisjoint(files_of(run.path, record)):
             continue
-        mine = {name: grouped[record] for name, grouped in of.items()}
-        found.extend(f"{record}: {what}" for what in guarded(partial(_recomputed, run, line, mine)))
+        found.extend(f"{record}: {what}" for what in guarded(partial(_recomputed, run, line, of[record])))
     return found
 
 
@@ -67,7 +77,7 @@ def guarded(recompute: Callable[[], Iterable[str]]) -> list[str]:
         return [f"cannot be recomputed: a value is missing or of another kind ({type(error).__name__}: {error})"]
 
 
-def _read(read: Callable[[], list[dict[str, Any]]]) -> tuple[list[dict[str, Any]], list[str]]:
+def _read(read: Callable[[], list[Any]]) -> tuple[list[Any], list[str]]:
     """The lines of a file; none, and why, where it cannot be read."""
     try:
         return read(), []
@@ -75,23 +85,23 @@ def _read(read: Callable[[], list[dict[str, Any]]]) -> tuple[list[dict[str, Any]
         return [], [str(error)]
 
 
-def _recomputed(run: Run, line: dict[str, Any], of: Mapping[str, list[dict[str, Any]]]) -> Iterator[str]:
+def _recomputed(run: Run, line: TrialLine, of: _Lines) -> Iterator[str]:
     yield from _missing(run, line, of)
-    yield from object_contradictions(line, of[OBJECTS])
-    yield from workflow_contradictions(of[WORKFLOW])
-    yield from _contradictions(run, line, of[TASKS])
-    if line["phase"] == "command" and of[TASKS] and not run.manifest.get("imported"):
-        yield from _copies(line, of[COPIES])
+    yield from object_contradictions(line, of.objects)
+    yield from workflow_contradictions(of.workflow)
+    yield from _contradictions(run, line, of.tasks)
+    if line["phase"] == "command" and of.tasks and not run.manifest.get("imported"):
+        yield from _copies(line, of.copies)
 
 
-def _missing(run: Run, line: dict[str, Any], of: Mapping[str, list[dict[str, Any]]]) -> Iterator[str]:
+def _missing(run: Run, line: TrialLine, of: _Lines) -> Iterator[str]:
     """The files that the record promises; those that its figures are recomputed from are named there."""
-    for name in promised(run.manifest, line, of[TASKS], of[COPIES]):
+    for name in promised(run.manifest, line, of.tasks, of.copies):
         if name.partition("/")[0] not in ("series", "latency") and missing(run.path, [name]):
             yield f"{name} is missing"
 
 
-def _contradictions(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iterator[str]:
+def _contradictions(run: Run, line: TrialLine, tasks: list[TaskLine]) -> Iterator[str]:
     for key, value in totals_of(tasks).items():
         if line.get(key) != value:
             yield f"{key} is {line.get(key)} in trials.jsonl, and {value} from tasks.jsonl"
@@ -107,22 +117,24 @@ def _contradictions(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]])
         yield from checkpoint_contradictions(run, line)
 
 
-def _copies(line: dict[str, Any], copies: list[dict[str, Any]]) -> Iterator[str]:
+def _copies(line: TrialLine, copies: list[CopyLine]) -> Iterator[str]:
     good = [copy for copy in copies if copy["exit_code"] == 0]
     computed = {
         "operations": len(good),
         "bytes": sum((copy["read_call_bytes"] or 0) + (copy["write_call_bytes"] or 0) for copy in good),
-        **{key: sum(copy[key] for copy in copies) for key in ("cpu_user_ns", "cpu_system_ns")},
+        "cpu_user_ns": sum(copy["cpu_user_ns"] for copy in copies),
+        "cpu_system_ns": sum(copy["cpu_system_ns"] for copy in copies),
     }
+    told: Json = line
     for key, value in computed.items():
-        if line[key] != value:
-            yield f"{key} is {line[key]} in trials.jsonl, and {value} from copies.jsonl"
+        if told[key] != value:
+            yield f"{key} is {told[key]} in trials.jsonl, and {value} from copies.jsonl"
     if len({copy["copy"] for copy in copies}) < len(copies):
         yield "copies.jsonl has a copy twice"
 
 
-def _network(line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iterator[str]:
-    network = line.get("network") or {"flows": []}
+def _network(line: TrialLine, tasks: list[TaskLine]) -> Iterator[str]:
+    network: Json = line.get("network") or {"flows": []}
     flows = network["flows"]
     window = (network.get("window_start_ns"), network.get("window_end_ns"))
     if window != (line["first_start_ns"], line["last_done_ns"]):
@@ -138,7 +150,7 @@ def _network(line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iterator[str]
         yield f"network.sum_of_own_bytes_per_s is {network.get('sum_of_own_bytes_per_s')}, and {own} from its flows"
 
 
-def _cache(line: dict[str, Any]) -> Iterator[str]:
+def _cache(line: TrialLine) -> Iterator[str]:
     cache = line.get("cache")
     if not cache:
         return
@@ -154,7 +166,7 @@ def _cache(line: dict[str, Any]) -> Iterator[str]:
         yield f"cache.state is {cache.get('state')!r}, and {state!r} from its device_share"
 
 
-def _series(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iterator[str]:
+def _series(run: Run, line: TrialLine, tasks: list[TaskLine]) -> Iterator[str]:
     series = run.series(line["record"])
     if series is None:
         yield "series file is missing"
@@ -171,7 +183,7 @@ def _series(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iter
             yield f"series has tasks that tasks.jsonl does not: {sorted(by_task)}"
 
 
-def _latency(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Iterator[str]:
+def _latency(run: Run, line: TrialLine, tasks: list[TaskLine]) -> Iterator[str]:
     histograms = run.histograms(line["record"])
     merged = run.histogram(line["record"])
     if histograms is None or merged is None:
@@ -186,8 +198,9 @@ def _latency(run: Run, line: dict[str, Any], tasks: list[dict[str, Any]]) -> Ite
         yield from _differences(f"latency of task {task['task']}", task["latency"], summarise(pairs))
 
 
-def _differences(what: str, said: dict[str, int] | None, computed: dict[str, int]) -> Iterator[str]:
+def _differences(what: str, said: LatencySummary | None, computed: dict[str, int]) -> Iterator[str]:
+    told: Json = said or {}
     for key, value in computed.items():
-        other = (said or {}).get(key)
+        other = told.get(key)
         if other is None or abs(other - value) > (_MEAN_SLACK_NS if key == "mean_ns" else 0):
             yield f"{what}: {key} is {other} in the line, and {value} from the histogram"

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+
+from tonnage.records.shapes import Json, OfRecord, TrialLine, WorkflowLine, WorkflowTask, WorkflowWaits
 
 
-def workflow_lines(line: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def workflow_lines(line: TrialLine, tasks: Sequence[WorkflowTask]) -> list[WorkflowLine]:
     """The lines of ``workflow.jsonl`` that belong to a trial line.
 
     ``tasks``: those of one copy after those of another, each with all keys that are not derived; instants on the run's
     clock.
     """
-    head = {"trial": line["trial"], "record": line["record"]}
-    found = []
+    found: list[WorkflowLine] = []
     for _, several in groupby(tasks, key=lambda task: task["copy"]):
         together = list(several)
+        head: OfRecord = {"trial": line["trial"], "record": line["record"]}
         found += [{**head, **task, **derived(task, together)} for task in together]
     return found
 
 
-def derived(task: Mapping[str, Any], together: Sequence[Mapping[str, Any]]) -> dict[str, int | None]:
+def derived(task: WorkflowTask, together: Sequence[WorkflowTask]) -> WorkflowWaits:
     """What follows from the instants of a task and of those it reads from; ``together``: all tasks of its copy."""
     return {
         "wait_ns": _between(task["submit_ns"], task["start_ns"]),
@@ -30,12 +31,13 @@ def derived(task: Mapping[str, Any], together: Sequence[Mapping[str, Any]]) -> d
     }
 
 
-def _gap(task: Mapping[str, Any], together: Sequence[Mapping[str, Any]]) -> int | None:
+def _gap(task: WorkflowTask, together: Sequence[WorkflowTask]) -> int | None:
     """From when the engine knew that all it needs was there until it was handed over."""
     if not task["after"]:
         return None
-    known = [together[number]["complete_ns"] for number in task["after"]]
-    return None if None in known else _between(max(known), task["submit_ns"])
+    after = task["after"]
+    known = [end for number in after if (end := together[number]["complete_ns"]) is not None]
+    return _between(max(known), task["submit_ns"]) if len(known) == len(after) else None
 
 
 def _between(begin: int | None, end: int | None) -> int | None:
@@ -43,9 +45,9 @@ def _between(begin: int | None, end: int | None) -> int | None:
     return None if begin is None or end is None else max(end - begin, 0)
 
 
-def workflow_contradictions(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def workflow_contradictions(lines: Sequence[WorkflowLine]) -> Iterator[str]:
     """What the lines of a record say and their instants do not."""
-    copies: dict[int, list[Mapping[str, Any]]] = {}
+    copies: dict[int, list[WorkflowLine]] = {}
     for line in lines:
         copies.setdefault(line["copy"], []).append(line)
     for copy, together in copies.items():
@@ -56,6 +58,7 @@ def workflow_contradictions(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]
             if not all(0 <= number < len(together) for number in line["after"] or ()):
                 yield f"workflow.jsonl: task {line['task']} of copy {copy} reads from a task that is not there"
                 continue
+            told: Json = line
             for key, value in derived(line, together).items():
-                if line[key] != value:
-                    yield f"{key} of task {line['task']} of copy {copy} is {line[key]}, and {value} from its instants"
+                if told[key] != value:
+                    yield f"{key} of task {line['task']} of copy {copy} is {told[key]}, and {value} from its instants"

@@ -58,6 +58,17 @@ from tonnage.records.own_files import (
 )
 from tonnage.records.promised import missing
 from tonnage.records.settled import settle_output
+from tonnage.records.shapes import (
+    CopyLine,
+    DeviceLine,
+    EventLine,
+    Json,
+    Manifest,
+    ObjectLine,
+    TaskLine,
+    TrialLine,
+    WorkflowLine,
+)
 
 _HINTS = {
     errno.ENOSPC: "make room there",
@@ -72,7 +83,7 @@ class RunWriter:
     """The only writer of a run directory. Every call returns after its bytes are on the disk, or is a RecordError that
     names the file, what is kept, and how to go on; from the first of these on nothing more is written."""
 
-    def __init__(self, path: Path, manifest: dict[str, Any], chain: Chain | None = None, records: int = 0) -> None:
+    def __init__(self, path: Path, manifest: Manifest, chain: Chain | None = None, records: int = 0) -> None:
         """``chain``: None for who changes the manifest only."""
         self.path = path
         self.manifest = manifest
@@ -82,7 +93,7 @@ class RunWriter:
         self._made: list[Path] = []
 
     @classmethod
-    def create(cls, path: str | Path, manifest: Mapping[str, Any]) -> RunWriter:
+    def create(cls, path: str | Path, manifest: Json) -> RunWriter:
         """Makes the run directory and its manifest, or nothing; RecordError if there is a run already."""
         directory = Path(path)
         if (directory / MANIFEST).exists():
@@ -167,13 +178,13 @@ class RunWriter:
 
     def append_trial(
         self,
-        line: Mapping[str, Any],
-        tasks: Iterable[Mapping[str, Any]],
-        events: Iterable[Mapping[str, Any]],
-        copies: Iterable[Mapping[str, Any]] = (),
-        workflow: Iterable[Mapping[str, Any]] = (),
-        devices: Iterable[Mapping[str, Any]] = (),
-        objects: Iterable[Mapping[str, Any]] = (),
+        line: TrialLine,
+        tasks: Iterable[TaskLine],
+        events: Iterable[EventLine],
+        copies: Iterable[CopyLine] = (),
+        workflow: Iterable[WorkflowLine] = (),
+        devices: Iterable[DeviceLine] = (),
+        objects: Iterable[ObjectLine] = (),
     ) -> None:
         """Appends a phase: its tasks, copies, their workflows' tasks, where its files or objects are, events, the
         hashes of all that, and last the trial line that makes it count."""
@@ -230,7 +241,7 @@ class RunWriter:
         with self._telling():
             _native.write_series(str(self.path), record_name(trial, phase), rows)
 
-    def append_events(self, events: Iterable[Mapping[str, Any]]) -> None:
+    def append_events(self, events: Iterable[EventLine]) -> None:
         """Appends events that belong to the run (``record`` None) or to a phase."""
         self._append_lines(EVENTS, events)
 
@@ -273,7 +284,7 @@ class RunWriter:
             told = b"".join(sums_line(name, file_sha256(self.path / name)) for name in names)
         self._append(FILES, told)
 
-    def _append_lines(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
+    def _append_lines(self, name: str, lines: Iterable[Mapping[str, object]]) -> None:
         self._append(name, b"".join(map(encode_line, lines)))
 
     def _append(self, name: str, data: bytes) -> None:
@@ -325,7 +336,7 @@ def _names_in(directory: Path) -> set[str]:
         return set()
 
 
-def _check_seal(run: Path, manifest: Mapping[str, Any]) -> None:
+def _check_seal(run: Path, manifest: Json) -> None:
     """RecordError where a run that ended is not as it was sealed."""
     hint = f"hint: `tonnage verify {run}` tells what it is"
     if SEAL not in manifest:
