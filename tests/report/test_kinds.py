@@ -21,7 +21,7 @@ from tonnage.records import Run
 from tonnage.report import print_summary
 from tonnage.report.page import render
 from tonnage.report.sections import tail
-from tonnage.report.sections.follow import lag_of, tracks_of
+from tonnage.report.sections.tail import lag_of, tracks_of
 from tonnage.report.source import Source
 
 

@@ -11,8 +11,7 @@ from tonnage.dashboard.timeline import plain
 from tonnage.dashboard.unforeseen import unforeseen
 from tonnage.errors import RecordError
 from tonnage.records import Run
-from tonnage.report import conclusions
-from tonnage.report.sections import load_line
+from tonnage.report.sections import live_exhibits, sentences_of
 
 _MOST = 8
 """Sentences, and figures of load lines, that a live page shows."""
@@ -33,16 +32,14 @@ def judge(path: Path) -> dict[str, Any]:
     except Exception as error:
         # Records of any make are judged: what no rule foresaw must not end the page.
         return _nothing(unforeseen(error, path))
-    exhibits = load_line.exhibits(found)[:_MOST]
+    exhibits = live_exhibits(found)[:_MOST]
     return {
         "problem": None,
         "findings": [
             {"code": one.code, "subject": one.subject, "evidence": one.evidence, "advice": one.advice}
             for one in found.findings
         ],
-        "lines": [
-            {"said": conclusions.text(told), "sure": told.sure} for told in conclusions.conclusions(found)[:_MOST]
-        ],
+        "lines": [{"said": told.text, "sure": told.sure} for told in sentences_of(found)[:_MOST]],
         "figures": [
             {**plain(figure), "title": exhibit.title}
             for exhibit in exhibits

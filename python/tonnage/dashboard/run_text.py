@@ -7,7 +7,7 @@ from typing import Any
 
 from tonnage import units
 from tonnage.records.lines import COUNTED
-from tonnage.report import sentences
+from tonnage.report import phrases
 
 _LONGEST = 300
 """Signs of a text; nobody reads more in a list."""
@@ -62,13 +62,13 @@ def load_lines(manifest: Keys) -> list[str]:
     for line in kept[:_MOST] if isinstance(kept, list) else ():
         if not isinstance(line, dict):
             continue
-        name = sentences.subject(text(line.get("op")), text(line.get("group")))
+        name = phrases.subject(text(line.get("op")), text(line.get("group")))
         if line.get("reached") is not True:
             found += [f"{name}: not reached", *_latency_lines(name, line)]
             continue
         plateau = known_count(line, "plateau_bytes_per_s")
         speed = f", {units.rate(plateau)}" if plateau is not None else ""
-        found += [f"{name}: {sentences.tasks(count(line, 'tasks'))}{speed}", *_latency_lines(name, line)]
+        found += [f"{name}: {phrases.tasks(count(line, 'tasks'))}{speed}", *_latency_lines(name, line)]
     return found
 
 
@@ -91,7 +91,7 @@ def phase(step: Keys, latest: Sequence[Keys]) -> str:
         "offered": ", offered rate",
     }
     head = f"{workload}: {what}" if workload else what
-    return f"{head}, {sentences.tasks(count(setting, 'tasks'))}{more.get(str(step.get('purpose')), '')}"
+    return f"{head}, {phrases.tasks(count(setting, 'tasks'))}{more.get(str(step.get('purpose')), '')}"
 
 
 def share_done(step: Keys, told: Keys) -> float | None:

@@ -19,6 +19,12 @@ class Told:
     sure: bool = True
     """Whether it answers the question."""
 
+    @property
+    def text(self) -> str:
+        """On one line: ``write: 6 tasks [5, 8] reach …``."""
+        said = f"{self.name}: {self.sentence}" if self.name else self.sentence
+        return f"{said}{'' if said.endswith('.') else ';'} {' '.join(self.why)}" if self.why else said
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -29,9 +29,9 @@ from tonnage.report.figures.figure import (
     upright,
     words,
 )
+from tonnage.report.phrases import number
 from tonnage.report.published import summit_tiers as published_tiers
 from tonnage.report.sections import divided, tiers
-from tonnage.report.sentences import number
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 _NOTES = (

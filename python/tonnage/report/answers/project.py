@@ -10,7 +10,7 @@ from tonnage import units
 from tonnage.analysis import models
 from tonnage.analysis.normalise import Basis, Normalised, normalise
 from tonnage.analysis.projection import Projection, Refused
-from tonnage.report import sentences
+from tonnage.report import phrases
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import (
@@ -47,10 +47,8 @@ def answer(run: str, found: Sequence[Projection], refused: Sequence[Refused], ba
     """A sentence for each operation, also for those of which nothing can be said. ``bases``: what figures are also
     divided by; a link is that of each node."""
     told = [_told(one, bases) for one in found]
-    told += [
-        Told(sentences.subject(one.op, one.group), f"Nothing can be said: {one.why}.", (), False) for one in refused
-    ]
-    variants = tuple(Variant(sentences.subject(one.op, one.group), (_figure(one),)) for one in found)
+    told += [Told(phrases.subject(one.op, one.group), f"Nothing can be said: {one.why}.", (), False) for one in refused]
+    variants = tuple(Variant(phrases.subject(one.op, one.group), (_figure(one),)) for one in found)
     introduction = "What was measured, and what to expect between and beyond."
     exhibits = (Exhibit("projection", "Beyond what was measured", introduction, "Operation", variants),)
     facts = (("run", run),)
@@ -67,24 +65,24 @@ def normalised(found: Projection, basis: Basis) -> Normalised:
 
 
 def _told(found: Projection, bases: Sequence[Basis]) -> Told:
-    at = f"{sentences.tasks(found.tasks)}{_on(found.nodes)}"
+    at = f"{phrases.tasks(found.tasks)}{_on(found.nodes)}"
     expected = f"{_speed(found, found.median)}, {units.share(found.confidence)} interval {_interval(found)}"
     why = [_far(found)]
     if found.ceiling and found.ceiling_per_s is not None:
         why.append(f"The interval ends at a ceiling: {found.ceiling}, {units.rate(found.ceiling_per_s)}.")
     why += [_divided(normalised(found, basis)) for basis in bases]
-    return Told(sentences.subject(found.op, found.group), f"Expect {expected} at {at}.", tuple(why), found.beyond <= 1)
+    return Told(phrases.subject(found.op, found.group), f"Expect {expected} at {at}.", tuple(why), found.beyond <= 1)
 
 
 def _on(nodes: int | None) -> str:
     if nodes is None:
         return " on as many nodes as were measured, which its records do not tell"
-    return " on one node" if nodes == 1 else f" on {sentences.number(nodes)} nodes"
+    return " on one node" if nodes == 1 else f" on {phrases.number(nodes)} nodes"
 
 
 def _far(found: Projection) -> str:
     """How far from what was measured."""
-    points = f"{len(found.points)} points up to {sentences.tasks(found.most_tasks)}"
+    points = f"{len(found.points)} points up to {phrases.tasks(found.most_tasks)}"
     what = "numbers of nodes" if found.along == "nodes" else "numbers of tasks"
     if found.beyond <= 1:
         return f"Within what was measured: {points}, at several {what}."
@@ -115,7 +113,7 @@ def _table(found: Sequence[Projection]) -> Table:
         fits = (_speed(one, models.at(model, one.tasks)) for model in one.models)
         beyond = "" if one.beyond <= 1 else f"{units.significant(one.beyond, 2)} times"
         head = (
-            sentences.subject(one.op, one.group),
+            phrases.subject(one.op, one.group),
             str(one.nodes or units.NOT_MEASURED),
             str(one.tasks),
             _speed(one, one.median),
@@ -136,10 +134,10 @@ def _figure(found: Projection) -> Figure:
     if ceiling is not None:
         shapes.append(level(ceiling / scale, INK, "dash"))
         notes.append(edge_note(ceiling / scale, str(found.ceiling), units.rate(ceiling), INK))
-    story = f"Expected at {sentences.tasks(found.tasks)}: {_speed(found, found.median)} ({_interval(found)})."
+    story = f"Expected at {phrases.tasks(found.tasks)}: {_speed(found, found.median)} ({_interval(found)})."
     beyond = " Right of the dotted line nothing was measured." if found.beyond > 1 else ""
     return Figure(
-        title=f"{sentences.subject(found.op, found.group)}: expected throughput",
+        title=f"{phrases.subject(found.op, found.group)}: expected throughput",
         caption=f"{story}{beyond}",
         alt=f"Measured throughput against tasks, continued with a band. {story}",
         traces=[*_band(found, scale), *_fits(found, scale), _measured(found, colour, scale), _expected(found, scale)],

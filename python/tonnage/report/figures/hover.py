@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tonnage import units
 from tonnage.analysis.results import Point
-from tonnage.report import sentences
+from tonnage.report import phrases
 from tonnage.report.figures.figure import words
 
 _MOST_NAMED = 5
@@ -17,9 +17,9 @@ def of_point(point: Point, what: str = "") -> str:
     """A point; ``what`` stands for its number of tasks where more tells it from others."""
     return "<br>".join(
         [
-            what or sentences.tasks(point.tasks),
+            what or phrases.tasks(point.tasks),
             f"median {units.speed(point.median, point.metric)}",
-            f"interval {sentences.bounds(point)}",
+            f"interval {phrases.bounds(point)}",
             f"{point.repetitions} {'repetition' if point.repetitions == 1 else 'repetitions'}",
             records(point.records),
         ]
@@ -28,7 +28,7 @@ def of_point(point: Point, what: str = "") -> str:
 
 def repetition(point: Point, value: float, record: str) -> str:
     """One of its repetitions."""
-    return f"{sentences.tasks(point.tasks)}<br>{units.speed(value, point.metric)}<br>{records((record,))}"
+    return f"{phrases.tasks(point.tasks)}<br>{units.speed(value, point.metric)}<br>{records((record,))}"
 
 
 def records(names: Sequence[str]) -> str:
@@ -37,7 +37,7 @@ def records(names: Sequence[str]) -> str:
         return ""
     shown = ", ".join(words(name) for name in names[:_MOST_NAMED])
     more = len(names) - _MOST_NAMED
-    return f"record {shown}{f' and {sentences.number(more)} more' if more > 0 else ''}"
+    return f"record {shown}{f' and {phrases.number(more)} more' if more > 0 else ''}"
 
 
 def ending(record: str) -> str:

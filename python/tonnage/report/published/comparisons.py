@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tonnage import published, units
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import sentences
+from tonnage.report import phrases
 from tonnage.report.figures.figure import Table
 from tonnage.report.published import ceph_snapshots as published_snapshots
 from tonnage.report.published import summit_tiers as published_tiers
@@ -170,7 +170,7 @@ def _ffb_readers(analysis: Analysis) -> Comparison:
             point, alone = ours.get((group, readers), none if readers == 0 else None), ours.get((group, 0), none)
             cells.append(units.rate(point.median if point else None))
             cells.append(units.share(point.median / alone.median if point and alone else None))
-            cells.append(sentences.waits(point)[1] if point else NOTHING)
+            cells.append(phrases.waits(point)[1] if point else NOTHING)
         rows.append(tuple(cells))
     names = [name for group in groups for name in (_named(group, groups), "of that alone", "write p99")]
     columns = ("readers", "printed", "really", "of that alone", *names)
@@ -261,7 +261,7 @@ def _summit_tiers(analysis: Analysis) -> Comparison:
         said = theirs.get((name, op, nodes))
         against = f"{round(100 * (median / said - 1), 1) + 0.0:+.1f} %" if said else NOTHING  # no "-0.0"
         rows.append(
-            (f"this run, {name}", sentences.number(nodes), op, units.rate(median), units.rate(median / nodes), against)
+            (f"this run, {name}", phrases.number(nodes), op, units.rate(median), units.rate(median / nodes), against)
         )
     columns = ("tier", "nodes", "op", "all", "a node", "against published")
     return Comparison("Summit: IOR on both tiers", Table(columns, tuple(rows)))
@@ -312,7 +312,7 @@ def _summit_ways(analysis: Analysis) -> Comparison:
     for way in ways:
         against = f"{way.total_ns / straight[way.tasks]:.2g}" if straight.get(way.tasks) else NOTHING
         times = (_seconds(way.application_ns), _seconds(way.total_ns))
-        rows.append((f"this run, {sentences.tasks(way.tasks)}", tiers.NAMES[way.by], *times, against))
+        rows.append((f"this run, {phrases.tasks(way.tasks)}", tiers.NAMES[way.by], *times, against))
     notes = ("Theirs are whole runs of IOR; ours are from the first write on, without its reads.",)
     columns = ("whose", "way", "application writes", "until all is on the slow tier", "against straight")
     return Comparison("Summit: until all is on the slow tier", Table(columns, tuple(rows)), notes)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tonnage import units
 from tonnage.analysis.balance import UNEVEN, Balance, OsdPart
 from tonnage.analysis.balance import largest as largest  # of the terminal, too
 from tonnage.analysis.results import Analysis
-from tonnage.report import sentences
+from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import MUTED, Exhibit, Figure, Table, Variant, layout, line_colour
+from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
 MOST_ROWS = 40
@@ -34,24 +33,24 @@ def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
     return [Exhibit("balance", "Balance of the OSDs", introduction, "Point", variants, most)]
 
 
-def tables(balances: Sequence[Balance]) -> list[tuple[str, Table]]:
+def tables(analysis: Analysis) -> list[Titled]:
     """What :func:`largest` chose, short, for the terminal."""
-    return [(_label(found), table(found, _MOST_ROWS_SHORT)) for found in largest(balances)]
+    return [(_label(found), table(found, _MOST_ROWS_SHORT)) for found in largest(analysis.balances)]
 
 
 def _label(found: Balance) -> str:
-    what = sentences.subject(found.op, found.group)
-    objects = f"{sentences.number(found.objects)} object{'s' if found.objects != 1 else ''}"
-    return f"{what}, {sentences.tasks(found.tasks)}: {objects} on {len(found.parts)} OSDs ({found.record})"
+    what = phrases.subject(found.op, found.group)
+    objects = f"{phrases.number(found.objects)} object{'s' if found.objects != 1 else ''}"
+    return f"{what}, {phrases.tasks(found.tasks)}: {objects} on {len(found.parts)} OSDs ({found.record})"
 
 
 def story(found: Balance) -> str:
     """How uneven it was, and whether that is chance."""
-    what = sentences.subject(found.op, found.group)
-    groups = f"{sentences.number(found.groups)} of {sentences.number(found.groups_of_pool)} placement groups"
+    what = phrases.subject(found.op, found.group)
+    groups = f"{phrases.number(found.groups)} of {phrases.number(found.groups_of_pool)} placement groups"
     busiest = (
-        f"{what} by {sentences.tasks(found.tasks)}: the busiest OSD took {units.ratio(found.busiest)} × its share "
-        f"of {sentences.number(found.objects)} objects in {groups}"
+        f"{what} by {phrases.tasks(found.tasks)}: the busiest OSD took {units.ratio(found.busiest)} × its share "
+        f"of {phrases.number(found.objects)} objects in {groups}"
     )
     drawn = f"random draws of these groups give {units.ratio(found.typical)} × as a rule and, 95 times of 100, at most"
     drawn += f" {units.ratio(found.most)} ×"
@@ -60,7 +59,7 @@ def story(found: Balance) -> str:
         if found.verdict == UNEVEN
         else "this is what chance does; more objects or more groups make it smaller"
     )
-    left = f" {sentences.number(found.unplaced_objects)} objects were not looked up." if found.unplaced_objects else ""
+    left = f" {phrases.number(found.unplaced_objects)} objects were not looked up." if found.unplaced_objects else ""
     return f"{busiest}; {drawn}: {verdict}.{left}"
 
 
@@ -80,8 +79,8 @@ def _row(part: OsdPart) -> tuple[str, ...]:
     return (
         f"osd.{part.osd}",
         part.host or units.NOT_MEASURED,
-        sentences.number(part.objects),
-        sentences.number(part.first_objects),
+        phrases.number(part.objects),
+        phrases.number(part.first_objects),
         units.count(part.operations),
         units.volume(part.bytes),
         units.volume(part.copy_bytes),
@@ -136,3 +135,11 @@ def _figure(found: Balance) -> Figure:
         ),
         table=table(found),
     )
+
+
+def notes(analysis: Analysis) -> list[str]:
+    """Below the tables of the terminal."""
+    return [story(one) for one in largest(analysis.balances)]
+
+
+SECTION = Section("balance", exhibits, tables=tables, notes=notes)

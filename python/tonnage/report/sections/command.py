@@ -8,19 +8,23 @@ from typing import Any
 from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import sentences
+from tonnage.records.shapes import CopyLine
+from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import ALERT, LINES, Exhibit, Figure, Table, Variant, layout, words
 from tonnage.report.sections.points import groups_of
-from tonnage.report.source import Row, Source
+from tonnage.report.sections.section import Section, Titled
+from tonnage.report.source import Source
 
 MOST_TRIALS = 24
 """Trials whose copies a page offers."""
 
 
-def tables(points: list[Point]) -> list[tuple[str, Table]]:
+def points(analysis: Analysis) -> list[Titled]:
     """A table for each setting."""
-    return [(sentences.subject("command", group), _table(found)) for group, found in groups_of(points, "command")]
+    return [
+        (phrases.subject("command", group), _table(found)) for group, found in groups_of(analysis.points, "command")
+    ]
 
 
 def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
@@ -34,7 +38,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
         if copies:
             if point.tasks > most:
                 busiest, most = len(variants), point.tasks
-            label = f"{sentences.subject(point.op, point.group)}, {point.tasks} at once ({record})"
+            label = f"{phrases.subject(point.op, point.group)}, {point.tasks} at once ({record})"
             variants.append(Variant(label, (_timeline(record, copies),)))
     introduction = "The repetition nearest the median of each setting: a row a task, a bar a copy."
     if not variants:
@@ -53,17 +57,17 @@ def _row(point: Point) -> tuple[str, ...]:
     return (
         str(point.tasks),
         units.operations(point.median),
-        sentences.bounds(point),
+        phrases.bounds(point),
         str(point.repetitions),
         units.duration(point.elapsed_ns),
-        *sentences.waits(point)[::2],
+        *phrases.waits(point)[::2],
         units.share(used.cpu_share if used else None),
         units.volume(used.device_read_bytes if used else None),
         units.volume(used.device_write_bytes if used else None),
     )
 
 
-def _timeline(record: str, copies: list[Row]) -> Figure:
+def _timeline(record: str, copies: list[CopyLine]) -> Figure:
     """Bars from start to end, a row a task; copies that failed stand out."""
     begin = min(copy["start_ns"] for copy in copies)
     # Of an imported workflow the end is not known.
@@ -102,7 +106,7 @@ def _timeline(record: str, copies: list[Row]) -> Figure:
     )
 
 
-def _bars(name: str, colour: str, copies: list[Row], begin: int, record: str) -> dict[str, Any]:
+def _bars(name: str, colour: str, copies: list[CopyLine], begin: int, record: str) -> dict[str, Any]:
     return {
         "type": "bar",
         "orientation": "h",
@@ -118,7 +122,7 @@ def _bars(name: str, colour: str, copies: list[Row], begin: int, record: str) ->
     }
 
 
-def _copies_table(copies: list[Row], begin: int) -> Table:
+def _copies_table(copies: list[CopyLine], begin: int) -> Table:
     columns = ("copy", "task", "start", "elapsed", "CPU", "result", "memory", "from devices", "to devices")
     rows = tuple(
         (
@@ -137,15 +141,18 @@ def _copies_table(copies: list[Row], begin: int) -> Table:
     return Table(columns, rows)
 
 
-def _cpu_ns(copy: Row) -> int | None:
+def _cpu_ns(copy: CopyLine) -> int | None:
     times = (copy.get("cpu_user_ns"), copy.get("cpu_system_ns"))
     return None if None in times else sum(time for time in times if time is not None)
 
 
-def result_of(copy: Row) -> str:
+def result_of(copy: CopyLine) -> str:
     """How a copy ended: ``exit 0``, ``signal 9``, or why it never started."""
     if copy.get("error"):
         return words(copy["error"])
     if copy.get("signal") is not None:
         return f"signal {copy['signal']}"
     return "unknown" if copy.get("exit_code") is None else f"exit {copy['exit_code']}"
+
+
+SECTION = Section("command", exhibits, points=points)

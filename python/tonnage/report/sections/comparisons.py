@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from tonnage import units
 from tonnage.analysis.results import Analysis, Comparison, Point
+from tonnage.report.answer import Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant
 from tonnage.report.figures.forest import Row, forest
+from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
 
-def tables(comparisons: tuple[Comparison, ...]) -> list[tuple[str, Table]]:
+def tables(analysis: Analysis) -> list[Titled]:
     """All comparisons of a run, for the terminal."""
-    return [("Against the first setting", _table(comparisons))] if comparisons else []
+    return [("Against the first setting", _table(analysis.comparisons))] if analysis.comparisons else []
+
+
+def sentences(analysis: Analysis) -> list[Told]:
+    """Each comparison, as what the run says."""
+    return [Told("", sentence(one), sure=bool(one.confidence)) for one in analysis.comparisons]
 
 
 def story(comparisons: tuple[Comparison, ...]) -> list[str]:
@@ -31,7 +38,7 @@ def sentence(one: Comparison) -> str:
     return f"{said} ({bounds}){more}."
 
 
-def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:  # noqa: ARG001  (as every section's)
+def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
     """One section where a command was run in several settings."""
     if not analysis.comparisons:
         return []
@@ -94,3 +101,6 @@ def _table(comparisons: tuple[Comparison, ...]) -> Table:
         for one in comparisons
     )
     return Table(columns, rows)
+
+
+SECTION = Section("comparisons", exhibits, tables=tables, sentences=sentences)

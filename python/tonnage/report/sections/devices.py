@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tonnage import units
 from tonnage.analysis.results import Analysis, Devices
-from tonnage.report import sentences
+from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import (
     MUTED,
@@ -19,6 +19,7 @@ from tonnage.report.figures.figure import (
     rate_scale_title,
     words,
 )
+from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
 _MOST = 64
@@ -35,7 +36,7 @@ def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
     return [Exhibit("devices", "Devices", _INTRODUCTION, "Phase", variants)] if variants else []
 
 
-def tables(analysis: Analysis) -> list[tuple[str, Table]]:
+def tables(analysis: Analysis) -> list[Titled]:
     """The same for the terminal."""
     return [(_label(found), _table(found)) for found in largest(analysis.devices)]
 
@@ -53,16 +54,16 @@ def largest(devices: Sequence[Devices]) -> list[Devices]:
 def story(found: Devices) -> str:
     """How many files were looked at, and the busiest device's part of them."""
     most = max(found.parts, key=lambda part: part.bytes)
-    of = f" of {sentences.number(found.total)}" if found.total and found.total > found.examined else ""
+    of = f" of {phrases.number(found.total)}" if found.total and found.total > found.examined else ""
     fair = units.share(1 / len(found.parts))
     return (
-        f"{sentences.number(found.examined)}{of} {found.of} on {sentences.number(len(found.parts))} devices; "
+        f"{phrases.number(found.examined)}{of} {found.of} on {phrases.number(len(found.parts))} devices; "
         f"{most.device} has most, {units.share(most.share)} of the bytes, where an even share is {fair}."
     )
 
 
 def _label(found: Devices) -> str:
-    return f"{sentences.subject(found.op, found.group)}, {sentences.tasks(found.tasks)} ({found.record})"
+    return f"{phrases.subject(found.op, found.group)}, {phrases.tasks(found.tasks)} ({found.record})"
 
 
 def _table(found: Devices) -> Table:
@@ -72,11 +73,11 @@ def _table(found: Devices) -> Table:
         (
             part.device,
             part.server or units.NOT_MEASURED,
-            sentences.number(part.files),
+            phrases.number(part.files),
             units.volume(part.bytes),
             units.share(part.share),
             units.volume(part.all_bytes),
-            units.NOT_MEASURED if part.tasks is None else sentences.number(part.tasks),
+            units.NOT_MEASURED if part.tasks is None else phrases.number(part.tasks),
             units.rate(part.median_bytes_per_s),
         )
         for part in found.parts
@@ -112,3 +113,11 @@ def _figure(found: Devices) -> Figure:
         ),
         table=_table(found),
     )
+
+
+def notes(analysis: Analysis) -> list[str]:
+    """Below the tables of the terminal."""
+    return [story(held) for held in largest(analysis.devices)]
+
+
+SECTION = Section("devices", exhibits, tables=tables, notes=notes)

@@ -8,24 +8,25 @@ from tonnage import units
 from tonnage.analysis.divided import OSD, contradiction
 from tonnage.analysis.normalise import Normalised
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import sentences
+from tonnage.report import phrases
 from tonnage.report.figures.figure import Table
+from tonnage.report.sections.section import Section, Titled
 from tonnage.units import BANDWIDTH
 
 TITLE = "Divided by what carried it"
 
 
-def tables(analysis: Analysis) -> list[tuple[str, Table]]:
+def tables(analysis: Analysis) -> list[Titled]:
     """One table where the campaign has a ``[normalise]``, or a pool said how many OSDs it has."""
     if not analysis.divided:
         return []
     columns = ("what", "tasks", "all", "interval", *(_column(str(basis), basis.thing) for basis in analysis.bases))
     rows = tuple(
         (
-            sentences.subject(found.point.op, found.point.group),
+            phrases.subject(found.point.op, found.point.group),
             str(found.point.tasks),
             units.speed(found.point.median, found.point.metric),
-            sentences.bounds(found.point),
+            phrases.bounds(found.point),
             *(_cell(part, found.point) for part in found.parts),
         )
         for found in analysis.divided
@@ -45,7 +46,7 @@ def notes(analysis: Analysis) -> list[str]:
         told.append(f"Bytes are those of the tasks: the pool has each on {copies} OSDs.")
     for basis in analysis.bases:
         over = [
-            sentences.subject(found.point.op, found.point.group)
+            phrases.subject(found.point.op, found.point.group)
             for found in analysis.divided
             for part in found.parts
             if part and part.basis == basis and basis.bytes_per_s and part.value > 1
@@ -72,3 +73,6 @@ def _cell(part: Normalised | None, point: Point) -> str:
     if part.basis.bytes_per_s is not None:
         return units.share(part.value)
     return units.rate(part.value) if point.metric == BANDWIDTH else units.operations(part.value)
+
+
+SECTION = Section("divided", tables=tables, notes=notes)

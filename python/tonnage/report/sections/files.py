@@ -7,7 +7,7 @@ from typing import Any
 
 from tonnage import units
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import sentences
+from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import (
     INK,
@@ -22,6 +22,7 @@ from tonnage.report.figures.figure import (
     words,
 )
 from tonnage.report.sections.points import groups_of
+from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
 _QUANTILES = (("p50_ns", "p50", "circle"), ("p99_ns", "p99", "diamond"), ("max_ns", "max", "line-ns-open"))
@@ -29,9 +30,9 @@ _TIMED = {key for key, _, _ in _QUANTILES}
 """What another tool, whose results were imported, need not have recorded."""
 
 
-def tables(points: list[Point]) -> list[tuple[str, Table]]:
+def points(analysis: Analysis) -> list[Titled]:
     """A table for each setting: the phases in the order they ran."""
-    return [(sentences.subject("files", group), _table(found)) for group, found in groups_of(points, "files")]
+    return [(phrases.subject("files", group), _table(found)) for group, found in groups_of(analysis.points, "files")]
 
 
 def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
@@ -51,11 +52,11 @@ def _table(points: list[Point]) -> Table:
             point.op,
             str(point.tasks),
             units.operations(point.median),
-            sentences.bounds(point),
+            phrases.bounds(point),
             str(point.repetitions),
             units.operations(point.median / point.tasks),
             units.rate(point.bandwidth_bytes_per_s) if point.bandwidth_bytes_per_s else units.NOT_MEASURED,
-            *sentences.waits(point),
+            *phrases.waits(point),
         )
         for point in points
     )
@@ -89,7 +90,7 @@ def _rates(points: list[Point]) -> Figure:
                     "thickness": 1.5,
                     "width": 4,
                 },
-                "name": sentences.tasks(tasks),
+                "name": phrases.tasks(tasks),
                 "text": [f"{words(point.op)}<br>{hover.of_point(point)}" for point in here],
                 "hovertemplate": "%{text}<extra></extra>",
             }
@@ -139,8 +140,8 @@ def _latencies(points: list[Point]) -> tuple[Figure, ...]:
     values = [x for trace in traces for x in trace["x"] if x is not None]
     figure = Figure(
         title="Time of one operation",
-        caption=f"At {sentences.tasks(tasks)}, over all repetitions: from the median to the slowest.",
-        alt=f"Median, 99th percentile and slowest operation of each phase at {sentences.tasks(tasks)}.",
+        caption=f"At {phrases.tasks(tasks)}, over all repetitions: from the median to the slowest.",
+        alt=f"Median, 99th percentile and slowest operation of each phase at {phrases.tasks(tasks)}.",
         traces=traces,
         layout=layout(latency_axis(min(values), max(values)), _phase_axis(points), height=_height(points)),
         table=_table(here),
@@ -176,3 +177,6 @@ def _rate_axis(low: float, high: float) -> dict[str, Any]:
         "tickvals": shown,
         "ticktext": [units.operations(tick).replace(".00", "").replace(".0", "") for tick in shown],
     }
+
+
+SECTION = Section("files", exhibits, points=points)

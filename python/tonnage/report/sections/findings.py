@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tonnage.analysis.results import Finding
-from tonnage.report.sentences import number
+from tonnage.report.phrases import number
 
 ALONE_MOST = 3
 """So many findings of a code still stand each for itself."""

@@ -7,11 +7,24 @@ from typing import Any
 
 from tonnage import units
 from tonnage.analysis.results import Analysis, HostPart, Hosts
-from tonnage.report import sentences
+from tonnage.records.shapes import TaskLine
+from tonnage.report import phrases
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import MUTED, Exhibit, Figure, Table, Variant, layout, line_colour, words
-from tonnage.report.sections import host_times
-from tonnage.report.source import Source
+from tonnage.report.figures.figure import (
+    MUTED,
+    Exhibit,
+    Figure,
+    Table,
+    Variant,
+    layout,
+    line_colour,
+    speed_scale_title,
+    words,
+)
+from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
+from tonnage.report.sections.section import Section, Titled
+from tonnage.report.source import Columns, Source
+from tonnage.units import BANDWIDTH
 
 MOST_ROWS = 20
 """Hosts that a table names; of more, those that ended last, and one row for the others."""
@@ -31,7 +44,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     return [Exhibit("hosts", "Hosts", story, "Phase", variants)]
 
 
-def tables(analysis: Analysis) -> list[tuple[str, Table]]:
+def tables(analysis: Analysis) -> list[Titled]:
     """Each largest phase over several hosts, short, for the terminal."""
     return [(_label(found), table(found, _MOST_ROWS_SHORT)) for found in largest(analysis.hosts)]
 
@@ -51,9 +64,9 @@ def _size(found: Hosts) -> tuple[int, int]:
 
 
 def _label(found: Hosts) -> str:
-    what = sentences.subject(found.op, found.group)
-    hosts = f"{sentences.number(len(found.parts))} hosts"
-    return f"{what}, {hosts}, {sentences.tasks(found.tasks)} ({found.record})"
+    what = phrases.subject(found.op, found.group)
+    hosts = f"{phrases.number(len(found.parts))} hosts"
+    return f"{what}, {hosts}, {phrases.tasks(found.tasks)} ({found.record})"
 
 
 def stories(found: Hosts) -> list[str]:
@@ -62,11 +75,11 @@ def stories(found: Hosts) -> list[str]:
 
 
 def _last(found: Hosts) -> str:
-    slowest, what = found.slowest, sentences.subject(found.op, found.group)
+    slowest, what = found.slowest, phrases.subject(found.op, found.group)
     on = f" on {slowest.host}" if slowest.host else ""
     many = slowest.tasks > 1
     who = f"tasks {slowest.task} to {slowest.task + slowest.tasks - 1}{on}" if many else f"task {slowest.task}{on}"
-    where = f"{what} on {sentences.number(len(found.parts))} hosts: "
+    where = f"{what} on {phrases.number(len(found.parts))} hosts: "
     if slowest.by == "end_ns":
         late = units.duration(max(0, slowest.value - slowest.median))
         return f"{where}{who} ended last, {late} after the median task ({units.duration(slowest.median)})."
@@ -114,7 +127,7 @@ def _row(part: HostPart, met: dict[str, Any]) -> tuple[str, ...]:
     clock = met.get(part.host)
     return (
         part.host,
-        sentences.number(part.tasks),
+        phrases.number(part.tasks),
         units.volume(part.bytes),
         units.share(part.share),
         units.rate(part.bytes * 1e9 / part.last_done_ns if part.last_done_ns else None),
@@ -134,8 +147,8 @@ def _clock(met: dict[str, Any] | None) -> str:
 def _others(parts: list[HostPart], clocks: bool) -> tuple[str, ...]:
     moved, last = sum(part.bytes for part in parts), max(part.last_done_ns for part in parts)
     return (
-        f"{sentences.number(len(parts))} others",
-        sentences.number(sum(part.tasks for part in parts)),
+        f"{phrases.number(len(parts))} others",
+        phrases.number(sum(part.tasks for part in parts)),
         units.volume(moved),
         units.share(sum(part.share for part in parts)),
         units.rate(moved * 1e9 / last if last else None),
@@ -146,7 +159,7 @@ def _others(parts: list[HostPart], clocks: bool) -> tuple[str, ...]:
 
 
 def _figures(found: Hosts, source: Source) -> tuple[Figure, ...]:
-    drawn = (_ends(found), host_times.figure(found, source.series(found.record), source.tasks_of(found.record)))
+    drawn = (_ends(found), over_time(found, source.series(found.record), source.tasks_of(found.record)))
     return tuple(figure for figure in drawn if figure is not None)
 
 
@@ -154,7 +167,7 @@ def _ends(found: Hosts) -> Figure:
     """When each host's first and last task ended."""
     step = -(-len(found.parts) // MOST_MARKS)
     bundles = [found.parts[at : at + step] for at in range(0, len(found.parts), step)]
-    names = [words(host_times.bundle_name(bundle)) for bundle in bundles]
+    names = [words(bundle_name(bundle)) for bundle in bundles]
     first = [min(part.first_done_ns for part in bundle) / 1e9 for bundle in bundles]
     last = [max(part.last_done_ns for part in bundle) / 1e9 for bundle in bundles]
     numbers = [1 + at * step for at in range(len(bundles))]
@@ -176,3 +189,97 @@ def _ends(found: Hosts) -> Figure:
         ),
         table=table(found),
     )
+
+
+MOST_HOSTS = 64
+"""Rows of the picture: of more hosts, neighbours share one."""
+SLOWEST = 12
+"""Hosts that then keep a row each, above the others: in a mean over many, one that lags would not be seen."""
+Bundle = tuple[HostPart, ...]
+"""Hosts that share a row."""
+
+
+def over_time(found: Hosts, columns: Columns, tasks: list[TaskLine]) -> Figure | None:
+    """Throughput of each host, in intervals; None where the phase left no series."""
+    counted = "bytes" if found.metric == BANDWIDTH else "operations"
+    rows = list(zip(*(columns.get(k, []) for k in ("start_ns", "end_ns", "task", counted)), strict=True))
+    if not rows:
+        return None
+    edges = edges_of(rows)
+    bundles = rows_of(found)
+    place = _places(bundles, tasks)
+    sums = sums_of(rows, edges, place, len(bundles))
+    rates = [
+        [_rate(moved, edges[x], edges[x + 1], bundle) for x, moved in enumerate(line)]
+        for bundle, line in zip(bundles, sums, strict=True)
+    ]
+    scale, title = speed_scale_title(max((rate for line in rates for rate in line if rate), default=1.0), found.metric)
+    names = [words(bundle_name(bundle)) for bundle in bundles]
+    return Figure(
+        title="Hosts over time",
+        caption=f"{found.record}: throughput of each host in each interval, until it was done.{_shared(bundles)}",
+        alt=f"Heat map of the throughput of {len(found.parts)} hosts over the time of {found.record}.",
+        traces=[map_of(edges, names, rates, scale, title, found.record)],
+        layout=layout(
+            {"title": "Time since the first task started (s)", "range": [0, edges[-1] / 1e9], "showgrid": False},
+            {"title": "", "showgrid": False, "automargin": True, "autorange": "reversed", "type": "category"},
+            height=max(320, 160 + 14 * len(bundles)),
+        ),
+        table=_intervals_table(bundles, edges, rates, found.metric),
+    )
+
+
+def _rate(moved: float, start_ns: int, end_ns: int, bundle: Bundle) -> float | None:
+    """A host's part in an interval, a second; None where all of the row were done: a gap, told from standing still."""
+    if not moved and start_ns >= max(part.last_done_ns for part in bundle):
+        return None
+    return moved * 1e9 / (end_ns - start_ns) / len(bundle)
+
+
+def _shared(bundles: Sequence[Bundle]) -> str:
+    if len(bundles[-1]) == 1:
+        return ""
+    return (
+        f" The {SLOWEST} slowest hosts stand above; each row below them is the mean of {len(bundles[-2])} neighbours."
+    )
+
+
+def rows_of(found: Hosts) -> list[Bundle]:
+    """The hosts of each row: one, or of very many the slowest with a row each and then neighbours together."""
+    return bundled(found.parts, lambda part: -_slowness(part, found.slowest.by), MOST_HOSTS, SLOWEST)
+
+
+def _slowness(part: HostPart, by: str) -> float:
+    """By what the phase has its slowest task: a late end, or little done until time was up."""
+    if by == "end_ns":
+        return part.last_done_ns
+    return -(part.bytes if by == "bytes" else part.operations) / part.tasks
+
+
+def bundle_name(bundle: Sequence[HostPart]) -> str:
+    """``node0001``, or ``node0001 to node0018``."""
+    return bundle[0].host if len(bundle) == 1 else f"{bundle[0].host} to {bundle[-1].host}"
+
+
+def _places(bundles: Sequence[Bundle], tasks: list[TaskLine]) -> dict[int, int]:
+    """Task → row of the picture."""
+    of_host = {part.host: row for row, bundle in enumerate(bundles) for part in bundle}
+    return {task["task"]: of_host[task["host"]] for task in tasks if task.get("host") in of_host}
+
+
+def _intervals_table(
+    bundles: Sequence[Bundle], edges: list[int], rates: Sequence[Sequence[float | None]], metric: str
+) -> Table:
+    """Of each row of the picture its slowest and its fastest interval: all of them would be as long as the records."""
+    rows = []
+    for bundle, line in zip(bundles, rates, strict=True):
+        rows.append((bundle_name(bundle), str(len(bundle)), *extremes(line, edges, metric)))
+    return Table(("host", "hosts", *EXTREMES), tuple(rows))
+
+
+def notes(analysis: Analysis) -> list[str]:
+    """Below the tables of the terminal."""
+    return [told for found in largest(analysis.hosts) for told in stories(found)]
+
+
+SECTION = Section("hosts", exhibits, tables=tables, notes=notes)

@@ -8,10 +8,12 @@ from typing import Any
 from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Analysis, Link
-from tonnage.report import sentences
+from tonnage.report import phrases
+from tonnage.report.answer import Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import MUTED, Exhibit, Figure, Table, Variant, layout, step_colour, words
 from tonnage.report.figures.heat import COLOURS
+from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
 _WAYS = {"send": "one way", "receive": "one way", "both": "both ways at once"}
@@ -38,11 +40,11 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     return [Exhibit("links", "Links between hosts", story, "Measured", tuple(variants))]
 
 
-def tables(analysis: Analysis) -> list[tuple[str, Table]]:
+def tables(analysis: Analysis) -> list[Titled]:
     """A table for each workload: a row a flow, and one for all flows of a trial together."""
     names = dict.fromkeys(link.point.workload for link in analysis.links)
     return [
-        (sentences.subject("network", name), _table([link for link in analysis.links if link.point.workload == name]))
+        (phrases.subject("network", name), _table([link for link in analysis.links if link.point.workload == name]))
         for name in names
     ]
 
@@ -265,3 +267,11 @@ def _alone(links: Sequence[Link], together: Link) -> Link | None:
         and (link.flows[0].sender, link.flows[0].receiver) in ends
     ]
     return max(mine, key=lambda link: link.point.median, default=None)
+
+
+def sentences(analysis: Analysis) -> list[Told]:
+    """The same as what the run says."""
+    return [Told("", sentence) for sentence in story_of(analysis.links)]
+
+
+SECTION = Section("links", exhibits, tables=tables, sentences=sentences)

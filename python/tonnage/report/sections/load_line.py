@@ -8,10 +8,13 @@ from typing import Any
 
 from tonnage import units
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
+from tonnage.analysis.latency_line import name_of
 from tonnage.analysis.results import Analysis, LoadLine, Point
-from tonnage.report import sentences
+from tonnage.report import phrases
+from tonnage.report.answer import Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import (
+    ALERT,
     EDGE,
     INK,
     KNEE,
@@ -20,9 +23,11 @@ from tonnage.report.figures.figure import (
     VEIL,
     Exhibit,
     Figure,
+    Table,
     Variant,
     band_colour,
     edge_note,
+    latency_axis,
     layout,
     level,
     line_colour,
@@ -32,8 +37,9 @@ from tonnage.report.figures.figure import (
     words,
 )
 from tonnage.report.figures.panels import OWN, Panels
-from tonnage.report.sections import latency_curve
 from tonnage.report.sections.points import drawn, left_out
+from tonnage.report.sections.section import Section, Titled
+from tonnage.report.source import Source
 from tonnage.units import BANDWIDTH
 
 _MODEL_NAMES = {"usl": "USL", "hinge": "hinge"}
@@ -41,7 +47,7 @@ _OFF_SCALE = 1.6
 """A ceiling this many times above the highest point would squash the curve: words name it instead."""
 
 
-def exhibits(analysis: Analysis) -> list[Exhibit]:
+def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
     """One section for each operation of streams; settings besides tasks become choices. One for all phases of files
     that have a load line, and one for commands."""
     streams = [point for point in analysis.points if point.kind == "stream"]
@@ -76,9 +82,9 @@ def _exhibit(analysis: Analysis, name: str, title: str, points: list[Point], tog
         lines += line is not None
         # Another tool may have recorded no latencies.
         timed = all("p50_ns" in point.latency and "p99_ns" in point.latency for point in curve)
-        more = (latency_curve.figure(curve, line, panels),) if timed else ()
+        more = (_latencies(curve, line, panels),) if timed else ()
         figures = (_throughput(analysis, curve, line, panels), *more)
-        variants.append(Variant((group or op) if op == name else sentences.subject(op, group), figures))
+        variants.append(Variant((group or op) if op == name else phrases.subject(op, group), figures))
     return Exhibit(
         identifier=f"load-line-{name}",
         title=f"{'Load line' if lines else 'Throughput'}: {title}",
@@ -91,7 +97,7 @@ def _exhibit(analysis: Analysis, name: str, title: str, points: list[Point], tog
 def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None, panels: Panels) -> Figure:
     op, group = curve[0].op, curve[0].group
     highest = panels.height(curve)
-    scale, title = speed_scale_title(highest, curve[0].metric, sentences.done(curve[0].kind))
+    scale, title = speed_scale_title(highest, curve[0].metric, phrases.done(curve[0].kind))
     x = [point.tasks for point in curve]
     traces = _measured(curve, scale) + _models(analysis, curve, scale)
     marks, levels = _plateau(line)
@@ -107,10 +113,10 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None, p
     return Figure(
         title="Throughput by number of tasks",
         caption=" ".join(_caption(curve, line, panels, _of_other_sizes(above, curve))),
-        alt=f"Throughput of {sentences.subject(op, group)} against tasks. {sentences.sentence(line) if line else ''}",
+        alt=f"Throughput of {phrases.subject(op, group)} against tasks. {phrases.sentence(line) if line else ''}",
         traces=traces,
         layout=layout(tasks_axis(panels.tasks), axis, height=420, margin_right=EDGE, shapes=shapes, annotations=notes),
-        table=latency_curve.points_table(curve),
+        table=points_table(curve),
     )
 
 
@@ -161,7 +167,7 @@ def _measured(curve: list[Point], scale: float) -> list[dict[str, Any]]:
 
 def _caption(curve: list[Point], line: LoadLine | None, panels: Panels, of_other_sizes: Sequence[str]) -> Iterator[str]:
     if line:
-        yield f"{sentences.sentence(line)}."
+        yield f"{phrases.sentence(line)}."
     if max(point.high for point in curve) > panels.height(curve):
         yield "An interval of few repetitions reaches beyond the axis; the table has it."
     if fewer := left_out(curve):
@@ -206,7 +212,7 @@ def _knee(line: LoadLine | None) -> list[dict[str, Any]]:
     shapes = [
         upright(line.tasks, KNEE),
     ]
-    if sentences.interval(line) and line.tasks_low and line.tasks_high:
+    if phrases.interval(line) and line.tasks_low and line.tasks_high:
         # A little to either side, so that an interval of one number is still seen.
         shapes.append(
             {
@@ -239,7 +245,7 @@ def _knee_note(line: LoadLine | None, tried: list[int]) -> list[dict[str, Any]]:
             "showarrow": False,
             "font": {"color": KNEE, "size": 13},
             "bgcolor": VEIL,
-            "text": f"load line {line.tasks}{sentences.interval(line)}",
+            "text": f"load line {line.tasks}{phrases.interval(line)}",
         }
     ]
 
@@ -273,8 +279,8 @@ def _above(analysis: Analysis, curve: Sequence[Point]) -> list[Ceiling]:
 def _ceilings(found: Sequence[Ceiling], highest: float) -> tuple[list[Level], list[str]]:
     """Ceilings near the curve as lines; the names of those far above it, which would squash it."""
     near = [one for one in found if one.bytes_per_s <= _OFF_SCALE * highest]
-    levels = [(one.bytes_per_s, sentences.ceiling_name(one.name), INK, "dash") for one in near]
-    far = [f"{sentences.ceiling_name(one.name)} {units.rate(one.bytes_per_s)}" for one in found if one not in near]
+    levels = [(one.bytes_per_s, phrases.ceiling_name(one.name), INK, "dash") for one in near]
+    far = [f"{phrases.ceiling_name(one.name)} {units.rate(one.bytes_per_s)}" for one in found if one not in near]
     return levels, list(map(words, far))
 
 
@@ -283,7 +289,7 @@ def _of_other_sizes(found: Sequence[Ceiling], curve: Sequence[Point]) -> list[st
     names: dict[int, list[str]] = {}
     for one in found:
         if one.elsewhere is not None:
-            names.setdefault(one.elsewhere, []).append(sentences.ceiling_name(one.name))
+            names.setdefault(one.elsewhere, []).append(phrases.ceiling_name(one.name))
     own = units.size(curve[0].transfer_size)
     return [
         f"The ceiling of {' and of '.join(several)} was measured with transfers of {units.size(size)}, not of {own}."
@@ -322,3 +328,189 @@ def _level_notes(levels: list[Level], scale: float, top: float, metric: str) -> 
         free = place + 0.12 * top
         notes.append(edge_note(place / scale, name, units.speed(y, metric), colour))
     return notes
+
+
+_LISTED_MOST = 50
+"""Repetitions whose values a table lists."""
+
+
+def _latencies(curve: list[Point], line: LoadLine | None, panels: Panels) -> Figure:
+    """p50 and p99 of one curve, joined in order of the number of tasks; each point has both."""
+    fastest = max(point.median for point in panels.beside(curve))
+    scale, title = speed_scale_title(fastest, curve[0].metric, phrases.done(curve[0].kind))
+    colour = line_colour(curve[0].op)
+    x = [point.median / scale for point in curve]
+    labels = _spread_labels(curve)
+    traces: list[dict[str, Any]] = []
+    for name, dash, symbol in (("p50", "solid", "circle"), ("p99", "dot", "diamond")):
+        y = [point.latency[f"{name}_ns"] for point in curve]
+        traces.append(
+            {
+                "x": x,
+                "y": y,
+                "mode": "lines+markers+text",
+                "name": name,
+                "line": {"color": colour, "width": 2, "dash": dash},
+                "marker": {"color": colour, "size": 8, "symbol": symbol},
+                "text": labels if name == "p99" else [""] * len(curve),
+                "textposition": [_label_side(curve, at) for at in range(len(curve))],
+                "textfont": {"color": MUTED, "size": 12},
+                "cliponaxis": False,
+                "customdata": [
+                    [hover.of_point(point), units.duration(value)] for point, value in zip(curve, y, strict=True)
+                ],
+                "hovertemplate": name + " %{customdata[1]}<br>%{customdata[0]}<extra></extra>",
+            }
+        )
+    values: list[float] = [*panels.latencies_ns]
+    shapes, notes = [], []
+    objectives = line.latency_lines if line is not None else ()
+    for found in objectives:
+        values.append(found.objective_ns)
+        shapes.append(level(found.objective_ns, ALERT, "dash"))
+        name = f"{name_of(found.percentile)} objective"
+        notes.append(edge_note(log10(found.objective_ns), name, units.duration(found.objective_ns), ALERT))
+    return Figure(
+        title="Latency against throughput",
+        caption="The same points: what each step up in throughput costs one operation. Numbers are tasks.",
+        alt="Median and 99th percentile latency against throughput, joined in order of the number of tasks.",
+        traces=traces,
+        layout=layout(
+            {"title": title, "range": [0, 1.12 * (fastest / scale or 1.0)]},
+            latency_axis(min(values), max(values)),
+            height=420,
+            margin_right=EDGE if objectives else 24,
+            shapes=shapes,
+            annotations=notes,
+        ),
+        table=points_table(curve),
+    )
+
+
+def _spread_labels(curve: list[Point]) -> list[str]:
+    """Task numbers for those points that lie far enough from the last one named."""
+    widest = max(point.median for point in curve) or 1.0
+    heights = [log10(max(1, point.latency["p99_ns"])) for point in curve]
+    tall = max(max(heights) - min(heights), 0.5)
+    kept: list[tuple[float, float]] = []
+    labels = []
+    for point, height in zip(curve, heights, strict=True):
+        place = (point.median / widest, height / tall)
+        free = all(abs(place[0] - x) > 0.06 or abs(place[1] - y) > 0.09 for x, y in kept)
+        labels.append(str(point.tasks) if free else "")
+        if free:
+            kept.append(place)
+    return labels
+
+
+def _label_side(curve: list[Point], at: int) -> str:
+    """Above a point while throughput rises, below it at the bend, and beside it where the curve climbs straight up."""
+    rises = at == 0 or curve[at].median > 1.06 * curve[at - 1].median
+    bends = at + 1 < len(curve) and curve[at + 1].median <= 1.06 * curve[at].median
+    if rises:
+        return "bottom center" if bends else "top center"
+    return "middle right"
+
+
+def points_table(curve: list[Point]) -> Table:
+    """The points of a curve; the same for both of its figures."""
+    columns = (
+        "tasks",
+        "repetitions",
+        "median",
+        "interval",
+        "each repetition",
+        "p50",
+        "p99",
+        "max",
+        "operations/s",
+        "stopped",
+    )
+    rows = tuple(
+        (
+            str(point.tasks),
+            str(point.repetitions),
+            units.speed(point.median, point.metric),
+            phrases.bounds(point),
+            _values(point),
+            *phrases.waits(point),
+            units.count(point.operations_per_s),
+            phrases.stopped(point.stopped),
+        )
+        for point in curve
+    )
+    return Table(columns, rows)
+
+
+def _values(point: Point) -> str:
+    """Of each repetition; the first of very many."""
+    listed = ", ".join(units.speed(value, point.metric) for value in point.values[:_LISTED_MOST])
+    more = point.repetitions - _LISTED_MOST
+    return f"{listed} and {phrases.number(more)} more" if more > 0 else listed
+
+
+def points(analysis: Analysis) -> list[Titled]:
+    """A table for each curve of a stream."""
+    streams = [point for point in analysis.points if point.kind == "stream"]
+    return [
+        _curve([point for point in streams if (point.op, point.group) == curve])
+        for curve in dict.fromkeys((point.op, point.group) for point in streams)
+    ]
+
+
+def _curve(points: list[Point]) -> Titled:
+    """One curve. Cache is a column only for reads, why a point was not repeated only where that is not as asked."""
+    reads = any(point.cache_state is not None for point in points)
+    told = any(point.stopped not in (None, "repetitions") for point in points)
+    title, size = phrases.subject(points[0].op, points[0].group), points[0].transfer_size
+    columns = (
+        "tasks",
+        "median",
+        "interval",
+        "n",
+        "p50",
+        "p99",
+        "max",
+        "CPU/GiB",
+        *(["from device"] if reads else []),
+        *(["stopped"] if told else []),
+    )
+    rows = tuple(
+        (
+            str(point.tasks),
+            units.speed(point.median, point.metric),
+            _interval(point),
+            str(point.repetitions),
+            *phrases.waits(point),
+            units.duration(point.cpu_ns_per_gib or None),
+            *([phrases.cache(point)] if reads else []),
+            *([phrases.stopped(point.stopped)] if told else []),
+        )
+        for point in points
+    )
+    return f"{title}, {units.size(size)} transfers" if size else title, Table(columns, rows)
+
+
+def _interval(point: Point) -> str:
+    """``[1.88, 1.96]``, in the unit of the median beside it."""
+    if not point.confidence:
+        return units.NOT_MEASURED
+    divisor, _ = units.scale(point.median)
+    found = units.interval(point.low, point.high, lambda value: units.significant(value / divisor), ", ")
+    return found if found == units.NOT_KNOWN else f"[{found}]"
+
+
+def sentences(analysis: Analysis) -> list[Told]:
+    """One a curve, with the interval of its plateau, its latency objective where there is one, and why it ended."""
+    return [
+        Told(
+            phrases.subject(line.op, line.group),
+            line.why,
+            tuple(filter(None, (phrases.plateau(line), *phrases.objectives(line), phrases.ended(line)))),
+            line.reached,
+        )
+        for line in analysis.load_lines
+    ]
+
+
+SECTION = Section("load line", exhibits, points=points, sentences=sentences, live=exhibits)

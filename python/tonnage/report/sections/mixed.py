@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tonnage import units
 from tonnage.analysis.results import Analysis, Part, Point
-from tonnage.report import sentences
+from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import (
     Exhibit,
@@ -19,14 +20,17 @@ from tonnage.report.figures.figure import (
     rate_scale_title,
     tasks_axis,
 )
+from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
 Pair = tuple[Point, Part]
 
 
-def tables(points: list[Point]) -> list[tuple[str, Table]]:
+def points(analysis: Analysis) -> list[Titled]:
     """A table for each setting of a mix: a row for each number of tasks and kind of operation."""
-    return [(f"{sentences.subject('mixed', group)}, by operation", _table(pairs)) for group, pairs in _groups(points)]
+    return [
+        (f"{phrases.subject('mixed', group)}, by operation", _table(pairs)) for group, pairs in _groups(analysis.points)
+    ]
 
 
 def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
@@ -36,7 +40,7 @@ def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
     return [Exhibit("mixed", "The parts of the mix", introduction, "Setting", tuple(variants))] if variants else []
 
 
-def _groups(points: Any) -> list[tuple[str, list[Pair]]]:
+def _groups(points: Sequence[Point]) -> list[tuple[str, list[Pair]]]:
     pairs = [(point, part) for point in points for part in point.parts]
     groups = dict.fromkeys(point.group for point, _ in pairs)
     return [(group, [pair for pair in pairs if pair[0].group == group]) for group in groups]
@@ -50,7 +54,7 @@ def _table(pairs: list[Pair]) -> Table:
             part.op,
             units.rate(part.bandwidth_bytes_per_s),
             units.operations(part.operations_per_s),
-            *(sentences.wait(part.latency, part.latency_intervals, key) for key in ("p50_ns", "p99_ns", "max_ns")),
+            *(phrases.wait(part.latency, part.latency_intervals, key) for key in ("p50_ns", "p99_ns", "max_ns")),
         )
         for point, part in pairs
     )
@@ -106,12 +110,15 @@ def _line(name: str, pairs: list[Pair], y: list[float], op: str | None = None, d
 def _told(point: Point, part: Part) -> str:
     return "<br>".join(
         [
-            sentences.tasks(point.tasks),
+            phrases.tasks(point.tasks),
             units.rate(part.bandwidth_bytes_per_s),
             *(
-                f"{name} {sentences.wait(part.latency, part.latency_intervals, f'{name}_ns')}"
+                f"{name} {phrases.wait(part.latency, part.latency_intervals, f'{name}_ns')}"
                 for name in ("p50", "p99", "max")
             ),
             hover.records(point.records),
         ]
     )
+
+
+SECTION = Section("mixed", exhibits, points=points)

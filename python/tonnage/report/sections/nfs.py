@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import sentences
+from tonnage.records.shapes import NfsMount
+from tonnage.report import phrases
 from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, line_colour
-from tonnage.report.source import Row, Source
+from tonnage.report.sections.section import Section
+from tonnage.report.source import Source
 
 _MOST = 12
 """Kinds of call that are shown: those that took most time."""
@@ -25,7 +28,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     for point in sorted(analysis.points, key=lambda point: point.tasks):
         best[point.op, point.group] = point
     variants = [
-        Variant(f"{sentences.subject(point.op, point.group)}, {sentences.tasks(point.tasks)}", (_figure(mount),))
+        Variant(f"{phrases.subject(point.op, point.group)}, {phrases.tasks(point.tasks)}", (_figure(mount),))
         for point in best.values()
         for mount in (source.trial(nearest(point)).get("nfs") or ())
         if mount["operations"]
@@ -33,16 +36,16 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     return [Exhibit("nfs", "Calls to the NFS server", _INTRODUCTION, "Phase", tuple(variants))] if variants else []
 
 
-def table(mount: Row) -> Table:
+def table(mount: NfsMount) -> Table:
     """A row for each kind of call, the one that took most time first."""
     columns = ("call", "calls", "sent again", "timeouts", "errors", "sent", "received", "mean queue", "mean round trip")
     rows = tuple(
         (
             name,
-            sentences.number(row["operations"]),
-            sentences.number(row["retransmissions"]),
-            sentences.number(row["timeouts"]),
-            sentences.number(row["errors"]) if "errors" in row else units.NOT_MEASURED,
+            phrases.number(row["operations"]),
+            phrases.number(row["retransmissions"]),
+            phrases.number(row["timeouts"]),
+            phrases.number(row["errors"]) if "errors" in row else units.NOT_MEASURED,
             units.volume(row["sent_bytes"]),
             units.volume(row["received_bytes"]),
             units.duration(_mean(row, "queue_ns")),
@@ -53,18 +56,18 @@ def table(mount: Row) -> Table:
     return Table(columns, rows)
 
 
-def story(mount: Row) -> str:
+def story(mount: NfsMount) -> str:
     """How many calls there were, and how many had to be sent again."""
     calls = sum(row["operations"] for row in mount["operations"].values())
     again = sum(row["retransmissions"] for row in mount["operations"].values())
-    told = f"{sentences.number(calls)} calls to {mount['device']}, {sentences.number(again)} of them sent again"
+    told = f"{phrases.number(calls)} calls to {mount['device']}, {phrases.number(again)} of them sent again"
     sends, waited = mount["transport"].get("sends"), mount["transport"].get("backlog")
     if sends and waited:
         told += f"; when a call was sent {waited / sends:.1f} others waited for a slot, in the mean"
     return told + "."
 
 
-def _figure(mount: Row) -> Figure:
+def _figure(mount: NfsMount) -> Figure:
     busiest = _busiest(mount)
     names = [name for name, _ in busiest]
     told = story(mount)
@@ -88,12 +91,12 @@ def _figure(mount: Row) -> Figure:
     )
 
 
-def _busiest(mount: Row) -> list[tuple[str, Row]]:
+def _busiest(mount: NfsMount) -> list[tuple[str, dict[str, int]]]:
     rows = [(name, row) for name, row in mount["operations"].items() if row["operations"]]
     return sorted(rows, key=lambda pair: (-pair[1]["execute_ns"], -pair[1]["operations"]))[:_MOST]
 
 
-def _mean(row: Row, key: str) -> float:
+def _mean(row: Mapping[str, int], key: str) -> float:
     return float(row[key] / max(row["operations"], 1))
 
 
@@ -106,3 +109,6 @@ def _bars(name: str, calls: list[str], values: list[float], op: str) -> dict[str
         "marker": {"color": line_colour(op)},
         "hovertemplate": f"%{{x}}<br>{name} %{{y:.4g}} ms<extra></extra>",
     }
+
+
+SECTION = Section("nfs", exhibits)

@@ -9,9 +9,10 @@ from typing import Any
 
 from tonnage import units
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import sentences
+from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, latency_axis, layout, step_colour
+from tonnage.report.sections.section import Section
 from tonnage.report.source import Histogram, Source
 
 _QUANTILES = (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999))
@@ -46,8 +47,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     # The same axes in all panels.
     steps = [step for drawn in found.values() for _, line in drawn for step in line]
     variants = [
-        Variant(sentences.subject(op, group), (_figure(op, group, drawn, steps),))
-        for (op, group), drawn in found.items()
+        Variant(phrases.subject(op, group), (_figure(op, group, drawn, steps),)) for (op, group), drawn in found.items()
     ]
     introduction = (
         "A line has every operation of every repetition at one number of tasks. The table has the median of the "
@@ -98,7 +98,7 @@ def _figure(op: str, group: str, drawn: Sequence[Drawn], steps: Curve) -> Figure
             "y": [y for _, y in line],
             "mode": "lines",
             "line": {"color": step_colour(position, len(drawn)), "width": 2, "shape": "vh"},
-            "name": sentences.tasks(point.tasks),
+            "name": phrases.tasks(point.tasks),
             "customdata": [[f"{100 * (1 - 1 / x):.6g} %", units.duration(y)] for x, y in line],
             "hovertemplate": "%{customdata[0]} within %{customdata[1]}<br>" + hover.of_point(point) + "<extra></extra>",
         }
@@ -115,9 +115,9 @@ def _figure(op: str, group: str, drawn: Sequence[Drawn], steps: Curve) -> Figure
         "ticktext": [text for _, text in named],
     }
     return Figure(
-        title=f"Latency by percentile: {sentences.subject(op, group)}",
+        title=f"Latency by percentile: {phrases.subject(op, group)}",
         caption="To the right are the slowest operations: 99.9 % means that one in a thousand took longer.",
-        alt=f"Latency of {sentences.subject(op, group)} by percentile, for {len(drawn)} numbers of tasks.",
+        alt=f"Latency of {phrases.subject(op, group)} by percentile, for {len(drawn)} numbers of tasks.",
         traces=traces,
         layout=layout(x_axis, latency_axis(min(latencies), max(latencies)), height=400),
         table=_table(drawn),
@@ -130,7 +130,10 @@ def _table(drawn: Sequence[Drawn]) -> Table:
     return Table(
         columns,
         tuple(
-            (str(point.tasks), *(sentences.wait(point.latency, point.latency_intervals, key) for key in keys))
+            (str(point.tasks), *(phrases.wait(point.latency, point.latency_intervals, key) for key in keys))
             for point, _ in drawn
         ),
     )
+
+
+SECTION = Section("percentiles", exhibits, is_closer_look=True)

@@ -1,12 +1,15 @@
-"""Points by what a section shows together."""
+"""Points of a run: by what a section shows together, and the tables that have them all."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point
-from tonnage.report.sentences import number
+from tonnage.report import phrases
+from tonnage.report.figures.figure import Table
+from tonnage.report.sections.section import Titled
 from tonnage.report.source import Source
 
 
@@ -42,8 +45,8 @@ def left_out(points: Sequence[Point]) -> str:
     if kept == every:
         return ""
     return (
-        f"{number(kept)} of {number(every)} repetitions are drawn, at even steps from the slowest of each number of "
-        "tasks to the fastest; the run directory has all."
+        f"{phrases.number(kept)} of {phrases.number(every)} repetitions are drawn, at even steps from the slowest of "
+        "each number of tasks to the fastest; the run directory has all."
     )
 
 
@@ -52,3 +55,47 @@ def worth_a_look(points: Sequence[Point], source: Source) -> list[tuple[Point, s
     told = {row.get("record") for row in source.events if row["kind"] in ("stall", "retry")}
     stalled = [(point, record) for point in points for record in point.records if record in told] if told else []
     return stalled + [pair for point in points if (pair := (point, nearest(point))) not in stalled]
+
+
+def table(points: Sequence[Point]) -> Table:
+    """A row for each point of any kind, for a page."""
+    groups = any(point.group for point in points)
+    head = ("operation", *(("setting",) if groups else ()), "tasks", "median", "interval", "repetitions")
+    columns = (*head, "p50", "p99", "max", "CPU per GiB", "cache")
+    return Table(columns, tuple(_point_row(point, groups) for point in points))
+
+
+def _point_row(point: Point, groups: bool) -> tuple[str, ...]:
+    return (
+        point.op,
+        *((point.group,) if groups else ()),
+        str(point.tasks),
+        units.speed(point.median, point.metric),
+        phrases.bounds(point),
+        str(point.repetitions),
+        *phrases.waits(point),
+        units.duration(point.cpu_ns_per_gib or None),
+        phrases.cache(point) or units.NOT_MEASURED,
+    )
+
+
+def best(points: Sequence[Point]) -> Titled:
+    """A row a setting, of the number of tasks with which it did most: what stands for more tables than one looks at."""
+    most: dict[tuple[str, str, str], Point] = {}
+    for point in points:
+        key = (point.kind, point.op, point.group)
+        if key not in most or point.median > most[key].median:
+            most[key] = point
+    columns = ("what", "tasks", "median", "interval", "n", "p50", "p99", "max")
+    rows = tuple(
+        (
+            phrases.subject(point.op, point.group),
+            str(point.tasks),
+            units.speed(point.median, point.metric),
+            phrases.bounds(point),
+            str(point.repetitions),
+            *phrases.waits(point),
+        )
+        for point in most.values()
+    )
+    return "Each setting with the number of tasks that did most", Table(columns, rows)

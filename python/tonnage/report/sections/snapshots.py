@@ -6,10 +6,11 @@ from math import ceil, floor, log2, log10
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis.fixed_cost import COSTS, SAVES, UNCHANGED, Change, Cost
+from tonnage.analysis.fixed_cost import COSTS, NOT_SHOWN, SAVES, UNCHANGED, Change, Cost
 from tonnage.analysis.results import Analysis, Point
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
-from tonnage.report import sentences
+from tonnage.report import phrases
+from tonnage.report.answer import Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import (
     KNEE_BAND,
@@ -27,6 +28,7 @@ from tonnage.report.figures.figure import (
     words,
 )
 from tonnage.report.sections.points import groups_of
+from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 from tonnage.units import size_text
 
@@ -36,12 +38,12 @@ _MOST_TICKS = 8
 _SIDES = (("without", LINES["write"], "circle"), ("with a snapshot", LINES["read"], "diamond"))
 
 
-def tables(points: list[Point]) -> list[tuple[str, Table]]:
+def points(analysis: Analysis) -> list[Titled]:
     """What each phase of a checkpoint did, a table for each of its settings, for the terminal."""
     return [
-        (sentences.subject(op, group), _points(found))
+        (phrases.subject(op, group), _points(found))
         for op in ("checkpoint", "restart", "drop")
-        for group, found in groups_of([point for point in points if point.op == op], "checkpoint")
+        for group, found in groups_of([point for point in analysis.points if point.op == op], "checkpoint")
     ]
 
 
@@ -51,23 +53,27 @@ def _points(points: list[Point]) -> Table:
         (
             str(point.tasks),
             units.speed(point.median, point.metric),
-            sentences.bounds(point),
+            phrases.bounds(point),
             str(point.repetitions),
-            *sentences.waits(point),
+            *phrases.waits(point),
         )
         for point in points
     )
     return Table(columns, rows)
 
 
-def cost_tables(costs: tuple[SnapshotCost, ...]) -> list[tuple[str, Table]]:
+def tables(analysis: Analysis) -> list[Titled]:
     """What each means costs, for the terminal."""
-    return [(f"What a snapshot costs: {name(cost)}", table(cost)) for cost in costs]
+    return [(f"What a snapshot costs: {name(cost)}", table(cost)) for cost in analysis.snapshots]
 
 
-def story(costs: tuple[SnapshotCost, ...]) -> list[str]:
-    """Sentences on all of them."""
-    return [" ".join(said(cost)) for cost in costs]
+def sentences(analysis: Analysis) -> list[Told]:
+    """The same as what the run says; sure where a cost is shown."""
+    found = []
+    for cost in analysis.snapshots:
+        first, *more = said(cost)
+        found.append(Told("", first, tuple(more), bool(cost.cost.confidence) and cost.cost.verdict != NOT_SHOWN))
+    return found
 
 
 def name(found: SnapshotCost) -> str:
@@ -127,7 +133,7 @@ def time(ns: float) -> str:
 
 
 def _round(rounds: Rounds) -> str:
-    return f"of {size_text(rounds.bytes)} by {sentences.tasks(rounds.tasks)}"
+    return f"of {size_text(rounds.bytes)} by {phrases.tasks(rounds.tasks)}"
 
 
 def part(share: float) -> str:
@@ -165,7 +171,7 @@ def _cost(cost: Cost) -> tuple[str, str]:
     return time(cost.cost_ns), bounds
 
 
-def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:  # noqa: ARG001  (as every section's)
+def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
     """Two pictures for each means: both lines of time against bytes, and the cost by tasks and transfer size."""
     variants = [
         Variant(label, (lines(found, transfer), by_tasks(found)))
@@ -242,7 +248,7 @@ def _line(shown: list[Rounds], tasks: int, side: int, *, first: bool) -> dict[st
         "legendgroup": label,
         "showlegend": first,
         "text": [
-            f"{words(label)}, {sentences.tasks(tasks)}<br>{size_text(rounds.bytes)} in {units.duration(spent)}<br>"
+            f"{words(label)}, {phrases.tasks(tasks)}<br>{size_text(rounds.bytes)} in {units.duration(spent)}<br>"
             f"{hover.records(rounds.records[side])}"
             for rounds, spent in zip(shown, times, strict=True)
         ],
@@ -287,7 +293,7 @@ def by_tasks(found: SnapshotCost) -> Figure:
                 "marker": {"color": colour, "size": 9},
                 "name": f"transfers of {units.size(size)}",
                 "text": [
-                    f"{sentences.tasks(tasks)}: {', '.join(_cost(cost))}<br>{_records(found, tasks, size)}"
+                    f"{phrases.tasks(tasks)}: {', '.join(_cost(cost))}<br>{_records(found, tasks, size)}"
                     for tasks, cost in curve
                 ],
                 "hovertemplate": "%{text}<extra></extra>",
@@ -316,3 +322,6 @@ def _records(found: SnapshotCost, tasks: int, transfer: int) -> str:
     """Of all rounds of so many tasks, whatever their size."""
     mine = [rounds for rounds in found.rounds if (rounds.tasks, rounds.transfer_size) == (tasks, transfer)]
     return hover.records([name for rounds in mine for name in sum(rounds.records, ())])
+
+
+SECTION = Section("snapshots", exhibits, points=points, tables=tables, sentences=sentences)

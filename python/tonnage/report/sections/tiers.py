@@ -8,9 +8,11 @@ from tonnage import units
 from tonnage.analysis.results import Analysis
 from tonnage.analysis.shared_tier import Measured
 from tonnage.analysis.tiers import Crossover, Tiers, Way
-from tonnage.report import sentences
+from tonnage.report import phrases
+from tonnage.report.answer import Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import LINES, Exhibit, Figure, Table, Variant, layout
+from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 from tonnage.units import BANDWIDTH, OPERATIONS
 
@@ -22,21 +24,27 @@ NAMES = {
 _WHAT = {"write": "writes", "read": "reads", "open-write-close": "open-write-close"}
 
 
-def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:  # noqa: ARG001  (as every section's)
+def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
     """One section where the run has a ``stage``."""
     tiers = analysis.tiers
     if tiers is None or not tiers.ways:
         return []
     variants = tuple(
-        Variant(sentences.tasks(tasks), (_figure([way for way in tiers.ways if way.tasks == tasks]),))
+        Variant(phrases.tasks(tasks), (_figure([way for way in tiers.ways if way.tasks == tasks]),))
         for tasks in dict.fromkeys(way.tasks for way in tiers.ways)
     )
     return [Exhibit("tiers", "Which way wins", " ".join(story(tiers)), "Tasks", variants)]
 
 
-def tables(tiers: Tiers | None) -> list[tuple[str, Table]]:
+def tables(analysis: Analysis) -> list[Titled]:
     """The ways, for the terminal."""
+    tiers = analysis.tiers
     return [("Which way wins", _table(list(tiers.ways)))] if tiers and tiers.ways else []
+
+
+def sentences(analysis: Analysis) -> list[Told]:
+    """Who wins, as what the run says."""
+    return [Told("", sentence) for sentence in (story(analysis.tiers) if analysis.tiers else ())]
 
 
 def story(tiers: Tiers) -> list[str]:
@@ -53,7 +61,7 @@ def _winners(tiers: Tiers) -> list[str]:
     others = "; ".join(
         f"{NAMES[way.by]} {units.duration(way.application_ns)} and {units.duration(way.total_ns)}" for way in ways
     )
-    done = f"Here, with {sentences.tasks(most)} on one node, the application is done first {_by(free)}"
+    done = f"Here, with {phrases.tasks(most)} on one node, the application is done first {_by(free)}"
     both = ", and so is all on the slow tier" if free is safe else f"; all is safe on the slow tier first {_by(safe)}"
     found = [f"{done}{both}{_clearly(safe, ways)} ({others})."]
     for way in ways:
@@ -99,11 +107,11 @@ def _measured(found: Crossover, open_end: str) -> str:
     """What the sweep itself saw on both sides, and whether it went far enough."""
     seen = []
     if found.behind is not None:
-        seen.append(f"measured behind at {sentences.number(found.behind)}")
+        seen.append(f"measured behind at {phrases.number(found.behind)}")
     if found.ahead is not None and found.behind is not None:
-        seen.append(f"ahead at {sentences.number(found.ahead)}")
+        seen.append(f"ahead at {phrases.number(found.ahead)}")
     text = f"; {' and '.join(seen)}" if seen else ""
-    at = f"; measure it with {sentences.number(found.measure_at)} nodes" if found.measure_at else ""
+    at = f"; measure it with {phrases.number(found.measure_at)} nodes" if found.measure_at else ""
     return text if found.levelled else f"{text}; {open_end}{at}"
 
 
@@ -129,7 +137,7 @@ def _table(ways: list[Way]) -> Table:
             units.duration(way.drain_ns) if way.drain_ns else units.NOT_MEASURED,
             units.duration(way.total_ns),
             units.rate(way.point.median),
-            sentences.bounds(way.point),
+            phrases.bounds(way.point),
             str(way.point.repetitions),
         )
         for way in ways
@@ -193,3 +201,6 @@ def _speed(measured: Measured, metric: str) -> str:
 def _range(found: Crossover) -> str:
     known = found.confidence and found.levelled
     return units.interval(found.low, found.high, nodes_text) if known else units.NOT_MEASURED
+
+
+SECTION = Section("tiers", exhibits, tables=tables, sentences=sentences)

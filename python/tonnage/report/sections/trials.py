@@ -1,15 +1,36 @@
-"""One trial, closely: throughput, latency and tasks over time, and each task's share. A selector chooses the trial."""
+"""One trial, closely: throughput, latency and tasks over time, and each task's share. The sum cannot show one task that
+holds up the others; the pictures of its tasks do. A selector chooses the trial."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any, Literal
+
 from tonnage import units
 from tonnage.analysis.results import Analysis, Point
-from tonnage.report import sentences
-from tonnage.report.figures import heat, series
-from tonnage.report.figures.figure import Exhibit, Figure, Variant
-from tonnage.report.sections import stragglers, task_times
+from tonnage.records import headline
+from tonnage.records.shapes import TaskLine, TrialLine
+from tonnage.report import phrases
+from tonnage.report.figures import heat, hover, series
+from tonnage.report.figures.figure import (
+    ALERT,
+    MUTED,
+    Exhibit,
+    Figure,
+    Table,
+    Variant,
+    layout,
+    line_colour,
+    rate_scale_title,
+    speed_scale_title,
+    words,
+)
+from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.sections.points import worth_a_look
-from tonnage.report.source import Source
+from tonnage.report.sections.section import Section
+from tonnage.report.source import Columns, Source
+from tonnage.units import BANDWIDTH, OPERATIONS
 
 MOST_TRIALS = 48
 """Trials a page offers; a campaign of thousands would make it too heavy to open."""
@@ -62,8 +83,8 @@ def _label(point: Point, record: str, source: Source) -> str:
     stalls = len(source.stalls_of(record))
     marked = f", {stalls} {'stall' if stalls == 1 else 'stalls'}" if stalls else ""
     value = point.values[point.records.index(record)]
-    what = sentences.subject(point.op, point.group)
-    return f"{what}, {sentences.tasks(point.tasks)}, {units.speed(value, point.metric)} ({record}{marked})"
+    what = phrases.subject(point.op, point.group)
+    return f"{what}, {phrases.tasks(point.tasks)}, {units.speed(value, point.metric)} ({record}{marked})"
 
 
 def _figures(point: Point, record: str, source: Source) -> tuple[Figure, ...]:
@@ -72,7 +93,226 @@ def _figures(point: Point, record: str, source: Source) -> tuple[Figure, ...]:
     drawn = (
         series.figure(point.op, record, columns, trial, stalls, source.retries_of(record)),
         heat.figure(record, source.heat(record)),
-        task_times.figure(record, columns, tasks, trial),
-        stragglers.figure(point.op, record, tasks, trial),
+        tasks_over_time(record, columns, tasks, trial),
+        each_task(point.op, record, tasks, trial),
     )
     return tuple(figure for figure in drawn if figure is not None)
+
+
+MOST_ROWS = 32
+"""Rows of the picture: of more tasks, neighbours share one."""
+SLOWEST = 8
+"""Tasks that then keep a row each, above the others: in a mean over many, one that lags would not be seen."""
+Counted = Literal["bytes", "operations"]
+Bundle = tuple[TaskLine, ...]
+"""Tasks that share a row."""
+
+
+def tasks_over_time(record: str, columns: Columns, tasks: Sequence[TaskLine], trial: TrialLine) -> Figure | None:
+    """Throughput of each task, in intervals; None for one task, or where the phase left no series of them."""
+    if len(tasks) < 2 or not columns:
+        return None
+    metric = BANDWIDTH if headline(trial)[1] == "B/s" else OPERATIONS
+    counted: Counted = "bytes" if metric == BANDWIDTH else "operations"
+    rows = list(zip(*(columns.get(k, []) for k in ("start_ns", "end_ns", "task", counted)), strict=True))
+    if not rows:
+        return None
+    edges, begin = edges_of(rows), min(task["start_ns"] for task in tasks)
+    bundles = rows_of(tasks, counted)
+    place = {task["task"]: row for row, bundle in enumerate(bundles) for task in bundle}
+    rates = [
+        [_rate(moved, begin + edges[x], edges[x + 1] - edges[x], bundle) for x, moved in enumerate(line)]
+        for bundle, line in zip(bundles, sums_of(rows, edges, place, len(bundles)), strict=True)
+    ]
+    scale, title = speed_scale_title(max((rate for line in rates for rate in line if rate), default=1.0), metric)
+    shared = _shared(bundles)
+    return Figure(
+        title="Tasks over time",
+        caption=f"{record}: throughput of each task in each interval, until it was done.{shared}",
+        alt=f"Heat map of the throughput of {len(tasks)} tasks over the time of {record}.{shared}",
+        traces=[map_of(edges, [words(name_of(bundle)) for bundle in bundles], rates, scale, title, record)],
+        layout=layout(
+            {"title": "Time since the first task started (s)", "range": [0, edges[-1] / 1e9], "showgrid": False},
+            {"title": "Task", "showgrid": False, "autorange": "reversed", "type": "category"},
+            height=max(320, 160 + 14 * len(bundles)),
+        ),
+        table=_intervals_table(bundles, edges, rates, metric),
+    )
+
+
+def rows_of(tasks: Sequence[TaskLine], counted: Counted) -> list[Bundle]:
+    """The tasks of each row: one, or of very many the slowest with a row each and then neighbours together."""
+    return bundled(tasks, lambda task: _speed(task, counted), MOST_ROWS, SLOWEST)
+
+
+def _speed(task: TaskLine, counted: Counted) -> float:
+    return float(task[counted] / max(task["end_ns"] - task["start_ns"], 1) / task.get("tasks", 1))
+
+
+def name_of(bundle: Bundle) -> str:
+    """``task 3 on node1``, or ``tasks 8 to 23``."""
+    first, last = bundle[0]["task"], bundle[-1]["task"] + bundle[-1].get("tasks", 1) - 1
+    if last > first:
+        return f"tasks {first} to {last}"
+    return f"task {bundle[0]['task']}" + (f" on {bundle[0]['host']}" if bundle[0].get("host") else "")
+
+
+def _rate(moved: float, start_ns: int, lasted_ns: int, bundle: Bundle) -> float | None:
+    """Of a task of the row, a second; None where all of the row were done: a gap, told from standing still."""
+    if not moved and start_ns >= max(task["end_ns"] for task in bundle):
+        return None
+    many: int = sum(task.get("tasks", 1) for task in bundle)
+    return moved * 1e9 / lasted_ns / many
+
+
+def _shared(bundles: Sequence[Bundle]) -> str:
+    most = max(map(len, bundles))
+    if most == 1:
+        return ""
+    return f" The {SLOWEST} slowest tasks stand above; each row below them is the mean of {most} neighbours."
+
+
+def _intervals_table(
+    bundles: Sequence[Bundle], edges: list[int], rates: Sequence[Sequence[float | None]], metric: str
+) -> Table:
+    """Of each row of the picture its slowest and its fastest interval: all of them would be as long as the records."""
+    rows = []
+    for bundle, line in zip(bundles, rates, strict=True):
+        known = [rate for rate in line if rate is not None]
+        middle = units.speed(median(known), metric) if known else units.NOT_MEASURED
+        rows.append((name_of(bundle), middle, *extremes(line, edges, metric)))
+    return Table(("task", "median interval", *EXTREMES), tuple(rows))
+
+
+_STANDS_OUT = 0.1
+"""Share of the median by which the slowest task must differ to be coloured; it is named in any case."""
+MOST_TASKS = 512
+"""Tasks that are drawn; of more, every so many, and the slowest."""
+
+
+def each_task(op: str, record: str, tasks: list[TaskLine], trial: TrialLine) -> Figure | None:
+    """End times where the phase ended by size (all moved the same), bytes where by time. None without tasks."""
+    if not tasks:
+        return None
+    begin = min(row["start_ns"] for row in tasks)
+    by_time = trial.get("stop_reason") == "time"
+    shown: Callable[[int], str]
+    if by_time and headline(trial)[1] == "B/s":
+        values = [float(row["bytes"]) for row in tasks]
+        scale, title = rate_scale_title(max(values), "Moved", "B")
+        slowest, shown = min(values), units.volume
+    elif by_time:
+        values = [float(row["operations"]) for row in tasks]
+        scale, title, slowest, shown = 1.0, "Operations", min(values), units.count
+    else:
+        values = [float(row["end_ns"] - begin) for row in tasks]
+        scale, title, slowest, shown = 1e9, "End, after the first start (s)", max(values), units.duration
+    middle = median(values)
+    last = tasks[values.index(slowest)]
+    story = _story(last, slowest, middle, by_time, shown) if len(tasks) > 1 else "One task: nothing to compare."
+    step = -(-len(tasks) // MOST_TASKS)
+    if step > 1:
+        story += f" Of {len(tasks):,} lines one in {step} is drawn, and the slowest."
+        kept = sorted({*range(0, len(tasks), step), tasks.index(last)})
+        tasks, values = [tasks[number] for number in kept], [values[number] for number in kept]
+    return Figure(
+        title="Each task's part",
+        caption=f"{record}. {story}",
+        alt=f"{title} by task for {record}. {story}",
+        traces=_traces(op, record, tasks, [value / scale for value in values], middle / scale, tasks.index(last)),
+        layout=layout(
+            {"title": "Task", "tickformat": "d", **_few_ticks(len(tasks))},
+            {"title": title, "range": [0, 1.15 * max(values) / scale or 1]},
+            showlegend=True,
+        ),
+        table=_tasks_table(tasks, begin),
+    )
+
+
+def _story(last: TaskLine, slowest: float, middle: float, by_time: bool, shown: Callable[[int], str]) -> str:
+    what = ("moved" if shown is units.volume else "did") if by_time else "ended after"
+    host = f" on {last['host']}" if last.get("host") else ""
+    ratio = f"{100 * slowest / middle:.0f} % of the median" if middle else "with a median of 0"
+    return f"Slowest: task {last['task']}{host} {what} {shown(round(slowest))}, {ratio} ({shown(round(middle))})."
+
+
+def _few_ticks(tasks: int) -> dict[str, Any]:
+    return {"dtick": 1} if tasks <= 24 else {"nticks": 12}
+
+
+def _traces(
+    op: str, record: str, tasks: list[TaskLine], values: list[float], middle: float, last: int
+) -> list[dict[str, Any]]:
+    numbers = [row["task"] for row in tasks]
+    hosts = [words(row.get("host") or "") for row in tasks]
+    stands_out = abs(values[last] - middle) > _STANDS_OUT * middle
+    colours = [ALERT if stands_out and position == last else line_colour(op) for position in range(len(tasks))]
+    stems_x = [x for number in numbers for x in (number, number, None)]
+    stems_y = [y for value in values for y in (0, value, None)]
+    return [
+        {
+            "x": stems_x,
+            "y": stems_y,
+            "mode": "lines",
+            "line": {"color": MUTED, "width": 1},
+            "hoverinfo": "skip",
+            "showlegend": False,
+        },
+        {
+            "x": numbers,
+            "y": values,
+            "mode": "markers",
+            "marker": {"color": colours, "size": 9},
+            "text": hosts,
+            "hovertemplate": "task %{x} %{text}<br>%{y:.4g}" + hover.ending(record),
+            "showlegend": False,
+        },
+        {
+            "x": [numbers[0] - 0.5, numbers[-1] + 0.5],
+            "y": [middle, middle],
+            "mode": "lines",
+            "name": "median of the tasks",
+            "line": {"color": MUTED, "width": 1.5, "dash": "dash"},
+            "hoverinfo": "skip",
+        },
+    ]
+
+
+def _tasks_table(tasks: list[TaskLine], begin: int) -> Table:
+    rows = tuple(
+        (
+            str(row["task"]),
+            str(row.get("host") or ""),
+            units.duration(row["start_ns"] - begin),
+            units.duration(row["end_ns"] - begin),
+            *map(units.duration, (row.get("open_ns"), row.get("transfer_ns"), row.get("sync_ns"), row.get("close_ns"))),
+            str(row["bytes"]),
+            str(row["operations"]),
+            str(row["errors"]),
+            units.duration(_p99_ns(row)),
+        )
+        for row in tasks
+    )
+    columns = (
+        "task",
+        "host",
+        "start",
+        "end",
+        "open",
+        "transfer",
+        "sync",
+        "close",
+        "bytes",
+        "operations",
+        "errors",
+        "p99",
+    )
+    return Table(columns, rows)
+
+
+def _p99_ns(task: TaskLine) -> int | None:
+    latency = task.get("latency")
+    return latency.get("p99_ns") if latency else None
+
+
+SECTION = Section("trials", exhibits, is_closer_look=True)

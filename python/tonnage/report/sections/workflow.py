@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Analysis, Point, Share, Workflow
 from tonnage.analysis.workflow import ALL_ENGINE, ENGINE, critical_path, spans
-from tonnage.report import sentences
+from tonnage.records.shapes import CopyLine, WorkflowLine
+from tonnage.report import phrases
 from tonnage.report.figures.figure import ALERT, LINES, MUTED, Exhibit, Figure, Table, Variant, layout, words
-from tonnage.report.source import Row, Source
+from tonnage.report.sections.section import Section, Titled
+from tonnage.report.source import Source
 
 MOST_RUNS = 12
 """Workflow runs whose timelines a page offers."""
 MOST_TASKS = 300
 """Tasks of a timeline: more are thinner than a line, and make the page heavy."""
 _NAMED = 40
+Instant = Literal["submit_ns", "start_ns", "end_ns", "complete_ns"]
 _ENGINE_ROW = "the engine's own"
 
 
-def tables(points: list[Point]) -> list[tuple[str, Table]]:
+def tables(analysis: Analysis) -> list[Titled]:
     """Where the time went, a row a setting."""
-    found = [(point, point.workflow) for point in points if point.workflow]
+    found = [(point, point.workflow) for point in analysis.points if point.workflow]
     return [("Where the workflows' time went", _table(found))] if found else []
 
 
@@ -37,7 +40,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
         first = min((task["copy"] for task in tasks if task["copy"] in copies), default=None)
         if first is not None:
             mine = [task for task in tasks if task["copy"] == first]
-            label = f"{sentences.subject(point.op, point.group)} ({record})"
+            label = f"{phrases.subject(point.op, point.group)} ({record})"
             variants.append(Variant(label, (_timeline(record, mine, copies[first], _summary(points)),)))
     if not variants:
         return []
@@ -60,7 +63,7 @@ def _table(found: list[tuple[Point, Workflow]]) -> Table:
 
 def _row(point: Point, workflow: Workflow) -> tuple[str, ...]:
     return (
-        sentences.subject(point.op, point.group),
+        phrases.subject(point.op, point.group),
         units.duration(point.elapsed_ns),
         str(point.repetitions),
         *(_part(workflow.parts[part]) for part in ("running", "queued", ALL_ENGINE)),
@@ -79,7 +82,7 @@ def _part(part: Share) -> str:
     return f"{units.duration(part.median_ns)}, {units.share(part.share)}{interval}"
 
 
-def _timeline(record: str, tasks: list[Row], copy: Row, summary: Table) -> Figure:
+def _timeline(record: str, tasks: list[WorkflowLine], copy: CopyLine, summary: Table) -> Figure:
     begin, end = copy["start_ns"], copy["end_ns"]
     ran = [task for task in tasks if task["submit_ns"] is not None or task["start_ns"] is not None]
     path = {task["task"] for task in critical_path(tasks)}
@@ -113,32 +116,35 @@ def _timeline(record: str, tasks: list[Row], copy: Row, summary: Table) -> Figur
     )
 
 
-def _well(task: Row) -> bool:
+def _well(task: WorkflowLine) -> bool:
     return task["status"] in ("ok", "cached")
 
 
-def _first(task: Row) -> int:
-    return int(task["submit_ns"] if task["submit_ns"] is not None else task["start_ns"])
+def _first(task: WorkflowLine) -> int:
+    submitted = task["submit_ns"]
+    return submitted if submitted is not None else task["start_ns"] or 0
 
 
-def _lasted(task: Row) -> int:
-    last = next((task[key] for key in ("complete_ns", "end_ns", "start_ns") if task[key] is not None), _first(task))
-    return int(last) - _first(task)
+def _lasted(task: WorkflowLine) -> int:
+    ends = (task["complete_ns"], task["end_ns"], task["start_ns"])
+    return next((end for end in ends if end is not None), _first(task)) - _first(task)
 
 
 def _bars(
-    name: str, colour: str, tasks: list[Row], rows: dict[int, int], begin: int, since: str, until: str
+    name: str, colour: str, tasks: list[WorkflowLine], rows: dict[int, int], begin: int, since: Instant, until: Instant
 ) -> dict[str, Any]:
     known = [
-        task for task in tasks if task[since] is not None and task[until] is not None and task[until] > task[since]
+        (task, first, last)
+        for task in tasks
+        if (first := task[since]) is not None and (last := task[until]) is not None and last > first
     ]
     return {
         "type": "bar",
         "orientation": "h",
-        "y": [rows[task["task"]] for task in known],
-        "base": [round((task[since] - begin) / 1e9, 3) for task in known],
-        "x": [round((task[until] - task[since]) / 1e9, 3) for task in known],
-        "text": [words(task["name"] + (f" on {task['host']}" if task["host"] else "")) for task in known],
+        "y": [rows[task["task"]] for task, _, _ in known],
+        "base": [round((first - begin) / 1e9, 3) for _, first, _ in known],
+        "x": [round((last - first) / 1e9, 3) for _, first, last in known],
+        "text": [words(task["name"] + (f" on {task['host']}" if task["host"] else "")) for task, _, _ in known],
         "textposition": "none",
         "name": name,
         "marker": {"color": colour},
@@ -146,7 +152,7 @@ def _bars(
     }
 
 
-def _engine(tasks: list[Row], begin: int, end: int) -> dict[str, Any]:
+def _engine(tasks: list[WorkflowLine], begin: int, end: int) -> dict[str, Any]:
     own = [span for span in spans(tasks, begin, end) if span.part in ENGINE]
     return {
         "type": "bar",
@@ -163,16 +169,21 @@ def _engine(tasks: list[Row], begin: int, end: int) -> dict[str, Any]:
     }
 
 
-def _story(tasks: list[Row], ran: list[Row], shown: list[Row], path: set[int], begin: int, end: int) -> str:
+def _story(
+    tasks: list[WorkflowLine], ran: list[WorkflowLine], shown: list[WorkflowLine], path: set[int], begin: int, end: int
+) -> str:
     own = sum(span.end_ns - span.begin_ns for span in spans(tasks, begin, end) if span.part in ENGINE)
     found = [f"{units.duration(own)} of {units.duration(end - begin)} were the engine's own"]
     if path:
         times = sum(max((task["end_ns"] or 0) - (task["start_ns"] or 0), 0) for task in tasks if task["task"] in path)
-        found.append(f"the critical path has {sentences.tasks(len(path))}, which ran {units.duration(times)}")
+        found.append(f"the critical path has {phrases.tasks(len(path))}, which ran {units.duration(times)}")
     if cached := len(tasks) - len(ran):
-        found.append(f"{sentences.tasks(cached)} did not run")
+        found.append(f"{phrases.tasks(cached)} did not run")
     if len(shown) < len(ran):
         found.append(f"{len(shown)} of {len(ran)} tasks are drawn, the longest; all are in workflow.jsonl")
     if any(task["times_from"] == "engine" for task in shown):
         found.append("some times are when the engine looked")
     return "; ".join(found) + "."
+
+
+SECTION = Section("workflow", exhibits, tables=tables)
