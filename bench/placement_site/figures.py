@@ -8,20 +8,8 @@ from math import log10
 from statistics import median
 from typing import Any
 
-from tonnage.report.figures.figure import (
-    ALERT,
-    EDGE,
-    INK,
-    KNEE,
-    LINES,
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    edge_note,
-    layout,
-    level,
-)
+from tonnage.report.figures.colours import ALERT, INK, KNEE, LINES
+from tonnage.report.figures.figure import EDGE, Exhibit, Figure, Table, Variant, edge_note, layout, level
 
 from placement_site.outcome import SLOWDOWNS
 from placement_site.watch import DAY, Watch

@@ -15,7 +15,9 @@ from tonnage.errors import RecordError
 from tonnage.records import Run, headline
 from tonnage.records.lines import COUNTED
 from tonnage.report.figures import heat, series
-from tonnage.report.figures.figure import MUTED, Figure, Table, layout, line_colour, speed_scale_title
+from tonnage.report.figures.axes import speed_scale_title
+from tonnage.report.figures.colours import MUTED, line_colour
+from tonnage.report.figures.figure import Figure, Table, layout
 from tonnage.report.figures.figure import words as plain_words
 from tonnage.units import BANDWIDTH, OPERATIONS
 

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log10
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.crossing import At, Crossing, Parts, Wins, wins
 from tonnage.analysis.shared_tier import Measured
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figures import hover
+from tonnage.report.figures.axes import nodes_axis, rate_axis
+from tonnage.report.figures.colours import GRID, KNEE, KNEE_BAND, LINES, MUTED, VEIL, band_colour
 from tonnage.report.figures.figure import (
-    GRID,
-    KNEE,
-    KNEE_BAND,
-    LINES,
-    MUTED,
-    VEIL,
     Exhibit,
     Figure,
     Table,
     Variant,
-    band_colour,
+    interval_band,
     layout,
-    nodes_axis,
-    rate_axis,
     upright,
+    upright_band,
     words,
 )
+from tonnage.report.figures.plotly import Note, Shape, Trace
 from tonnage.report.phrases import number
 from tonnage.report.published import summit_tiers as published_tiers
 from tonnage.report.sections import divided, tiers
@@ -208,19 +203,9 @@ def _figure(found: Crossing, top: float, ends: tuple[float, float]) -> Figure:
     )
 
 
-def _line(name: str, hue: str, grid: Sequence[int], rates: Sequence[Measured], metric: str) -> list[dict[str, Any]]:
-    edge: dict[str, Any] = {
-        "x": list(grid),
-        "mode": "lines",
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-    bands = [
-        {**edge, "y": [rate.low for rate in rates]},
-        {**edge, "y": [rate.high for rate in rates], "fill": "tonexty", "fillcolor": band_colour(hue)},
-    ]
-    line = {
+def _line(name: str, hue: str, grid: Sequence[int], rates: Sequence[Measured], metric: str) -> list[Trace]:
+    bands = interval_band(list(grid), [rate.low for rate in rates], [rate.high for rate in rates], band_colour(hue))
+    line: Trace = {
         "x": list(grid),
         "y": [rate.median for rate in rates],
         "mode": "lines",
@@ -232,7 +217,7 @@ def _line(name: str, hue: str, grid: Sequence[int], rates: Sequence[Measured], m
     return [*(bands if any(rate.confidence for rate in rates) else ()), line]
 
 
-def _points(curve: Sequence[At], colour: str, metric: str) -> dict[str, Any]:
+def _points(curve: Sequence[At], colour: str, metric: str) -> Trace:
     return {
         "x": [at.nodes for at in curve],
         "y": [at.median for at in curve],
@@ -253,12 +238,11 @@ def _mark(at: At, metric: str) -> str:
     return f"{nodes}<br>measured {units.speed(at.median, metric)}{interval}<br>{hover.records(at.records)}"
 
 
-def _marks(found: Crossing) -> list[dict[str, Any]]:
+def _marks(found: Crossing) -> list[Shape]:
     crossover = found.crossover
     marks = [upright(crossover.nodes, KNEE)]
     if crossover.confidence:
-        band = {"type": "rect", "yref": "paper", "x0": crossover.low, "x1": crossover.high, "y0": 0, "y1": 1}
-        marks.append(band | {"fillcolor": KNEE_BAND, "line": {"width": 0}, "layer": "below"})
+        marks.append(upright_band(crossover.low, crossover.high, KNEE_BAND))
     return marks
 
 
@@ -266,25 +250,25 @@ def _is_published(found: Crossing) -> bool:
     return set(published_tiers.TIERS) == {found.fast, found.slow} and not found.stated
 
 
-def _claimed(found: Crossing) -> list[dict[str, Any]]:
+def _claimed(found: Crossing) -> list[Shape]:
     """Of the published tiers the nodes that their authors name, beside what the measured ceilings say."""
     if not _is_published(found):
         return []
     low, high = map(int, published_tiers.claimed())
-    band = {"type": "rect", "yref": "paper", "x0": low, "x1": high, "y0": 0, "y1": 1, "layer": "below"}
+    band: Shape = {"type": "rect", "yref": "paper", "x0": low, "x1": high, "y0": 0, "y1": 1, "layer": "below"}
     return [band | {"fillcolor": GRID, "line": {"color": MUTED, "width": 1, "dash": "dot"}}]
 
 
-def _claimed_note(found: Crossing) -> list[dict[str, Any]]:
+def _claimed_note(found: Crossing) -> list[Note]:
     if not _is_published(found):
         return []
     low, high = published_tiers.claimed()
-    place = {"x": log10(int(low)), "y": 0.97, "yref": "paper", "xanchor": "right", "yanchor": "top", "xshift": -5}
+    place: Note = {"x": log10(int(low)), "y": 0.97, "yref": "paper", "xanchor": "right", "yanchor": "top", "xshift": -5}
     text = f"its authors, by nominal figures: {low} to {high}"
     return [place | {"showarrow": False, "font": {"color": MUTED, "size": 12}, "bgcolor": VEIL, "text": text}]
 
 
-def _note(found: Crossing, top: float) -> dict[str, Any]:
+def _note(found: Crossing, top: float) -> Note:
     crossover = found.crossover
     right = log10(max(1.0, crossover.nodes)) > 0.6 * log10(top)
     about = "" if crossover.levelled else "more than "

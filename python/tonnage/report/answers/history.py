@@ -12,23 +12,11 @@ from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
 from tonnage.analysis.history import Change, Dated, History, Series
 from tonnage.report.answer import Answer, Told
 from tonnage.report.answers.compare import value_text
-from tonnage.report.figures.figure import (
-    KNEE,
-    KNEE_BAND,
-    LINES,
-    MUTED,
-    VEIL,
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    band_colour,
-    divided_scale_title,
-    layout,
-    line_colour,
-    words,
-)
+from tonnage.report.figures.axes import divided_scale_title
+from tonnage.report.figures.colours import KNEE, KNEE_BAND, LINES, MUTED, VEIL, band_colour, line_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, upright_band, words
 from tonnage.report.figures.panels import OWN, have_one_axis, reached
+from tonnage.report.figures.plotly import Axis, Note, Shape, Stroke, Trace
 from tonnage.report.sections import divided
 
 _COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}
@@ -237,14 +225,14 @@ def _height(series: Series) -> float:
     return reached(max(level.high for level in series.levels), max(medians))
 
 
-def _dates(x: Sequence[str]) -> dict[str, Any]:
+def _dates(x: Sequence[str]) -> Axis:
     """From before the first run to after the last one, also where a series has not all of them."""
     first, last = (datetime.fromisoformat(end) for end in (x[0], x[-1]))
     pad = max((last - first) / 20, timedelta(minutes=1))
     return {"title": "Begun (UTC)", "type": "date", "range": [str(first - pad), str(last + pad)]}
 
 
-def _runs(series: Series, history: History, x: Sequence[Any], scale: float) -> list[dict[str, Any]]:
+def _runs(series: Series, history: History, x: Sequence[Any], scale: float) -> list[Trace]:
     return [
         {
             "x": [x[level.run] for level in series.levels],
@@ -266,32 +254,23 @@ def _runs(series: Series, history: History, x: Sequence[Any], scale: float) -> l
     ]
 
 
-def _levels(series: Series, x: Sequence[Any], scale: float) -> dict[str, Any]:
+def _levels(series: Series, x: Sequence[Any], scale: float) -> Trace:
     """Joined stretches, with a gap between two."""
     xs: list[Any] = []
     ys: list[float | None] = []
     for stretch in series.stretches:
         xs += [x[stretch.first], x[stretch.last], None]
         ys += [stretch.level / scale, stretch.level / scale, None]
-    line = {"color": line_colour(series.op), "width": 2.5}
+    line: Stroke = {"color": line_colour(series.op), "width": 2.5}
     return {"x": xs, "y": ys, "mode": "lines", "line": line, "name": "level", "hoverinfo": "skip"}
 
 
-def _band(change: Change, x: Sequence[Any]) -> dict[str, Any]:
-    return {
-        "type": "rect",
-        "yref": "paper",
-        "x0": x[change.after],
-        "x1": x[change.high],
-        "y0": 0,
-        "y1": 1,
-        "fillcolor": KNEE_BAND if change.verdict == FASTER else _SLOWER_BAND,
-        "line": {"width": 0},
-        "layer": "below",
-    }
+def _band(change: Change, x: Sequence[Any]) -> Shape:
+    colour = KNEE_BAND if change.verdict == FASTER else _SLOWER_BAND
+    return upright_band(x[change.after], x[change.high], colour)
 
 
-def _note(change: Change, x: Sequence[Any], height: float) -> dict[str, Any]:
+def _note(change: Change, x: Sequence[Any], height: float) -> Note:
     late = change.at > len(x) / 2
     return {
         "x": x[change.after] if late else x[change.high],

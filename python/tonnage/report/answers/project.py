@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis import models
@@ -13,23 +12,10 @@ from tonnage.analysis.projection import Projection, Refused
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import (
-    EDGE,
-    INK,
-    KNEE,
-    MUTED,
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    band_colour,
-    edge_note,
-    layout,
-    level,
-    line_colour,
-    speed_scale_title,
-    tasks_axis,
-)
+from tonnage.report.figures.axes import speed_scale_title, tasks_axis
+from tonnage.report.figures.colours import INK, KNEE, MUTED, band_colour, line_colour
+from tonnage.report.figures.figure import EDGE, Exhibit, Figure, Table, Variant, edge_note, layout, level
+from tonnage.report.figures.plotly import ErrorBars, Shape, Trace
 from tonnage.units import BANDWIDTH
 
 _NAMES = {"usl": "USL", "hinge": "hinge"}
@@ -128,8 +114,8 @@ def _figure(found: Projection) -> Figure:
     scale, title = speed_scale_title(highest, found.metric)
     colour = line_colour(found.op)
     tried = [*(point.tasks for point in found.points), found.tasks]
-    edge = {"type": "line", "x0": found.most_tasks, "x1": found.most_tasks, "yref": "paper", "y0": 0, "y1": 1}
-    shapes = [edge | {"line": {"color": MUTED, "width": 1.2, "dash": "dot"}}] if found.beyond > 1 else []
+    edge: Shape = {"type": "line", "x0": found.most_tasks, "x1": found.most_tasks, "yref": "paper", "y0": 0, "y1": 1}
+    shapes: list[Shape] = [edge | {"line": {"color": MUTED, "width": 1.2, "dash": "dot"}}] if found.beyond > 1 else []
     notes = []
     if ceiling is not None:
         shapes.append(level(ceiling / scale, INK, "dash"))
@@ -154,9 +140,9 @@ def _figure(found: Projection) -> Figure:
     )
 
 
-def _band(found: Projection, scale: float) -> list[dict[str, Any]]:
+def _band(found: Projection, scale: float) -> list[Trace]:
     x = [one.tasks for one in found.band]
-    edge: dict[str, Any] = {"x": x, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+    edge: Trace = {"x": x, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
     return [
         {**edge, "y": [one.low / scale for one in found.band], "showlegend": False},
         {
@@ -177,7 +163,7 @@ def _band(found: Projection, scale: float) -> list[dict[str, Any]]:
     ]
 
 
-def _fits(found: Projection, scale: float) -> list[dict[str, Any]]:
+def _fits(found: Projection, scale: float) -> list[Trace]:
     dashes = ("dash", "dot")
     return [
         {
@@ -192,7 +178,7 @@ def _fits(found: Projection, scale: float) -> list[dict[str, Any]]:
     ]
 
 
-def _measured(found: Projection, colour: str, scale: float) -> dict[str, Any]:
+def _measured(found: Projection, colour: str, scale: float) -> Trace:
     return {
         "x": [point.tasks for point in found.points for _ in point.values],
         "y": [each / scale for point in found.points for each in point.values],
@@ -208,8 +194,8 @@ def _measured(found: Projection, colour: str, scale: float) -> dict[str, Any]:
     }
 
 
-def _expected(found: Projection, scale: float) -> dict[str, Any]:
-    error = {
+def _expected(found: Projection, scale: float) -> Trace:
+    error: ErrorBars = {
         "type": "data",
         "symmetric": False,
         "array": [(found.high - found.median) / scale],

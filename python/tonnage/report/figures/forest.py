@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tonnage import units
 from tonnage.analysis.compare import FASTER, SLOWER
-from tonnage.report.figures.figure import KNEE, LINES, MUTED, Figure, Table, layout, ratio_axis, words
+from tonnage.report.figures.axes import ratio_axis
+from tonnage.report.figures.colours import KNEE, LINES, MUTED
+from tonnage.report.figures.figure import Figure, Table, layout, words
+from tonnage.report.figures.plotly import Note, Trace
 
 _COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}
 _SYMBOLS = {FASTER: "triangle-up", SLOWER: "triangle-down"}
@@ -33,7 +36,7 @@ def forest(
 ) -> Figure:
     """``unit`` follows a ratio where the pointer is, such as ``times as long``; ``told`` says it all in words;
     ``beside``: rows of other panels that have the same axis."""
-    trace: dict[str, Any] = {
+    trace: Trace = {
         "x": [row.ratio for row in rows],
         "y": [words(row.name) for row in rows],
         "mode": "markers",
@@ -71,7 +74,7 @@ def forest(
     )
 
 
-def _verdict(row: Row) -> dict[str, Any]:
+def _verdict(row: Row) -> Note:
     """Beside its row, where no mark can lie behind it."""
     return {
         "xref": "paper",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from math import log10
-from typing import Any
 
 from tonnage import units
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import MUTED, Figure, Table, latency_axis, layout
+from tonnage.report.figures.axes import latency_axis
+from tonnage.report.figures.figure import Figure, Table, colour_bar, layout
+from tonnage.report.figures.plotly import Axis, ColourBar, Trace
 from tonnage.report.source import Columns
 
 _MOST_COLUMNS = 200
@@ -32,7 +33,7 @@ def figure(record: str, columns: Columns, *, tabled: bool = True) -> Figure | No
     across, up = range(len(times) - 1), range(len(latencies) - 1)
     z = [[log10(cells[x, y]) if (x, y) in cells else None for x in across] for y in up]
     counted = [[str(cells.get((x, y), 0)) for x in across] for y in up]
-    trace: dict[str, Any] = {
+    trace: Trace = {
         "type": "heatmap",
         "x": [time / 1e9 for time in times],
         "y": latencies,
@@ -45,7 +46,7 @@ def figure(record: str, columns: Columns, *, tabled: bool = True) -> Figure | No
         "hovertemplate": "%{x:.3f} s, about %{y:,.0f} ns<br>%{text} operations" + hover.ending(record),
         "colorbar": _colour_bar(most),
     }
-    x_axis = {"title": "Time since the first task started (s)", "range": [0, times[-1] / 1e9]}
+    x_axis: Axis = {"title": "Time since the first task started (s)", "range": [0, times[-1] / 1e9]}
     return Figure(
         title="Latency over time",
         caption=f"{record}: operations that ended in each interval, by latency; the scale is logarithmic.",
@@ -71,16 +72,9 @@ def _cells(rows: list[tuple[int, ...]], times: list[int], latencies: list[int]) 
     return cells
 
 
-def _colour_bar(most: int) -> dict[str, Any]:
-    powers = list(range(int(log10(most)) + 1))
-    return {
-        "title": {"text": "operations", "side": "right", "font": {"size": 12}},
-        "thickness": 12,
-        "outlinewidth": 0,
-        "tickvals": powers,
-        "ticktext": [units.count(10**power) for power in powers],
-        "tickfont": {"color": MUTED},
-    }
+def _colour_bar(most: int) -> ColourBar:
+    powers = range(int(log10(most)) + 1)
+    return colour_bar("operations", list(powers), [units.count(10**power) for power in powers])
 
 
 def _table(cells: Cells, times: list[int], latencies: list[int]) -> Table:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tonnage import units
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import MUTED
+from tonnage.report.figures.figure import colour_bar
+from tonnage.report.figures.plotly import Trace
 
 T = TypeVar("T")
 MOST_COLUMNS = 96
@@ -23,7 +24,7 @@ def map_of(
     scale: float,
     title: str,
     record: str,
-) -> dict[str, Any]:
+) -> Trace:
     """A row for each of the names, which are safe as markup, and a column for each interval."""
     return {
         "type": "heatmap",
@@ -36,9 +37,8 @@ def map_of(
         "zmax": max((rate for line in rates for rate in line if rate), default=scale) / scale,
         "hoverongaps": False,
         "hovertemplate": f"%{{y}}<br>%{{x:.3f}} s<br>%{{z:.3g}} {title}" + hover.ending(record),
-        "colorbar": {"title": {"text": title, "side": "right", "font": {"size": 12}}, "thickness": 12,
-                     "outlinewidth": 0, "tickfont": {"color": MUTED}},
-    }  # fmt: skip
+        "colorbar": colour_bar(title),
+    }
 
 
 def edges_of(rows: Sequence[tuple[int, ...]]) -> list[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tonnage import units
 from tonnage.records import headline
@@ -13,7 +12,10 @@ from tonnage.records.intervals import sums
 from tonnage.records.shapes import TrialLine
 from tonnage.report import phrases
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import ALERT, ALERT_BAND, VEIL, Figure, Table, layout, line_colour, speed_scale_title
+from tonnage.report.figures.axes import speed_scale_title
+from tonnage.report.figures.colours import ALERT, ALERT_BAND, VEIL, line_colour
+from tonnage.report.figures.figure import Figure, Table, layout, upright_band
+from tonnage.report.figures.plotly import Note, Shape, Trace
 from tonnage.report.source import Columns, TaskEvent
 from tonnage.units import BANDWIDTH, OPERATIONS
 
@@ -50,7 +52,7 @@ def figure(
     drawn_in = units.scale(max(rates), "B/s" if metric == BANDWIDTH else " operations/s")[1].strip()
     edges = [start / 1e9 for start, *_ in found] + [found[-1][1] / 1e9]
     colour = line_colour(op)
-    traces: list[dict[str, Any]] = [
+    traces: list[Trace] = [
         {
             "x": edges,
             "y": [rate / scale for rate in (*rates, rates[-1])],
@@ -161,24 +163,11 @@ def stalls_said(stalls: list[TaskEvent], found: list[Standstill]) -> str:
     return f"{many}{times}; the longest, of task {worst['task']}, lasted {units.duration(worst.get('duration_ns'))}."
 
 
-def stall_marks(found: list[Standstill]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def stall_marks(found: list[Standstill]) -> tuple[list[Shape], list[Note]]:
     """Shapes and names. Names step down, so that those close together stay readable."""
-    shapes = [
-        {
-            "type": "rect",
-            "yref": "paper",
-            "x0": one.start_ns / 1e9,
-            "x1": one.end_ns / 1e9,
-            "y0": 0,
-            "y1": 1,
-            "fillcolor": ALERT_BAND,
-            "line": {"color": ALERT, "width": 1},
-            "layer": "below",
-        }
-        for one in found
-    ]
+    shapes = [upright_band(one.start_ns / 1e9, one.end_ns / 1e9, ALERT_BAND, ALERT) for one in found]
     longest = sorted(found, key=lambda one: one.start_ns - one.end_ns)[:_MOST_NAMED_STALLS]
-    notes = [
+    notes: list[Note] = [
         {
             "x": one.start_ns / 1e9,
             "y": 0.99,
@@ -214,7 +203,7 @@ def retries_said(retries: Sequence[TaskEvent]) -> str:
     return f" {many} and were tried again{why}; {how_long} {units.duration(longest.get('duration_ns'))}."
 
 
-def retry_marks(retries: Sequence[TaskEvent], begin_ns: int) -> list[dict[str, Any]]:
+def retry_marks(retries: Sequence[TaskEvent], begin_ns: int) -> list[Shape]:
     """A bar for each time in which some task was in trouble; those that overlap are one."""
     return [
         {

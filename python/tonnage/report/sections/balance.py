@@ -8,7 +8,8 @@ from tonnage.analysis.balance import largest as largest  # of the terminal, too
 from tonnage.analysis.results import Analysis
 from tonnage.report import phrases
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import MUTED, Exhibit, Figure, Table, Variant, layout, line_colour
+from tonnage.report.figures.colours import MUTED, line_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.hosts import nearest
@@ -11,7 +10,9 @@ from tonnage.analysis.results import Analysis, Point
 from tonnage.records.shapes import CopyLine
 from tonnage.report import phrases
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import ALERT, LINES, Exhibit, Figure, Table, Variant, layout, words
+from tonnage.report.figures.colours import ALERT, LINES
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, timeline, words
+from tonnage.report.figures.plotly import Trace
 from tonnage.report.sections.points import groups_of
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
@@ -106,16 +107,16 @@ def _timeline(record: str, copies: list[CopyLine]) -> Figure:
     )
 
 
-def _bars(name: str, colour: str, copies: list[CopyLine], begin: int, record: str) -> dict[str, Any]:
+def _bars(name: str, colour: str, copies: list[CopyLine], begin: int, record: str) -> Trace:
+    bars = timeline(
+        name,
+        [copy["task"] for copy in copies],
+        [(copy["start_ns"] - begin) / 1e9 for copy in copies],
+        [(copy["end_ns"] - copy["start_ns"]) / 1e9 for copy in copies],
+        [f"copy {copy['copy']}" for copy in copies],
+    )
     return {
-        "type": "bar",
-        "orientation": "h",
-        "y": [copy["task"] for copy in copies],
-        "base": [(copy["start_ns"] - begin) / 1e9 for copy in copies],
-        "x": [(copy["end_ns"] - copy["start_ns"]) / 1e9 for copy in copies],
-        "text": [f"copy {copy['copy']}" for copy in copies],
-        "textposition": "none",
-        "name": name,
+        **bars,
         # A thin edge in the colour of the page keeps neighbours apart.
         "marker": {"color": colour, "line": {"color": "@#ffffff|#14171b", "width": 1}},
         "hovertemplate": "%{text}, task %{y}<br>%{x:.3g} s" + hover.ending(record),

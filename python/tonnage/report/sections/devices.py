@@ -8,17 +8,9 @@ from tonnage import units
 from tonnage.analysis.results import Analysis, Devices
 from tonnage.report import phrases
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import (
-    MUTED,
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    layout,
-    line_colour,
-    rate_scale_title,
-    words,
-)
+from tonnage.report.figures.axes import rate_scale_title
+from tonnage.report.figures.colours import MUTED, line_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, words
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from math import ceil, floor, log10
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.results import Analysis, Point
 from tonnage.report import phrases
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import (
-    INK,
-    MUTED,
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    latency_axis,
-    layout,
-    step_colour,
-    words,
-)
+from tonnage.report.figures.axes import latency_axis
+from tonnage.report.figures.colours import INK, MUTED, step_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, words
+from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.sections.points import groups_of
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
@@ -71,7 +62,7 @@ def _rates(points: list[Point]) -> Figure:
     """A row a phase, a mark a number of tasks, with its interval."""
     tried = sorted({point.tasks for point in points})
     rows, between = _phases(points), min(0.2, 0.7 / len(tried))
-    traces: list[dict[str, Any]] = []
+    traces: list[Trace] = []
     for position, tasks in enumerate(tried):
         here = [point for point in points if point.tasks == tasks]
         colour = step_colour(position, len(tried)) if len(tried) > 1 else INK
@@ -115,12 +106,16 @@ def _latencies(points: list[Point]) -> tuple[Figure, ...]:
         return ()
     phases = _phases(points)
     rows = [phases.index(point.op) for point in here]
-    spans: dict[str, list[Any]] = {"x": [], "y": []}
-    for point, row in zip(here, rows, strict=True):
-        spans["x"] += [max(1, point.latency["p50_ns"]), max(1, point.latency["max_ns"]), None]
-        spans["y"] += [row, row, None]
-    traces: list[dict[str, Any]] = [
-        {**spans, "mode": "lines", "line": {"color": MUTED, "width": 1.5}, "hoverinfo": "skip", "showlegend": False}
+    ends = [(max(1, point.latency["p50_ns"]), max(1, point.latency["max_ns"])) for point in here]
+    traces: list[Trace] = [
+        {
+            "x": [x for low, high in ends for x in (low, high, None)],
+            "y": [y for row in rows for y in (row, row, None)],
+            "mode": "lines",
+            "line": {"color": MUTED, "width": 1.5},
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
     ]
     for key, name, symbol in _QUANTILES:
         traces.append(
@@ -149,7 +144,7 @@ def _latencies(points: list[Point]) -> tuple[Figure, ...]:
     return (figure,)
 
 
-def _phase_axis(points: list[Point]) -> dict[str, Any]:
+def _phase_axis(points: list[Point]) -> Axis:
     order = [words(phase) for phase in _phases(points)]
     # From top to bottom, in the order they ran, with room above the first and below the last.
     return {
@@ -164,7 +159,7 @@ def _height(points: list[Point]) -> int:
     return 160 + 36 * max(3, len(_phases(points)))
 
 
-def _rate_axis(low: float, high: float) -> dict[str, Any]:
+def _rate_axis(low: float, high: float) -> Axis:
     """A logarithmic axis of operations a second, from a whole 1, 2 or 5 to another."""
     start, end = log10(max(low, 1e-6)) - 0.1, log10(max(high, 1e-6)) + 0.1
     steps: tuple[int, ...] = (1,) if end - start > 3 else (1, 2, 5)

@@ -10,17 +10,10 @@ from tonnage.analysis.results import Analysis, HostPart, Hosts
 from tonnage.records.shapes import TaskLine
 from tonnage.report import phrases
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import (
-    MUTED,
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    layout,
-    line_colour,
-    speed_scale_title,
-    words,
-)
+from tonnage.report.figures.axes import speed_scale_title
+from tonnage.report.figures.colours import MUTED, line_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, words
+from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Columns, Source
@@ -172,7 +165,7 @@ def _ends(found: Hosts) -> Figure:
     last = [max(part.last_done_ns for part in bundle) / 1e9 for bundle in bundles]
     numbers = [1 + at * step for at in range(len(bundles))]
     told = "%{text}<br>%{y:.4g} s" + hover.ending(found.record)
-    common = {"x": numbers, "text": names, "mode": "markers", "hovertemplate": told}
+    common: Trace = {"x": numbers, "text": names, "mode": "markers", "hovertemplate": told}
     together = f" {step} neighbours share a mark: the first and the last end among them." if step > 1 else ""
     return Figure(
         title="When each host was done",

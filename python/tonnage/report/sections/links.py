@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.hosts import nearest
@@ -11,8 +10,10 @@ from tonnage.analysis.results import Analysis, Link
 from tonnage.report import phrases
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import MUTED, Exhibit, Figure, Table, Variant, layout, step_colour, words
+from tonnage.report.figures.colours import step_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, colour_bar, layout, words
 from tonnage.report.figures.heat import COLOURS
+from tonnage.report.figures.plotly import Trace
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
@@ -82,7 +83,7 @@ def _matrix(label: str, links: Sequence[Link]) -> Figure:
     divisor, unit = units.bit_scale(most)
     rates = [[best.get((sender, receiver)) for receiver in receivers] for sender in senders]
     shown = [["" if rate is None else units.link(rate) for rate in row] for row in rates]
-    trace: dict[str, Any] = {
+    trace: Trace = {
         "type": "heatmap",
         "x": [words(name) for name in receivers],
         "y": [words(name) for name in senders],
@@ -97,8 +98,7 @@ def _matrix(label: str, links: Sequence[Link]) -> Figure:
         "xgap": 2,
         "ygap": 2,
         "hovertemplate": "%{y} to %{x}<br>%{text}<br>%{customdata}<extra></extra>",
-        "colorbar": {"title": {"text": unit, "side": "right", "font": {"size": 12}}, "thickness": 12, "outlinewidth": 0}
-        | {"tickfont": {"color": MUTED}},
+        "colorbar": colour_bar(unit),
     }
     fast, to = max(best, key=lambda ends: best[ends])
     return Figure(
@@ -133,7 +133,7 @@ def _over_time(links: Sequence[Link], source: Source) -> Figure | None:
     rows = [row for row in zip(*(columns[name] for name in names), strict=True) if row[1] > row[0]]
     most = max(moved * 1e9 / (end - start) for start, end, _, moved in rows)
     divisor, unit = units.bit_scale(most)
-    traces = []
+    traces: list[Trace] = []
     for number, flow in enumerate(link.flows[:_DRAWN]):
         mine = sorted((start, end, moved) for start, end, task, moved in rows if task == number)
         traces.append(

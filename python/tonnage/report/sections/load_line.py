@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import log10
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
@@ -13,30 +12,23 @@ from tonnage.analysis.results import Analysis, LoadLine, Point
 from tonnage.report import phrases
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover
+from tonnage.report.figures.axes import latency_axis, speed_scale_title, tasks_axis
+from tonnage.report.figures.colours import ALERT, INK, KNEE, KNEE_BAND, MUTED, VEIL, band_colour, line_colour
 from tonnage.report.figures.figure import (
-    ALERT,
     EDGE,
-    INK,
-    KNEE,
-    KNEE_BAND,
-    MUTED,
-    VEIL,
     Exhibit,
     Figure,
     Table,
     Variant,
-    band_colour,
     edge_note,
-    latency_axis,
     layout,
     level,
-    line_colour,
-    speed_scale_title,
-    tasks_axis,
     upright,
+    upright_band,
     words,
 )
 from tonnage.report.figures.panels import OWN, Panels
+from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
 from tonnage.report.sections.points import drawn, left_out
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
@@ -107,9 +99,9 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None, p
     top = max([highest, *(level for level, *_ in levels)]) * (1.16 + 0.06 * len(far))
     shapes = [*_knee(line), *marks, *(level(y / scale, colour, dash) for y, _, colour, dash in levels)]
     for shape in marks:
-        shape.update(y0=shape["y0"] / scale, y1=shape["y1"] / scale)
+        shape |= {"y0": shape["y0"] / scale, "y1": shape["y1"] / scale}
     notes = [*_knee_note(line, x), *_level_notes(levels, scale, top, curve[0].metric), *_far_note(far)]
-    axis = {"title": title, "range": [0, top / scale]}
+    axis: Axis = {"title": title, "range": [0, top / scale]}
     return Figure(
         title="Throughput by number of tasks",
         caption=" ".join(_caption(curve, line, panels, _of_other_sizes(above, curve))),
@@ -120,7 +112,7 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None, p
     )
 
 
-def _measured(curve: list[Point], scale: float) -> list[dict[str, Any]]:
+def _measured(curve: list[Point], scale: float) -> list[Trace]:
     """The band of intervals, the medians, and every repetition."""
     x = [point.tasks for point in curve]
     colour = line_colour(curve[0].op)
@@ -182,7 +174,7 @@ def _confidence(curve: list[Point]) -> str:
     return f"{units.share(levels[0])} interval" if levels else "interval (none: one repetition)"
 
 
-def _models(analysis: Analysis, curve: list[Point], scale: float) -> list[dict[str, Any]]:
+def _models(analysis: Analysis, curve: list[Point], scale: float) -> list[Trace]:
     op, group, metric = curve[0].op, curve[0].group, curve[0].metric
     tried = [point.tasks for point in curve]
     dashes = ("dash", "dot", "dashdot")
@@ -205,32 +197,18 @@ Level = tuple[float, str, str, str]
 """A horizontal line: rate, name, colour, dash."""
 
 
-def _knee(line: LoadLine | None) -> list[dict[str, Any]]:
+def _knee(line: LoadLine | None) -> list[Shape]:
     """The load line itself and the band of its interval."""
     if line is None or not line.reached or line.tasks is None:
         return []
-    shapes = [
-        upright(line.tasks, KNEE),
-    ]
+    shapes = [upright(line.tasks, KNEE)]
     if phrases.interval(line) and line.tasks_low and line.tasks_high:
         # A little to either side, so that an interval of one number is still seen.
-        shapes.append(
-            {
-                "type": "rect",
-                "yref": "paper",
-                "x0": 0.97 * line.tasks_low,
-                "x1": 1.03 * line.tasks_high,
-                "y0": 0,
-                "y1": 1,
-                "fillcolor": KNEE_BAND,
-                "line": {"width": 0},
-                "layer": "below",
-            }
-        )
+        shapes.append(upright_band(0.97 * line.tasks_low, 1.03 * line.tasks_high, KNEE_BAND))
     return shapes
 
 
-def _knee_note(line: LoadLine | None, tried: list[int]) -> list[dict[str, Any]]:
+def _knee_note(line: LoadLine | None, tried: list[int]) -> list[Note]:
     if line is None or not line.reached or line.tasks is None:
         return []
     right = log10(line.tasks / tried[0]) > 0.6 * log10(max(2, tried[-1] / tried[0]))
@@ -250,14 +228,14 @@ def _knee_note(line: LoadLine | None, tried: list[int]) -> list[dict[str, Any]]:
     ]
 
 
-def _plateau(line: LoadLine | None) -> tuple[list[dict[str, Any]], list[Level]]:
+def _plateau(line: LoadLine | None) -> tuple[list[Shape], list[Level]]:
     """The band of the plateau's interval, in its metric, and its line."""
     if line is None or not line.reached or not line.plateau:
         return [], []
     levels = [(float(line.plateau), "plateau", KNEE, "solid")]
     if not line.plateau_low or not line.plateau_high:
         return [], levels
-    band = {
+    band: Shape = {
         "type": "rect",
         "xref": "paper",
         "x0": 0,
@@ -297,7 +275,7 @@ def _of_other_sizes(found: Sequence[Ceiling], curve: Sequence[Point]) -> list[st
     ]
 
 
-def _far_note(far: list[str]) -> list[dict[str, Any]]:
+def _far_note(far: list[str]) -> list[Note]:
     text = "<br>".join(f"↑ {name} (off the scale)" for name in far)
     return (
         [
@@ -320,7 +298,7 @@ def _far_note(far: list[str]) -> list[dict[str, Any]]:
     )
 
 
-def _level_notes(levels: list[Level], scale: float, top: float, metric: str) -> list[dict[str, Any]]:
+def _level_notes(levels: list[Level], scale: float, top: float, metric: str) -> list[Note]:
     """Names of horizontal lines, lowest first, each at least two lines of text above the one before."""
     notes, free = [], 0.0
     for y, name, colour, _ in sorted(levels):
@@ -341,7 +319,7 @@ def _latencies(curve: list[Point], line: LoadLine | None, panels: Panels) -> Fig
     colour = line_colour(curve[0].op)
     x = [point.median / scale for point in curve]
     labels = _spread_labels(curve)
-    traces: list[dict[str, Any]] = []
+    traces: list[Trace] = []
     for name, dash, symbol in (("p50", "solid", "circle"), ("p99", "dot", "diamond")):
         y = [point.latency[f"{name}_ns"] for point in curve]
         traces.append(

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.results import Analysis, Part, Point
 from tonnage.report import phrases
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import (
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    latency_axis,
-    layout,
-    line_colour,
-    rate_scale_title,
-    tasks_axis,
-)
+from tonnage.report.figures.axes import latency_axis, rate_scale_title, tasks_axis
+from tonnage.report.figures.colours import line_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout
+from tonnage.report.figures.plotly import Trace
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
@@ -93,7 +85,7 @@ def _figures(pairs: list[Pair]) -> tuple[Figure, Figure]:
     )
 
 
-def _line(name: str, pairs: list[Pair], y: list[float], op: str | None = None, dash: str = "solid") -> dict[str, Any]:
+def _line(name: str, pairs: list[Pair], y: list[float], op: str | None = None, dash: str = "solid") -> Trace:
     colour = line_colour(op or name)
     return {
         "x": [point.tasks for point, _ in pairs],

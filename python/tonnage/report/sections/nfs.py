@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Analysis, Point
 from tonnage.records.shapes import NfsMount
 from tonnage.report import phrases
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, line_colour
+from tonnage.report.figures.colours import line_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout
+from tonnage.report.figures.plotly import Trace
 from tonnage.report.sections.section import Section
 from tonnage.report.source import Source
 
@@ -100,7 +101,7 @@ def _mean(row: Mapping[str, int], key: str) -> float:
     return float(row[key] / max(row["operations"], 1))
 
 
-def _bars(name: str, calls: list[str], values: list[float], op: str) -> dict[str, Any]:
+def _bars(name: str, calls: list[str], values: list[float], op: str) -> Trace:
     return {
         "type": "bar",
         "name": name,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from math import log10
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.results import Analysis, Point
 from tonnage.report import phrases
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, latency_axis, layout, step_colour
+from tonnage.report.figures.axes import latency_axis
+from tonnage.report.figures.colours import step_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout
+from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.sections.section import Section
 from tonnage.report.source import Histogram, Source
 
@@ -92,7 +94,7 @@ def _thinned(curve: Curve) -> Curve:
 
 
 def _figure(op: str, group: str, drawn: Sequence[Drawn], steps: Curve) -> Figure:
-    traces: list[dict[str, Any]] = [
+    traces: list[Trace] = [
         {
             "x": [x for x, _ in line],
             "y": [y for _, y in line],
@@ -107,7 +109,7 @@ def _figure(op: str, group: str, drawn: Sequence[Drawn], steps: Curve) -> Figure
     longest = max(x for x, _ in steps)
     named = [(x, text) for x, text in _NAMED if x <= 1.3 * longest]
     latencies = [y for _, y in steps]
-    x_axis = {
+    x_axis: Axis = {
         "title": "Percentile of operations",
         "type": "log",
         "range": [0, 1.02 * log10(max(longest, 10.0))],

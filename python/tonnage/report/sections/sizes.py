@@ -11,24 +11,11 @@ from tonnage.analysis.results import Analysis, LoadLine, Point
 from tonnage.analysis.sizes import Roof, Sweep, line_of, ridge_bytes, roofs_of, size_of, sweeps_of
 from tonnage.report import phrases
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import (
-    INK,
-    KNEE,
-    MUTED,
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    layout,
-    line_colour,
-    log_ticks,
-    rate_axis,
-    sizes_axis,
-    speed_scale_title,
-    tick_texts,
-    words,
-)
+from tonnage.report.figures.axes import log_ticks, rate_axis, sizes_axis, speed_scale_title, tick_texts
+from tonnage.report.figures.colours import INK, KNEE, line_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, colour_bar, layout, words
 from tonnage.report.figures.heat import COLOURS
+from tonnage.report.figures.plotly import ColourBar, Shape, Trace
 from tonnage.report.sections.section import Section
 from tonnage.report.source import Source
 
@@ -85,7 +72,7 @@ def roofline(sweep: Sweep, ceilings: Sequence[Mapping[str, Any]]) -> Figure:
     )
 
 
-def _everything(sweep: Sweep) -> dict[str, Any]:
+def _everything(sweep: Sweep) -> Trace:
     """A mark for each number of tasks."""
     points = sweep.points
     return {
@@ -99,7 +86,7 @@ def _everything(sweep: Sweep) -> dict[str, Any]:
     }
 
 
-def _best(sweep: Sweep) -> dict[str, Any]:
+def _best(sweep: Sweep) -> Trace:
     colour, best = line_colour(sweep.op), sweep.best
     return {
         "x": [point.transfer_size for point in best],
@@ -123,7 +110,7 @@ def _best(sweep: Sweep) -> dict[str, Any]:
     }
 
 
-def _own(roofs: Sequence[Roof], sizes: Sequence[int]) -> dict[str, Any]:
+def _own(roofs: Sequence[Roof], sizes: Sequence[int]) -> Trace:
     """What the sweep itself reached: one line, with a bend where the roofs meet."""
     ends = [float(sizes[0]), float(sizes[-1])]
     ridge = ridge_bytes(roofs)
@@ -143,9 +130,9 @@ def _within(roof: Roof, sizes: Sequence[int]) -> bool:
     return roof.size_bytes is None or sizes[0] <= roof.size_bytes <= sizes[-1]
 
 
-def _others(roofs: Sequence[Roof], sizes: Sequence[int]) -> list[dict[str, Any]]:
+def _others(roofs: Sequence[Roof], sizes: Sequence[int]) -> list[Trace]:
     """Ceilings of hosts and links: a mark at each size where they were measured, or a line."""
-    found = []
+    found: list[Trace] = []
     for position, (name, same) in enumerate(_named(roofs).items()):
         marks = [(roof.size_bytes, roof) for roof in same if roof.size_bytes is not None]
         ends = [(size, roof) for roof in same if roof.size_bytes is None for size in (sizes[0], sizes[-1])]
@@ -289,7 +276,7 @@ def _reached(lines: Lines, tasks: Sequence[int]) -> list[tuple[int, int]]:
     return [(row, number) for row, number in rows if number is not None and number in tasks]
 
 
-def _trace(cells: Cells, sizes: Sequence[int], tasks: Sequence[int]) -> dict[str, Any]:
+def _trace(cells: Cells, sizes: Sequence[int], tasks: Sequence[int]) -> Trace:
     slowest, fastest = min(point.median for point in cells.values()), max(point.median for point in cells.values())
     wide = fastest > _WIDE * slowest
     scale, title = speed_scale_title(fastest, next(iter(cells.values())).metric)
@@ -299,7 +286,7 @@ def _trace(cells: Cells, sizes: Sequence[int], tasks: Sequence[int]) -> dict[str
     def height(point: Point) -> float:
         return log10(point.median) if wide else point.median / scale
 
-    return {
+    trace: Trace = {
         "type": "heatmap",
         "x": [str(number) for number in tasks],
         "y": [units.size(size) for size in sizes],
@@ -308,13 +295,14 @@ def _trace(cells: Cells, sizes: Sequence[int], tasks: Sequence[int]) -> dict[str
         "hovertext": [["" if point is None else told(point) for point in row] for row in rows],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "hoverongaps": False,
-        **({"texttemplate": "%{text}"} if named else {}),
-        "colorscale": COLOURS,
-        **({} if wide else {"zmin": 0}),
-        "xgap": 4,
-        "ygap": 4,
-        "colorbar": _colour_bar(log10(slowest), log10(fastest), "Throughput" if wide else title, wide=wide),
     }
+    if named:
+        trace["texttemplate"] = "%{text}"
+    trace["colorscale"] = COLOURS
+    if not wide:
+        trace["zmin"] = 0
+    bar = _colour_bar(log10(slowest), log10(fastest), "Throughput" if wide else title, wide=wide)
+    return {**trace, "xgap": 4, "ygap": 4, "colorbar": bar}
 
 
 def _two_digits(point: Point) -> str:
@@ -323,20 +311,13 @@ def _two_digits(point: Point) -> str:
     return f"{units.significant(point.median / divisor, 2)} {unit.removesuffix('B/s')}".strip()
 
 
-def _colour_bar(low: float, high: float, title: str, *, wide: bool) -> dict[str, Any]:
+def _colour_bar(low: float, high: float, title: str, *, wide: bool) -> ColourBar:
     """``low`` and ``high`` are powers of ten."""
-    ticks = log_ticks(low, high)
-    named = {"tickvals": [log10(tick) for tick in ticks], "ticktext": tick_texts(ticks, units.rate)}
-    return {
-        "title": {"text": title, "side": "right", "font": {"size": 12}},
-        "thickness": 12,
-        "outlinewidth": 0,
-        **(named if wide else {}),
-        "tickfont": {"color": MUTED},
-    }
+    ticks = log_ticks(low, high) if wide else []
+    return colour_bar(title, [log10(tick) for tick in ticks], tick_texts(ticks, units.rate))
 
 
-def _frame(row: int, column: int) -> dict[str, Any]:
+def _frame(row: int, column: int) -> Shape:
     """Around a cell, in the gaps between it and its neighbours."""
     return {
         "type": "rect",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import ceil, floor, log2, log10
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.fixed_cost import COSTS, NOT_SHOWN, SAVES, UNCHANGED, Change, Cost
@@ -12,21 +11,10 @@ from tonnage.analysis.snapshots import Rounds, SnapshotCost
 from tonnage.report import phrases
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import (
-    KNEE_BAND,
-    LINES,
-    MUTED,
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    latency_axis,
-    layout,
-    level,
-    step_colour,
-    tasks_axis,
-    words,
-)
+from tonnage.report.figures.axes import latency_axis, tasks_axis
+from tonnage.report.figures.colours import KNEE_BAND, LINES, MUTED, step_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, level, words
+from tonnage.report.figures.plotly import Axis, Shape, Trace
 from tonnage.report.sections.points import groups_of
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
@@ -197,7 +185,7 @@ def lines(found: SnapshotCost, transfer: int) -> Figure:
     ]
     times = [spent for rounds in shown for spent in (rounds.without_ns, rounds.with_ns)]
     cost = found.cost
-    shapes: list[dict[str, Any]] = []
+    shapes: list[Shape] = []
     if cost.verdict == COSTS:
         shapes = [_band(cost.low_ns, cost.high_ns), {**level(cost.cost_ns, MUTED, "dash"), "x1": 1e18}]
         times += [cost.low_ns, cost.high_ns]
@@ -218,7 +206,7 @@ def lines(found: SnapshotCost, transfer: int) -> Figure:
     )
 
 
-def _bytes_axis(sizes: list[int]) -> dict[str, Any]:
+def _bytes_axis(sizes: list[int]) -> Axis:
     """Powers of two on a logarithmic axis, as many as fit."""
     low, high = log2(min(sizes)), log2(max(sizes))
     step = max(1, ceil((high - low) / _MOST_TICKS))
@@ -234,7 +222,7 @@ def _bytes_axis(sizes: list[int]) -> dict[str, Any]:
     }
 
 
-def _line(shown: list[Rounds], tasks: int, side: int, *, first: bool) -> dict[str, Any]:
+def _line(shown: list[Rounds], tasks: int, side: int, *, first: bool) -> Trace:
     label, colour, symbol = _SIDES[side]
     shown = sorted(shown, key=lambda rounds: rounds.bytes)
     times = [rounds.with_ns if side else rounds.without_ns for rounds in shown]
@@ -256,7 +244,7 @@ def _line(shown: list[Rounds], tasks: int, side: int, *, first: bool) -> dict[st
     }
 
 
-def _band(low: float, high: float) -> dict[str, Any]:
+def _band(low: float, high: float) -> Shape:
     return {
         "type": "rect",
         "x0": 1e-6,
@@ -272,7 +260,7 @@ def _band(low: float, high: float) -> dict[str, Any]:
 def by_tasks(found: SnapshotCost) -> Figure:
     """The cost with its interval, for each number of tasks and transfer size, over all sizes of a round."""
     sizes = sorted({transfer for _, transfer, _ in found.curves})
-    traces = []
+    traces: list[Trace] = []
     for number, size in enumerate(sizes):
         curve = [(tasks, cost) for tasks, transfer, cost in found.curves if transfer == size]
         colour = step_colour(number, max(len(sizes), 2))

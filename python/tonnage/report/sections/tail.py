@@ -5,26 +5,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.results import Analysis, Point
 from tonnage.report import phrases
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover, series
-from tonnage.report.figures.figure import (
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    band_colour,
-    latency_axis,
-    layout,
-    line_colour,
-    rate_scale_title,
-    step_colour,
-    words,
-)
+from tonnage.report.figures.axes import latency_axis, rate_scale_title
+from tonnage.report.figures.colours import band_colour, line_colour, step_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, interval_band, layout, words
+from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
 from tonnage.report.figures.series import stall_marks, stalls_said, standstills
 from tonnage.report.sections.points import groups_of, worth_a_look
 from tonnage.report.sections.section import Section, Titled
@@ -129,10 +119,13 @@ def _rates(points: list[Point]) -> Figure:
     highest = min(max(point.high for point in points), 1.3 * fastest) or 1.0
     scale, title = rate_scale_title(highest, "Write rate")
     x, colour = [readers(point) for point in points], line_colour("write")
-    edge = {"x": x, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-    traces: list[dict[str, Any]] = [
-        {**edge, "y": [point.low / scale for point in points]},
-        {**edge, "y": [point.high / scale for point in points], "fill": "tonexty", "fillcolor": band_colour("write")},
+    traces: list[Trace] = [
+        *interval_band(
+            x,
+            [point.low / scale for point in points],
+            [point.high / scale for point in points],
+            band_colour("write"),
+        ),
         {
             "x": x,
             "y": [point.median / scale for point in points],
@@ -165,7 +158,7 @@ def _rates(points: list[Point]) -> Figure:
 def _latencies(points: list[Point]) -> Figure:
     points = sorted((point for point in points if point.latency), key=readers)
     x, colour = [readers(point) for point in points], line_colour("write")
-    traces: list[dict[str, Any]] = [
+    traces: list[Trace] = [
         {
             "x": x,
             "y": [max(1, point.latency[f"{name}_ns"]) for point in points],
@@ -190,7 +183,7 @@ def _latencies(points: list[Point]) -> Figure:
     )
 
 
-def _readers_axis(tried: list[int]) -> dict[str, Any]:
+def _readers_axis(tried: list[int]) -> Axis:
     pad = 0.04 * max(1, max(tried, default=1))
     return {"title": "Readers", "tickvals": sorted(set(tried)), "range": [-pad, max([*tried, 1]) + pad]}
 
@@ -277,8 +270,8 @@ def _lag_figure(
     record: str,
     behind: dict[int, Lag],
     which: str,
-    shapes: list[dict[str, Any]],
-    notes: list[dict[str, Any]],
+    shapes: list[Shape],
+    notes: list[Note],
     story: str,
 ) -> Figure:
     column = 1 if which == "bytes" else 2
@@ -288,7 +281,7 @@ def _lag_figure(
         worst = units.volume(furthest)
     else:
         scale, title, worst = 1e9, "Behind the writer (s)", units.duration(furthest)
-    traces: list[dict[str, Any]] = []
+    traces: list[Trace] = []
     for position, (task, lags) in enumerate(behind.items()):
         drawn = _thinned(lags)
         traces.append(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tonnage import units
 from tonnage.analysis.results import Analysis
 from tonnage.analysis.shared_tier import Measured
@@ -11,7 +9,9 @@ from tonnage.analysis.tiers import Crossover, Tiers, Way
 from tonnage.report import phrases
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import LINES, Exhibit, Figure, Table, Variant, layout
+from tonnage.report.figures.colours import LINES
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout
+from tonnage.report.figures.plotly import Trace
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 from tonnage.units import BANDWIDTH, OPERATIONS
@@ -169,7 +169,7 @@ def _figure(ways: list[Way]) -> Figure:
     )
 
 
-def _bars(name: str, colour: str, ways: list[Way], lasted: list[int]) -> dict[str, Any]:
+def _bars(name: str, colour: str, ways: list[Way], lasted: list[int]) -> Trace:
     return {
         "type": "bar",
         "orientation": "h",

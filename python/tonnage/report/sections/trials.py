@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
 from tonnage import units
 from tonnage.analysis.results import Analysis, Point
@@ -13,19 +13,10 @@ from tonnage.records import headline
 from tonnage.records.shapes import TaskLine, TrialLine
 from tonnage.report import phrases
 from tonnage.report.figures import heat, hover, series
-from tonnage.report.figures.figure import (
-    ALERT,
-    MUTED,
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    layout,
-    line_colour,
-    rate_scale_title,
-    speed_scale_title,
-    words,
-)
+from tonnage.report.figures.axes import rate_scale_title, speed_scale_title
+from tonnage.report.figures.colours import ALERT, MUTED, line_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, words
+from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.sections.points import worth_a_look
 from tonnage.report.sections.section import Section
@@ -236,13 +227,11 @@ def _story(last: TaskLine, slowest: float, middle: float, by_time: bool, shown: 
     return f"Slowest: task {last['task']}{host} {what} {shown(round(slowest))}, {ratio} ({shown(round(middle))})."
 
 
-def _few_ticks(tasks: int) -> dict[str, Any]:
+def _few_ticks(tasks: int) -> Axis:
     return {"dtick": 1} if tasks <= 24 else {"nticks": 12}
 
 
-def _traces(
-    op: str, record: str, tasks: list[TaskLine], values: list[float], middle: float, last: int
-) -> list[dict[str, Any]]:
+def _traces(op: str, record: str, tasks: list[TaskLine], values: list[float], middle: float, last: int) -> list[Trace]:
     numbers = [row["task"] for row in tasks]
     hosts = [words(row.get("host") or "") for row in tasks]
     stands_out = abs(values[last] - middle) > _STANDS_OUT * middle

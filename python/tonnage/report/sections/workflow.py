@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from tonnage import units
 from tonnage.analysis.hosts import nearest
@@ -10,7 +10,9 @@ from tonnage.analysis.results import Analysis, Point, Share, Workflow
 from tonnage.analysis.workflow import ALL_ENGINE, ENGINE, critical_path, spans
 from tonnage.records.shapes import CopyLine, WorkflowLine
 from tonnage.report import phrases
-from tonnage.report.figures.figure import ALERT, LINES, MUTED, Exhibit, Figure, Table, Variant, layout, words
+from tonnage.report.figures.colours import ALERT, LINES, MUTED
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, timeline, words
+from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
@@ -98,7 +100,9 @@ def _timeline(record: str, tasks: list[WorkflowLine], copy: CopyLine, summary: T
     ]
     story = _story(tasks, ran, shown, path, begin, end)
     named = len(shown) <= _NAMED
-    ticks = {"tickvals": [0, *rows.values()], "ticktext": [_ENGINE_ROW, *(words(task["name"]) for task in shown)]}
+    axis: Axis = {"title": "" if named else "Task", "autorange": "reversed", "automargin": True}
+    if named:
+        axis |= {"tickvals": [0, *rows.values()], "ticktext": [_ENGINE_ROW, *(words(task["name"]) for task in shown)]}
     return Figure(
         title="When each task waited and ran",
         caption=f"{record}. {story}",
@@ -106,7 +110,7 @@ def _timeline(record: str, tasks: list[WorkflowLine], copy: CopyLine, summary: T
         traces=[trace for trace in traces if trace["y"]],
         layout=layout(
             {"title": "Time since the engine was started (s)", "rangemode": "tozero"},
-            {"title": "" if named else "Task", "autorange": "reversed", "automargin": True, **(ticks if named else {})},
+            axis,
             height=min(1100, 170 + (20 if named else 4) * max(6, len(shown) + 1)),
             barmode="overlay",
             bargap=0.2,
@@ -132,37 +136,34 @@ def _lasted(task: WorkflowLine) -> int:
 
 def _bars(
     name: str, colour: str, tasks: list[WorkflowLine], rows: dict[int, int], begin: int, since: Instant, until: Instant
-) -> dict[str, Any]:
+) -> Trace:
     known = [
         (task, first, last)
         for task in tasks
         if (first := task[since]) is not None and (last := task[until]) is not None and last > first
     ]
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "y": [rows[task["task"]] for task, _, _ in known],
-        "base": [round((first - begin) / 1e9, 3) for _, first, _ in known],
-        "x": [round((last - first) / 1e9, 3) for _, first, last in known],
-        "text": [words(task["name"] + (f" on {task['host']}" if task["host"] else "")) for task, _, _ in known],
-        "textposition": "none",
-        "name": name,
-        "marker": {"color": colour},
-        "hovertemplate": "%{text}<br>" + name + " %{x:.3g} s<extra></extra>",
-    }
+    bars = timeline(
+        name,
+        [rows[task["task"]] for task, _, _ in known],
+        [round((first - begin) / 1e9, 3) for _, first, _ in known],
+        [round((last - first) / 1e9, 3) for _, first, last in known],
+        [words(task["name"] + (f" on {task['host']}" if task["host"] else "")) for task, _, _ in known],
+    )
+    told = "%{text}<br>" + name + " %{x:.3g} s<extra></extra>"
+    return {**bars, "marker": {"color": colour}, "hovertemplate": told}
 
 
-def _engine(tasks: list[WorkflowLine], begin: int, end: int) -> dict[str, Any]:
+def _engine(tasks: list[WorkflowLine], begin: int, end: int) -> Trace:
     own = [span for span in spans(tasks, begin, end) if span.part in ENGINE]
+    bars = timeline(
+        _ENGINE_ROW,
+        [0] * len(own),
+        [round((span.begin_ns - begin) / 1e9, 3) for span in own],
+        [round((span.end_ns - span.begin_ns) / 1e9, 3) for span in own],
+        [span.part for span in own],
+    )
     return {
-        "type": "bar",
-        "orientation": "h",
-        "y": [0] * len(own),
-        "base": [round((span.begin_ns - begin) / 1e9, 3) for span in own],
-        "x": [round((span.end_ns - span.begin_ns) / 1e9, 3) for span in own],
-        "text": [span.part for span in own],
-        "textposition": "none",
-        "name": _ENGINE_ROW,
+        **bars,
         # Striped as well: told apart without any colour.
         "marker": {"color": LINES["mixed"], "pattern": {"shape": "/", "solidity": 0.5}},
         "hovertemplate": "%{text} %{x:.3g} s<extra></extra>",
