@@ -81,7 +81,7 @@ def of_run(directory: Path, told: Told) -> str:
     if told.picture:
         parts.append(f"![{_shown(analysis, Source.of(run), told.section)}]({told.picture})")
     for comparison in comparisons(analysis):
-        parts.append(f"**{comparison.title}**\n\n{table(comparison.table.columns, comparison.table.rows)}")
+        parts.append(f"**{comparison.title}**\n\n{table(comparison.table.headings, comparison.table.rows)}")
         # What is doubtful about the published figures stands once on the page, beside them.
         notes = [f"- {note}" for note in comparison.notes if not note.startswith("Published: ")]
         parts += ["\n".join(notes)] if notes else []
@@ -135,7 +135,7 @@ def _balances(analysis: Analysis) -> list[str]:
     """What each OSD of a pool had, of each operation's point with the most objects."""
     told = zip(balance.tables(analysis), balance.largest(analysis.balances), strict=True)
     return [
-        f"**Figures per OSD: {title}**\n\n{table(content.columns, content.rows)}\n\n- {_capital(balance.story(found))}"
+        f"**Figures per OSD: {title}**\n\n{table(content.headings, content.rows)}\n\n- {_capital(balance.story(found))}"
         for (title, content), found in told
     ]
 

@@ -9,7 +9,7 @@ import report_sample as sample
 from rich.console import Console
 from tonnage.analysis.results import Analysis, Finding
 from tonnage.report import terminal
-from tonnage.report.figures.figure import Table
+from tonnage.report.figures.table import Table
 from tonnage.report.terminal import print_summary
 
 
@@ -102,7 +102,15 @@ def test_a_few_settings_have_a_table_each_and_a_long_one_its_ends() -> None:
 
 
 def _titled(rows: int) -> list[tuple[str, Table]]:
-    return [("numbers", Table(("n",), tuple((str(number),) for number in range(rows))))]
+    return [
+        (
+            "numbers",
+            Table.of(
+                ("n",),
+                tuple((str(number),) for number in range(rows)),
+            ),
+        )
+    ]
 
 
 def test_a_run_without_a_page_says_where_the_rest_is() -> None:

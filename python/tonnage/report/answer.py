@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tonnage.report.figures.figure import Exhibit, Table
+from tonnage.report.figures.figure import Exhibit
+from tonnage.report.figures.table import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from tonnage.records.names import ODD_BYTES
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figures.figure import Exhibit
+from tonnage.report.figures.table import Column
 from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import SECTIONS, divided, exhibits_of, findings, load_line, points
 from tonnage.report.source import Source
@@ -183,8 +184,10 @@ def _embedded(exhibits: list[Exhibit]) -> str:
     return text
 
 
-def _as_map(part: Any) -> dict[str, Any]:
+def _as_map(part: Any) -> dict[str, object] | str:
     """Of an exhibit. Nothing is copied: its lists are long."""
+    if isinstance(part, Column):
+        return part.heading
     return {field.name: getattr(part, field.name) for field in fields(part)}
 
 

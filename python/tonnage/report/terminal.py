@@ -19,7 +19,7 @@ from rich.text import Text
 from tonnage.analysis.results import Analysis, Finding
 from tonnage.report import phrases
 from tonnage.report.answers import compare
-from tonnage.report.figures.figure import Table
+from tonnage.report.figures.table import Table
 from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import findings as grouped
 from tonnage.report.sections import of_terminal, points, sentences_of
@@ -48,10 +48,6 @@ _LISTED_MOST = 5
 """Findings of one code, and sentences on one kind of table, that a terminal lists."""
 _TOLD_MOST = 12
 """Sentences of the answer."""
-_WORDS = (
-    "against", "device", "server", "verdict", "phase", "operation", "hosts", "host", "tier", "job", "where",
-    "whose time", "way", "whose", "what", "from", "to", "run", "when", "before", "after", "from device", "stopped", "",
-)  # fmt: skip
 
 
 class _Blocks:
@@ -195,8 +191,8 @@ def _print_table(console: Console, table: RichTable) -> None:
 def _plain(title: str, content: Table) -> RichTable:
     """A table of the page for the terminal: words to the left, numbers to the right."""
     table = RichTable(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="dim")
-    for name in content.columns:
-        table.add_column(name, justify="left" if name in _WORDS else "right", no_wrap=True)
+    for column in content.columns:
+        table.add_column(column.heading, justify=column.align, no_wrap=True)
     for row in content.rows:
         table.add_row(*map(Text, row))
     return table

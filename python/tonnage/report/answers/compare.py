@@ -9,8 +9,9 @@ from tonnage.analysis.between import RUNS, SYSTEM, Between, Cell, named
 from tonnage.analysis.compare import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant
+from tonnage.report.figures.figure import Exhibit, Figure, Variant
 from tonnage.report.figures.forest import Row, forest
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.divided import beyond as doubts
 
 _RATIO = (
@@ -93,7 +94,7 @@ def needed(between: Between) -> list[str]:
 def table(between: Between) -> Table:
     """A row for each cell."""
     bounds = "interval" if all(cell.holds_for == SYSTEM for cell in between.cells) else "interval within these runs"
-    columns = ("what", "base", "n", "other", "its n", "ratio", bounds, "verdict", "to decide")
+    columns = (text_column("what"), "base", "n", "other", "its n", "ratio", bounds, text_column("verdict"), "to decide")
     rows = tuple(
         (
             _named(cell),
@@ -108,7 +109,7 @@ def table(between: Between) -> Table:
         )
         for cell in between.cells
     )
-    return Table(columns, rows)
+    return Table.of(columns, rows)
 
 
 def divided(between: Between) -> str:
@@ -151,7 +152,7 @@ def differences(between: Between) -> Table:
     rows = tuple(
         (one.key, value_text(one.base, one.key), value_text(one.other, one.key)) for one in between.differences
     )
-    return Table(("what", "in the base", "in the other"), rows)
+    return Table.of((text_column("what"), "in the base", "in the other"), rows)
 
 
 def unpaired(between: Between) -> list[str]:

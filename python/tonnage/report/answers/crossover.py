@@ -12,18 +12,9 @@ from tonnage.report.answer import Answer, Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import nodes_axis, rate_axis
 from tonnage.report.figures.colours import GRID, KNEE, KNEE_BAND, LINES, MUTED, VEIL, band_colour
-from tonnage.report.figures.figure import (
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    interval_band,
-    layout,
-    upright,
-    upright_band,
-    words,
-)
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, interval_band, layout, upright, upright_band, words
 from tonnage.report.figures.plotly import Note, Shape, Trace
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.phrases import number
 from tonnage.report.published import summit_tiers as published_tiers
 from tonnage.report.sections import divided, tiers
@@ -127,7 +118,14 @@ def _speed(found: Crossing, rate: Measured) -> str:
 
 
 def _table(found: Sequence[Crossing]) -> Table:
-    columns = ("whose", "what", "fast tier, a node", "slow tier, all nodes", "fast tier wins from", "interval")
+    columns = (
+        text_column("whose"),
+        text_column("what"),
+        "fast tier, a node",
+        "slow tier, all nodes",
+        "fast tier wins from",
+        "interval",
+    )
     named = [(f"{one.fast} against {one.slow}", one.crossover) for one in found if not one.from_first]
     rows = [
         (f"{one.fast} against {one.slow}", one.crossover.op, _speed(one, one.crossover.fast), _speed(one, one.slow_one))
@@ -135,7 +133,7 @@ def _table(found: Sequence[Crossing]) -> Table:
         if one.from_first
     ]
     firsts = tuple((*row, "the first node", units.NOT_MEASURED) for row in rows)
-    return Table(columns, (*tiers.crossover_rows(named), *firsts))
+    return Table.of(columns, (*tiers.crossover_rows(named), *firsts))
 
 
 def _parts(found: Sequence[Crossing]) -> list[tuple[str, Table]]:
@@ -148,8 +146,8 @@ def _parts(found: Sequence[Crossing]) -> list[tuple[str, Table]]:
         ratio = one.per.ratio
         bounds = units.interval(ratio.low, ratio.high, units.ratio) if ratio.confidence else units.NOT_MEASURED
         rows.append((one.crossover.op, *rates[0], *rates[1], units.ratio(ratio.median), bounds))
-    columns = ("what", "fast tier", "interval", "slow tier", "its interval", "ratio", "interval of that")
-    return [("Divided by what carried each tier", Table(columns, tuple(rows)))] if rows else []
+    columns = (text_column("what"), "fast tier", "interval", "slow tier", "its interval", "ratio", "interval of that")
+    return [("Divided by what carried each tier", Table.of(columns, tuple(rows)))] if rows else []
 
 
 def _part(found: Crossing, rate: Measured, per: Parts) -> tuple[str, str]:
@@ -297,4 +295,4 @@ def _data(found: Crossing) -> Table:
         for name, curve in ((found.fast, found.fast_curve), (found.slow, found.slow_curve))
         for at in curve
     ]
-    return Table(("tier", "nodes", "all", "a node"), tuple(rows))
+    return Table.of((text_column("tier"), "nodes", "all", "a node"), tuple(rows))

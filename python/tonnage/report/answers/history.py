@@ -14,9 +14,10 @@ from tonnage.report.answer import Answer, Told
 from tonnage.report.answers.compare import value_text
 from tonnage.report.figures.axes import divided_scale_title
 from tonnage.report.figures.colours import KNEE, KNEE_BAND, LINES, MUTED, VEIL, band_colour, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, upright_band, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout, upright_band, words
 from tonnage.report.figures.panels import OWN, have_one_axis, reached
 from tonnage.report.figures.plotly import Axis, Note, Shape, Stroke, Trace
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections import divided
 
 _COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}
@@ -140,8 +141,19 @@ def settings(history: History) -> Table:
         for number, change in enumerate(one.changes or (None,)):
             head = (one.name, str(len(one.levels)), *ends) if not number else ("", "", "", "")
             rows.append((*head, *_change_cells(change, history, one.runs_to_show)))
-    columns = ("what", "runs", "first", "last", "verdict", "ratio", "interval", "changed after", "by", "to show")
-    return Table(columns, tuple(rows))
+    columns = (
+        text_column("what"),
+        "runs",
+        "first",
+        "last",
+        text_column("verdict"),
+        "ratio",
+        "interval",
+        "changed after",
+        "by",
+        "to show",
+    )
+    return Table.of(columns, tuple(rows))
 
 
 def _rated(value: float, series: Series) -> str:
@@ -168,7 +180,7 @@ def beside(history: History) -> Table:
         if any(after < number <= high for after, high in spans)
         for one in run.differences
     )
-    return Table(("when", "what", "before", "after"), rows)
+    return Table.of((text_column("when"), text_column("what"), text_column("before"), text_column("after")), rows)
 
 
 def _when(run: Dated) -> str:
@@ -240,14 +252,12 @@ def _runs(series: Series, history: History, x: Sequence[Any], scale: float) -> l
             "mode": "markers",
             "name": "run",
             "marker": {"color": line_colour(series.op), "size": 8},
-            "error_y": {
-                "type": "data",
-                "symmetric": False,
-                "array": [(level.high - level.median) / scale for level in series.levels],
-                "arrayminus": [(level.median - level.low) / scale for level in series.levels],
-                "color": MUTED,
-                "thickness": 1.2,
-            },
+            "error_y": error_bars(
+                [(level.high - level.median) / scale for level in series.levels],
+                [(level.median - level.low) / scale for level in series.levels],
+                MUTED,
+                1.2,
+            ),
             "text": [words(history.runs[level.run].run) for level in series.levels],
             "hovertemplate": "%{text}<br>%{x}<br>median %{y:.4g}<extra></extra>",
         }
@@ -294,4 +304,4 @@ def _table(series: Series, history: History) -> Table:
         rows.append(
             (run.run, _when(run), median, bounds if level.confidence else units.NOT_MEASURED, str(level.repetitions))
         )
-    return Table(("run", "when", "median", "interval", "repetitions"), tuple(rows))
+    return Table.of((text_column("run"), text_column("when"), "median", "interval", "repetitions"), tuple(rows))

@@ -14,8 +14,9 @@ from tonnage.report.answer import Answer, Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import speed_scale_title, tasks_axis
 from tonnage.report.figures.colours import INK, KNEE, MUTED, band_colour, line_colour
-from tonnage.report.figures.figure import EDGE, Exhibit, Figure, Table, Variant, edge_note, layout, level
+from tonnage.report.figures.figure import EDGE, Exhibit, Figure, Variant, edge_note, error_bars, layout, level
 from tonnage.report.figures.plotly import ErrorBars, Shape, Trace
+from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.units import BANDWIDTH
 
 _NAMES = {"usl": "USL", "hinge": "hinge"}
@@ -93,7 +94,15 @@ def _interval(found: Projection) -> str:
 
 
 def _table(found: Sequence[Projection]) -> Table:
-    columns = ("what", "nodes", "tasks", "expected", "interval", "beyond", *_NAMES.values())
+    columns: tuple[str | Column, ...] = (
+        text_column("what"),
+        "nodes",
+        "tasks",
+        "expected",
+        "interval",
+        "beyond",
+        *_NAMES.values(),
+    )
     rows = []
     for one in found:
         fits = (_speed(one, models.at(model, one.tasks)) for model in one.models)
@@ -105,7 +114,7 @@ def _table(found: Sequence[Projection]) -> Table:
             _speed(one, one.median),
         )
         rows.append((*head, _interval(one), beyond, *fits))
-    return Table(columns, tuple(rows))
+    return Table.of(columns, tuple(rows))
 
 
 def _figure(found: Projection) -> Figure:
@@ -195,13 +204,7 @@ def _measured(found: Projection, colour: str, scale: float) -> Trace:
 
 
 def _expected(found: Projection, scale: float) -> Trace:
-    error: ErrorBars = {
-        "type": "data",
-        "symmetric": False,
-        "array": [(found.high - found.median) / scale],
-        "arrayminus": [(found.median - found.low) / scale],
-        "color": KNEE,
-    }
+    error: ErrorBars = error_bars([(found.high - found.median) / scale], [(found.median - found.low) / scale], KNEE)
     return {
         "x": [found.tasks],
         "y": [found.median / scale],
@@ -222,4 +225,4 @@ def _data(found: Projection) -> Table:
         )
         for one in found.band
     ]
-    return Table(("tasks", "expected", "interval"), tuple(rows))
+    return Table.of(("tasks", "expected", "interval"), tuple(rows))

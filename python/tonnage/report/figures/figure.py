@@ -9,14 +9,7 @@ from typing import Any, cast
 
 from tonnage.report.figures.colours import CLEAR, GRID, INK, MUTED
 from tonnage.report.figures.plotly import Axis, ColourBar, DrawnAxis, ErrorBars, Layout, Note, Shape, Trace, Values
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The numbers behind a figure, already formatted; columns hold name and unit."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+from tonnage.report.figures.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,19 +154,18 @@ def interval_band(x: Values, low: Sequence[float], high: Sequence[float], colour
 
 
 def error_bars(
-    values: Sequence[float],
-    low: Sequence[float],
-    high: Sequence[float],
+    above: Sequence[float],
+    below: Sequence[float],
     colour: str,
     thickness: float | None = None,
     width: float | None = None,
 ) -> ErrorBars:
-    """From ``low`` to ``high`` through each value, never beyond it."""
+    """How far an interval reaches ``above`` each value and ``below`` it."""
     found: ErrorBars = {
         "type": "data",
         "symmetric": False,
-        "array": [end - value for value, end in zip(values, high, strict=True)],
-        "arrayminus": [value - end for value, end in zip(values, low, strict=True)],
+        "array": above,
+        "arrayminus": below,
         "color": colour,
     }
     if thickness is not None:

@@ -9,8 +9,9 @@ from tonnage import units
 from tonnage.analysis.compare import FASTER, SLOWER
 from tonnage.report.figures.axes import ratio_axis
 from tonnage.report.figures.colours import KNEE, LINES, MUTED
-from tonnage.report.figures.figure import Figure, Table, layout, words
+from tonnage.report.figures.figure import Figure, error_bars, layout, words
 from tonnage.report.figures.plotly import Note, Trace
+from tonnage.report.figures.table import Table
 
 _COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}
 _SYMBOLS = {FASTER: "triangle-up", SLOWER: "triangle-down"}
@@ -45,13 +46,7 @@ def forest(
             "color": [_COLOURS.get(row.verdict, MUTED) for row in rows],
             "symbol": [_SYMBOLS.get(row.verdict, "circle") for row in rows],
         },
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [row.high - row.ratio for row in rows],
-            "arrayminus": [row.ratio - row.low for row in rows],
-            "color": MUTED,
-        },
+        "error_x": error_bars([row.high - row.ratio for row in rows], [row.ratio - row.low for row in rows], MUTED),
         "text": [f"{_ratio(row, unit)}: {row.verdict}<br>{row.told}" for row in rows],
         "hovertemplate": "%{y}<br>%{text}<extra></extra>",
         "showlegend": False,

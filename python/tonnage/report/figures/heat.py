@@ -8,8 +8,9 @@ from math import log10
 from tonnage import units
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis
-from tonnage.report.figures.figure import Figure, Table, colour_bar, layout
+from tonnage.report.figures.figure import Figure, colour_bar, layout
 from tonnage.report.figures.plotly import Axis, ColourBar, Trace
+from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.source import Columns
 
 _MOST_COLUMNS = 200
@@ -88,4 +89,4 @@ def _table(cells: Cells, times: list[int], latencies: list[int]) -> Table:
         )
         for (x, y), count in sorted(cells.items())
     )
-    return Table(("from (s)", "to (s)", "latency from", "to", "operations"), rows)
+    return Table.of((Column("from", "s"), Column("to", "s"), "latency from", text_column("to"), "operations"), rows)

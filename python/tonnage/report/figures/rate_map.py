@@ -10,11 +10,12 @@ from tonnage import units
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import colour_bar
 from tonnage.report.figures.plotly import Trace
+from tonnage.report.figures.table import Column, columns_of
 
 T = TypeVar("T")
 MOST_COLUMNS = 96
 _SCALE = [[0.0, "@#eef3f8|#12202e"], [0.5, "@#5b9bd0|#2f6da3"], [1.0, "@#08306b|#eaf4fd"]]
-EXTREMES = ("slowest interval", "from (s)", "fastest interval", "from (s)")
+EXTREMES = columns_of("slowest interval", Column("from", "s"), "fastest interval", Column("from", "s"))
 
 
 def map_of(

@@ -14,8 +14,9 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import speed_scale_title
 from tonnage.report.figures.colours import ALERT, ALERT_BAND, VEIL, line_colour
-from tonnage.report.figures.figure import Figure, Table, layout, upright_band
+from tonnage.report.figures.figure import Figure, layout, upright_band
 from tonnage.report.figures.plotly import Note, Shape, Trace
+from tonnage.report.figures.table import Column, Table
 from tonnage.report.source import Columns, TaskEvent
 from tonnage.units import BANDWIDTH, OPERATIONS
 
@@ -111,8 +112,8 @@ def _table(found: list[Interval], stalls: list[TaskEvent], again: Sequence[TaskE
                 *((retrying_tasks(again, begin, start, end),) if again else ()),
             )
         )
-    columns = ("from (s)", "to (s)", "throughput", "bytes", "operations", "stalled tasks")
-    return Table((*columns, *(("tasks that try again",) if again else ())), tuple(rows))
+    columns = (Column("from", "s"), Column("to", "s"), "throughput", "bytes", "operations", "stalled tasks")
+    return Table.of((*columns, *(("tasks that try again",) if again else ())), tuple(rows))
 
 
 _MOST_NAMED_STALLS = 6

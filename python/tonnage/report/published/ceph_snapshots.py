@@ -8,7 +8,7 @@ from tonnage.analysis.fixed_cost import Pair, estimate
 from tonnage.analysis.normalise import normalise, parse_link, parse_per
 from tonnage.analysis.results import Analysis, Point
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
-from tonnage.report.figures.figure import Table
+from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.sections import snapshots
 from tonnage.units import size_text
 
@@ -50,7 +50,12 @@ def _rates(analysis: Analysis) -> Told:
                 if any((op, transfer, number) in cells for number in tasks):
                     rates = (units.rate(cells.get((op, transfer, number))) for number in tasks)
                     rows.append((op, units.size(transfer), whose, *rates))
-    columns = ("operation", "transfer", "whose", *(f"{n} task{'s' if n > 1 else ''}" for n in tasks))
+    columns: tuple[str | Column, ...] = (
+        text_column("operation"),
+        "transfer",
+        text_column("whose"),
+        *(f"{n} task{'s' if n > 1 else ''}" for n in tasks),
+    )
     notes = (
         f"A task writes {_TRANSFERS} transfers in a round; published in MiB/s, here in MB/s of 10⁶ bytes.",
         "Ours are all bytes over the time of all rounds, first begin to last end, in the median repetition."
@@ -58,7 +63,7 @@ def _rates(analysis: Analysis) -> Told:
         else f"This run has no round of {_TRANSFERS} transfers of a task: nothing of it stands beside. A scale below 1 "
         "makes rounds smaller.",
     )
-    return "Checkpoints on Ceph: rates", Table(columns, tuple(rows)), notes
+    return "Checkpoints on Ceph: rates", Table.of(columns, tuple(rows)), notes
 
 
 def _ours(analysis: Analysis) -> dict[Cell, float]:
@@ -125,8 +130,8 @@ def _costs(analysis: Analysis) -> Told:
         " ".join(snapshots.said(theirs)),
         "Its authors said “not much impact”: true of the rounds that write much, whose noise is larger than the cost.",
     )
-    columns = ("transfer", "tasks", "a round", *sides)
-    return "Checkpoints on Ceph: seconds that a snapshot adds", Table(columns, tuple(rows)), notes
+    columns: tuple[str | Column, ...] = ("transfer", "tasks", "a round", *sides)
+    return "Checkpoints on Ceph: seconds that a snapshot adds", Table.of(columns, tuple(rows)), notes
 
 
 def _side(rounds: Rounds) -> tuple[str, str, str, str]:
@@ -152,7 +157,7 @@ def _normalised(analysis: Analysis) -> Told:
         of_link = units.share(normalise(rate, "B/s", link).value)
         rows.append((f"Ceph, best {op}", "1 GigE", *_divided(rate, 10), of_link))
     rows += _ours_divided(analysis)
-    columns = ("what", "network", "all", "disks", "a disk", "of one link")
+    columns = (text_column("what"), "network", "all", "disks", "a disk", "of one link")
     limit = (
         f"The limit drawn for 1 GigE was “1G/s”, 1000 in the unit of the rates. A link of {_LINK} carries "
         f"{units.rate(link.bytes_per_s)}, an eighth of that. The best rates are more than one link carries: they are "
@@ -167,7 +172,7 @@ def _normalised(analysis: Analysis) -> Told:
         "experiment had a disk for each. What nobody says is left out."
     )
     notes = (unlike, limit, ours, *filter(None, [contradiction(analysis.bases)]))
-    return "Checkpoints on Ceph: divided by disks and by the link", Table(columns, tuple(rows)), notes
+    return "Checkpoints on Ceph: divided by disks and by the link", Table.of(columns, tuple(rows)), notes
 
 
 def _best(cells: dict[Cell, float]) -> dict[str, float]:

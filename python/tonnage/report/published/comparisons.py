@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tonnage import published, units
 from tonnage.analysis.results import Analysis, Point
 from tonnage.report import phrases
-from tonnage.report.figures.figure import Table
+from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.published import ceph_snapshots as published_snapshots
 from tonnage.report.published import summit_tiers as published_tiers
 from tonnage.report.sections import tiers
@@ -86,8 +86,12 @@ def _sob(analysis: Analysis) -> list[Comparison]:
         "sob's MB is 2²⁰ bytes; all rates here are MB/s of 10⁶ bytes. Its random reads (test 3) were never reported.",
         "Our figures are those of all tasks together, first start to last end; fsync where `sync` asks for it.",
     )
-    columns = ("hosts", "host", *(f"test {test} {op}" for test, op in tests))
-    return [Comparison("sob on NFS between Knox and ePouta", Table(columns, found), notes)]
+    columns: tuple[str | Column, ...] = (
+        text_column("hosts"),
+        text_column("host"),
+        *(f"test {test} {op}" for test, op in tests),
+    )
+    return [Comparison("sob on NFS between Knox and ePouta", Table.of(columns, found), notes)]
 
 
 def _whose(point: Point, layouts: Mapping[str, str]) -> tuple[str, str]:
@@ -113,8 +117,8 @@ def _workflows(analysis: Analysis) -> list[Comparison]:
         said = f"{row['elapsed_s']} s" if row else NOTHING
         found = (_seconds(point.elapsed_ns), str(point.repetitions)) if point else (NOTHING, NOTHING)
         rows.append((workflow, partition or NOTHING, nodes, said, *found))
-    columns = ("what", "where", "nodes of Knox + ePouta", "published", "this run", "n")
-    return [Comparison("Workflows over six partitions", Table(columns, tuple(rows)))]
+    columns = (text_column("what"), text_column("where"), "nodes of Knox + ePouta", "published", "this run", "n")
+    return [Comparison("Workflows over six partitions", Table.of(columns, tuple(rows)))]
 
 
 def _ffb(analysis: Analysis) -> list[Comparison]:
@@ -138,8 +142,13 @@ def _ffb_limits(analysis: Analysis) -> Comparison:
     for tasks in sorted({point.tasks for point in points}):
         cells = [_best([p for p in points if p.tasks == tasks and _devices(p) == number]) for number in devices]
         rows.append((f"{tasks} {'writer' if tasks == 1 else 'writers'}", NOTHING, "", *cells))
-    columns = ("", "published", "this run", *(f"{n} {'device' if n == 1 else 'devices'}" for n in devices))
-    return Comparison("LCLS fast feedback: writers and OSTs", Table(columns, tuple(rows)))
+    columns: tuple[str | Column, ...] = (
+        text_column(""),
+        "published",
+        "this run",
+        *(f"{n} {'device' if n == 1 else 'devices'}" for n in devices),
+    )
+    return Comparison("LCLS fast feedback: writers and OSTs", Table.of(columns, tuple(rows)))
 
 
 def _devices(point: Point) -> int:
@@ -173,9 +182,9 @@ def _ffb_readers(analysis: Analysis) -> Comparison:
             cells.append(phrases.waits(point)[1] if point else NOTHING)
         rows.append(tuple(cells))
     names = [name for group in groups for name in (_named(group, groups), "of that alone", "write p99")]
-    columns = ("readers", "printed", "really", "of that alone", *names)
+    columns: tuple[str | Column, ...] = ("readers", "printed", "really", "of that alone", *names)
     notes = ("Printed as MB/s, computed as KiB/s ÷ 1000: the column “really” holds MB/s of 10⁶ bytes.",)
-    return Comparison("LCLS fast feedback: write rate while others read", Table(columns, tuple(rows)), notes)
+    return Comparison("LCLS fast feedback: write rate while others read", Table.of(columns, tuple(rows)), notes)
 
 
 def _named(group: str, groups: list[str]) -> str:
@@ -210,12 +219,20 @@ def _iperf3(analysis: Analysis) -> list[Comparison]:
             )
     order = [*dict.fromkeys(names.values()), _ALONE]
     rows.sort(key=lambda row: order.index(row[0]))
-    columns = ("what", "whose", "from", "to", "streams", "received", "share")
+    columns = (
+        text_column("what"),
+        text_column("whose"),
+        text_column("from"),
+        text_column("to"),
+        "streams",
+        "received",
+        "share",
+    )
     notes = (
         "Published: each pair's own rate over its own 60 s; the three add up to 0.997 Gbit/s.",
         "Ours are rates of the time in which all pairs ran.",
     )
-    return [Comparison("iperf3 between Knox and ePouta", Table(columns, tuple(rows)), notes)]
+    return [Comparison("iperf3 between Knox and ePouta", Table.of(columns, tuple(rows)), notes)]
 
 
 _METADATA = ("open-write-close", "open-write-close-slow", "open-write-close-fast")
@@ -234,9 +251,16 @@ def _summit(analysis: Analysis) -> list[Comparison]:
         seconds = _seconds(point.elapsed_ns)
         whose = point.workload.replace("open-write-close", "this run").replace("-", ", ")
         rows.append((whose, str(point.tasks), f"{each:,}", seconds, rate, "all tasks, first start to last end"))
-    columns = ("tier", "processes", "operations each", "elapsed", "operations/s", "whose time")
+    columns = (
+        text_column("tier"),
+        "processes",
+        "operations each",
+        "elapsed",
+        "operations/s",
+        text_column("whose time"),
+    )
     notes = ("The published rates are computed here, as if both processes had ended with rank 0.",)
-    return [Comparison("Summit: open, write, close", Table(columns, tuple(rows)), notes)]
+    return [Comparison("Summit: open, write, close", Table.of(columns, tuple(rows)), notes)]
 
 
 def _summit_nvme(analysis: Analysis) -> list[Comparison]:
@@ -263,8 +287,8 @@ def _summit_tiers(analysis: Analysis) -> Comparison:
         rows.append(
             (f"this run, {name}", phrases.number(nodes), op, units.rate(median), units.rate(median / nodes), against)
         )
-    columns = ("tier", "nodes", "op", "all", "a node", "against published")
-    return Comparison("Summit: IOR on both tiers", Table(columns, tuple(rows)))
+    columns = (text_column("tier"), "nodes", "op", "all", "a node", "against published")
+    return Comparison("Summit: IOR on both tiers", Table.of(columns, tuple(rows)))
 
 
 def _by_nodes(analysis: Analysis, published_at: set[int]) -> list[tuple[str, str, int, float]]:
@@ -286,7 +310,14 @@ def _summit_crossover(analysis: Analysis) -> Comparison:
     theirs = published_tiers.crossovers()
     named = [("published ceilings", found) for found in theirs.values()]
     named += [("this run", found) for found in (analysis.tiers.crossovers if analysis.tiers else ())]
-    columns = ("whose", "what", "fast tier, a node", "slow tier, all nodes", "fast tier wins from", "interval")
+    columns = (
+        text_column("whose"),
+        text_column("what"),
+        "fast tier, a node",
+        "slow tier, all nodes",
+        "fast tier wins from",
+        "interval",
+    )
     notes = [
         "Nodes at which as many fast tiers are as fast as the one that all share: its measured rate ÷ that of a node.",
         published_tiers.nominal(theirs["write"]),
@@ -296,7 +327,7 @@ def _summit_crossover(analysis: Analysis) -> Comparison:
             "More nodes than one may get more out of the shared tier than this run did: then the fast tier wins later."
         )
     return Comparison(
-        "Summit: from how many nodes on", Table(columns, (*rows, *tiers.crossover_rows(named))), tuple(notes)
+        "Summit: from how many nodes on", Table.of(columns, (*rows, *tiers.crossover_rows(named))), tuple(notes)
     )
 
 
@@ -314,13 +345,19 @@ def _summit_ways(analysis: Analysis) -> Comparison:
         times = (_seconds(way.application_ns), _seconds(way.total_ns))
         rows.append((f"this run, {phrases.tasks(way.tasks)}", tiers.NAMES[way.by], *times, against))
     notes = ("Theirs are whole runs of IOR; ours are from the first write on, without its reads.",)
-    columns = ("whose", "way", "application writes", "until all is on the slow tier", "against straight")
-    return Comparison("Summit: until all is on the slow tier", Table(columns, tuple(rows)), notes)
+    columns = (
+        text_column("whose"),
+        text_column("way"),
+        "application writes",
+        "until all is on the slow tier",
+        "against straight",
+    )
+    return Comparison("Summit: until all is on the slow tier", Table.of(columns, tuple(rows)), notes)
 
 
 def _iobsub(analysis: Analysis) -> list[Comparison]:
     """Elapsed seconds of a job over NFS and on the file server, and of ours by concurrency."""
-    columns = ("job", "where", "at once", "real", "user and system", "jobs/s")
+    columns = (text_column("job"), text_column("where"), "at once", "real", "user and system", "jobs/s")
     rows: list[tuple[str, ...]] = []
     for workload, job, copies in (("gzip", "gzip 1 GB", 1), ("copies", "50 x bwa", 50)):
         for row in published.figures("iobsub")["iobsub-runs"]:
@@ -338,7 +375,7 @@ def _iobsub(analysis: Analysis) -> list[Comparison]:
             rate = units.operations(copies * point.median)
             at_once = "1" if copies == 1 else "its load line"
             rows.append((workload, "this run, placed", at_once, _seconds(point.elapsed_ns), NOTHING, rate))
-    return [Comparison("iobsub: jobs over NFS and at the file server", Table(columns, tuple(rows)))]
+    return [Comparison("iobsub: jobs over NFS and at the file server", Table.of(columns, tuple(rows)))]
 
 
 def _ceph(analysis: Analysis) -> list[Comparison]:

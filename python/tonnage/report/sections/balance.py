@@ -9,7 +9,8 @@ from tonnage.analysis.results import Analysis
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
@@ -67,13 +68,14 @@ def story(found: Balance) -> str:
 def table(found: Balance, most: int = MOST_ROWS) -> Table:
     """A row for each OSD, by number; of very many, those with the largest shares and the smallest."""
     columns = (
-        "OSD", "host", "objects", "asked first", "operations", "moved", "copied to it", "share", "fair share", "chance",
+        "OSD", text_column("host"), "objects", "asked first", "operations", "moved", "copied to it",
+        "share", "fair share", "chance",
     )  # fmt: skip
     shown = list(found.parts)
     if len(shown) > most:
         ordered = sorted(shown, key=lambda part: -part.share)
         shown = ordered[: most // 2] + ordered[-(most - most // 2) :]
-    return Table(columns, tuple(_row(part) for part in shown))
+    return Table.of(columns, tuple(_row(part) for part in shown))
 
 
 def _row(part: OsdPart) -> tuple[str, ...]:
@@ -117,15 +119,13 @@ def _figure(found: Balance) -> Figure:
                 "mode": "markers",
                 "name": "fair share, and 95 of 100 random draws",
                 "marker": {"color": MUTED, "size": 7, "symbol": "line-ew-open"},
-                "error_y": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [max(0.0, 100 * part.high - value) for part, value in zip(shown, fair, strict=True)],
-                    "arrayminus": [max(0.0, value - 100 * part.low) for part, value in zip(shown, fair, strict=True)],
-                    "color": MUTED,
-                    "thickness": 1.5,
-                    "width": 5,
-                },
+                "error_y": error_bars(
+                    [max(0.0, 100 * part.high - value) for part, value in zip(shown, fair, strict=True)],
+                    [max(0.0, value - 100 * part.low) for part, value in zip(shown, fair, strict=True)],
+                    MUTED,
+                    1.5,
+                    5,
+                ),
                 "hovertemplate": "%{x}: fair share %{y:.3g} %<extra></extra>",
             },
         ],

@@ -11,8 +11,9 @@ from tonnage.records.shapes import CopyLine
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import ALERT, LINES
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, timeline, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, timeline, words
 from tonnage.report.figures.plotly import Trace
+from tonnage.report.figures.table import Table
 from tonnage.report.sections.points import groups_of
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
@@ -50,7 +51,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
 
 def _table(points: list[Point]) -> Table:
     head = ("at once", "copies/s", "interval", "n", "whole trial", "copy p50", "copy max")
-    return Table((*head, "CPU busy", "from devices", "to devices"), tuple(_row(point) for point in points))
+    return Table.of((*head, "CPU busy", "from devices", "to devices"), tuple(_row(point) for point in points))
 
 
 def _row(point: Point) -> tuple[str, ...]:
@@ -139,7 +140,7 @@ def _copies_table(copies: list[CopyLine], begin: int) -> Table:
         )
         for copy in copies
     )
-    return Table(columns, rows)
+    return Table.of(columns, rows)
 
 
 def _cpu_ns(copy: CopyLine) -> int | None:

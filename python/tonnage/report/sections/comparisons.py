@@ -6,8 +6,9 @@ from tonnage import units
 from tonnage.analysis.results import Analysis, Comparison, Point
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant
+from tonnage.report.figures.figure import Exhibit, Figure, Variant
 from tonnage.report.figures.forest import Row, forest
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
@@ -85,7 +86,17 @@ def _told(one: Comparison, points: tuple[Point, ...]) -> str:
 
 
 def _table(comparisons: tuple[Comparison, ...]) -> Table:
-    columns = ("what", "elapsed", "n", "against", "its elapsed", "its n", "times as long", "interval", "verdict")
+    columns = (
+        text_column("what"),
+        "elapsed",
+        "n",
+        text_column("against"),
+        "its elapsed",
+        "its n",
+        "times as long",
+        "interval",
+        text_column("verdict"),
+    )
     rows = tuple(
         (
             f"{one.group}{_at_once(one)}",
@@ -100,7 +111,7 @@ def _table(comparisons: tuple[Comparison, ...]) -> Table:
         )
         for one in comparisons
     )
-    return Table(columns, rows)
+    return Table.of(columns, rows)
 
 
 SECTION = Section("comparisons", exhibits, tables=tables, sentences=sentences)

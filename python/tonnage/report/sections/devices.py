@@ -10,7 +10,8 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import rate_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
@@ -59,7 +60,7 @@ def _label(found: Devices) -> str:
 
 
 def _table(found: Devices) -> Table:
-    columns = ("device", "server", found.of, "bytes", "share", "with copies", "tasks", "rate")
+    columns = (text_column("device"), text_column("server"), found.of, "bytes", "share", "with copies", "tasks", "rate")
     shown = sorted(found.parts, key=lambda part: -part.bytes)[:_MOST]
     rows = tuple(
         (
@@ -75,7 +76,7 @@ def _table(found: Devices) -> Table:
         for part in found.parts
         if part in shown
     )
-    return Table(columns, rows)
+    return Table.of(columns, rows)
 
 
 def _figure(found: Devices) -> Figure:

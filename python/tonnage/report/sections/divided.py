@@ -9,7 +9,7 @@ from tonnage.analysis.divided import OSD, contradiction
 from tonnage.analysis.normalise import Normalised
 from tonnage.analysis.results import Analysis, Point
 from tonnage.report import phrases
-from tonnage.report.figures.figure import Table
+from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.sections.section import Section, Titled
 from tonnage.units import BANDWIDTH
 
@@ -20,7 +20,13 @@ def tables(analysis: Analysis) -> list[Titled]:
     """One table where the campaign has a ``[normalise]``, or a pool said how many OSDs it has."""
     if not analysis.divided:
         return []
-    columns = ("what", "tasks", "all", "interval", *(_column(str(basis), basis.thing) for basis in analysis.bases))
+    columns: tuple[str | Column, ...] = (
+        text_column("what"),
+        "tasks",
+        "all",
+        "interval",
+        *(_column(str(basis), basis.thing) for basis in analysis.bases),
+    )
     rows = tuple(
         (
             phrases.subject(found.point.op, found.point.group),
@@ -31,7 +37,7 @@ def tables(analysis: Analysis) -> list[Titled]:
         )
         for found in analysis.divided
     )
-    return [(TITLE, Table(columns, rows))]
+    return [(TITLE, Table.of(columns, rows))]
 
 
 def notes(analysis: Analysis) -> list[str]:

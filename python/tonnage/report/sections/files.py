@@ -10,8 +10,9 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis
 from tonnage.report.figures.colours import INK, MUTED, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout, words
 from tonnage.report.figures.plotly import Axis, Trace
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.points import groups_of
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
@@ -37,7 +38,7 @@ def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
 
 
 def _table(points: list[Point]) -> Table:
-    columns = ("phase", "tasks", "together", "interval", "n", "each task", "data", "p50", "p99", "max")
+    columns = (text_column("phase"), "tasks", "together", "interval", "n", "each task", "data", "p50", "p99", "max")
     rows = tuple(
         (
             point.op,
@@ -51,7 +52,7 @@ def _table(points: list[Point]) -> Table:
         )
         for point in points
     )
-    return Table(columns, rows)
+    return Table.of(columns, rows)
 
 
 def _phases(points: list[Point]) -> list[str]:
@@ -72,15 +73,13 @@ def _rates(points: list[Point]) -> Figure:
                 "y": [rows.index(point.op) + (position - (len(tried) - 1) / 2) * between for point in here],
                 "mode": "markers",
                 "marker": {"color": colour, "size": 9},
-                "error_x": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [point.high - point.median for point in here],
-                    "arrayminus": [point.median - point.low for point in here],
-                    "color": colour,
-                    "thickness": 1.5,
-                    "width": 4,
-                },
+                "error_x": error_bars(
+                    [point.high - point.median for point in here],
+                    [point.median - point.low for point in here],
+                    colour,
+                    1.5,
+                    4,
+                ),
                 "name": phrases.tasks(tasks),
                 "text": [f"{words(point.op)}<br>{hover.of_point(point)}" for point in here],
                 "hovertemplate": "%{text}<extra></extra>",

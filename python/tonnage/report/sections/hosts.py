@@ -12,9 +12,10 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import speed_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Columns, Source
 from tonnage.units import BANDWIDTH
@@ -104,7 +105,16 @@ def _meeting(found: Hosts) -> list[str]:
 def table(found: Hosts, most: int = MOST_ROWS) -> Table:
     """Hosts in their order; of very many those that ended last, and the others in one row."""
     met = {host["host"]: host for host in (found.ensemble or {}).get("hosts", ())}
-    columns = ("host", "tasks", "moved", "share", "rate", "first done", "last done", *(("clock",) if met else ()))
+    columns = (
+        text_column("host"),
+        "tasks",
+        "moved",
+        "share",
+        "rate",
+        "first done",
+        "last done",
+        *(("clock",) if met else ()),
+    )
     parts = list(found.parts)
     if len(parts) > most:
         late = sorted(parts, key=lambda part: -part.last_done_ns)[: most - 1]
@@ -113,7 +123,7 @@ def table(found: Hosts, most: int = MOST_ROWS) -> Table:
         rows = [_row(part, met) for part in late] + [_others(others, bool(met))]
     else:
         rows = [_row(part, met) for part in parts]
-    return Table(columns, tuple(rows))
+    return Table.of(columns, tuple(rows))
 
 
 def _row(part: HostPart, met: dict[str, Any]) -> tuple[str, ...]:
@@ -267,7 +277,7 @@ def _intervals_table(
     rows = []
     for bundle, line in zip(bundles, rates, strict=True):
         rows.append((bundle_name(bundle), str(len(bundle)), *extremes(line, edges, metric)))
-    return Table(("host", "hosts", *EXTREMES), tuple(rows))
+    return Table.of((text_column("host"), text_column("hosts"), *EXTREMES), tuple(rows))
 
 
 def notes(analysis: Analysis) -> list[str]:

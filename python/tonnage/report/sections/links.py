@@ -11,9 +11,10 @@ from tonnage.report import phrases
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, colour_bar, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, layout, words
 from tonnage.report.figures.heat import COLOURS
 from tonnage.report.figures.plotly import Trace
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
@@ -111,7 +112,7 @@ def _matrix(label: str, links: Sequence[Link]) -> Figure:
             {"title": "Sender", "type": "category", "autorange": "reversed"},
             height=170 + 40 * max(3, len(senders)),
         ),
-        table=Table(
+        table=Table.of(
             ("from \\ to", *receivers),
             tuple((sender, *row) for sender, row in zip(senders, shown, strict=True)),
         ),
@@ -162,9 +163,20 @@ def _over_time(links: Sequence[Link], source: Source) -> Figure | None:
 
 
 def _table(links: Sequence[Link]) -> Table:
-    columns = ("from", "to", "streams", "at once", "rate", "share", "own rate", "interval", "n", "retransmits")
+    columns = (
+        text_column("from"),
+        text_column("to"),
+        "streams",
+        "at once",
+        "rate",
+        "share",
+        "own rate",
+        "interval",
+        "n",
+        "retransmits",
+    )
     rows = [row for link in links for row in _rows(link)]
-    return Table((*columns, "round trip", "CPU from", "CPU to"), tuple(rows))
+    return Table.of((*columns, "round trip", "CPU from", "CPU to"), tuple(rows))
 
 
 def _rows(link: Link) -> list[tuple[str, ...]]:

@@ -18,7 +18,6 @@ from tonnage.report.figures.figure import (
     EDGE,
     Exhibit,
     Figure,
-    Table,
     Variant,
     edge_note,
     layout,
@@ -29,6 +28,7 @@ from tonnage.report.figures.figure import (
 )
 from tonnage.report.figures.panels import OWN, Panels
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
+from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.sections.points import drawn, left_out
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
@@ -402,7 +402,7 @@ def points_table(curve: list[Point]) -> Table:
         "p99",
         "max",
         "operations/s",
-        "stopped",
+        text_column("stopped"),
     )
     rows = tuple(
         (
@@ -417,7 +417,7 @@ def points_table(curve: list[Point]) -> Table:
         )
         for point in curve
     )
-    return Table(columns, rows)
+    return Table.of(columns, rows)
 
 
 def _values(point: Point) -> str:
@@ -441,7 +441,7 @@ def _curve(points: list[Point]) -> Titled:
     reads = any(point.cache_state is not None for point in points)
     told = any(point.stopped not in (None, "repetitions") for point in points)
     title, size = phrases.subject(points[0].op, points[0].group), points[0].transfer_size
-    columns = (
+    columns: tuple[str | Column, ...] = (
         "tasks",
         "median",
         "interval",
@@ -450,8 +450,8 @@ def _curve(points: list[Point]) -> Titled:
         "p99",
         "max",
         "CPU/GiB",
-        *(["from device"] if reads else []),
-        *(["stopped"] if told else []),
+        *([text_column("from device")] if reads else []),
+        *([text_column("stopped")] if told else []),
     )
     rows = tuple(
         (
@@ -466,7 +466,7 @@ def _curve(points: list[Point]) -> Titled:
         )
         for point in points
     )
-    return f"{title}, {units.size(size)} transfers" if size else title, Table(columns, rows)
+    return f"{title}, {units.size(size)} transfers" if size else title, Table.of(columns, rows)
 
 
 def _interval(point: Point) -> str:

@@ -10,8 +10,9 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis, rate_scale_title, tasks_axis
 from tonnage.report.figures.colours import line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
 from tonnage.report.figures.plotly import Trace
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
@@ -39,7 +40,7 @@ def _groups(points: Sequence[Point]) -> list[tuple[str, list[Pair]]]:
 
 
 def _table(pairs: list[Pair]) -> Table:
-    columns = ("tasks", "operation", "rate", "operations/s", "p50", "p99", "max")
+    columns = ("tasks", text_column("operation"), "rate", "operations/s", "p50", "p99", "max")
     rows = tuple(
         (
             str(point.tasks),
@@ -50,7 +51,7 @@ def _table(pairs: list[Pair]) -> Table:
         )
         for point, part in pairs
     )
-    return Table(columns, rows)
+    return Table.of(columns, rows)
 
 
 def _figures(pairs: list[Pair]) -> tuple[Figure, Figure]:

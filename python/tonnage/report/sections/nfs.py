@@ -10,8 +10,9 @@ from tonnage.analysis.results import Analysis, Point
 from tonnage.records.shapes import NfsMount
 from tonnage.report import phrases
 from tonnage.report.figures.colours import line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
 from tonnage.report.figures.plotly import Trace
+from tonnage.report.figures.table import Table
 from tonnage.report.sections.section import Section
 from tonnage.report.source import Source
 
@@ -54,7 +55,7 @@ def table(mount: NfsMount) -> Table:
         )
         for name, row in _busiest(mount)
     )
-    return Table(columns, rows)
+    return Table.of(columns, rows)
 
 
 def story(mount: NfsMount) -> str:

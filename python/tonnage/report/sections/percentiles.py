@@ -12,8 +12,9 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis
 from tonnage.report.figures.colours import step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
 from tonnage.report.figures.plotly import Axis, Trace
+from tonnage.report.figures.table import Table
 from tonnage.report.sections.section import Section
 from tonnage.report.source import Histogram, Source
 
@@ -129,7 +130,7 @@ def _figure(op: str, group: str, drawn: Sequence[Drawn], steps: Curve) -> Figure
 def _table(drawn: Sequence[Drawn]) -> Table:
     columns = ("tasks", "50 %", "90 %", "99 %", "99.9 %", "max")
     keys = (*(key for key, _ in _QUANTILES), "max_ns")
-    return Table(
+    return Table.of(
         columns,
         tuple(
             (str(point.tasks), *(phrases.wait(point.latency, point.latency_intervals, key) for key in keys))

@@ -8,7 +8,7 @@ from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point
 from tonnage.report import phrases
-from tonnage.report.figures.figure import Table
+from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.sections.section import Titled
 from tonnage.report.source import Source
 
@@ -60,9 +60,9 @@ def worth_a_look(points: Sequence[Point], source: Source) -> list[tuple[Point, s
 def table(points: Sequence[Point]) -> Table:
     """A row for each point of any kind, for a page."""
     groups = any(point.group for point in points)
-    head = ("operation", *(("setting",) if groups else ()), "tasks", "median", "interval", "repetitions")
-    columns = (*head, "p50", "p99", "max", "CPU per GiB", "cache")
-    return Table(columns, tuple(_point_row(point, groups) for point in points))
+    head = (text_column("operation"), *(("setting",) if groups else ()), "tasks", "median", "interval", "repetitions")
+    columns: tuple[str | Column, ...] = (*head, "p50", "p99", "max", "CPU per GiB", "cache")
+    return Table.of(columns, tuple(_point_row(point, groups) for point in points))
 
 
 def _point_row(point: Point, groups: bool) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ def best(points: Sequence[Point]) -> Titled:
         key = (point.kind, point.op, point.group)
         if key not in most or point.median > most[key].median:
             most[key] = point
-    columns = ("what", "tasks", "median", "interval", "n", "p50", "p99", "max")
+    columns = (text_column("what"), "tasks", "median", "interval", "n", "p50", "p99", "max")
     rows = tuple(
         (
             phrases.subject(point.op, point.group),
@@ -98,4 +98,4 @@ def best(points: Sequence[Point]) -> Titled:
         )
         for point in most.values()
     )
-    return "Each setting with the number of tasks that did most", Table(columns, rows)
+    return "Each setting with the number of tasks that did most", Table.of(columns, rows)

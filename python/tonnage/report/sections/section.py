@@ -8,7 +8,8 @@ from typing import Any
 
 from tonnage.analysis.results import Analysis
 from tonnage.report.answer import Told
-from tonnage.report.figures.figure import Exhibit, Table
+from tonnage.report.figures.figure import Exhibit
+from tonnage.report.figures.table import Table
 from tonnage.report.source import Source
 
 Titled = tuple[str, Table]

@@ -13,9 +13,10 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import log_ticks, rate_axis, sizes_axis, speed_scale_title, tick_texts
 from tonnage.report.figures.colours import INK, KNEE, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, colour_bar, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, error_bars, layout, words
 from tonnage.report.figures.heat import COLOURS
 from tonnage.report.figures.plotly import ColourBar, Shape, Trace
+from tonnage.report.figures.table import Table
 from tonnage.report.sections.section import Section
 from tonnage.report.source import Source
 
@@ -95,16 +96,14 @@ def _best(sweep: Sweep) -> Trace:
         "name": "best of each size, with its interval",
         "line": {"color": colour, "width": 2},
         "marker": {"color": colour, "size": 8},
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [point.high - point.median for point in best],
+        "error_y": error_bars(
+            [point.high - point.median for point in best],
             # A logarithmic axis has no place for an interval that reaches zero.
-            "arrayminus": [min(point.median - point.low, 0.99 * point.median) for point in best],
-            "color": colour,
-            "thickness": 1.5,
-            "width": 5,
-        },
+            [min(point.median - point.low, 0.99 * point.median) for point in best],
+            colour,
+            1.5,
+            5,
+        ),
         "text": [told(point) for point in best],
         "hovertemplate": "%{text}<extra></extra>",
     }
@@ -229,7 +228,7 @@ def _roofline_table(sweep: Sweep, own: Sequence[Roof]) -> Table:
                 units.share(point.median / roof.at(size)),
             )
         )
-    return Table(columns, tuple(rows))
+    return Table.of(columns, tuple(rows))
 
 
 _WIDE = 10.0
@@ -343,7 +342,7 @@ def _map_table(cells: Cells, lines: Lines) -> Table:
         )
         for (size, tasks), point in sorted(cells.items())
     )
-    return Table(columns, rows)
+    return Table.of(columns, rows)
 
 
 def _line_text(line: LoadLine | None) -> str:

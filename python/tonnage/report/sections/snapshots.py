@@ -13,8 +13,9 @@ from tonnage.report.answer import Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis, tasks_axis
 from tonnage.report.figures.colours import KNEE_BAND, LINES, MUTED, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, level, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout, level, words
 from tonnage.report.figures.plotly import Axis, Shape, Trace
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.points import groups_of
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
@@ -47,7 +48,7 @@ def _points(points: list[Point]) -> Table:
         )
         for point in points
     )
-    return Table(columns, rows)
+    return Table.of(columns, rows)
 
 
 def tables(analysis: Analysis) -> list[Titled]:
@@ -136,7 +137,17 @@ def _of(share: float) -> str:
 
 def table(found: SnapshotCost) -> Table:
     """A row for each setting that was measured with the snapshot and without, then all together."""
-    columns = ("tasks", "transfer", "a round", "without", "with", "adds", "interval", "of a round", "verdict")
+    columns = (
+        "tasks",
+        "transfer",
+        "a round",
+        "without",
+        "with",
+        "adds",
+        "interval",
+        "of a round",
+        text_column("verdict"),
+    )
     rows = [
         (
             str(rounds.tasks),
@@ -151,7 +162,7 @@ def table(found: SnapshotCost) -> Table:
         for rounds in found.rounds
     ]
     rows.append(("all", "", "", "", "", *_cost(found.cost), "", found.cost.verdict))
-    return Table(columns, tuple(rows))
+    return Table.of(columns, tuple(rows))
 
 
 def _cost(cost: Cost) -> tuple[str, str]:
@@ -269,14 +280,12 @@ def by_tasks(found: SnapshotCost) -> Figure:
                 # Side by side, or the intervals would hide each other.
                 "x": [tasks * 1.05 ** (number - (len(sizes) - 1) / 2) for tasks, _ in curve],
                 "y": [cost.cost_ns / 1e9 for _, cost in curve],
-                "error_y": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [(cost.high_ns - cost.cost_ns) / 1e9 for _, cost in curve],
-                    "arrayminus": [(cost.cost_ns - cost.low_ns) / 1e9 for _, cost in curve],
-                    "color": colour,
-                    "thickness": 1.2,
-                },
+                "error_y": error_bars(
+                    [(cost.high_ns - cost.cost_ns) / 1e9 for _, cost in curve],
+                    [(cost.cost_ns - cost.low_ns) / 1e9 for _, cost in curve],
+                    colour,
+                    1.2,
+                ),
                 "mode": "markers",
                 "marker": {"color": colour, "size": 9},
                 "name": f"transfers of {units.size(size)}",

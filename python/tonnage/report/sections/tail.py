@@ -13,9 +13,10 @@ from tonnage.report.answer import Told
 from tonnage.report.figures import hover, series
 from tonnage.report.figures.axes import latency_axis, rate_scale_title
 from tonnage.report.figures.colours import band_colour, line_colour, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, interval_band, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, interval_band, layout, words
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
 from tonnage.report.figures.series import stall_marks, stalls_said, standstills
+from tonnage.report.figures.table import Column, Table
 from tonnage.report.sections.points import groups_of, worth_a_look
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Columns, Source
@@ -110,7 +111,7 @@ def _table(points: list[Point]) -> Table:
                 units.volume(behind.max_lag_bytes if behind else None),
             )
         )
-    return Table((*head, "lag p50", "lag p99", "lag max", "furthest"), tuple(rows))
+    return Table.of((*head, "lag p50", "lag p99", "lag max", "furthest"), tuple(rows))
 
 
 def _rates(points: list[Point]) -> Figure:
@@ -325,7 +326,7 @@ def _lag_table(behind: dict[int, Lag]) -> Table:
         for task, lags in behind.items()
         for time, lag_bytes, lag_ns in _thinned(lags)
     )
-    return Table(("reader", "time (s)", "behind (bytes)", "behind"), rows)
+    return Table.of(("reader", Column("time", "s"), Column("behind", "bytes"), "behind"), rows)
 
 
 def sentences(analysis: Analysis) -> list[Told]:

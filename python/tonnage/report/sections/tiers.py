@@ -10,8 +10,9 @@ from tonnage.report import phrases
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import LINES
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
 from tonnage.report.figures.plotly import Trace
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 from tonnage.units import BANDWIDTH, OPERATIONS
@@ -128,7 +129,16 @@ def nodes_text(value: float) -> str:
 
 
 def _table(ways: list[Way]) -> Table:
-    columns = ("way", "tasks", "application", "then until safe", "first write to safe", "rate to safe", "interval", "n")
+    columns = (
+        text_column("way"),
+        "tasks",
+        "application",
+        "then until safe",
+        "first write to safe",
+        "rate to safe",
+        "interval",
+        "n",
+    )
     rows = tuple(
         (
             NAMES[way.by],
@@ -142,7 +152,7 @@ def _table(ways: list[Way]) -> Table:
         )
         for way in ways
     )
-    return Table(columns, rows)
+    return Table.of(columns, rows)
 
 
 def _figure(ways: list[Way]) -> Figure:

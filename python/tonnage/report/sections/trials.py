@@ -15,9 +15,10 @@ from tonnage.report import phrases
 from tonnage.report.figures import heat, hover, series
 from tonnage.report.figures.axes import rate_scale_title, speed_scale_title
 from tonnage.report.figures.colours import ALERT, MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.points import worth_a_look
 from tonnage.report.sections.section import Section
 from tonnage.report.source import Columns, Source
@@ -172,7 +173,7 @@ def _intervals_table(
         known = [rate for rate in line if rate is not None]
         middle = units.speed(median(known), metric) if known else units.NOT_MEASURED
         rows.append((name_of(bundle), middle, *extremes(line, edges, metric)))
-    return Table(("task", "median interval", *EXTREMES), tuple(rows))
+    return Table.of(("task", "median interval", *EXTREMES), tuple(rows))
 
 
 _STANDS_OUT = 0.1
@@ -284,7 +285,7 @@ def _tasks_table(tasks: list[TaskLine], begin: int) -> Table:
     )
     columns = (
         "task",
-        "host",
+        text_column("host"),
         "start",
         "end",
         "open",
@@ -296,7 +297,7 @@ def _tasks_table(tasks: list[TaskLine], begin: int) -> Table:
         "errors",
         "p99",
     )
-    return Table(columns, rows)
+    return Table.of(columns, rows)
 
 
 def _p99_ns(task: TaskLine) -> int | None:

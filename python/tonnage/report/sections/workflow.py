@@ -11,8 +11,9 @@ from tonnage.analysis.workflow import ALL_ENGINE, ENGINE, critical_path, spans
 from tonnage.records.shapes import CopyLine, WorkflowLine
 from tonnage.report import phrases
 from tonnage.report.figures.colours import ALERT, LINES, MUTED
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, timeline, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, timeline, words
 from tonnage.report.figures.plotly import Axis, Trace
+from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
@@ -58,9 +59,9 @@ def _summary(points: list[Point]) -> Table:
 
 
 def _table(found: list[tuple[Point, Workflow]]) -> Table:
-    head = ("what", "elapsed", "n", "running", "queued", "engine's own", *ENGINE)
+    head = (text_column("what"), "elapsed", "n", "running", "queued", "engine's own", *ENGINE)
     columns = (*head, "tasks", "failed", "they ran", "they waited", "path ran")
-    return Table(columns, tuple(_row(point, workflow) for point, workflow in found))
+    return Table.of(columns, tuple(_row(point, workflow) for point, workflow in found))
 
 
 def _row(point: Point, workflow: Workflow) -> tuple[str, ...]:
