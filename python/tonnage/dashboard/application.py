@@ -17,7 +17,7 @@ from tonnage.dashboard import pages
 from tonnage.dashboard.access import Gate, Rules
 from tonnage.dashboard.background import aside
 from tonnage.dashboard.run import Watched
-from tonnage.dashboard.unforeseen import unforeseen
+from tonnage.dashboard.run_files import unforeseen
 from tonnage.dashboard.updates import Keeper
 from tonnage.errors import TonnageError
 

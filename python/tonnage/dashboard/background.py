@@ -1,9 +1,10 @@
-"""Work that may take long or hang, beside an event loop, without keeping the program from ending."""
+"""Work beside the event loop: in a thread that nobody waits for, and only as often as no measurement feels it."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -31,3 +32,29 @@ async def aside(call: Callable[[], T]) -> T:
 
     threading.Thread(target=work, name="aside", daemon=True).start()
     return await future
+
+
+SHARE = 500
+"""What took a second of a processor may be done again after so many."""
+
+
+class Pace:
+    """One kind of work."""
+
+    def __init__(self, least_s: float) -> None:
+        self._least_s = least_s
+        self._due_s = 0.0
+
+    def is_due(self) -> bool:
+        """Whether it may be done now."""
+        return time.monotonic() >= self._due_s
+
+    def during(self, call: Callable[[], T]) -> T:
+        """Does it, in this thread. The processor time that it took, not how long it waited for one, says when it is due
+        again."""
+        began_s, used_s = time.monotonic(), time.thread_time()
+        try:
+            return call()
+        finally:
+            cost_s = time.thread_time() - used_s
+            self._due_s = max(began_s + self._least_s, time.monotonic() + (SHARE - 1) * cost_s)

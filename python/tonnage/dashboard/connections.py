@@ -1,10 +1,15 @@
-"""What https needs: a certificate, and its key that nobody else can read."""
+"""What a connection must be: TLS with a certificate whose key nobody else can read, and a request that ends in time."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import ssl
 from pathlib import Path
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
@@ -59,3 +64,38 @@ def _check_private(file: Path) -> None:
         raise RequestError(
             f"others may read or write the key in {file} (mode {found.st_mode & 0o777:o}); hint: mode 600"
         )
+
+
+REQUEST_S = 10.0
+"""From a request's first byte, or from the connection's beginning (before a handshake), to its last byte."""
+
+
+class Patient(H11Protocol):
+    """uvicorn's own, with that limit."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def __init__(self, *words: Any, **named: Any) -> None:
+        super().__init__(*words, **named)
+        # It is made when the connection is taken, and told of it when a handshake has ended.
+        self._until = self.loop.time() + REQUEST_S
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._late = self.loop.call_at(self._until, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._forget()
+        elif self._late is None and self.transport is not None:
+            self._late = self.loop.call_later(REQUEST_S, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _forget(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None

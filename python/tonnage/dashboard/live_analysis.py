@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from tonnage.analysis import analyse
-from tonnage.dashboard.plain import check_plain
-from tonnage.dashboard.timeline import plain
-from tonnage.dashboard.unforeseen import unforeseen
+from tonnage.dashboard.run_files import check_plain, unforeseen
+from tonnage.dashboard.timeline import DrawnFigure, plain
 from tonnage.errors import RecordError
 from tonnage.records import Run
 from tonnage.report.sections import live_exhibits, sentences_of
@@ -22,7 +21,33 @@ def load_analysis() -> None:
     import scipy.stats  # noqa: F401
 
 
-def judge(path: Path) -> dict[str, Any]:
+class FindingText(TypedDict):
+    """A finding so far."""
+
+    code: str
+    subject: str
+    evidence: str
+    advice: str
+
+
+class SaidLine(TypedDict):
+    """A sentence so far."""
+
+    said: str
+    sure: bool
+
+
+class Judgement(TypedDict):
+    """As the page's script shows it."""
+
+    problem: str | None
+    """Why there is nothing."""
+    findings: list[FindingText]
+    lines: list[SaidLine]
+    figures: list[DrawnFigure]
+
+
+def judge(path: Path) -> Judgement:
     """As the page's script shows it; ``problem`` says why there is nothing. May take seconds where a run is long."""
     try:
         check_plain(path)
@@ -48,5 +73,5 @@ def judge(path: Path) -> dict[str, Any]:
     }
 
 
-def _nothing(problem: str) -> dict[str, Any]:
+def _nothing(problem: str) -> Judgement:
     return {"problem": problem, "findings": [], "lines": [], "figures": []}

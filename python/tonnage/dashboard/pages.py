@@ -12,8 +12,8 @@ from typing import Any
 from tonnage.analysis import analyse
 from tonnage.analysis.between import THRESHOLD, Side, compare_sides
 from tonnage.dashboard.boards import Board
-from tonnage.dashboard.plain import Signature, check_plain, signature
 from tonnage.dashboard.run import Watched
+from tonnage.dashboard.run_files import Signature, check_plain, signature
 from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.records.names import MANIFEST, ODD_BYTES, TRIALS

@@ -6,17 +6,16 @@ import os
 import platform
 import time
 from collections import deque
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from tonnage.dashboard import run_text as words
-from tonnage.dashboard.plain import Signature, check_plain, signature
-from tonnage.dashboard.unforeseen import unforeseen
+from tonnage.dashboard.run_files import Signature, check_plain, signature, unforeseen
 from tonnage.errors import RecordError
 from tonnage.records import Run
 from tonnage.records.names import MANIFEST, TRIALS
 from tonnage.records.progress import PROGRESS, read_told
+from tonnage.records.shapes import Manifest, TrialLine
 
 _AT_ONCE_BYTES = 8 << 20
 """Of trials that are read in one go; the rest is read the next time."""
@@ -27,6 +26,28 @@ _SILENT_S = 120.0
 _UNDER_WAY = ("running", "silent", "waiting")
 
 
+class RunRow(TypedDict):
+    """A run in the list, as the page's script reads it."""
+
+    id: str
+    name: str
+    place: str
+    campaign: str
+    target: str
+    host: str
+    started: str
+    state: str
+    problem: str | None
+    underWay: bool
+    phase: str
+    share: float | None
+    trials: str
+    times: str
+    speed: str
+    lines: list[str]
+    findings: list[str] | None
+
+
 class Watched:
     """Refreshed by one thread at a time."""
 
@@ -35,11 +56,11 @@ class Watched:
         self.path = path
         self.place = place
         """Where it lies, below the directories that were named."""
-        self.manifest: Mapping[str, Any] = {}
-        self.told: Mapping[str, Any] | None = None
+        self.manifest: Manifest = {}
+        self.told: words.Keys | None = None
         self.state = "damaged"
         self.problem: str | None = None
-        self.latest: deque[dict[str, Any]] = deque(maxlen=_KEPT)
+        self.latest: deque[TrialLine] = deque(maxlen=_KEPT)
         """Trial lines, read only of a run under way or one that is looked at."""
         self.recorded = self.failed = 0
         self.findings: list[str] | None = None
@@ -108,7 +129,7 @@ class Watched:
         self.failed += sum(line["status"] == "failed" for line in lines)
         self.latest.extend(lines)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> RunRow:
         """As the page's script lists it: texts, and shares between 0 and 1."""
         manifest, told = self.manifest, self.told or {}
         under_way = self.is_under_way

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tonnage import units
 from tonnage.records.lines import COUNTED
@@ -14,7 +13,8 @@ _LONGEST = 300
 _MOST = 50
 """Items of a list."""
 
-Keys = Mapping[str, Any]
+Keys = Mapping[str, object]
+"""An object of a file that may hold anything."""
 
 
 def table(keys: Keys, name: str) -> Keys:
@@ -23,7 +23,7 @@ def table(keys: Keys, name: str) -> Keys:
     return found if isinstance(found, dict) else {}
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """A text, cut where it is very long; empty where it is none."""
     if not isinstance(value, str):
         return ""

@@ -165,7 +165,7 @@ async def _serve(wish: Wish, boards: Sequence[Board], door: _Door, announce: Cal
 
 async def _listener(server: uvicorn.Server, place: socket.socket, tls: ssl.SSLContext | None) -> asyncio.Server:
     """Shakes hands for no longer than a request may take."""
-    from tonnage.dashboard.patient import REQUEST_S, Patient
+    from tonnage.dashboard.connections import REQUEST_S, Patient
 
     return await asyncio.get_running_loop().create_server(
         lambda: Patient(server.config, server.server_state, server.lifespan.state),

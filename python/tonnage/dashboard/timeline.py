@@ -1,24 +1,27 @@
-"""How a run goes: throughput and latency over its whole time, record after record, and the phase that runs now."""
+"""How a run goes: throughput and latency over its whole time, record after record, and the phase that runs now. What a
+run tells of that may hold anything."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from tonnage import units
-from tonnage.dashboard import now
 from tonnage.dashboard import run_text as words
-from tonnage.dashboard.pace import Pace
+from tonnage.dashboard.background import Pace
 from tonnage.errors import RecordError
 from tonnage.records import Run, headline
 from tonnage.records.lines import COUNTED
+from tonnage.records.shapes import TrialLine
 from tonnage.report.figures import heat, series
 from tonnage.report.figures.axes import speed_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Figure, Table, layout
+from tonnage.report.figures.figure import Figure, layout
 from tonnage.report.figures.figure import words as plain_words
+from tonnage.report.figures.plotly import Axis, Layout, Trace
+from tonnage.report.figures.table import Table
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 _INTERVALS = 40
@@ -35,34 +38,33 @@ _EDGE_LEFT, _EDGE_RIGHT = 80, 112
 _TIME = "Time since the first of them started (s)"
 _NOTHING = Table((), ())
 
-Line = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Placed:
     """A record on the time of the page: from the first that is drawn, without what lay between two sittings."""
 
-    line: Line
+    line: TrialLine
     begin_ns: int
+    elapsed_ns: int
 
 
 class Course:
     """Pictures of one run; what was read of a record is kept, for records do not change."""
 
     def __init__(self) -> None:
-        self._intervals: OrderedDict[str, list[now.Interval]] = OrderedDict()
+        self._intervals: OrderedDict[str, list[Interval]] = OrderedDict()
         self._heats: OrderedDict[str, dict[str, list[int]]] = OrderedDict()
         self._joined = 0
         """Intervals of each of these heat maps."""
         self.pace = Pace(_HEAT_S)
         """Of the heat map."""
 
-    def throughput(self, run: Run, lines: Sequence[Line], told: words.Keys | None) -> list[Figure]:
+    def throughput(self, run: Run, lines: Sequence[TrialLine], told: words.Keys | None) -> list[Figure]:
         """A figure for what moves bytes and one for what is counted, where the run has either; the phase that runs now
         at their end."""
         placed = _placed(lines)
-        step = now.step(told, lines)
-        sampled = now.intervals(told) if step else []
+        step = step_now(told, lines)
+        sampled = intervals_now(told) if step else []
         found = []
         for metric in (BANDWIDTH, OPERATIONS):
             here = [one for one in placed if _metric(one.line["setting"]) == metric]
@@ -72,7 +74,7 @@ class Course:
         return found
 
     def _figure(
-        self, run: Run, placed: Sequence[Placed], metric: str, phase: str, live: Sequence[now.Interval], end_ns: int
+        self, run: Run, placed: Sequence[Placed], metric: str, phase: str, live: Sequence[Interval], end_ns: int
     ) -> Figure:
         counted = 2 if metric == BANDWIDTH else 3
         curves: dict[str, list[tuple[int, int, float]]] = {}
@@ -96,14 +98,14 @@ class Course:
             table=_NOTHING,
         )
 
-    def latency(self, run: Run, lines: Sequence[Line], told: words.Keys | None) -> Figure | None:
+    def latency(self, run: Run, lines: Sequence[TrialLine], told: words.Keys | None) -> Figure | None:
         """A heat map of the latest records and the phase that runs now; None where there is none of either."""
         placed = _placed(lines)
-        step = now.step(told, lines)
-        columns: dict[str, list[int]] = {name: [] for name in now.HEAT}
+        step = step_now(told, lines)
+        columns: dict[str, list[int]] = {name: [] for name in HEAT}
         found = [(one.begin_ns, cells) for one, cells in zip(placed, self._heats_of(run, placed), strict=True)]
         drawn = sum(bool(cells["count"]) for _, cells in found)
-        going = now.heat(told) if step else {}
+        going = heat_now(told) if step else {}
         if going:
             found.append((_last_ns(placed), _coarser(going, _INTERVALS)))
         for begin_ns, cells in found:
@@ -114,7 +116,8 @@ class Course:
         figure = heat.figure("", columns, tabled=False)
         if figure is None:
             return None
-        y_axis = {**figure.layout["yaxis"], "title": figure.layout["yaxis"]["title"]["text"]}
+        drawn_axis = figure.layout["yaxis"]
+        y_axis = cast("Axis", {**drawn_axis, "title": drawn_axis["title"]["text"]})
         shape = _shape(max(columns["end_ns"]), y_axis)
         story = _story(drawn, words.text(step.get("phase")) if going else "")
         return replace(
@@ -125,7 +128,7 @@ class Course:
             layout=shape,
         )
 
-    def _of(self, run: Run, line: Line) -> list[now.Interval]:
+    def _of(self, run: Run, line: TrialLine) -> list[Interval]:
         record = line["record"]
         if record not in self._intervals:
             columns = self._read(run.series, record) or {}
@@ -162,7 +165,17 @@ class Course:
         return columns
 
 
-def plain(figure: Figure) -> dict[str, Any]:
+class DrawnFigure(TypedDict):
+    """A figure as the page's script draws it."""
+
+    title: str
+    caption: str
+    alt: str
+    traces: list[Trace]
+    layout: Layout
+
+
+def plain(figure: Figure) -> DrawnFigure:
     """What the page's script draws."""
     return {
         "title": figure.title,
@@ -177,7 +190,7 @@ def _metric(setting: words.Keys) -> str:
     return OPERATIONS if setting.get("kind") in COUNTED else BANDWIDTH
 
 
-def _placed(lines: Sequence[Line]) -> list[Placed]:
+def _placed(lines: Sequence[TrialLine]) -> list[Placed]:
     """The latest that ended well, on one time: a run that went on another day goes on where it stood."""
     found: list[Placed] = []
     shift = 0
@@ -190,14 +203,13 @@ def _placed(lines: Sequence[Line]) -> list[Placed]:
         last = _last_ns(found)
         if start + shift < last or start + shift - last > max(60 * 10**9, last):
             shift = last - start
-        found.append(Placed(line, start + shift))
+        found.append(Placed(line, start + shift, elapsed))
     return found
 
 
 def _last_ns(placed: Sequence[Placed]) -> int:
     """When the last of them ended; 0 where there is none."""
-    end_ns: int = placed[-1].begin_ns + placed[-1].line["elapsed_ns"] if placed else 0
-    return end_ns
+    return placed[-1].begin_ns + placed[-1].elapsed_ns if placed else 0
 
 
 def _story(records: int, phase: str) -> str:
@@ -206,19 +218,19 @@ def _story(records: int, phase: str) -> str:
     return ", and ".join([*known, *([f"{phase} now"] if phase else [])])
 
 
-def _shape(last_ns: int, y_axis: dict[str, Any], **more: Any) -> dict[str, Any]:
+def _shape(last_ns: int, y_axis: Axis, **more: Any) -> Layout:
     """A layout whose plot stands where that of the other pictures of the course stands."""
-    x_axis = {"title": _TIME, "range": [0, max(last_ns, 1) / 1e9]}
+    x_axis: Axis = {"title": _TIME, "range": [0, max(last_ns, 1) / 1e9]}
     found = layout(x_axis, {**y_axis, "automargin": False}, height=300, margin_right=_EDGE_RIGHT, **more)
     return {**found, "margin": {**found["margin"], "l": _EDGE_LEFT}}
 
 
-def _rates(begin_ns: int, found: Sequence[now.Interval], counted: int) -> list[tuple[int, int, float]]:
+def _rates(begin_ns: int, found: Sequence[Interval], counted: int) -> list[tuple[int, int, float]]:
     """Start, end and how much a second: of bytes (``counted`` 2) or operations (3)."""
     return [(begin_ns + one[0], begin_ns + one[1], one[counted] * 1e9 / (one[1] - one[0])) for one in found]
 
 
-def _trace(op: str, curve: Sequence[tuple[int, int, float]], scale: float, prefix: str) -> dict[str, Any]:
+def _trace(op: str, curve: Sequence[tuple[int, int, float]], scale: float, prefix: str) -> Trace:
     """Steps; a gap where nothing of this operation was measured."""
     x: list[float | None] = []
     y: list[float | None] = []
@@ -240,14 +252,14 @@ def _trace(op: str, curve: Sequence[tuple[int, int, float]], scale: float, prefi
     }
 
 
-def _rounded(trace: dict[str, Any]) -> dict[str, Any]:
+def _rounded(trace: Trace) -> Trace:
     """Its colours to what an eye can tell apart: it is sent to every viewer."""
     return {**trace, "z": [[None if value is None else round(value, 2) for value in row] for row in trace["z"]]}
 
 
 def _coarser(columns: dict[str, list[int]], most: int) -> dict[str, list[int]]:
     """Neighbouring intervals joined until at most so many are left."""
-    rows = [row for row in zip(*(columns.get(name, []) for name in now.HEAT), strict=True) if row[1] > row[0]]
+    rows = [row for row in zip(*(columns.get(name, []) for name in HEAT), strict=True) if row[1] > row[0]]
     starts = sorted({row[0] for row in rows})
     step = -(-len(starts) // max(most, 1)) or 1
     first = {start: starts[at - at % step] for at, start in enumerate(starts)}
@@ -258,9 +270,58 @@ def _coarser(columns: dict[str, list[int]], most: int) -> dict[str, list[int]]:
         ends[begin] = max(end, ends.get(begin, 0))
         cells[begin, low, high] = cells.get((begin, low, high), 0) + count
     told = [(begin, ends[begin], low, high, count) for (begin, low, high), count in sorted(cells.items())]
-    return {name: [row[at] for row in told] for at, name in enumerate(now.HEAT)}
+    return {name: [row[at] for row in told] for at, name in enumerate(HEAT)}
 
 
 def _forget(kept: OrderedDict[str, Any], most: int) -> None:
     while len(kept) > 2 * most:
         kept.popitem(last=False)
+
+
+HEAT = ("start_ns", "end_ns", "low_ns", "high_ns", "count")
+"""Columns of ``heat_now/*.parquet``."""
+_MOST_INTERVALS = 80
+_MOST_CELLS = 10_000
+_LARGEST = 1 << 62
+
+Interval = tuple[int, int, int, int]
+
+
+def step_now(told: words.Keys | None, lines: Sequence[TrialLine]) -> words.Keys:
+    """Which phase it is; empty where none runs, or its record is among ``lines`` already."""
+    found = words.table(told or {}, "step")
+    ended = ((line["trial"], line["phase"]) for line in lines if line["status"] == "ok")
+    return {} if (found.get("trial"), found.get("phase")) in ended else found
+
+
+def intervals_now(told: words.Keys | None) -> list[Interval]:
+    """Start, end, bytes and operations from one sample to the next."""
+    samples = (told or {}).get("samples")
+    found: list[Interval] = []
+    before = (0, 0, 0)
+    for sample in samples if isinstance(samples, list) else ():
+        if not isinstance(sample, list) or len(sample) < 3 or any(type(value) is not int for value in sample[:3]):
+            return []
+        elapsed, moved, operations = sample[:3]
+        if elapsed > before[0]:
+            found.append((before[0], elapsed, max(moved - before[1], 0), max(operations - before[2], 0)))
+            before = (elapsed, moved, operations)
+    return series.thinned(found, _MOST_INTERVALS) if found else []
+
+
+def heat_now(told: words.Keys | None) -> dict[str, list[int]]:
+    """Operations by interval and latency; empty where that is not told, or is no such table."""
+    columns = words.table(told or {}, "heat")
+    found: dict[str, list[int]] = {}
+    for name in HEAT:
+        column = columns.get(name)
+        if not isinstance(column, list) or len(column) > _MOST_CELLS:
+            return {}
+        if any(type(value) is not int or not 0 <= value < _LARGEST for value in column):
+            return {}
+        found[name] = column
+    if len({len(column) for column in found.values()}) > 1:
+        return {}
+    rows = zip(*found.values(), strict=True)
+    is_table = all(start < end and low < high and count for start, end, low, high, count in rows)
+    return found if is_table else {}

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from tonnage.dashboard.background import aside
+from tonnage.dashboard.background import Pace, aside
 from tonnage.dashboard.boards import Board
 from tonnage.dashboard.live_analysis import judge, load_analysis
-from tonnage.dashboard.pace import Pace
 from tonnage.dashboard.run import Watched
 from tonnage.dashboard.runs import Runs
 from tonnage.dashboard.topics import Topics, encode
