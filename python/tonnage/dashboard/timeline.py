@@ -291,7 +291,8 @@ def step_now(told: words.Keys | None, lines: Sequence[TrialLine]) -> words.Keys:
     """Which phase it is; empty where none runs, or its record is among ``lines`` already."""
     found = words.table(told or {}, "step")
     ended = ((line["trial"], line["phase"]) for line in lines if line["status"] == "ok")
-    return {} if (found.get("trial"), found.get("phase")) in ended else found
+    told_of = (found.get("trial"), found.get("phase"))
+    return {} if any(one == told_of for one in ended) else found
 
 
 def intervals_now(told: words.Keys | None) -> list[Interval]:

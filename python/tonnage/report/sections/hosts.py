@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from tonnage import units
 from tonnage.analysis.results import Analysis, HostPart, Hosts
-from tonnage.records.shapes import TaskLine
+from tonnage.records.shapes import HostOffset, TaskLine
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import speed_scale_title
@@ -126,7 +125,7 @@ def table(found: Hosts, most: int = MOST_ROWS) -> Table:
     return Table.of(columns, tuple(rows))
 
 
-def _row(part: HostPart, met: dict[str, Any]) -> tuple[str, ...]:
+def _row(part: HostPart, met: Mapping[str, HostOffset]) -> tuple[str, ...]:
     clock = met.get(part.host)
     return (
         part.host,
@@ -140,7 +139,7 @@ def _row(part: HostPart, met: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _clock(met: dict[str, Any] | None) -> str:
+def _clock(met: HostOffset | None) -> str:
     if not met or met.get("offset_ns") is None:
         return units.NOT_MEASURED
     sign = "-" if met["offset_ns"] < 0 else "+"
