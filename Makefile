@@ -96,9 +96,9 @@ lint:  ## Formatting, clippy, ruff, mypy; warnings are errors
 	$(call heading,mypy)
 	$(PYTHON) -m mypy python/tonnage
 
-rust:  # Unit tests beside the code, and the storages' conformance suite.
+rust:  # Unit tests beside the code, and the storages' conformance suite. No page of an API has an example that runs.
 	$(call heading,cargo test)
-	cargo test --workspace --quiet
+	cargo test --workspace --quiet --lib --bins --tests
 
 pytest:
 	$(call heading,pytest: calibration · end to end · parts · command line · tidy; then mpi · lab; then what measures)

@@ -11,6 +11,8 @@ filename for what the system refused, ``MemoryError`` for buffers.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, final
 
+from tonnage.staging.status import CopiesReport, MoverStatus
+
 __version__: str
 
 @final
@@ -130,7 +132,7 @@ class Mover:
     def give_way_to(self, pid: int | None) -> None:
         """The application whose first process is ``pid`` comes first, if the options want that. None: everybody else of
         this user."""
-    def status(self) -> dict[str, Any]:
+    def status(self) -> MoverStatus:
         """Everything at this moment; takes no time worth counting."""
     def rescan(self) -> int:
         """Asks for a scan of the whole source now. What was there at this call has been found once ``scans`` of the
@@ -146,11 +148,11 @@ class Mover:
         """Waits without the GIL; True once it has ended. OSError or RuntimeError, once, where it could
         not go on."""
 
-def stage_status(state: str) -> dict[str, Any]:
+def stage_status(state: str) -> MoverStatus:
     """The status of a mover that does not run, from the journal in its state directory. ValueError: it is of
     another version."""
 
-def stage_verify(to: str, threads: int, on_progress: Callable[[int, int, int, int], bool]) -> dict[str, Any]:
+def stage_verify(to: str, threads: int, on_progress: Callable[[int, int, int, int], bool]) -> CopiesReport:
     """Compares a tree with the manifests in it (``crates/mover/src/manifest.rs`` ``Report``). ``on_progress`` gets,
     a few times a second, files checked and of how many, bytes and of how many; where it says False the check ends."""
 

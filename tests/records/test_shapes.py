@@ -11,9 +11,10 @@ from typing import Any, Literal, Union
 import pytest
 import tonnage
 from tonnage.records import Run, results, shapes, specs
+from tonnage.staging import status
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("records/src", "workload/src", "storage/src/target")
+SOURCES = ("records/src", "workload/src", "storage/src/target", "mover/src")
 
 RESULTS = {
     "LatencySummary": results.LatencySummary, "ErrorAt": results.ErrorAt, "DamageAt": results.DamageAt,
@@ -28,10 +29,25 @@ SPECS = {
     "ExportSpec": specs.ExportSpec, "BucketSpec": specs.BucketSpec, "Delays": specs.Delays,
     "TargetSpec": specs.TargetSpec,
 }  # fmt: skip
+MOVER = {
+    "Totals": status.Totals, "Waiting": status.PathReason, "Failure": status.PathReason,
+    "Status": status.MoverStatus, "Report": status.CopiesReport,
+}  # fmt: skip
+TYPES = RESULTS | SPECS | MOVER
 NOT_OF_THE_ENGINE = {"TaskResult": {"tasks", "together"}, "PhaseResult": {"stage", "network"}}
 """What other programs' phases have besides."""
 WORKS = ("Stream", "Files", "Tail", "Command", "Checkpoint")
-PLAIN = {"u8": int, "u16": int, "u32": int, "u64": int, "i32": int, "bool": bool, "String": str, "PathBuf": str}
+PLAIN = {
+    "u8": int,
+    "u16": int,
+    "u32": int,
+    "u64": int,
+    "i32": int,
+    "f64": float,
+    "bool": bool,
+    "String": str,
+    "PathBuf": str,
+}
 
 
 def fields(name: str) -> dict[str, str]:
@@ -43,20 +59,22 @@ def fields(name: str) -> dict[str, str]:
     raise LookupError(f"no struct {name} in {SOURCES}")
 
 
-def fits(rust: str, kind: Any) -> bool:
+def fits(rust: str, kind: Any, types: dict[str, Any] = RESULTS | SPECS) -> bool:
     """Whether a value of the Rust type, as JSON has it, is one of the Python type."""
     if inner := re.fullmatch(r"Option<(.+)>", rust):
-        return allows_none(kind) and fits(inner[1], kind)
+        return allows_none(kind) and fits(inner[1], kind, types)
     kinds = [each for each in members(kind) if each is not NoneType]
     if inner := re.fullmatch(r"Vec<(.+)>", rust):
-        return any(typing.get_origin(each) is list and fits(inner[1], typing.get_args(each)[0]) for each in kinds)
+        return any(
+            typing.get_origin(each) is list and fits(inner[1], typing.get_args(each)[0], types) for each in kinds
+        )
     if re.fullmatch(r"BTreeMap<String, (\w+)>", rust):
         return any(typing.get_origin(each) is dict for each in kinds)
     if rust in PLAIN and rust != "String":
         return PLAIN[rust] in kinds
     if rust == "RoundWindow":
         return list[int] in kinds
-    known = RESULTS | SPECS | {"Source": specs.Source, "Work": specs.Work, "Means": specs.SnapshotMeans}
+    known = types | {"Source": specs.Source, "Work": specs.Work, "Means": specs.SnapshotMeans}
     if rust in known:
         return known[rust] in kinds
     # A text, or an enum: one of several words.
@@ -71,11 +89,12 @@ def allows_none(kind: Any) -> bool:
     return NoneType in members(kind)
 
 
-@pytest.mark.parametrize("name", [*RESULTS, *SPECS])
+@pytest.mark.parametrize("name", TYPES)
 def test_a_type_has_the_keys_of_the_engines_struct(name: str) -> None:
-    rust, python = fields(name), typing.get_type_hints((RESULTS | SPECS)[name])
+    rust, python = fields(name), typing.get_type_hints(TYPES[name])
     assert set(rust) == set(python) - NOT_OF_THE_ENGINE.get(name, set())
-    assert [key for key, kind in rust.items() if not fits(kind, python[key])] == []
+    types = MOVER if name in MOVER else RESULTS | SPECS
+    assert [key for key, kind in rust.items() if not fits(kind, python[key], types)] == []
 
 
 def test_work_has_the_keys_of_all_kinds() -> None:

@@ -37,7 +37,7 @@ ROOMS: dict[str, set[str]] = {
     "published": set(),
     "analysis": {"records"},
     "machine": {"records", "_native"},
-    "filesystems": {"machine"},
+    "filesystems": {"machine", "records"},
     "importers": {"records"},
     "cluster": {"records", "machine", "_native"},
     "campaign": _MIDDLE | {"filesystems", "_native", "published"},

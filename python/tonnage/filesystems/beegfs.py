@@ -8,11 +8,10 @@ import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tonnage.errors import RequestError
 from tonnage.filesystems.held import Holding, Looked, striped
-from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.mounts import Mount
@@ -30,7 +29,7 @@ _CLIENT = {
 }
 
 
-def facts(mounted: MountedPath) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> Facts:
     """``layout`` of new files in the directory (keys of :func:`of_entry`) and, of the client, ``cache_type``,
     ``cache_bytes_per_file``, ``connections`` …"""
     found = Gathering()
@@ -54,9 +53,9 @@ def tool_words(mount: Mount) -> str:
     return "beegfs entry info" if shutil.which("beegfs") else f"beegfs-ctl --getentryinfo on {mount.mount_point}"
 
 
-def of_entry(text: str) -> dict[str, Any]:
+def of_entry(text: str) -> Facts:
     """``chunk_size``, ``num_targets``, ``pattern`` and ``pool`` as BeeGFS spells them, and the text."""
-    found: dict[str, Any] = {"text": text.strip()}
+    found: Facts = {"text": text.strip()}
     for name, words in (
         ("pattern", r"\+ Type:\s*(\S+)"),
         ("chunk_size", r"\+ Chunksize:\s*(\S+)"),
@@ -109,7 +108,7 @@ def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
     return Looked(holdings=held, devices=tuple(servers.items()), how=(f"{tool_words(mounted.mount)}: targets",))
 
 
-def of_client(text: str) -> dict[str, Any]:
+def of_client(text: str) -> Facts:
     """What the client's module shows of its configuration: ``tuneFileCacheType = buffered``."""
     values = dict(re.findall(r"^(\w+)\s*=\s*(\S+)\s*$", text, re.MULTILINE))
     return {

@@ -9,11 +9,10 @@ import struct
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from tonnage.filesystems.held import Looked, whole
-from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.machine.bounded import in_time
 
 SNAPSHOTS = "btrfs"
@@ -27,7 +26,7 @@ _FIRST_FREE_OBJECT = 256
 _SIZES = {"nodesize": "node_bytes", "sectorsize": "sector_bytes", "clone_alignment": "clone_alignment_bytes"}
 
 
-def facts(mounted: MountedPath) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> Facts:
     """``uuid``, ``subvolume_id``, ``data_profile``, ``metadata_profile`` (``single``, ``dup``, ``raid1`` …; several
     joined by commas while a balance is under way), ``node_bytes``, ``sector_bytes``, ``clone_alignment_bytes``,
     ``checksum``, ``disks`` and ``compression`` (of the mount's options, or of the directory's own property)."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from tonnage.filesystems.ceph_hash import placement_group
 from tonnage.filesystems.held import Holding, Looked, Part
-from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.machine.bounded import in_time
 from tonnage.machine.mounts import Mount
@@ -28,7 +28,7 @@ _OPTIONS = {
 _SIZES = ("stripe_unit", "stripe_count", "object_size")
 
 
-def facts(mounted: MountedPath) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> Facts:
     """``layout`` of the directory (``pool``, ``stripe_unit``, ``stripe_count``, ``object_size`` in bytes; a directory
     without one of its own has that of the nearest above, ``layout_of``), ``client`` (``kernel`` or ``fuse``) and the
     options that limit its cache."""
@@ -48,7 +48,7 @@ def layout_of(text: str) -> dict[str, str]:
     return dict(re.findall(r"(\w+)=(\S+)", text))
 
 
-def layout_sizes(text: str) -> dict[str, Any]:
+def layout_sizes(text: str) -> Facts:
     """The same with its numbers as such."""
     return {key: int(value) if key in _SIZES and value.isdecimal() else value for key, value in layout_of(text).items()}
 
@@ -95,7 +95,7 @@ def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
     return Looked(holdings=held, devices=_osds(mounted), how=("ceph.file.layout, ceph pg ls-by-pool: acting OSDs",))
 
 
-def objects(size: int, layout: dict[str, Any]) -> Iterator[tuple[int, int]]:
+def objects(size: int, layout: Facts) -> Iterator[tuple[int, int]]:
     """(number, bytes) of each object of a file: ``stripe_count`` objects take turns of ``stripe_unit`` until each has
     ``object_size``."""
     unit, count, whole = (layout[name] for name in _SIZES)
@@ -182,7 +182,7 @@ def _of_object(observed: ObservedPath, pool: str, notes: list[str]) -> list[Devi
     return [Device(f"osd.{number}", server)]
 
 
-def _names(found: dict[str, Any]) -> list[str | None]:
+def _names(found: Facts) -> list[str | None]:
     """Of an OSD's host: as it calls itself, as the CRUSH map does, and its address."""
     addresses = [entry.get("addr") for entry in (found.get("addrs") or {}).get("addrvec", [])]
     address = next(

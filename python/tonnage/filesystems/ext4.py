@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 from tonnage.filesystems.local import add_device, holders
-from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.machine.blocks import block_name, block_number
 
 __all__ = ["facts", "holders"]
 _PROC, _SYS = Path("/proc/fs/ext4"), Path("/sys/fs/ext4")
 
 
-def facts(mounted: MountedPath) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> Facts:
     """``block_bytes``, ``journal`` (``ordered``, ``writeback``, ``journal``, ``none``), ``stripe_bytes`` (of a RAID
     below, as the file system was told; missing without one), ``commit_s``, ``delayed_allocation``, ``barrier`` and
     ``options`` (all that hold, defaults included)."""
@@ -30,10 +29,10 @@ def facts(mounted: MountedPath) -> dict[str, Any]:
     return found.as_dict()
 
 
-def of_options(text: str, block_bytes: int | None) -> dict[str, Any]:
+def of_options(text: str, block_bytes: int | None) -> Facts:
     """Facts in the options that hold: ``rw,delalloc,barrier,data=ordered,commit=5,stripe=64``."""
     words = text.split(",")
-    found: dict[str, Any] = {"delayed_allocation": "delalloc" in words, "barrier": "barrier" in words}
+    found: Facts = {"delayed_allocation": "delalloc" in words, "barrier": "barrier" in words}
     if match := re.search(r"(?:^|,)commit=([0-9]+)", text):
         found["commit_s"] = int(match[1])
     # In blocks; 0 is none.

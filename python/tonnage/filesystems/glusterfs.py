@@ -6,10 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tonnage.filesystems.held import Holding, Looked, whole
-from tonnage.filesystems.mounted_path import Gathering, MountedPath, first_attribute
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath, first_attribute
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.filesystems.striping import LIMIT_S, Striped, Striping
 from tonnage.machine.bounded import in_time
@@ -29,7 +28,7 @@ _LIMITS = {
 _FOLD = re.compile(r"<POSIX\(([^)]*)\):([^:>]+):")
 
 
-def facts(mounted: MountedPath) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> Facts:
     """``volume``, ``layers`` (types of the client's translators), ``bricks`` (what files are spread over, in the
     volume's order, as ``name``, ``subvolumes`` of a replica set, ``server``), ``version`` and the client's limits."""
     found = Gathering()
@@ -108,10 +107,10 @@ def _all(mounted: MountedPath) -> tuple[tuple[str, str | None], ...]:
     return tuple((brick_name(host, brick), host) for host, brick in bricks(text))
 
 
-def _shown(mount_point: str) -> dict[str, Any]:
+def _shown(mount_point: str) -> Facts:
     active = Path(mount_point, ".meta/graphs/active")
     layers = {layer.name: _text(layer / "type") for layer in sorted(active.iterdir()) if layer.is_dir()}
-    found: dict[str, Any] = {"layers": sorted({kind for kind in layers.values() if kind != "meta"})}
+    found: Facts = {"layers": sorted({kind for kind in layers.values() if kind != "meta"})}
     for name, kind in layers.items():
         if kind.startswith("performance/"):
             found |= limits(kind, _text(active / name / "private"))

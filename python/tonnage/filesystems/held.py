@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from tonnage.records.shapes import DeviceBalance, DeviceItem, Devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Held:
         """Whether some of them were not looked at."""
         return self.total is not None and len(self.items) < self.total
 
-    def summary(self, record: str) -> dict[str, Any]:
+    def summary(self, record: str) -> Devices:
         """``devices`` of the trial line."""
         return {
             "of": self.of,
@@ -73,7 +74,7 @@ class Held:
             "balance": balance(self.items, dict(self.devices)),
         }
 
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self) -> list[DeviceItem]:
         """Lines of ``devices.jsonl``, without what the trial line has; none where one device has everything."""
         if len({part.device for item in self.items for part in item.parts}) < 2:
             return []
@@ -89,24 +90,27 @@ class Held:
         ]
 
 
-def balance(items: Iterable[Item], servers: dict[str, str | None]) -> list[dict[str, Any]]:
+def balance(items: Iterable[Item], servers: dict[str, str | None]) -> list[DeviceBalance]:
     """What each device holds of ``items``; of the devices in ``servers`` also those that hold nothing.
 
     ``first``: items that begin there; ``holds``: items with anything there; ``first_bytes``: bytes of their first
     copies, each byte counted once; ``bytes``: of all copies.
     """
-    empty = {"first": 0, "holds": 0, "first_bytes": 0, "bytes": 0}
-    found: dict[str, dict[str, int]] = {device: dict(empty) for device in servers}
+    found = {device: _empty(device, server) for device, server in servers.items()}
     for item in items:
         for part in item.parts:
-            row = found.setdefault(part.device, dict(empty))
+            row = found.setdefault(part.device, _empty(part.device, None))
             row["bytes"] += part.bytes
             row["first_bytes"] += part.bytes if part.copy == 0 else 0
         for device in {part.device for part in item.parts}:
             found[device]["holds"] += 1
         if item.parts:
             found[item.parts[0].device]["first"] += 1
-    return [{"device": device, "server": servers.get(device), **found[device]} for device in sorted(found, key=natural)]
+    return [found[device] for device in sorted(found, key=natural)]
+
+
+def _empty(device: str, server: str | None) -> DeviceBalance:
+    return {"device": device, "server": server, "first": 0, "holds": 0, "first_bytes": 0, "bytes": 0}
 
 
 def natural(name: str) -> list[tuple[int, str]]:

@@ -7,10 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tonnage.filesystems.held import Holding, Looked, Part, striped
-from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.identity import lustre_name
@@ -27,7 +26,7 @@ _LIMITS = {
 }
 
 
-def facts(mounted: MountedPath) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> Facts:
     """``name`` of the file system, ``layout`` of new files in the directory (keys of :func:`of_directory`), and what
     the client keeps: ``cache_bytes``, ``read_ahead_bytes``, ``dirty_bytes_per_ost``, ``rpcs_in_flight_per_ost`` …"""
     found = Gathering()
@@ -42,10 +41,10 @@ def facts(mounted: MountedPath) -> dict[str, Any]:
     return found.as_dict()
 
 
-def of_directory(text: str) -> dict[str, Any]:
+def of_directory(text: str) -> Facts:
     """``stripe_count``, ``stripe_size_bytes``, ``stripe_offset``, ``pattern`` and ``pool`` of the last component (a
     plain layout has one), ``components`` where there are several, and the text."""
-    found: dict[str, Any] = {"text": text.strip()}
+    found: Facts = {"text": text.strip()}
     for key, value in re.findall(r"\b(?:lmm_)?(stripe_count|stripe_size|stripe_offset|pattern|pool):\s+(\S+)", text):
         name = "stripe_size_bytes" if key == "stripe_size" else key
         found[name] = int(value) if re.fullmatch(r"-?[0-9]+", value) else value

@@ -6,10 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tonnage.filesystems.held import Holding, Looked, Part
-from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.bounded import in_time
 
@@ -29,7 +28,7 @@ _PARAMETERS = {
 _UNSET = "(not defined)"
 
 
-def facts(mounted: MountedPath) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> Facts:
     """``master``, ``storage_class`` (of the directory, by ``mfsgetsclass``), ``chunk_bytes`` and what the client keeps
     (``write_cache_bytes``, ``read_ahead_cache_bytes``, ``read_ahead_bytes`` …)."""
     found = Gathering()
@@ -51,10 +50,10 @@ def storage_class(text: str) -> str | None:
     return match[1] if match and match[1] != "not MFS object" else None
 
 
-def of_parameters(text: str) -> dict[str, Any]:
+def of_parameters(text: str) -> Facts:
     """The client's limits in ``.params``, sizes in bytes."""
     values = dict(re.findall(r"^(\w+): (.*)$", text, re.MULTILINE))
-    found: dict[str, Any] = {}
+    found: Facts = {}
     for key, (name, unit) in _PARAMETERS.items():
         value = values.get(key, _UNSET)
         if value != _UNSET:
@@ -108,5 +107,5 @@ def stripe(directory: Path, wanted: Striping) -> Striped:
     return by_tool(directory, ["mfssetsclass", wanted.pool], ["mfsgetsclass"], _class_of)
 
 
-def _class_of(text: str) -> dict[str, Any]:
+def _class_of(text: str) -> Facts:
     return {"storage_class": storage_class(text)}

@@ -16,6 +16,10 @@ _SIDE_ROOMS = ("/usr/sbin", "/sbin", "/usr/lpp/mmfs/bin", "/opt/beegfs/sbin")
 """Where tools are that an ordinary user may run, though his PATH seldom has them."""
 
 
+Facts = dict[str, Any]
+"""What a file system tells of itself (``docs/file-systems.md``): each has names of its own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MountedPath:
     """Where a file system is asked. Every question ends after ``timeout_s``."""
@@ -51,7 +55,7 @@ class Gathering:
     """Facts as they come, and of those that did not come why: nothing is guessed."""
 
     def __init__(self) -> None:
-        self.facts: dict[str, Any] = {}
+        self.facts: Facts = {}
         self.unknown: dict[str, str] = {}
 
     def ask(self, name: str, call: Callable[[], Any]) -> Any:
@@ -70,6 +74,6 @@ class Gathering:
             return value
         return None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Facts:
         """As it stands in the manifest."""
         return {**self.facts, "unknown": self.unknown}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tonnage.filesystems.held import Looked, whole
-from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
 from tonnage.machine.mountstats import read_mountstats
 
@@ -31,7 +31,7 @@ _WORDS = {
 }
 
 
-def facts(mounted: MountedPath) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> Facts:
     """``version``, ``transport``, ``read_bytes`` and ``write_bytes`` (the most in one call), how long attributes are
     believed, ``hard``, ``synchronous``, ``attributes_cached`` and, where the kernel shows it, the mount's ``age_s``."""
     found = Gathering()
@@ -46,11 +46,11 @@ def facts(mounted: MountedPath) -> dict[str, Any]:
     return found.as_dict()
 
 
-def of_options(options: str) -> dict[str, Any]:
+def of_options(options: str) -> Facts:
     """Facts in ``rw,vers=4.2,rsize=1048576,hard,proto=tcp,timeo=600``; a name that comes twice says the same."""
     words = options.split(",")
     values = {key: value for key, separator, value in (word.partition("=") for word in words) if separator}
-    found: dict[str, Any] = {name: values[key] for key, name in _WORDS.items() if key in values}
+    found: Facts = {name: values[key] for key, name in _WORDS.items() if key in values}
     found |= {
         name: int(values[key]) for key, name in _NUMBERS.items() if re.fullmatch(r"[0-9]{1,18}", values.get(key, ""))
     }

@@ -24,7 +24,7 @@ from typing import Any
 from tonnage import plugins
 from tonnage.filesystems import local, remote
 from tonnage.filesystems.held import Held, Item, Looked
-from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, ObservedPath
 from tonnage.filesystems.striping import Striped, Striping
 from tonnage.machine.blocks import block_name, block_number
@@ -118,7 +118,7 @@ def snapshots_of(kind: str) -> str | None:
     return means
 
 
-def facts_of(path: str, mount: Mount | None, *, timeout_s: float = LIMIT_S) -> dict[str, Any] | None:
+def facts_of(path: str, mount: Mount | None, *, timeout_s: float = LIMIT_S) -> Facts | None:
     """What the file system at ``path`` tells of itself, by its type's own words; None where nobody knows the type.
 
     Never raises, and takes no longer than a few times ``timeout_s``.
@@ -128,7 +128,7 @@ def facts_of(path: str, mount: Mount | None, *, timeout_s: float = LIMIT_S) -> d
         return None
     mounted = MountedPath(path=os.path.realpath(path), mount=mount, timeout_s=timeout_s)
     found = Gathering()
-    told: dict[str, Any] | None = found.ask("facts", lambda: facts(mounted))
+    told: Facts | None = found.ask("facts", lambda: facts(mounted))
     return told if told is not None else found.as_dict()
 
 

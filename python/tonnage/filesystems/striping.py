@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from tonnage.filesystems.mounted_path import Facts
 from tonnage.machine.tool import ToolError, ask
 
 LIMIT_S = 30
@@ -53,21 +53,19 @@ class Striped:
     """Which tool was asked."""
     problem: str | None
     """Why the directory is not striped as wanted, one sentence; None if it is."""
-    found: dict[str, Any]
+    found: Facts
     """What the file system says of the directory afterwards."""
     pin: str = ""
     """What the names of new files in it have to end in while they are made."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Facts:
         """As it stands in the manifest."""
         return {"path": self.path, "tool": self.tool, "problem": self.problem, "found": self.found, "pin": self.pin}
 
 
-def by_tool(
-    directory: Path, setting: Sequence[str], asking: Sequence[str], read: Callable[[str], dict[str, Any]]
-) -> Striped:
+def by_tool(directory: Path, setting: Sequence[str], asking: Sequence[str], read: Callable[[str], Facts]) -> Striped:
     """Sets, and asks what is set; the directory is the last argument of both."""
-    found: dict[str, Any] = {}
+    found: Facts = {}
     problem, _ = _run([*setting, str(directory)])
     if shutil.which(asking[0]):
         unread, text = _run([*asking, str(directory)])

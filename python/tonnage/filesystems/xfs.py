@@ -5,10 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-from typing import Any
 
 from tonnage.filesystems.local import add_device, holders
-from tonnage.filesystems.mounted_path import Gathering, MountedPath
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.machine.bounded import in_time
 
 __all__ = ["facts", "holders"]
@@ -20,7 +19,7 @@ _FIELDS = "=8I4Q16s7I4x"
 _REFLINK, _RMAP, _BIGTIME = 1 << 20, 1 << 19, 1 << 21
 
 
-def facts(mounted: MountedPath) -> dict[str, Any]:
+def facts(mounted: MountedPath) -> Facts:
     """``block_bytes``, ``sector_bytes``, ``allocation_groups``, ``stripe_unit_bytes`` and ``stripe_width_bytes`` (of a
     RAID below, 0 without), ``log_bytes``, ``log_internal``, ``reflink``, ``rmap``."""
     found = Gathering()
@@ -32,7 +31,7 @@ def facts(mounted: MountedPath) -> dict[str, Any]:
     return found.as_dict()
 
 
-def _ask(path: str) -> dict[str, Any]:
+def _ask(path: str) -> Facts:
     directory = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return read_geometry(fcntl.ioctl(directory, _GEOMETRY, bytes(struct.calcsize(_FIELDS))))
@@ -40,7 +39,7 @@ def _ask(path: str) -> dict[str, Any]:
         os.close(directory)
 
 
-def read_geometry(data: bytes) -> dict[str, Any]:
+def read_geometry(data: bytes) -> Facts:
     """Of ``struct xfs_fsop_geom_v1``; ValueError where it is not that long."""
     if len(data) != struct.calcsize(_FIELDS):
         raise ValueError(f"a geometry of {len(data)} bytes")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import platform
 from pathlib import Path
-from typing import Any
 
 from tonnage.machine.affinity import cpu_affinity
+from tonnage.machine.shapes import HostFacts
 
 
-def host_facts() -> dict[str, Any]:
+def host_facts() -> HostFacts:
     """Facts by name; ``None`` for what this system does not say. Sizes in bytes."""
     return {
         "hostname": platform.node(),

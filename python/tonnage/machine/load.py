@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+
+from tonnage.machine.shapes import HostLoad
 
 
-def load() -> dict[str, Any]:
+def load() -> HostLoad:
     """``load_1min``, ``load_5min``, ``load_15min``; ``pressure``: resource → {``some_avg10``, …} in per cent of time.
 
     Pressure is ``None`` where the kernel keeps no pressure stall information.

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from tonnage.records.shapes import NfsCounts
 
 MS = 10**6
 """The kernel's times are whole milliseconds, summed over all requests; here nanoseconds, as everywhere."""
@@ -113,7 +114,7 @@ def _operation(numbers: list[int]) -> dict[str, int]:
     return row
 
 
-def between(before: NfsMount | None, after: NfsMount | None) -> dict[str, Any] | None:
+def between(before: NfsMount | None, after: NfsMount | None) -> NfsCounts | None:
     """``nfs`` of a trial line: what the client did between two readings of one mount. None where there is no mount, or
     it was mounted anew meanwhile."""
     if before is None or after is None or (after.age_s or 0) < (before.age_s or 0):

@@ -16,6 +16,7 @@ from tonnage.errors import TonnageError
 from tonnage.machine.bounded import in_time
 from tonnage.machine.identity import identity
 from tonnage.machine.mounts import find_mount, read_mounts
+from tonnage.machine.shapes import PathLook
 
 LOOK_S = 5.0
 """A mount that answers nothing for so long is dead, or as good as that."""
@@ -24,7 +25,7 @@ _DIRECT_BYTES = 1 << 16
 """A multiple of the sector of every device, and of the page."""
 
 
-def look_path(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> dict[str, Any]:
+def look_path(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> PathLook:
     """Duty ``look-path``: facts about an absolute ``path`` on this host.
 
     ``{"path", "problem", "is_directory", "mount_point", "file_system", "device", "options", "identity", "free_bytes",
@@ -34,7 +35,7 @@ def look_path(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> d
     """
     if not path.startswith("/"):
         raise TonnageError(f"{path} is not absolute: it would mean another place on each host; hint: write it from /")
-    found: dict[str, Any] = _answered(path, lambda: _look(path, probe=probe), timeout_s)
+    found: PathLook = _answered(path, lambda: _look(path, probe=probe), timeout_s)
     return found
 
 
@@ -73,19 +74,24 @@ def _mark(path: str, name: str) -> Path:
     return Path(path, name)
 
 
-def _look(path: str, *, probe: bool) -> dict[str, Any]:
+def _look(path: str, *, probe: bool) -> PathLook:
     real = os.path.realpath(path)
     mount = find_mount(read_mounts(), real)
-    found: dict[str, Any] = dict.fromkeys(
-        ("problem", "is_directory", "free_bytes", "size_bytes", "writable", "not_writable", "direct", "not_direct")
-    )
-    found |= {
+    found: PathLook = {
+        "problem": None,
+        "is_directory": None,
+        "free_bytes": None,
+        "size_bytes": None,
+        "writable": None,
+        "not_writable": None,
+        "direct": None,
+        "not_direct": None,
         "path": path,
-        "mount_point": mount and mount.mount_point,
-        "file_system": mount and mount.file_system,
-        "device": mount and mount.device,
-        "options": mount and mount.options,
-        "identity": mount and identity(mount, real),
+        "mount_point": mount.mount_point if mount else None,
+        "file_system": mount.file_system if mount else None,
+        "device": mount.device if mount else None,
+        "options": mount.options if mount else None,
+        "identity": identity(mount, real) if mount else None,
     }
     try:
         found["is_directory"] = Path(real).is_dir()
@@ -104,7 +110,7 @@ def _errno_of_read_only(space: os.statvfs_result) -> int:
     return errno.EROFS if space.f_flag & os.ST_RDONLY else errno.EACCES
 
 
-def _probe(directory: str) -> dict[str, Any]:
+def _probe(directory: str) -> PathLook:
     name = _new_name()
     held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -122,7 +128,7 @@ def _probe(directory: str) -> dict[str, Any]:
         os.close(held)
 
 
-def _probe_direct(name: str, held: int) -> dict[str, Any]:
+def _probe_direct(name: str, held: int) -> PathLook:
     """Whether a write past the page cache is taken: some file systems take the flag, and refuse the write."""
     try:
         file = os.open(name, os.O_WRONLY | os.O_DIRECT, dir_fd=held)

@@ -9,10 +9,10 @@ import re
 import resource
 import shutil
 from pathlib import Path
-from typing import Any
 
 from tonnage.machine.host import host_facts, memory
 from tonnage.machine.load import load
+from tonnage.machine.shapes import Surroundings
 
 _IO_URING_SETUP = 425
 """The system call's number, the same on every architecture."""
@@ -23,7 +23,7 @@ _DIRTY = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_backgro
 _TOOLS = ("iperf3",)
 
 
-def surroundings() -> dict[str, Any]:
+def surroundings() -> Surroundings:
     """Duty ``surroundings``: the keys of ``host_facts`` and of ``load``, and ``available_bytes``, ``swap_bytes``,
     ``swap_used_bytes``, ``governors`` (each that a CPU has), ``boost`` (may CPUs go above their nominal rate),
     ``open_files`` (this process's limit), ``io_uring`` (allowed), ``not_io_uring`` (why not), ``io_uring_disabled``

@@ -98,22 +98,27 @@ class Devices(TypedDict):
     of: str
     record: str
     examined: int
-    total: int
+    total: int | None
     sampled: bool
     how: list[str]
     problem: str | None
     balance: list[DeviceBalance]
 
 
-class NfsMount(TypedDict):
+class NfsCounts(TypedDict):
     """What the kernel's NFS client counted of one mount during a phase."""
 
-    host: str
     mount_point: str
     device: str
     bytes: dict[str, int]
     transport: dict[str, int]
     operations: dict[str, dict[str, int]]
+
+
+class NfsMount(NfsCounts):
+    """The same, and on which host."""
+
+    host: str
 
 
 class Said(TypedDict):

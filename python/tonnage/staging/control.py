@@ -14,9 +14,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from tonnage.errors import TonnageError
+from tonnage.staging.status import Reply, Status
 
 SOCKET = "control.sock"
 _LOCK = "lock"
@@ -31,7 +32,7 @@ _PATIENCE_S = 10.0
 """A mover whose process is stopped, or whose disk hangs, does not answer sooner."""
 _LOOK_S = 0.05
 
-Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+Answer = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 
 class ControlError(TonnageError):
@@ -116,7 +117,7 @@ class Server:
         finally:
             self._places.release()
 
-    def _reply(self, line: bytes) -> Mapping[str, Any]:
+    def _reply(self, line: bytes) -> Mapping[str, object]:
         if len(line) > _LONGEST_REQUEST:
             return {"error": f"a request has at most {_LONGEST_REQUEST:,} bytes"}
         try:
@@ -161,7 +162,7 @@ def _turn_away(connection: socket.socket) -> None:
         connection.sendall(_line({"error": said, "busy": True}))
 
 
-def _line(answer: Mapping[str, Any]) -> bytes:
+def _line(answer: Mapping[str, object]) -> bytes:
     return json.dumps(answer).encode() + b"\n"
 
 
@@ -193,7 +194,15 @@ class Client:
         self._lines.close()
         self._socket.close()
 
-    def ask(self, do: str, **more: Any) -> dict[str, Any]:
+    def status(self) -> Status:
+        """Everything at one moment; errors as of :meth:`ask`."""
+        return cast("Status", self.ask("status"))
+
+    def rescan(self) -> int:
+        """Asks for a scan of the whole source, which is over when ``scans`` of the status has reached the number."""
+        return cast("int", self.ask("rescan")["scans"])
+
+    def ask(self, do: str, **more: int | None) -> Mapping[str, object]:
         """One request; NoMover where the mover ended meanwhile, ControlError where it refuses or hangs."""
         until = time.monotonic() + _PATIENCE_S
         while True:
@@ -209,10 +218,9 @@ class Client:
             self._connect(until)
         if "ok" not in reply:
             raise ControlError(str(reply.get("error", "the mover's answer is none")))
-        found: dict[str, Any] = reply["ok"]
-        return found
+        return reply["ok"]
 
-    def _asked(self, request: bytes, until: float) -> dict[str, Any] | None:
+    def _asked(self, request: bytes, until: float) -> Reply | None:
         """None where the connection ended without an answer."""
         try:
             self._socket.settimeout(max(until - time.monotonic(), _LOOK_S))
@@ -234,7 +242,7 @@ class Client:
             reply = None
         if not isinstance(reply, dict):
             raise ControlError(f"what listens in {self._state} is no mover; hint: see `tonnage stage list`")
-        return reply
+        return cast("Reply", reply)
 
 
 def _connected(state: Path) -> socket.socket | None:

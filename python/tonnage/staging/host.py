@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from tonnage import _native
 from tonnage.errors import MeasurementError, RequestError
@@ -15,6 +14,7 @@ from tonnage.staging.control import Server
 from tonnage.staging.metrics import Metrics
 from tonnage.staging.plan import StagePlan
 from tonnage.staging.registry import Registered, forget, held_name, refuse_taken, register
+from tonnage.staging.status import Status
 
 JOURNAL = "journal.sqlite"
 """In the state directory."""
@@ -26,9 +26,6 @@ _HALT_S = 60.0
 """A halted mover ends after the piece in hand; one whose disk hangs is left to the kernel."""
 
 _LARGEST = 2**63 - 1
-
-Status = Mapping[str, Any]
-"""``crates/mover/src/status.rs`` as a dict."""
 
 
 class Host:
@@ -100,7 +97,7 @@ class Host:
         """Where Prometheus may ask on 127.0.0.1."""
         return self._metrics.port if self._metrics else None
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """The mover's status, with what only its process knows."""
         return {
             **self.mover.status(),
@@ -110,7 +107,7 @@ class Host:
             "direction": self.plan.direction,
         }
 
-    def _answer(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _answer(self, request: Mapping[str, object]) -> Mapping[str, object]:
         """What the socket is asked for; runs in threads of the server."""
         match request.get("do"):
             case "status":
@@ -133,7 +130,7 @@ class Host:
             self._metrics.close()
 
 
-def _number(request: Mapping[str, Any], key: str) -> int | None:
+def _number(request: Mapping[str, object], key: str) -> int | None:
     """MeasurementError for what is neither null nor a number that the mover takes."""
     value = request.get(key, "missing")
     if value is None:
@@ -143,7 +140,7 @@ def _number(request: Mapping[str, Any], key: str) -> int | None:
     return value
 
 
-def status_of(state: Path) -> dict[str, Any]:
+def status_of(state: Path) -> Status:
     """From the journal of a mover that does not run. RequestError where there is none."""
     if not os.path.lexists(state / JOURNAL):
         raise RequestError(f"there is no journal in {state}; hint: give --from (the local tree), --name, or --state")

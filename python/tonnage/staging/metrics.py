@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tonnage.endpoint import Endpoint
+from tonnage.staging.status import Status
 
 _STATES = ("queued", "copying", "done", "cleared", "failed", "gone", "skipped")
 _GAUGES: tuple[tuple[str, str, str, float], ...] = (
@@ -25,19 +26,19 @@ _GAUGES: tuple[tuple[str, str, str, float], ...] = (
 class Metrics(Endpoint):
     """An endpoint of one mover."""
 
-    def serve(self, status: Callable[[], Mapping[str, Any]]) -> None:
+    def serve(self, status: Callable[[], Status]) -> None:
         """Answers in a thread of its own; each scrape asks for the status."""
         self.serve_from(_Collector(status))
 
 
 class _Collector:
-    def __init__(self, status: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(self, status: Callable[[], Status]) -> None:
         self._status = status
 
     def collect(self) -> Iterator[Any]:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-        now = self._status()
+        now: Mapping[str, Any] = self._status()
         mover = [now["name"]]
         files = GaugeMetricFamily("tonnage_stage_files", "entries by where they stand", labels=["mover", "state"])
         held = GaugeMetricFamily(

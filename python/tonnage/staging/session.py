@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from signal import SIGINT
-from typing import Any
 
 from tonnage.staging.application import Application
 from tonnage.staging.host import Host, is_safe
 from tonnage.staging.signals import Asked, Signals
+from tonnage.staging.status import Status
 
-Tell = Callable[[dict[str, Any]], None]
+Tell = Callable[[Status], None]
 """Gets the status a few times a second."""
 
 _NEAR_S = 0.05
@@ -24,7 +24,7 @@ _FAR_S = 0.25
 class Ended:
     """How a mover's life in this process went."""
 
-    status: dict[str, Any]
+    status: Status
     elapsed_ns: int
     asked: Asked | None
     """Who wanted it to end, if that is why."""

@@ -6,16 +6,16 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tonnage import _native
 from tonnage.errors import RequestError
 from tonnage.staging.plan import STATE_DIRECTORY
+from tonnage.staging.status import CopiesReport, Wrong
 
 _THREADS = 8
 """At most, unless told: a check years later is not to take a file system from its users."""
 
-WRONG = {
+WRONG: dict[Wrong, str] = {
     "missing": "is missing",
     "kind_differs": "is something else",
     "size_differs": "has another size",
@@ -29,7 +29,7 @@ WRONG = {
 class Verified:
     """What came of it. ``report`` is ``crates/mover/src/manifest.rs`` ``Report`` as a dict."""
 
-    report: dict[str, Any]
+    report: CopiesReport
 
     @property
     def wrong(self) -> int:

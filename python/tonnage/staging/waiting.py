@@ -5,24 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tonnage.staging.control import Client, NoMover, answers
 from tonnage.staging.host import ENDED, status_of
+from tonnage.staging.status import Status
 
 _LOOK_S = 0.05
 """Between two questions; the answer to a wait comes at most this much after the last file."""
 _GONE_S = 3.0
 
 
-def watch(client: Client, tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+def watch(client: Client, tell: Callable[[Status], None]) -> Status:
     """Tells the status four times a second until the mover has ended; its last status."""
-    status = client.ask("status")
+    status = client.status()
     try:
         while status["progress"] not in ENDED:
             tell(status)
             time.sleep(0.25)
-            status = client.ask("status")
+            status = client.status()
     except NoMover:
         return {**status_of(Path(status["state"])), "notes": status["notes"]}
     return status
@@ -36,23 +36,21 @@ def wait_until_gone(state: Path) -> None:
         time.sleep(_LOOK_S)
 
 
-def wait_until_safe(
-    client: Client, timeout_ns: int | None, tell: Callable[[dict[str, Any]], None]
-) -> tuple[dict[str, Any], bool]:
+def wait_until_safe(client: Client, timeout_ns: int | None, tell: Callable[[Status], None]) -> tuple[Status, bool]:
     """Until a scan that begins now has found nothing that is not safe or given up; False: the time was over before.
 
     The mover goes on after that. One that ends meanwhile ends the wait too.
     """
     end = None if timeout_ns is None else time.monotonic_ns() + timeout_ns
-    status = client.ask("status")
+    status = client.status()
     try:
-        scans = client.ask("rescan")["scans"] if status["progress"] not in ENDED else 0
+        scans = client.rescan() if status["progress"] not in ENDED else 0
         while status["progress"] not in ENDED and (status["scans"] < scans or status["queued"]["files"]):
             tell(status)
             if end is not None and time.monotonic_ns() > end:
                 return status, False
             time.sleep(_LOOK_S)
-            status = client.ask("status")
+            status = client.status()
     except NoMover:
         return status_of(Path(status["state"])), True
     return status, True

@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> int:
 def limit(client: Client, limits: Limits) -> int:
     """Exit code."""
     client.ask("limit", bytes_per_s=limits.bytes_per_s, files_per_s=limits.files_per_s)
-    status = client.ask("status")
+    status = client.status()
     print(f"mover {status['name']}: {limits_text(status) or 'no limit'}")
     return 0
 

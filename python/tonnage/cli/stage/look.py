@@ -6,7 +6,6 @@ import json
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.view import view
@@ -16,6 +15,7 @@ from tonnage.errors import TonnageError
 from tonnage.staging.control import Client, ControlError, NoMover
 from tonnage.staging.host import is_safe, status_of
 from tonnage.staging.registry import registered
+from tonnage.staging.status import Status
 from tonnage.staging.waiting import watch
 
 
@@ -29,11 +29,11 @@ def run(arguments: Namespace) -> int:
     return 1 if left or status["failed"]["files"] else 0
 
 
-def _status(state: Path, *, watching: bool) -> dict[str, Any]:
+def _status(state: Path, *, watching: bool) -> Status:
     try:
         with Client(state) as client:
             if not watching:
-                return client.ask("status")
+                return client.status()
             shown = view()
             try:
                 return watch(client, shown.show)
@@ -43,7 +43,7 @@ def _status(state: Path, *, watching: bool) -> dict[str, Any]:
         return status_of(state)
 
 
-def statuses(tell: Callable[[str], None] = lambda _: None) -> list[dict[str, Any]]:
+def statuses(tell: Callable[[str], None] = lambda _: None) -> list[Status]:
     """Of all movers of this user on this host, those that do not run any more included. One that runs and cannot be
     asked is handed to ``tell``."""
     found = []

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from rich.console import Group
 from rich.live import Live
@@ -16,11 +15,10 @@ from rich.text import Text
 from tonnage import units
 from tonnage.cli.stage.words import details, pressures, share_done, time_text, totals_text
 from tonnage.cli.terminal import Shown, rich_console
+from tonnage.staging.status import Status
 
 _BAR = 40
 _STYLES = {"failed:": "red", "waits:": "yellow"}
-
-Status = Mapping[str, Any]
 
 
 class PanelView:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
-from typing import Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
 from tonnage.cli.stage.words import details, progress_line
 from tonnage.cli.stream import is_plain
+from tonnage.staging.status import Status
 
 _EVERY_S = 10.0
 """Between two plain lines of progress."""
 _STUCK_S = 5.0
 """What waits longer is told."""
-
-Status = Mapping[str, Any]
 
 
 class View(Protocol):

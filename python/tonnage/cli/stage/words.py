@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tonnage import units
 from tonnage.errors import RequestError
+from tonnage.staging.status import Standing, Status, Totals
 from tonnage.units import parse_rate
 
 _FILES = re.compile(r"([0-9]{1,12})\s*files?(?:/s)?", re.ASCII)
 
-Status = Mapping[str, Any]
 RESUME = "hint: `tonnage stage resume --wait` scans the source and goes on"
 
 
@@ -67,7 +65,7 @@ def volume(size_bytes: int) -> str:
     return units.volume(size_bytes) if size_bytes >= 1000 else f"{size_bytes} B"
 
 
-def totals_text(totals: Mapping[str, int]) -> str:
+def totals_text(totals: Totals) -> str:
     """``32 files, 4.29 GB``."""
     return f"{files_text(totals['files'])}, {volume(totals['bytes'])}"
 
@@ -133,7 +131,7 @@ def report(status: Status) -> str:
         ("safe", totals_text(status["done"])),
         ("left", totals_text(status["queued"])),
     ]
-    more = (
+    more: tuple[tuple[Standing, str], ...] = (
         ("copying", "in flight"),
         ("failed", "failed"),
         ("cleared", "cleared from the source"),
@@ -160,7 +158,8 @@ def summary(status: Status, elapsed_ns: int) -> str:
     copied, rate = status["copied_bytes"], status["copied_bytes"] * 1e9 / max(elapsed_ns, 1)
     text = f"{totals_text(status['done'])} safe in {status['to']}; "
     text += f"{volume(copied)} copied in {units.duration(elapsed_ns)} ({units.rate(rate)})"
-    for name, told in (("failed", "failed"), ("queued", "left")):
+    left: tuple[tuple[Standing, str], ...] = (("failed", "failed"), ("queued", "left"))
+    for name, told in left:
         if status[name]["files"]:
             text += f"; {totals_text(status[name])} {told}"
     return text

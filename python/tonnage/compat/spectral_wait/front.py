@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tonnage.compat.front import HelpAsked, help_text, parse_arguments
 from tonnage.compat.spectral_wait.log import Log
@@ -17,6 +16,7 @@ from tonnage.staging.control import Client, NoMover
 from tonnage.staging.host import ENDED, is_safe, status_of
 from tonnage.staging.plan import STATE_DIRECTORY
 from tonnage.staging.registry import registered
+from tonnage.staging.status import Standing, Status
 
 LOG = "spectral.log"
 _LOOK_S = 0.1
@@ -91,7 +91,8 @@ class LocalMover:
     @property
     def counts(self) -> str:
         """In Spectral's words, for a mover that writes no log."""
-        found = {name: self._status[name]["files"] if self._status else 0 for name in ("queued", "copying", "done")}
+        names: tuple[Standing, ...] = ("queued", "copying", "done")
+        found = {name: self._status[name]["files"] if self._status else 0 for name in names}
         done = found["done"]
         return f"Enqueued:{found['queued'] + done} Dequeued:{found['copying'] + done} Done:{done}"
 
@@ -99,7 +100,7 @@ class LocalMover:
         """Whether it has nothing more to do, or will not do it."""
         if self._client:
             try:
-                self._status = self._client.ask("status")
+                self._status = self._client.status()
             except NoMover:
                 assert self._status
                 self._leave()
@@ -113,11 +114,11 @@ class LocalMover:
         self.complaint = None if is_safe(self._status) else _complaint(self._status)
         return is_over
 
-    def _first_status(self, state: Path) -> dict[str, Any] | None:
+    def _first_status(self, state: Path) -> Status | None:
         try:
             self._client = Client(state)
-            self._scans = self._client.ask("rescan")["scans"]
-            return self._client.ask("status")
+            self._scans = self._client.rescan()
+            return self._client.status()
         except NoMover:
             self._leave()
         try:
@@ -126,7 +127,7 @@ class LocalMover:
             return None
 
 
-def _complaint(status: Mapping[str, Any]) -> str:
+def _complaint(status: Status) -> str:
     failed, left = status["failed"]["files"], status["queued"]["files"]
     if failed:
         first = status["failures"][0]

@@ -1,0 +1,101 @@
+"""What a mover says of itself, and what a look at its copies says, as types (``crates/mover/src/status.rs``,
+``crates/mover/src/manifest``). ``tests/records/test_shapes.py`` holds them against the engine."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+
+class Totals(TypedDict):
+    """A number of entries and the bytes in them."""
+
+    files: int
+    bytes: int
+
+
+Standing = Literal["queued", "copying", "done", "cleared", "failed", "gone", "skipped"]
+"""Keys of a status that count entries by where they stand."""
+
+
+class PathReason(TypedDict):
+    """An entry that stands still or was given up, and why."""
+
+    path: str
+    reason: str
+
+
+From = TypedDict("From", {"from": str})
+"""The source, under a key that no attribute can have."""
+
+
+class MoverStatus(From):
+    """Everything at one moment. Rates and the time left are of the last seconds; None where nothing can be divided."""
+
+    id: str
+    name: str
+    to: str
+    progress: Literal["starting", "watching", "draining", "finished", "stopped"]
+    queued: Totals
+    copying: Totals
+    done: Totals
+    cleared: Totals
+    failed: Totals
+    gone: Totals
+    skipped: Totals
+    dropped_attributes: int
+    replaced_after_clearing: int
+    copied_bytes: int
+    rate_bytes_per_s: int | None
+    rate_files_per_s: float | None
+    left_ns: int | None
+    workers: int
+    limit_bytes_per_s: int | None
+    limit_files_per_s: int | None
+    gentle_bytes_per_s: int | None
+    source_used_permille: int
+    above_high_mark: bool
+    watch: str
+    scans: int
+    waiting: list[PathReason]
+    failures: list[PathReason]
+    will_not_fit: Totals
+    notes: list[str]
+
+
+class Status(MoverStatus):
+    """The same with what only the mover's process, or whoever looks at its journal, knows."""
+
+    running: bool
+    pid: int | None
+    state: str
+    direction: str
+
+
+Wrong = Literal["missing", "kind_differs", "size_differs", "checksum_differs", "unreadable"]
+"""Keys of a report with the paths of files that are not what the manifests say."""
+
+
+class CopiesReport(TypedDict):
+    """What a look at the copies found. Paths are as ``TreePath`` prints them, in the order of their bytes."""
+
+    expected: int
+    checked: int
+    bytes: int
+    without_checksum: int
+    missing: list[str]
+    kind_differs: list[str]
+    size_differs: list[str]
+    checksum_differs: list[str]
+    unknown: list[str]
+    unreadable: list[str]
+    damaged: list[str]
+    torn_lines: int
+    halted: bool
+
+
+class Reply(TypedDict, total=False):
+    """What a mover answers on its socket: ``ok`` with what was asked for, or why not."""
+
+    ok: dict[str, object]
+    error: str
+    busy: bool
