@@ -10,12 +10,16 @@ Values = Sequence[Any]
 
 
 class Font(TypedDict, total=False):
+    """How a text is set."""
+
     family: str
     size: int
     color: str
 
 
 class Title(TypedDict, total=False):
+    """Of a figure, an axis or a colour bar."""
+
     text: str
     side: str
     standoff: int
@@ -32,11 +36,15 @@ class Stroke(TypedDict, total=False):
 
 
 class Pattern(TypedDict):
+    """Hatching of a bar, so that colour is not all that tells it."""
+
     shape: str
     solidity: float
 
 
 class Marker(TypedDict, total=False):
+    """How a mark or a bar looks."""
+
     color: str | Sequence[str]
     size: float
     symbol: str | Sequence[str]
