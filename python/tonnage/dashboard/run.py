@@ -9,7 +9,7 @@ from collections import deque
 from pathlib import Path
 from typing import TypedDict
 
-from tonnage.dashboard import run_text as words
+from tonnage.dashboard import run_text
 from tonnage.dashboard.run_files import Signature, check_plain, signature, unforeseen
 from tonnage.errors import RecordError
 from tonnage.records import Run
@@ -57,7 +57,7 @@ class Watched:
         self.place = place
         """Where it lies, below the directories that were named."""
         self.manifest: Manifest = {}
-        self.told: words.Keys | None = None
+        self.told: run_text.Keys | None = None
         self.state = "damaged"
         self.problem: str | None = None
         self.latest: deque[TrialLine] = deque(maxlen=_KEPT)
@@ -93,7 +93,9 @@ class Watched:
             check_plain(self.path)
             self.manifest = Run.open(self.path).manifest
             self._seen = seen
-            self.findings = words.codes(self.manifest) if self.findings is None or self._has_ended() else self.findings
+            self.findings = (
+                run_text.codes(self.manifest) if self.findings is None or self._has_ended() else self.findings
+            )
         self.told = None if self._has_ended() else read_told(self.path)
         self.state = self._state()
         if self.is_under_way or closely:
@@ -107,7 +109,7 @@ class Watched:
         if state != "running":
             return state if state in ("complete", "interrupted", "failed") else "unknown"
         told = self.told or {}
-        if told.get("host") == platform.node() and told.get("ended") is None and (pid := words.count(told, "pid")):
+        if told.get("host") == platform.node() and told.get("ended") is None and (pid := run_text.count(told, "pid")):
             return "running" if Path(f"/proc/{pid}").exists() else "silent"
         written = [signature(self.path / name) for name in (PROGRESS, TRIALS, MANIFEST)]
         last_s = max((found[2] for found in written if found), default=0) / 1e9
@@ -133,23 +135,23 @@ class Watched:
         """As the page's script lists it: texts, and shares between 0 and 1."""
         manifest, told = self.manifest, self.told or {}
         under_way = self.is_under_way
-        step = words.table(told, "step") if under_way else {}
+        step = run_text.table(told, "step") if under_way else {}
         return {
             "id": self.identifier,
             "name": os.fsdecode(os.fsencode(self.path.name)) or str(self.path),
             "place": self.place,
-            "campaign": words.text(words.table(manifest, "campaign").get("name")),
-            "target": words.target(manifest),
-            "host": words.text(words.table(manifest, "host").get("hostname")),
-            "started": words.text(manifest.get("created")),
+            "campaign": run_text.text(run_text.table(manifest, "campaign").get("name")),
+            "target": run_text.target(manifest),
+            "host": run_text.text(run_text.table(manifest, "host").get("hostname")),
+            "started": run_text.text(manifest.get("created")),
             "state": self.state,
             "problem": self.problem,
             "underWay": under_way,
-            "phase": words.phase(step, self.latest) if under_way else "",
-            "share": words.share_done(step, told) if under_way else None,
-            "trials": words.trials(step, self.recorded, self.failed) if under_way else "",
-            "times": words.times(step, told) if under_way else "",
-            "speed": words.speed(step, told) if self.state == "running" else "",
-            "lines": words.load_lines(manifest),
+            "phase": run_text.phase(step, self.latest) if under_way else "",
+            "share": run_text.share_done(step, told) if under_way else None,
+            "trials": run_text.trials(step, self.recorded, self.failed) if under_way else "",
+            "times": run_text.times(step, told) if under_way else "",
+            "speed": run_text.speed(step, told) if self.state == "running" else "",
+            "lines": run_text.load_lines(manifest),
             "findings": self.findings,
         }

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tonnage import records, units
-from tonnage.dashboard import run_text as words
+from tonnage.dashboard import run_text
 from tonnage.dashboard.background import Pace
 from tonnage.dashboard.run import RunRow, Watched
 from tonnage.dashboard.run_files import find_runs, unforeseen
@@ -123,7 +123,7 @@ def latest(run: Watched) -> list[list[str]]:
     """Rows of the records that ended last, the latest first."""
     rows = []
     for line in list(run.latest)[: -_LINES - 1 : -1]:
-        latency = words.table(line, "latency")
+        latency = run_text.table(line, "latency")
         ended = str(line["status"]) if line["status"] != "ok" else ""
         ended = f"{ended}: {line['reason']}" if ended and line.get("reason") else ended
         quantiles = (latency.get(name) for name in ("p50_ns", "p99_ns"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict, cast
 
 from tonnage import units
-from tonnage.dashboard import run_text as words
+from tonnage.dashboard import run_text
 from tonnage.dashboard.background import Pace
 from tonnage.errors import RecordError
 from tonnage.records import Run, headline
@@ -18,8 +18,7 @@ from tonnage.records.shapes import TrialLine
 from tonnage.report.figures import heat, series
 from tonnage.report.figures.axes import speed_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Figure, layout
-from tonnage.report.figures.figure import words as plain_words
+from tonnage.report.figures.figure import Figure, layout, words
 from tonnage.report.figures.plotly import Axis, Layout, Trace
 from tonnage.report.figures.table import Table
 from tonnage.units import BANDWIDTH, OPERATIONS
@@ -59,7 +58,7 @@ class Course:
         self.pace = Pace(_HEAT_S)
         """Of the heat map."""
 
-    def throughput(self, run: Run, lines: Sequence[TrialLine], told: words.Keys | None) -> list[Figure]:
+    def throughput(self, run: Run, lines: Sequence[TrialLine], told: run_text.Keys | None) -> list[Figure]:
         """A figure for what moves bytes and one for what is counted, where the run has either; the phase that runs now
         at their end."""
         placed = _placed(lines)
@@ -68,9 +67,9 @@ class Course:
         found = []
         for metric in (BANDWIDTH, OPERATIONS):
             here = [one for one in placed if _metric(one.line["setting"]) == metric]
-            live = sampled if _metric(words.table(step, "setting")) == metric else []
+            live = sampled if _metric(run_text.table(step, "setting")) == metric else []
             if here or live:
-                found.append(self._figure(run, here, metric, words.text(step.get("phase")), live, _last_ns(placed)))
+                found.append(self._figure(run, here, metric, run_text.text(step.get("phase")), live, _last_ns(placed)))
         return found
 
     def _figure(
@@ -98,7 +97,7 @@ class Course:
             table=_NOTHING,
         )
 
-    def latency(self, run: Run, lines: Sequence[TrialLine], told: words.Keys | None) -> Figure | None:
+    def latency(self, run: Run, lines: Sequence[TrialLine], told: run_text.Keys | None) -> Figure | None:
         """A heat map of the latest records and the phase that runs now; None where there is none of either."""
         placed = _placed(lines)
         step = step_now(told, lines)
@@ -119,7 +118,7 @@ class Course:
         drawn_axis = figure.layout["yaxis"]
         y_axis = cast("Axis", {**drawn_axis, "title": drawn_axis["title"]["text"]})
         shape = _shape(max(columns["end_ns"]), y_axis)
-        story = _story(drawn, words.text(step.get("phase")) if going else "")
+        story = _story(drawn, run_text.text(step.get("phase")) if going else "")
         return replace(
             figure,
             caption=f"Operations that ended in each interval, by latency: {story}.",
@@ -186,7 +185,7 @@ def plain(figure: Figure) -> DrawnFigure:
     }
 
 
-def _metric(setting: words.Keys) -> str:
+def _metric(setting: run_text.Keys) -> str:
     return OPERATIONS if setting.get("kind") in COUNTED else BANDWIDTH
 
 
@@ -246,9 +245,9 @@ def _trace(op: str, curve: Sequence[tuple[int, int, float]], scale: float, prefi
         "x": x,
         "y": y,
         "mode": "lines",
-        "name": f"{prefix}{plain_words(op)}",
+        "name": f"{prefix}{words(op)}",
         "line": {"color": MUTED if prefix else line_colour(op), "width": 1.8},
-        "hovertemplate": f"{prefix}{plain_words(op)}<br>%{{x:.3f}} s<br>%{{y:.4g}}<extra></extra>",
+        "hovertemplate": f"{prefix}{words(op)}<br>%{{x:.3f}} s<br>%{{y:.4g}}<extra></extra>",
     }
 
 
@@ -287,15 +286,15 @@ _LARGEST = 1 << 62
 Interval = tuple[int, int, int, int]
 
 
-def step_now(told: words.Keys | None, lines: Sequence[TrialLine]) -> words.Keys:
+def step_now(told: run_text.Keys | None, lines: Sequence[TrialLine]) -> run_text.Keys:
     """Which phase it is; empty where none runs, or its record is among ``lines`` already."""
-    found = words.table(told or {}, "step")
+    found = run_text.table(told or {}, "step")
     ended = ((line["trial"], line["phase"]) for line in lines if line["status"] == "ok")
     told_of = (found.get("trial"), found.get("phase"))
     return {} if any(one == told_of for one in ended) else found
 
 
-def intervals_now(told: words.Keys | None) -> list[Interval]:
+def intervals_now(told: run_text.Keys | None) -> list[Interval]:
     """Start, end, bytes and operations from one sample to the next."""
     samples = (told or {}).get("samples")
     found: list[Interval] = []
@@ -310,9 +309,9 @@ def intervals_now(told: words.Keys | None) -> list[Interval]:
     return series.thinned(found, _MOST_INTERVALS) if found else []
 
 
-def heat_now(told: words.Keys | None) -> dict[str, list[int]]:
+def heat_now(told: run_text.Keys | None) -> dict[str, list[int]]:
     """Operations by interval and latency; empty where that is not told, or is no such table."""
-    columns = words.table(told or {}, "heat")
+    columns = run_text.table(told or {}, "heat")
     found: dict[str, list[int]] = {}
     for name in HEAT:
         column = columns.get(name)

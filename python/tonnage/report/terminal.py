@@ -21,7 +21,7 @@ from tonnage.report import phrases
 from tonnage.report.answers import compare
 from tonnage.report.figures.table import Table
 from tonnage.report.published.comparisons import comparisons
-from tonnage.report.sections import findings as grouped
+from tonnage.report.sections import findings as findings_section
 from tonnage.report.sections import of_terminal, points, sentences_of
 from tonnage.report.sections.section import Titled
 
@@ -133,7 +133,7 @@ def _on_one_line(name: str) -> str:
 
 def _print_findings(blocks: _Blocks, findings: Sequence[Finding], others: str) -> None:
     """``others``: where those are that a list leaves out."""
-    for item in grouped.items(findings):
+    for item in findings_section.items(findings):
         blocks.begin()
         blocks.console.print(Text.assemble((item.code, "yellow"), f"  {_on_one_line(item.where)}"))
         for finding in item.listed(_LISTED_MOST):

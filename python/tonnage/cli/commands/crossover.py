@@ -47,22 +47,21 @@ def run(arguments: Namespace) -> int:
 
 def _tier(name: str) -> Tier:
     from tonnage.analysis.crossing import tier_of_run
-    from tonnage.report.published import summit_tiers as published_tiers
+    from tonnage.report.published import summit_tiers
 
-    if name.startswith(published_tiers.PREFIX):
-        return published_tiers.tier(name)
+    if name.startswith(summit_tiers.PREFIX):
+        return summit_tiers.tier(name)
     return tier_of_run(sealed_run(name), name)
 
 
 def _divided(found: list[Crossing], asked: str, names: tuple[str, str]) -> list[Crossing]:
     from tonnage.analysis.crossing import parts_of
     from tonnage.analysis.per import Owner, given_to, owner_of
-    from tonnage.report.published import summit_tiers as published_tiers
+    from tonnage.report.published import summit_tiers
 
     # A published tier does not say what carried it.
     owners = [
-        Owner(name, (), name) if name.startswith(published_tiers.PREFIX) else owner_of(sealed_run(name))
-        for name in names
+        Owner(name, (), name) if name.startswith(summit_tiers.PREFIX) else owner_of(sealed_run(name)) for name in names
     ]
     bases = dict(zip(names, given_to(asked, [[owner] for owner in owners], "tier"), strict=True))
     return [replace(one, per=parts_of(one, asked, bases)) for one in found]

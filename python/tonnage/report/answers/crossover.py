@@ -16,7 +16,7 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, interval_ban
 from tonnage.report.figures.plotly import Note, Shape, Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.phrases import number
-from tonnage.report.published import summit_tiers as published_tiers
+from tonnage.report.published import summit_tiers
 from tonnage.report.sections import divided, tiers
 from tonnage.units import BANDWIDTH, OPERATIONS
 
@@ -69,8 +69,8 @@ def _why(found: Crossing) -> list[str]:
     """What the figures are, where that changes how far they can be believed."""
     crossover, told = found.crossover, []
     if _is_published(found):
-        low, high = published_tiers.claimed()
-        told.append(f"Its authors name {low} to {high} nodes. {published_tiers.nominal(crossover)}")
+        low, high = summit_tiers.claimed()
+        told.append(f"Its authors name {low} to {high} nodes. {summit_tiers.nominal(crossover)}")
     for side, name in (("fast", "of a node"), ("slow", "of the shared tier")):
         if side in found.stated:
             told.append(f"The rate {name} was stated, not measured.")
@@ -245,14 +245,14 @@ def _marks(found: Crossing) -> list[Shape]:
 
 
 def _is_published(found: Crossing) -> bool:
-    return set(published_tiers.TIERS) == {found.fast, found.slow} and not found.stated
+    return set(summit_tiers.TIERS) == {found.fast, found.slow} and not found.stated
 
 
 def _claimed(found: Crossing) -> list[Shape]:
     """Of the published tiers the nodes that their authors name, beside what the measured ceilings say."""
     if not _is_published(found):
         return []
-    low, high = map(int, published_tiers.claimed())
+    low, high = map(int, summit_tiers.claimed())
     band: Shape = {"type": "rect", "yref": "paper", "x0": low, "x1": high, "y0": 0, "y1": 1, "layer": "below"}
     return [band | {"fillcolor": GRID, "line": {"color": MUTED, "width": 1, "dash": "dot"}}]
 
@@ -260,7 +260,7 @@ def _claimed(found: Crossing) -> list[Shape]:
 def _claimed_note(found: Crossing) -> list[Note]:
     if not _is_published(found):
         return []
-    low, high = published_tiers.claimed()
+    low, high = summit_tiers.claimed()
     place: Note = {"x": log10(int(low)), "y": 0.97, "yref": "paper", "xanchor": "right", "yanchor": "top", "xshift": -5}
     text = f"its authors, by nominal figures: {low} to {high}"
     return [place | {"showarrow": False, "font": {"color": MUTED, "size": 12}, "bgcolor": VEIL, "text": text}]

@@ -9,8 +9,7 @@ from tonnage import published, units
 from tonnage.analysis.results import Analysis, Point
 from tonnage.report import phrases
 from tonnage.report.figures.table import Column, Table, text_column
-from tonnage.report.published import ceph_snapshots as published_snapshots
-from tonnage.report.published import summit_tiers as published_tiers
+from tonnage.report.published import ceph_snapshots, summit_tiers
 from tonnage.report.sections import tiers
 from tonnage.units import BANDWIDTH
 
@@ -305,9 +304,9 @@ def _by_nodes(analysis: Analysis, published_at: set[int]) -> list[tuple[str, str
 
 
 def _summit_crossover(analysis: Analysis) -> Comparison:
-    low, high = published_tiers.claimed()
+    low, high = summit_tiers.claimed()
     rows = [("published claim", "writes and reads", NOTHING, NOTHING, f"{low} to {high}", NOTHING)]
-    theirs = published_tiers.crossovers()
+    theirs = summit_tiers.crossovers()
     named = [("published ceilings", found) for found in theirs.values()]
     named += [("this run", found) for found in (analysis.tiers.crossovers if analysis.tiers else ())]
     columns = (
@@ -320,7 +319,7 @@ def _summit_crossover(analysis: Analysis) -> Comparison:
     )
     notes = [
         "Nodes at which as many fast tiers are as fast as the one that all share: its measured rate ÷ that of a node.",
-        published_tiers.nominal(theirs["write"]),
+        summit_tiers.nominal(theirs["write"]),
     ]
     if not analysis.hosts:
         notes.append(
@@ -333,7 +332,7 @@ def _summit_crossover(analysis: Analysis) -> Comparison:
 
 def _summit_ways(analysis: Analysis) -> Comparison:
     """Until all is on the slow tier: straight there, or over the fast one; elapsed times, and against straight."""
-    limits = published_tiers.elapsed_s()
+    limits = summit_tiers.elapsed_s()
     rows = [
         ("published, 2 nodes", name, NOTHING, f"{limits[what]} s", f"{limits[what] / limits['straight']:.2g}")
         for name, what in ((tiers.NAMES["straight"], "straight"), ("fast tier, with the copy-out", "copy"))
@@ -380,7 +379,7 @@ def _iobsub(analysis: Analysis) -> list[Comparison]:
 
 def _ceph(analysis: Analysis) -> list[Comparison]:
     """Rates, seconds a snapshot, and both divided by what carried them."""
-    return [Comparison(*told) for told in published_snapshots.compared(analysis)]
+    return [Comparison(*told) for told in ceph_snapshots.compared(analysis)]
 
 
 _EXPERIMENTS: dict[str, Callable[[Analysis], list[Comparison]]] = {
