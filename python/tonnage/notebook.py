@@ -43,7 +43,7 @@ def compare(base: Paths, *others: Paths, of: str = "system") -> DataFrame:
     side; ``of="runs"`` judges one run a side and says nothing of another day. Ratios are of rates: above 1 the other
     side is faster.
     """
-    from tonnage.analysis.between import Side, compare_sides
+    from tonnage.analysis.compare.runs import Side, compare_sides
 
     def side(paths: Paths) -> Side:
         return Side.of(*map(Run.open, [paths] if isinstance(paths, str | Path) else paths))

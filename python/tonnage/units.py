@@ -257,8 +257,8 @@ def speed(value: float | None, metric: str) -> str:
 
 
 def rated(value: float, metric: str, unit: str) -> str:
-    """A rate in ``unit``, as :func:`tonnage.analysis.normalise.unit_of` has it: ``1.2 GB/s``, ``20 MB/s per disk``,
-    ``94 % of the link``."""
+    """A rate in ``unit``, as :func:`tonnage.analysis.compare.normalise.unit_of` has it: ``1.2 GB/s``,
+    ``20 MB/s per disk``, ``94 % of the link``."""
     if unit.startswith("of "):
         return f"{share(value)} {unit}"
     return speed(value, metric) + unit.removeprefix("B/s").removeprefix("1/s")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tonnage.analysis.compare import (
+from tonnage.analysis.compare.ratio import (
     FASTER,
     SLOWER,
     UNCHANGED,
@@ -20,7 +20,7 @@ from tonnage.analysis.compare import (
     repetitions_to_decide,
 )
 from tonnage.analysis.results import Comparison, Point
-from tonnage.analysis.statistics import Noise
+from tonnage.analysis.statistics.intervals import Noise
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 3), (4, 2), (6, 6)])

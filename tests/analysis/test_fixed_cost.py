@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tonnage.analysis.fixed_cost import COSTS, FALLS, GROWS, NOT_SHOWN, UNCHANGED, Pair, estimate
+from tonnage.analysis.statistics.fixed_cost import COSTS, FALLS, GROWS, NOT_SHOWN, UNCHANGED, Pair, estimate
 
 SIZES = (4 << 10, 400 << 10, 50 << 20)
 RATE, PLATEAU = 60e6, 220e6

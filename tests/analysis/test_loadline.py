@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tonnage.analysis.formulas import LAWS
-from tonnage.analysis.loadline import Estimate, estimate, sustained
-from tonnage.analysis.steady import halves_apart
+from tonnage.analysis.loadline.estimate import Estimate, estimate, sustained
+from tonnage.analysis.loadline.formulas import LAWS
+from tonnage.analysis.loadline.trials import halves_apart
 
 TASKS = (1, 2, 4, 6, 7, 8, 9, 16, 32)
 

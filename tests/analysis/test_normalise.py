@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tonnage.analysis.normalise import Basis, alike, normalise, parse_link, parse_per
-from tonnage.analysis.per import Owner, given_to
+from tonnage.analysis.compare.normalise import Basis, alike, normalise, parse_link, parse_per
+from tonnage.analysis.compare.per import Owner, given_to
 from tonnage.errors import RequestError
 
 MIB = 1 << 20

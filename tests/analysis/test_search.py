@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from tonnage.analysis.loadline import estimate
-from tonnage.analysis.search import Search
+from tonnage.analysis.loadline.estimate import estimate
+from tonnage.analysis.loadline.search import Search
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from checkpoint_lines import lines
 from tonnage.analysis import analyse
-from tonnage.analysis.fixed_cost import COSTS, NOT_SHOWN, UNCHANGED
 from tonnage.analysis.snapshots import snapshots_of
+from tonnage.analysis.statistics.fixed_cost import COSTS, NOT_SHOWN, UNCHANGED
 from tonnage.analysis.summary import schema, summary
 from tonnage.records import Run, RunWriter, event_lines, task_lines
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.analysis.statistics import LARGEST, median_interval, spread
+from tonnage.analysis.statistics.intervals import LARGEST, median_interval, spread
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 10, 15, 20])

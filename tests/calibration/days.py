@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-from tonnage.analysis.schemas import schema
+from tonnage.analysis.summary import schema
 from tonnage.campaign.load import parse_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.session import run_campaign

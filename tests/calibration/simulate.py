@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage import _native
-from tonnage.analysis.loadline import WITHIN, Estimate, estimate
-from tonnage.analysis.search import Search
-from tonnage.analysis.statistics import median_interval, pooled_noise
+from tonnage.analysis.loadline.estimate import WITHIN, Estimate, estimate
+from tonnage.analysis.loadline.search import Search
+from tonnage.analysis.statistics.intervals import median_interval, pooled_noise
 from tonnage.records import headline, trial_line
 
 PLATEAU = 2_000_000_000

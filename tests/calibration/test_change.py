@@ -8,7 +8,7 @@ from collections.abc import Callable
 from statistics import median
 
 import pytest
-from tonnage.analysis.change import segments
+from tonnage.analysis.compare.change import segments
 
 from .days import days
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from tonnage.analysis import analyse
-from tonnage.analysis.fixed_cost import COSTS, UNCHANGED
 from tonnage.analysis.snapshots import snapshots_of
+from tonnage.analysis.statistics.fixed_cost import COSTS, UNCHANGED
 from tonnage.analysis.verify import verify
 from tonnage.campaign.kinds.checkpoint import Checkpoint, CheckpointSetting, phase_spec
 from tonnage.campaign.load import load_campaign

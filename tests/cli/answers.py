@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tonnage.analysis.schemas import schema
+from tonnage.analysis.summary import schema
 from tonnage.cli import main
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.analysis.between import Side, compare_sides
+from tonnage.analysis.compare.runs import Side, compare_sides
 from tonnage.cli import main
 from tonnage.records import Run
 from tonnage.report.answers.compare import figure, table

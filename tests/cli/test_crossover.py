@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.analysis.crossing import crossings, tier_of_run
+from tonnage.analysis.tiers.crossing import crossings, tier_of_run
 from tonnage.cli import main
 from tonnage.records import Run
 from tonnage.report.answers import crossover as crossing

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.analysis.history import Dated, History
+from tonnage.analysis.compare.history import Dated, History
 from tonnage.cli import main
 from tonnage.report.answers.history import answer
 

@@ -15,7 +15,7 @@ from cephfs import cephfs
 from hosts import Host, hosts
 from throttled import Impossible, Throttled, run
 from tonnage.analysis import analyse
-from tonnage.analysis.fixed_cost import COSTS, NOT_SHOWN, SAVES
+from tonnage.analysis.statistics.fixed_cost import COSTS, NOT_SHOWN, SAVES
 from tonnage.analysis.verify import verify
 from tonnage.records import Run
 from tonnage.report.published import comparisons as published

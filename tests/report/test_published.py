@@ -10,7 +10,7 @@ import report_sample as sample
 from rich.console import Console
 from tonnage import published
 from tonnage.analysis.results import Analysis, Copies, Point
-from tonnage.analysis.tiers import Tiers, Way
+from tonnage.analysis.tiers.run import Tiers, Way
 from tonnage.errors import RequestError
 from tonnage.report import print_summary
 from tonnage.report.page import render

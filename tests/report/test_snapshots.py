@@ -12,7 +12,7 @@ import pytest
 import report_sample as sample
 from rich.console import Console
 from tonnage.analysis import Analysis, analyse
-from tonnage.analysis.normalise import Basis
+from tonnage.analysis.compare.normalise import Basis
 from tonnage.records import Run, RunWriter, event_lines, task_lines
 from tonnage.report.page import render
 from tonnage.report.published import ceph_snapshots as published_snapshots

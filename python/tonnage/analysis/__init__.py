@@ -10,19 +10,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, median
-from typing import Any
 
 from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
-from tonnage.analysis.latency_line import latency_lines
 from tonnage.analysis.links import ceilings_of, links_of
-from tonnage.analysis.loadline import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
+from tonnage.analysis.loadline.estimate import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
+from tonnage.analysis.loadline.latency import latency_lines
+from tonnage.analysis.loadline.search import Search
+from tonnage.analysis.loadline.trials import Steady, halves_apart, too_short
 from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
-from tonnage.analysis.search import Search
-from tonnage.analysis.steady import halves_apart
-from tonnage.analysis.too_short import too_short
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
+from tonnage.records.shapes import TaskLine, TrialLine
 
 _WITHOUT_LINE = ("tail", "stage", "network", "checkpoint")
 """Kinds of workload that have no load line."""
@@ -43,14 +42,14 @@ def measured_points(run: Run) -> list[Point]:
 
 def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) -> Analysis:
     """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
-    from tonnage.analysis.compare import compare_points
-    from tonnage.analysis.divided import bases_of, divide
+    from tonnage.analysis.compare.per import bases_of, divide
+    from tonnage.analysis.compare.ratio import compare_points
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
     from tonnage.analysis.snapshots import snapshots_of
-    from tonnage.analysis.tiers import tiers_of
+    from tonnage.analysis.tiers.run import tiers_of
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
     events, measured = run.events(), points_of(run, trials)
@@ -131,9 +130,9 @@ def _idle_at_end(curve: Sequence[Point], found: Estimate) -> float:
     return min(fmean(lost), _MOST_IDLE) if lost else 0.0
 
 
-def _long_trials(trials: Trials) -> dict[str, list[Mapping[str, Any]]]:
+def _long_trials(trials: Trials) -> dict[str, list[TrialLine]]:
     """The long trials on the plateau that ended well, by operation."""
-    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    found: dict[str, list[TrialLine]] = defaultdict(list)
     for line in trials.where("purpose", SUSTAIN).where("status", "ok"):
         found[line["phase"]].append(line)
     return found
@@ -142,19 +141,19 @@ def _long_trials(trials: Trials) -> dict[str, list[Mapping[str, Any]]]:
 def _corrected(
     run: Run,
     searched: Mapping[tuple[str, str], Estimate],
-    long: Mapping[str, Sequence[Mapping[str, Any]]],
+    long: Mapping[str, Sequence[TrialLine]],
     curves: Mapping[tuple[str, str], Sequence[Point]],
 ) -> dict[tuple[str, str], Estimate]:
     """What a search found, beside the long trials where there are some."""
 
-    def beside(key: tuple[str, str], found: Estimate, lines: Sequence[Mapping[str, Any]]) -> Estimate:
+    def beside(key: tuple[str, str], found: Estimate, lines: Sequence[TrialLine]) -> Estimate:
         for line in lines:
             in_flight = line["setting"]["tasks"] * (line["setting"].get("queue_depth") or 1)
             changed = halves_apart(run.series(line["record"]) or {}, found.noise, line["operations"] / in_flight)
             if changed is not None:
-                return without_plateau(found, *changed, line["setting"]["tasks"], line["elapsed_ns"])
+                return without_plateau(found, *changed, line["setting"]["tasks"], line["elapsed_ns"] or 0)
         tasks = lines[0]["setting"]["tasks"]
-        longer = median(line["elapsed_ns"] for line in lines) / _usual_ns(curves[key], tasks)
+        longer = median(line["elapsed_ns"] or 0 for line in lines) / _usual_ns(curves[key], tasks)
         return sustained(found, [loop_rate(line) or 0 for line in lines], longer, tasks)
 
     return {key: beside(key, found, lines) if (lines := long.get(key[0])) else found for key, found in searched.items()}
@@ -173,7 +172,7 @@ def _usual_ns(curve: Sequence[Point], tasks: int) -> float:
 
 
 def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, ...]:
-    from tonnage.analysis.models import fit
+    from tonnage.analysis.loadline.models import fit
 
     return tuple(
         model
@@ -190,9 +189,9 @@ def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     return curve[0].kind not in _WITHOUT_LINE and tried > (0 if run.manifest.get("search") else 2)
 
 
-def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[TaskLine]]) -> dict[str, Steady]:
     """Steady windows by record. A command's copies are too few and too long for one, and rounds are not steady."""
-    from tonnage.analysis.steady import of_tasks, steady_window
+    from tonnage.analysis.loadline.trials import of_tasks, steady_window
     from tonnage.units import BANDWIDTH
 
     windows, kept = {}, run.kept("series")

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point
 from tonnage.records.rows import by_record
+from tonnage.records.shapes import Json, ObjectLine, TrialLine
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-Line = Mapping[str, Any]
 
 DRAWS = 999
 _CHOICES_MOST = 20_000_000
@@ -90,10 +90,10 @@ class Balance:
 
 
 def balances_of(
-    points: Sequence[Point], trials: Sequence[Line], objects: Sequence[Line], pool: Line | None
+    points: Sequence[Point], trials: Sequence[TrialLine], objects: Sequence[ObjectLine], pool: Json | None
 ) -> tuple[Balance, ...]:
     """Of each point whose objects were looked up: its repetition nearest the median. ``pool``: of the manifest."""
-    placed: dict[str, list[Line]] = defaultdict(list)
+    placed: dict[str, list[ObjectLine]] = defaultdict(list)
     for group in objects:
         placed[group["record"]].append(group)
     if not placed:
@@ -117,7 +117,7 @@ def largest(balances: Sequence[Balance]) -> list[Balance]:
     return list(best.values())
 
 
-def _balance(point: Point, line: Line, groups: Sequence[Line], pool: Line) -> Balance:
+def _balance(point: Point, line: TrialLine, groups: Sequence[ObjectLine], pool: Json) -> Balance:
     weights = _weights(groups, pool)
     numbers = {osd: number for number, osd in enumerate(weights)}
     written, read = _amounts(groups)
@@ -134,7 +134,7 @@ def _balance(point: Point, line: Line, groups: Sequence[Line], pool: Line) -> Ba
     shares = [load / total if total else 0.0 for load in loads]
     busiest = max(_ratios(shares, fair), default=0.0)
     typical, most, chance = _against(busiest, [max(_ratios(draw, fair)) for draw in drawn.tolist()])
-    known = line.get("objects") or {}
+    known: Json = line.get("objects") or {}
     return Balance(
         op=point.op,
         group=point.group,
@@ -154,9 +154,11 @@ def _balance(point: Point, line: Line, groups: Sequence[Line], pool: Line) -> Ba
     )
 
 
-def _weights(groups: Sequence[Line], pool: Line) -> dict[int, float]:
+def _weights(groups: Sequence[ObjectLine], pool: Json) -> dict[int, float]:
     """OSDs that may hold objects of the pool, by number; those that do, all alike, where the pool is not known."""
-    known = {osd["osd"]: float(osd["weight"]) for osd in pool.get("osds", ()) if osd["weight"] > 0 and osd["up"]}
+    known: dict[int, float] = {
+        osd["osd"]: float(osd["weight"]) for osd in pool.get("osds", ()) if osd["weight"] > 0 and osd["up"]
+    }
     used = {osd for group in groups for osd in group["osds"]}
     if not known:
         return dict.fromkeys(sorted(used), 1.0)
@@ -165,7 +167,7 @@ def _weights(groups: Sequence[Line], pool: Line) -> dict[int, float]:
     return {osd: known.get(osd, usual) for osd in sorted(used | set(known))}
 
 
-def _amounts(groups: Sequence[Line]) -> tuple[list[float], list[float]]:
+def _amounts(groups: Sequence[ObjectLine]) -> tuple[list[float], list[float]]:
     """What each group's OSDs had to take: all of them what was written, the first one what was read. Bytes."""
     return [float(group["written_bytes"]) for group in groups], [float(group["read_bytes"]) for group in groups]
 
@@ -233,8 +235,8 @@ def _parts(
     shares: Sequence[float],
     fair: Sequence[float],
     drawn: Floats,
-    groups: Sequence[Line],
-    pool: Line,
+    groups: Sequence[ObjectLine],
+    pool: Json,
 ) -> Iterator[OsdPart]:
     hosts = {osd["osd"]: osd["host"] for osd in pool.get("osds", ())}
     for number, osd in enumerate(weights):

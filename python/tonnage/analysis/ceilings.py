@@ -4,10 +4,11 @@ small buffers are copied in a cache, and what an operation costs grows with what
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import log
-from typing import Any
+
+from tonnage.records.shapes import Json
 
 _GENERATOR = "null-storage"
 
@@ -23,7 +24,7 @@ class Ceiling:
     """The transfer size at which it was measured, where that is not the one it is asked of."""
 
 
-def size_of(entry: Mapping[str, Any]) -> int | None:
+def size_of(entry: Json) -> int | None:
     """The transfer size in bytes at which an entry of the manifest was measured; None where it bounds every size."""
     if entry.get("transfer_size"):
         return int(entry["transfer_size"])
@@ -32,7 +33,7 @@ def size_of(entry: Mapping[str, Any]) -> int | None:
     return round(moved / operations) if moved and operations else None
 
 
-def ceilings_at(entries: Iterable[Mapping[str, Any]], transfer_size: int | None) -> list[Ceiling]:
+def ceilings_at(entries: Iterable[Json], transfer_size: int | None) -> list[Ceiling]:
     """Of each name the ceiling that was measured nearest to ``transfer_size``, and the highest of these; of no size
     (None: names, programs) the highest of all."""
     nearest: dict[str, tuple[float, Ceiling]] = {}
@@ -45,7 +46,7 @@ def ceilings_at(entries: Iterable[Mapping[str, Any]], transfer_size: int | None)
     return [found for _, found in nearest.values()]
 
 
-def _asked(entry: Mapping[str, Any], transfer_size: int | None) -> tuple[float, Ceiling]:
+def _asked(entry: Json, transfer_size: int | None) -> tuple[float, Ceiling]:
     """The ceiling at this size, and how far away it was measured."""
     name, moved, size = str(entry.get("name", "ceiling")), float(entry["bytes_per_s"]), size_of(entry)
     if transfer_size is None or size is None or size == transfer_size:

@@ -5,25 +5,27 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from tonnage.analysis.hosts import nearest, work_of
 from tonnage.analysis.results import DevicePart, Devices, Point
 from tonnage.records import Trials
 from tonnage.records.rows import by_record
-
-Line = Mapping[str, Any]
+from tonnage.records.shapes import DeviceLine, TaskLine, TrialLine
+from tonnage.records.shapes import Devices as Told
 
 
 def devices_of(
-    points: Sequence[Point], trials: Sequence[Line], tasks: Mapping[str, Sequence[Line]], files: Sequence[Line]
+    points: Sequence[Point],
+    trials: Sequence[TrialLine],
+    tasks: Mapping[str, Sequence[TaskLine]],
+    files: Sequence[DeviceLine],
 ) -> tuple[Devices, ...]:
     """Of each point whose files several devices hold: the balance of its repetition nearest the median, and the rates
     of all repetitions. ``files``: lines of ``devices.jsonl``."""
     if not Trials.of(trials).having("devices"):
         return ()
     lines = by_record(trials)
-    placed: dict[str, list[Line]] = defaultdict(list)
+    placed: dict[str, list[DeviceLine]] = defaultdict(list)
     for row in files:
         placed[row["record"]].append(row)
     found = []
@@ -35,14 +37,16 @@ def devices_of(
     return tuple(found)
 
 
-def rates_of(line: Line, tasks: Sequence[Line], placed: Mapping[str, Sequence[Line]]) -> dict[str, tuple[int, float]]:
+def rates_of(
+    line: TrialLine, tasks: Sequence[TaskLine], placed: Mapping[str, Sequence[DeviceLine]]
+) -> dict[str, tuple[int, float]]:
     """Of each device the tasks whose files were all on it, and their rate together in bytes per second: from the first
     one's start to the last one's end. Tasks that worked on files of others, or on several devices, are in none."""
     told = line.get("devices")
     if not told or line["setting"].get("source", "own") != "own":
         return {}
     alone = dict(_alone(placed.get(told["record"], ())))
-    at: dict[str, list[Line]] = defaultdict(list)
+    at: dict[str, list[TaskLine]] = defaultdict(list)
     for task in work_of(tasks):
         if task["task"] in alone:
             at[alone[task["task"]]].append(task)
@@ -54,7 +58,7 @@ def rates_of(line: Line, tasks: Sequence[Line], placed: Mapping[str, Sequence[Li
     return found
 
 
-def _alone(rows: Sequence[Line]) -> Iterator[tuple[int, str]]:
+def _alone(rows: Sequence[DeviceLine]) -> Iterator[tuple[int, str]]:
     """(task, device) of each task whose files are all on one device, copies elsewhere left aside."""
     devices: dict[int, set[str]] = defaultdict(set)
     for row in rows:
@@ -65,7 +69,7 @@ def _alone(rows: Sequence[Line]) -> Iterator[tuple[int, str]]:
             yield task, names.pop()
 
 
-def _devices(point: Point, told: Line, every: Sequence[Mapping[str, tuple[int, float]]]) -> Devices:
+def _devices(point: Point, told: Told, every: Sequence[Mapping[str, tuple[int, float]]]) -> Devices:
     total = sum(row["first_bytes"] for row in told["balance"])
     parts = []
     for row in told["balance"]:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Literal
 
 from tonnage.analysis.results import HostPart, Hosts, Point, Slowest
 from tonnage.records.rows import by_record
+from tonnage.records.shapes import TaskLine, TrialLine
 from tonnage.units import BANDWIDTH
 
-Line = Mapping[str, Any]
+Count = Literal["bytes", "operations"]
+"""What a task did, as its line counts it."""
 
 
-def hosts_of(points: Sequence[Point], trials: Sequence[Line], tasks: Mapping[str, Sequence[Line]]) -> tuple[Hosts, ...]:
+def hosts_of(
+    points: Sequence[Point], trials: Sequence[TrialLine], tasks: Mapping[str, Sequence[TaskLine]]
+) -> tuple[Hosts, ...]:
     """Of each point whose tasks ran on several hosts: its repetition nearest the median."""
     if not tasks:
         return ()
@@ -37,25 +41,25 @@ def nearest(point: Point) -> str:
     return point.records[int(abs(np.array(point.values) - point.median).argmin())]
 
 
-def work_of(tasks: Sequence[Line]) -> list[Line]:
+def work_of(tasks: Sequence[TaskLine]) -> list[TaskLine]:
     """The tasks that the trial measures."""
     return [task for task in tasks if task.get("role", "work") == "work"]
 
 
-def by_host(tasks: Sequence[Line]) -> dict[str, list[Line]]:
+def by_host(tasks: Sequence[TaskLine]) -> dict[str, list[TaskLine]]:
     """Task lines by host, in the order of their numbers."""
-    found: dict[str, list[Line]] = defaultdict(list)
+    found: dict[str, list[TaskLine]] = defaultdict(list)
     for task in sorted(tasks, key=lambda task: task["task"]):
         found[str(task.get("host") or "")].append(task)
     return dict(found)
 
 
-def tasks_on(tasks: Sequence[Line]) -> int:
+def tasks_on(tasks: Sequence[TaskLine]) -> int:
     """How many tasks the lines stand for: a line of a model may be that of a whole node."""
     return sum(task.get("tasks", 1) for task in tasks)
 
 
-def host_rates(tasks: Sequence[Line], count: str = "bytes") -> dict[str, float]:
+def host_rates(tasks: Sequence[TaskLine], count: Count = "bytes") -> dict[str, float]:
     """Each host's bytes (or operations) in a second, a task, from its own first start to its own last end."""
     rates = {}
     for host, mine in by_host(work_of(tasks)).items():
@@ -65,7 +69,7 @@ def host_rates(tasks: Sequence[Line], count: str = "bytes") -> dict[str, float]:
     return rates
 
 
-def _hosts(point: Point, line: Line, tasks: Sequence[Line]) -> Hosts:
+def _hosts(point: Point, line: TrialLine, tasks: Sequence[TaskLine]) -> Hosts:
     begin = min(task["start_ns"] for task in tasks)
     moved = sum(task["bytes"] for task in tasks)
     return Hosts(
@@ -80,7 +84,7 @@ def _hosts(point: Point, line: Line, tasks: Sequence[Line]) -> Hosts:
     )
 
 
-def _parts(tasks: Sequence[Line], begin: int, moved: int) -> Iterator[HostPart]:
+def _parts(tasks: Sequence[TaskLine], begin: int, moved: int) -> Iterator[HostPart]:
     for host, mine in by_host(tasks).items():
         ends = [task["end_ns"] - begin for task in mine]
         done = sum(task["bytes"] for task in mine)
@@ -96,10 +100,10 @@ def _parts(tasks: Sequence[Line], begin: int, moved: int) -> Iterator[HostPart]:
         )
 
 
-def _slowest(point: Point, line: Line, tasks: Sequence[Line], begin: int) -> Slowest:
+def _slowest(point: Point, line: TrialLine, tasks: Sequence[TaskLine], begin: int) -> Slowest:
     """Who ended last where all did the same; who did least where time ended it."""
     by_time = line.get("stop_reason") == "time"
-    count = "bytes" if point.metric == BANDWIDTH else "operations"
+    count: Count = "bytes" if point.metric == BANDWIDTH else "operations"
     if by_time:
         values = [task[count] / task.get("tasks", 1) for task in tasks]
         at = min(range(len(tasks)), key=values.__getitem__)

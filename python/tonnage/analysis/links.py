@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tonnage.analysis.results import Link, LinkFlow, Point
 from tonnage.analysis.text import count
+from tonnage.records.results import FlowResult
+from tonnage.records.shapes import Json, TaskLine, TrialLine
 
 _KERNEL = ("nfs", "nfs4", "lustre", "beegfs", "gpfs", "cifs", "smb3", "ceph", "9p", "afs", "panfs", "pvfs2", "wekafs")
 _BY_FUSE = ("fuse.glusterfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.sshfs", "fuse.mfs", "fuse.rclone")
@@ -17,10 +18,8 @@ NETWORKED = frozenset((*_KERNEL, *_BY_FUSE))
 """Types of file systems whose bytes come over a network, as the mount table calls them."""
 _READS = {"read", "check"}
 
-Line = Mapping[str, Any]
 
-
-def links_of(points: Sequence[Point], trials: Sequence[Line]) -> tuple[Link, ...]:
+def links_of(points: Sequence[Point], trials: Sequence[TrialLine]) -> tuple[Link, ...]:
     """A link for each ``network`` point, with its flows; medians over the repetitions."""
     lines = {line["record"]: line for line in trials if line.get("network")}
     return tuple(
@@ -28,8 +27,8 @@ def links_of(points: Sequence[Point], trials: Sequence[Line]) -> tuple[Link, ...
     )
 
 
-def _link(point: Point, lines: Sequence[Line]) -> Link:
-    told = [line["network"] for line in lines]
+def _link(point: Point, lines: Sequence[TrialLine]) -> Link:
+    told = [network for line in lines if (network := line["network"])]
     flows = tuple(_flow([network["flows"][task] for network in told], lines) for task in range(point.tasks))
     return Link(
         point=point,
@@ -39,11 +38,15 @@ def _link(point: Point, lines: Sequence[Line]) -> Link:
     )
 
 
-def _flow(told: Sequence[Line], lines: Sequence[Line]) -> LinkFlow:
+def _flow(told: Sequence[FlowResult], lines: Sequence[TrialLine]) -> LinkFlow:
     """One flow over all repetitions."""
-    again = [flow["retransmits"] for flow in told]
+    again = [flow["retransmits"] for flow in told if flow["retransmits"] is not None]
     trips = [flow["rtt_mean_ns"] for flow in told if flow["rtt_mean_ns"]]
-    windows = [flow["window_bytes"] * 1e9 / line["elapsed_ns"] for flow, line in zip(told, lines, strict=True)]
+    windows = [
+        flow["window_bytes"] * 1e9 / elapsed_ns
+        for flow, line in zip(told, lines, strict=True)
+        if (elapsed_ns := line["elapsed_ns"])
+    ]
     return LinkFlow(
         sender=told[0]["sender"],
         receiver=told[0]["receiver"],
@@ -51,15 +54,15 @@ def _flow(told: Sequence[Line], lines: Sequence[Line]) -> LinkFlow:
         window_bytes_per_s=statistics.median(windows),
         sent_bytes=sum(flow["sent_bytes"] for flow in told),
         received_bytes=sum(flow["received_bytes"] for flow in told),
-        retransmits=None if None in again else sum(again),
+        retransmits=sum(again) if len(again) == len(told) else None,
         rtt_mean_ns=int(statistics.median(trips)) if trips else None,
-        sender_cpu_share=_most(told, "sender_cpu_share"),
-        receiver_cpu_share=_most(told, "receiver_cpu_share"),
+        sender_cpu_share=_most(flow["sender_cpu_share"] for flow in told),
+        receiver_cpu_share=_most(flow["receiver_cpu_share"] for flow in told),
     )
 
 
-def _most(told: Sequence[Line], key: str) -> float | None:
-    return max((flow[key] for flow in told if flow[key] is not None), default=None)
+def _most(shares: Iterable[float | None]) -> float | None:
+    return max((share for share in shares if share is not None), default=None)
 
 
 def jain(rates: Sequence[float]) -> float:
@@ -82,7 +85,7 @@ class Crossing:
     ceiling_bytes_per_s: float
 
 
-def ceilings_of(links: Sequence[Link]) -> tuple[dict[str, Any], ...]:
+def ceilings_of(links: Sequence[Link]) -> tuple[Json, ...]:
     """The most that each ``network`` workload carried, as entries of ``ceilings``."""
     best: dict[str, Link] = {}
     for link in links:
@@ -110,7 +113,7 @@ def _between_hosts(link: Link) -> bool:
 def crossings(
     links: Sequence[Link],
     points: Sequence[Point],
-    tasks: Mapping[str, Sequence[Line]],
+    tasks: Mapping[str, Sequence[TaskLine]],
     elapsed_ns: Mapping[str, int],
     file_system: str | None,
 ) -> Iterator[Crossing]:
@@ -135,7 +138,7 @@ def crossings(
                 yield Crossing(point, name, tuple(sorted(hosts)), statistics.median(rates), ceiling)
 
 
-def _crossed(tasks: Sequence[Line], hosts: set[str]) -> int:
+def _crossed(tasks: Sequence[TaskLine], hosts: set[str]) -> int:
     return sum(task["bytes"] for task in tasks if task["host"] in hosts and task.get("role", "work") == "work")
 
 

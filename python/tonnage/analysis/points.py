@@ -1,4 +1,6 @@
-"""Groups the trials of a run into points: all repetitions of one phase of one setting."""
+"""Groups the trials of a run into points: all repetitions of one phase of one setting; and what a point says besides
+its rate, by kind of workload: parts of a mix, readers of a tail, copies of a command.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,84 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tonnage.analysis.kinds import copies_of, follow_of, parts_of
-from tonnage.analysis.percentiles import Columns, intervals_of, medians, noise_of
-from tonnage.analysis.results import Point
-from tonnage.analysis.statistics import TOO_FEW, Noise, median_interval, pooled_noise
+from tonnage.analysis.results import Copies, Follow, Part, Point
+from tonnage.analysis.statistics.intervals import TOO_FEW, Noise, median_interval, pooled_noise
+from tonnage.analysis.statistics.percentiles import Columns, columns_of, intervals_of, medians, noise_of
 from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, Trials, headline, headlines
+from tonnage.records.results import Part as PartResult
+from tonnage.records.shapes import SettingValues, TrialLine
 from tonnage.records.stopped import reason_of
 from tonnage.units import BANDWIDTH, OPERATIONS, format_size, format_time
 
+
+def parts_of(lines: Trials) -> tuple[Part, ...]:
+    """Rates and latencies of each kind of operation; empty where a phase does only one."""
+    parts: dict[str, list[PartResult]] = defaultdict(list)
+    for told in lines.having("parts").column("parts"):
+        for part in told:
+            parts[part["op"]].append(part)
+    elapsed_ns = sum(lines.column("elapsed_ns")) if parts else 0
+    return tuple(
+        Part(
+            op,
+            sum(part["bytes"] for part in found) * 1e9 / elapsed_ns,
+            sum(part["operations"] for part in found) * 1e9 / elapsed_ns,
+            medians(latencies),
+            intervals_of(latencies),
+        )
+        for op, found in parts.items()
+        for latencies in [columns_of([part["latency"] for part in found])]
+    )
+
+
+def follow_of(lines: Trials) -> Follow | None:
+    """How readers followed the writer; None where a phase has no readers."""
+    found = lines.having("follow").column("follow")
+    if not found:
+        return None
+    lags = columns_of([follow["lag"] for follow in found])
+    return Follow(
+        readers=found[0]["readers"],
+        bandwidth_bytes_per_s=sum(follow["bytes"] for follow in found) * 1e9 / sum(lines.column("elapsed_ns")),
+        lag=medians(lags),
+        max_lag_bytes=max(follow["max_lag_bytes"] for follow in found),
+        waits=sum(follow["waits"] for follow in found),
+        lag_intervals=intervals_of(lags),
+    )
+
+
+def copies_of(run: Run, lines: Trials) -> Copies | None:
+    """Processor time and device bytes of all copies; None where a phase runs no command."""
+    if lines[0]["setting"].get("kind") != "command":
+        return None
+    records = set(lines.records)
+    found = [copy for copy in run.copies() if copy["record"] in records]
+    host = run.manifest.get("host") or {}
+    processors = host.get("cpus_allowed") or host.get("cpu_count")
+    user_ns, system_ns = (
+        _all(copy.get("cpu_user_ns") for copy in found),
+        _all(copy.get("cpu_system_ns") for copy in found),
+    )
+    cpu_ns = None if user_ns is None or system_ns is None else user_ns + system_ns
+    elapsed_ns = sum(lines.column("elapsed_ns"))
+    return Copies(
+        copies=len(found),
+        cpu_ns=cpu_ns,
+        cpu_share=cpu_ns / (processors * elapsed_ns) if processors and cpu_ns is not None else None,
+        device_read_bytes=_all(copy.get("device_read_bytes") for copy in found),
+        device_write_bytes=_all(copy.get("device_write_bytes") for copy in found),
+    )
+
+
+def _all(told: Iterable[int | None]) -> int | None:
+    """The sum over all copies; None where one of them is not known."""
+    values = list(told)
+    return sum(value for value in values if value is not None) if values and None not in values else None
+
+
 NOT_FACTORS = frozenset({"op", "tasks", "time_limit_ns", "kind", "workload", "shift"})
 """Of a setting: what a point names itself, what follows from another factor, and what only says how long to look."""
-
-Line = Mapping[str, Any]
 
 
 Curve = tuple[str, str, int | None]
@@ -40,12 +107,12 @@ class Key(NamedTuple):
         return self.op, self.group, self.transfer_size
 
 
-def measured(trials: Sequence[Line]) -> Trials:
+def measured(trials: Sequence[TrialLine]) -> Trials:
     """The trials that give a value: measured, ended well, and did something in some time."""
     return Trials.of(trials).where("purpose", "measure").where("status", "ok").giving(headlines)
 
 
-def points_of(run: Run, trials: Sequence[Line]) -> list[Point]:
+def points_of(run: Run, trials: Sequence[TrialLine]) -> list[Point]:
     """Points of ``run``, ordered by workload, operation, group and tasks."""
     alike = measured(trials).by("phase", "setting")
     groups = Groups(same[0] for _, same in alike)
@@ -78,11 +145,11 @@ def points_of(run: Run, trials: Sequence[Line]) -> list[Point]:
     ]
 
 
-def _workload(setting: Line) -> str:
+def _workload(setting: SettingValues) -> str:
     return str(setting.get("workload") or "")
 
 
-def _workloads(run: Run, lines: Iterable[Line]) -> list[str]:
+def _workloads(run: Run, lines: Iterable[TrialLine]) -> list[str]:
     """Names of the workloads, in the order of the campaign file as far as it says."""
     told = (run.manifest.get("campaign") or {}).get("workloads") or ()
     asked = [str(table.get("name") or "") for table in told]
@@ -97,7 +164,7 @@ class Groups:
     size that shrinks so that all files fit) is no factor, nor is what differs between two workloads.
     """
 
-    def __init__(self, lines: Iterable[Line]) -> None:
+    def __init__(self, lines: Iterable[TrialLine]) -> None:
         seen: dict[tuple[str, str, str, int], set[str]] = defaultdict(set)
         self._workloads: set[str] = set()
         for line in lines:
@@ -122,13 +189,13 @@ class Groups:
             found._factors[workload] = {key for one in (self, other) for name in same for key in one._factors[name]}
         return found
 
-    def of(self, setting: Line) -> str:
+    def of(self, setting: SettingValues) -> str:
         """A printable key, empty where there is nothing to tell apart."""
         workload = _workload(setting)
         factors = [_text(name, setting[name]) for name in sorted(self._factors[workload]) if name in setting]
         return ", ".join([*([workload] if self._several else []), *factors])
 
-    def place(self, setting: Line) -> tuple[tuple[bool, Any], ...]:
+    def place(self, setting: SettingValues) -> tuple[tuple[bool, Any], ...]:
         """Where it stands among the others of its workload: numbers by their size."""
         values = (setting.get(name) for name in sorted(self._factors[_workload(setting)]))
         return tuple((True, value) if isinstance(value, int | float) else (False, str(value)) for value in values)

@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tonnage.analysis.ceilings import ceilings_at
-from tonnage.analysis.findings.registry import Evidence, Line, asked_rate, subject
+from tonnage.analysis.findings.registry import Evidence, asked_rate, subject
 from tonnage.analysis.findings.trust import ABOVE_CEILING
-from tonnage.analysis.latency_line import latency_lines
+from tonnage.analysis.hosts import Count
 from tonnage.analysis.links import ceilings_of
+from tonnage.analysis.loadline.latency import latency_lines
+from tonnage.analysis.loadline.trials import RULE
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, Point, Promise
-from tonnage.analysis.steady import RULE
 from tonnage.analysis.text import count, some
 from tonnage.records import Trials
 from tonnage.records.latency import summarise
 from tonnage.records.lines import rate
+from tonnage.records.shapes import Json, TrialLine
 from tonnage.units import BANDWIDTH, size_text, time_text
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def promises_of(evidence: Evidence, findings: Sequence[Finding]) -> tuple[Promis
     )
 
 
-def _imported(imported: Line) -> Verdict:
+def _imported(imported: Json) -> Verdict:
     tools = [" ".join(filter(None, (one.get("tool"), one.get("version")))) for one in imported.get("tools") or ()]
     return None, f"{some(list(dict.fromkeys(tools)))} measured this; its files do not say"
 
@@ -233,7 +235,7 @@ def _repeats(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
     return True, f"every point has at least {least} repetitions, in an order drawn from seed {seed}"
 
 
-def _stopped_early(evidence: Evidence, campaign: Line) -> list[str]:
+def _stopped_early(evidence: Evidence, campaign: Json) -> list[str]:
     """Points that have neither the repetitions nor the interval that a campaign asks for, and time was left."""
     rule, budget_ns = campaign.get("repeat") or {}, (campaign.get("budget") or {}).get("time_ns")
     asked, share, most = rule.get("count"), rule.get("interval"), rule.get("at_most") or 0
@@ -292,9 +294,10 @@ def _open_loop(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     )
 
 
-def _waited(evidence: Evidence, line: Line, rate_per_s: int, what: str) -> bool:
+def _waited(evidence: Evidence, line: TrialLine, rate_per_s: int, what: Count) -> bool:
     """Whether the longest latency holds the time by which the operations of a task were behind their plan."""
-    longest_ns = (line.get("latency") or {}).get("max_ns") or 0
+    latency = line.get("latency")
+    longest_ns = (latency.get("max_ns") if latency else None) or 0
     tasks = [task for task in evidence.tasks.get(line["record"], ()) if task.get("role") != "follow"]
     for task in tasks:
         planned_ns = (task.get(what) or 0) * len(tasks) * 1e9 / rate_per_s
@@ -371,7 +374,7 @@ def _from_histograms(evidence: Evidence, line: LoadLine, points: Sequence[Point]
     """The latency lines, of percentiles that are counted again."""
     search = evidence.run.manifest.get("search") or {}
 
-    def wait_of(trial: Line) -> dict[str, int]:
+    def wait_of(trial: TrialLine) -> dict[str, int]:
         return summarise(evidence.run.histogram(trial["record"]) or [])
 
     return latency_lines(search, points, evidence.trials, line.plateau, wait_of)

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tonnage.analysis.normalise import Basis, Normalised
+from tonnage.analysis.compare.normalise import Basis, Normalised
+from tonnage.records.shapes import EventLine, Gathering, Json, SettingValues
 from tonnage.records.stopped import Reason
 from tonnage.units import BANDWIDTH
 
 if TYPE_CHECKING:
     from tonnage.analysis.balance import Balance
     from tonnage.analysis.snapshots import SnapshotCost
-    from tonnage.analysis.tiers import Tiers
+    from tonnage.analysis.tiers.run import Tiers
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class Point:
     """What ``values``, ``median`` and its interval are: ``bandwidth_bytes_per_s`` or ``operations_per_s``."""
     workload: str = ""
     """Name of its ``[[workload]]``."""
-    setting: Mapping[str, Any] = field(default_factory=dict)
+    setting: SettingValues = field(default_factory=dict)
     """Every factor, as in ``trials.jsonl``."""
     bandwidth_bytes_per_s: float = 0.0
     """All bytes over all time, whatever the metric."""
@@ -276,7 +277,7 @@ class Workflow:
     """Tasks of the critical path; None where the trace does not tell what waits for what."""
     path_run_ns: int | None
     """How long they ran."""
-    times_from: str
+    times_from: str | None
     """``task``, ``engine`` or ``mixed``: who saw the tasks start and end."""
 
 
@@ -359,7 +360,7 @@ class Hosts:
     parts: tuple[HostPart, ...]
     """In the order of their first tasks."""
     slowest: Slowest
-    ensemble: Mapping[str, Any] | None
+    ensemble: Gathering | None
     """How the processes met (``docs/record-format.md``); None where one process did it all."""
 
 
@@ -431,9 +432,9 @@ class Analysis:
     models: tuple[Model, ...]
     findings: tuple[Finding, ...]
     promises: tuple[Promise, ...]
-    ceilings: tuple[dict[str, Any], ...]
-    cost: dict[str, Any] | None
-    stalls: tuple[dict[str, Any], ...] = field(default=())
+    ceilings: tuple[Json, ...]
+    cost: Json | None
+    stalls: tuple[EventLine, ...] = field(default=())
     published: str | None = None
     """Name of the published figures that the campaign wants to be shown beside these."""
     scale: float = 1.0

@@ -7,13 +7,13 @@ the arithmetic intensity: a rate of bytes is flat, a rate of operations rises wi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tonnage.analysis.ceilings import size_of as measured_at
 from tonnage.analysis.points import Groups
 from tonnage.analysis.results import LoadLine, Point
+from tonnage.records.shapes import Json, TrialLine
 from tonnage.units import BANDWIDTH
 
 _KINDS = ("stream", "checkpoint")
@@ -85,14 +85,14 @@ def sweeps_of(points: Sequence[Point]) -> list[Sweep]:
     return [sweep for sweep in found if len(sweep.sizes) > 1]
 
 
-def _line(point: Point) -> dict[str, Any]:
+def _line(point: Point) -> TrialLine:
     """As a trial whose place is its size and its tasks: what else varies at that place is a factor."""
     others = {key: value for key, value in point.setting.items() if key != "transfer_size"}
     place = {"workload": point.workload, "tasks": (point.transfer_size, point.tasks)}
     return {"phase": point.op, "setting": {**others, **place}}
 
 
-def roofs_of(sweep: Sweep, ceilings: Sequence[Mapping[str, Any]]) -> list[Roof]:
+def roofs_of(sweep: Sweep, ceilings: Sequence[Json]) -> list[Roof]:
     """First the most bytes and the most operations that the sweep itself reached, then the run's ceilings."""
     most = max(sweep.points, key=lambda point: point.median)
     quickest = max(sweep.points, key=lambda point: point.median / size_of(point))
@@ -103,7 +103,7 @@ def roofs_of(sweep: Sweep, ceilings: Sequence[Mapping[str, Any]]) -> list[Roof]:
     return [*measured, *(roof for entry in ceilings if (roof := _ceiling(entry)) is not None)]
 
 
-def _ceiling(entry: Mapping[str, Any]) -> Roof | None:
+def _ceiling(entry: Json) -> Roof | None:
     """A link bounds bytes of any size; memory and generator were measured at sizes, and do otherwise at others."""
     moved = entry.get("bytes_per_s")
     if not moved:

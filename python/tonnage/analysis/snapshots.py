@@ -6,11 +6,10 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from tonnage.analysis.fixed_cost import Change, Cost, Pair, estimate
-
-Line = Mapping[str, Any]
+from tonnage.analysis.statistics.fixed_cost import Change, Cost, Pair, estimate
+from tonnage.records.results import CheckpointResult
+from tonnage.records.shapes import SettingValues, TrialLine
 
 _SIZES = ("tasks", "transfer_size", "block_size")
 """Factors over which one cost is asked for."""
@@ -61,9 +60,9 @@ class SnapshotCost:
     """Median time of taking one, as the tasks saw it; None where nobody timed it."""
 
 
-def snapshots_of(trials: Iterable[Line]) -> tuple[SnapshotCost, ...]:
+def snapshots_of(trials: Iterable[TrialLine]) -> tuple[SnapshotCost, ...]:
     """One for each means and each setting of whatever else was varied; none without both sides of it."""
-    cells: dict[tuple[str, ...], dict[tuple[int, ...], dict[str, list[Line]]]] = defaultdict(
+    cells: dict[tuple[str, ...], dict[tuple[int, ...], dict[str, list[TrialLine]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
     lines = [line for line in trials if _told(line)]
@@ -84,22 +83,19 @@ def snapshots_of(trials: Iterable[Line]) -> tuple[SnapshotCost, ...]:
     return tuple(found)
 
 
-def _told(line: Line) -> bool:
-    return bool(
-        line["phase"] == "checkpoint"
-        and line["purpose"] == "measure"
-        and line["status"] == "ok"
-        and (line.get("checkpoint") or {}).get("checkpoint_ns")
-    )
+def _told(line: TrialLine) -> bool:
+    rounds = line.get("checkpoint")
+    measured = line["phase"] == "checkpoint" and line["purpose"] == "measure" and line["status"] == "ok"
+    return bool(measured and rounds and rounds.get("checkpoint_ns"))
 
 
-def _key(setting: Line) -> tuple[str, ...]:
+def _key(setting: SettingValues) -> tuple[str, ...]:
     return tuple(
         f"{key}={value!r}" for key, value in sorted(setting.items()) if key not in _APART and key not in _SIZES
     )
 
 
-def _varied(settings: Sequence[Line]) -> list[str]:
+def _varied(settings: Sequence[SettingValues]) -> list[str]:
     """Factors besides sizes and means that have several values."""
     seen: dict[str, set[str]] = defaultdict(set)
     for setting in settings:
@@ -109,27 +105,25 @@ def _varied(settings: Sequence[Line]) -> list[str]:
     return sorted(key for key, values in seen.items() if len(values) > 1)
 
 
-def _round_ns(line: Line) -> float:
-    told = line["checkpoint"]
-    return float(told["checkpoint_ns"] / told["rounds"])
+def _rounds_of(lines: Sequence[TrialLine]) -> list[CheckpointResult]:
+    return [rounds for line in lines if (rounds := line["checkpoint"])]
 
 
-def _cost(means: str, group: str, both: Mapping[tuple[int, ...], Mapping[str, Sequence[Line]]]) -> SnapshotCost:
+def _means_ns(lines: Sequence[TrialLine]) -> tuple[float, ...]:
+    """Of each repetition how long a round took."""
+    return tuple(rounds["checkpoint_ns"] / rounds["rounds"] for rounds in _rounds_of(lines))
+
+
+def _cost(means: str, group: str, both: Mapping[tuple[int, ...], Mapping[str, Sequence[TrialLine]]]) -> SnapshotCost:
     sizes = sorted(both)
     pairs = [
-        Pair(
-            tasks,
-            tasks * block,
-            tuple(_round_ns(line) for line in both[tasks, transfer, block]["none"]),
-            tuple(_round_ns(line) for line in both[tasks, transfer, block][means]),
-        )
-        for tasks, transfer, block in sizes
+        Pair(size[0], size[0] * size[2], _means_ns(both[size]["none"]), _means_ns(both[size][means])) for size in sizes
     ]
     curves: dict[tuple[int, int], list[int]] = defaultdict(list)
     for number, (tasks, transfer, _) in enumerate(sizes):
         curves[tasks, transfer].append(number)
     found = estimate(pairs, list(curves.values()))
-    calls = [line["checkpoint"]["snapshot"] for size in sizes for line in both[size][means]]
+    calls = [rounds["snapshot"] for size in sizes for rounds in _rounds_of(both[size][means])]
     return SnapshotCost(
         means=means,
         group=group,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tonnage.analysis import schemas
-from tonnage.analysis.fixed_cost import Change, Cost
 from tonnage.analysis.results import Analysis, Devices, Divided, Intervals, LoadLine, Point
 from tonnage.analysis.snapshots import SnapshotCost
+from tonnage.analysis.statistics.fixed_cost import Change, Cost
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 
@@ -40,9 +40,12 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
     return found
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of :func:`summary`."""
-    return schemas.schema("summary")
+def schema(name: str = "summary") -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of what ``--json`` prints, a file of this directory: ``summary`` (a run),
+    ``compare``, ``history``, ``crossover`` or ``project``."""
+    text = Path(__file__).with_name(f"{name}.schema.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
 
 
 def _load_line(line: LoadLine) -> dict[str, Any]:

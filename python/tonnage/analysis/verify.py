@@ -12,6 +12,7 @@ from tonnage.errors import RecordError
 from tonnage.records import Run, verify_files
 from tonnage.records.names import MANIFEST
 from tonnage.records.seal import Seal, examine
+from tonnage.records.shapes import Json
 from tonnage.records.verify import guarded
 
 _PLACES = frozenset({"run", "report"})
@@ -47,7 +48,7 @@ def verify(run: Run) -> Verdict:
     return Verdict(seal, trials, tuple(found))
 
 
-def _summarised(run: Run, said: dict[str, Any]) -> list[str]:
+def _summarised(run: Run, said: Json) -> list[str]:
     now = summary(analyse(run), None)
     keys = sorted((said.keys() | now.keys()) - _PLACES)
     return [text for key in keys for text in _differences(f"summary.{key}", said.get(key), now.get(key))]

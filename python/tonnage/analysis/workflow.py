@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tonnage.analysis.results import Share, Workflow
-from tonnage.analysis.statistics import median_interval, student_t
+from tonnage.analysis.statistics.intervals import median_interval, student_t
 from tonnage.records import Run
-
-Line = Mapping[str, Any]
+from tonnage.records.shapes import TrialLine, WorkflowLine
 
 PARTS = ("running", "queued", "starting", "noticing", "deciding", "ending")
 """Every instant of a workflow belongs to the first of these that holds then: a task runs; one waits in the queue; none
@@ -33,7 +31,7 @@ class Span:
     end_ns: int
 
 
-def spans(tasks: Sequence[Line], begin_ns: int, end_ns: int) -> list[Span]:
+def spans(tasks: Sequence[WorkflowLine], begin_ns: int, end_ns: int) -> list[Span]:
     """A workflow that ran from ``begin_ns`` to ``end_ns``, cut where another part begins to hold."""
     ran = [task for task in tasks if task["status"] != "cached"]
     first = min((task["submit_ns"] for task in ran if task["submit_ns"] is not None), default=end_ns)
@@ -67,11 +65,11 @@ def spans(tasks: Sequence[Line], begin_ns: int, end_ns: int) -> list[Span]:
     return found
 
 
-def _changes(tasks: Sequence[Line], first: int, last: int, end_ns: int) -> Iterator[tuple[int, str, int]]:
+def _changes(tasks: Sequence[WorkflowLine], first: int, last: int, end_ns: int) -> Iterator[tuple[int, str, int]]:
     """Where each part begins and ends to hold for each task; parts that only an instant bounds have no name."""
     yield from ((first, "", 0), (last, "", 0))
     for task in tasks:
-        submit, start, end, complete = (task[f"{what}_ns"] for what in ("submit", "start", "end", "complete"))
+        submit, start, end, complete = task["submit_ns"], task["start_ns"], task["end_ns"], task["complete_ns"]
         for part, begins, ends in (("queued", submit, start), ("running", start, end), ("noticing", end, complete)):
             # What nobody saw end went on to the end of the workflow.
             stop = end_ns if ends is None else ends
@@ -80,12 +78,12 @@ def _changes(tasks: Sequence[Line], first: int, last: int, end_ns: int) -> Itera
                 yield stop, part, -1
 
 
-def workflow_of(run: Run, lines: Sequence[Line]) -> Workflow | None:
+def workflow_of(run: Run, lines: Sequence[TrialLine]) -> Workflow | None:
     """Where the time went in all runs of a workflow at a point; None where no trace was read."""
     if lines[0]["setting"].get("kind") != "command":
         return None
     records = {line["record"] for line in lines}
-    tasks: dict[tuple[str, int], list[Line]] = defaultdict(list)
+    tasks: dict[tuple[str, int], list[WorkflowLine]] = defaultdict(list)
     for task in run.workflow():
         if task["record"] in records:
             tasks[task["record"], task["copy"]].append(task)
@@ -112,8 +110,8 @@ def workflow_of(run: Run, lines: Sequence[Line]) -> Workflow | None:
         failed=sum(task["status"] in ("failed", "aborted") for task in every),
         runs=len(tasks),
         run_ns=_median([sum(map(_ran_ns, several)) for several in tasks.values()]),
-        wait_ns=_median([_sum(several, "wait_ns") for several in tasks.values()]),
-        notice_ns=_median([_sum(several, "notice_ns") for several in tasks.values()]),
+        wait_ns=_median([sum(task["wait_ns"] or 0 for task in several) for several in tasks.values()]),
+        notice_ns=_median([sum(task["notice_ns"] or 0 for task in several) for several in tasks.values()]),
         parts={part: _share(values) for part, values in shares.items()},
         path_tasks=_median([len(path) for path in known]) if known else None,
         path_run_ns=_median([sum(map(_ran_ns, path)) for path in known]) if known else None,
@@ -121,30 +119,26 @@ def workflow_of(run: Run, lines: Sequence[Line]) -> Workflow | None:
     )
 
 
-def critical_path(tasks: Sequence[Line]) -> list[Line]:
+def critical_path(tasks: Sequence[WorkflowLine]) -> list[WorkflowLine]:
     """The chain of tasks that the last one waited for, in their order: of all that a task reads from, the one that was
     there last. Empty where the trace does not tell what reads from what."""
     if all(task["after"] is None for task in tasks):
         return []
-    path: dict[int, Line] = {}
+    path: dict[int, WorkflowLine] = {}
     # A trace that was tampered with may lead in a circle: no task is on the path twice.
     ahead: Sequence[int] = range(len(tasks))
     while ended := [n for n in ahead if n not in path and tasks[n]["complete_ns"] is not None]:
-        last = max(ended, key=lambda number: tasks[number]["complete_ns"])
+        last = max(ended, key=lambda number: tasks[number]["complete_ns"] or 0)
         path[last] = tasks[last]
         ahead = tasks[last]["after"] or ()
     return list(path.values())[::-1]
 
 
-def _ran_ns(task: Line) -> int:
+def _ran_ns(task: WorkflowLine) -> int:
     """How long a task ran: from its start to its end, wrapper included; its own measure where nothing else is known."""
     if task["start_ns"] is None or task["end_ns"] is None:
-        return int(task["run_ns"] or 0)
-    return max(int(task["end_ns"] - task["start_ns"]), 0)
-
-
-def _sum(tasks: Sequence[Line], key: str) -> int:
-    return sum(task[key] or 0 for task in tasks)
+        return task["run_ns"] or 0
+    return max(task["end_ns"] - task["start_ns"], 0)
 
 
 def _median(values: Sequence[int]) -> int:

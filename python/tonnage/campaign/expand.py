@@ -100,7 +100,7 @@ class Sweep:
 
 
 def _narrow(values: Sequence[float], share: float) -> bool:
-    from tonnage.analysis.statistics import median_interval
+    from tonnage.analysis.statistics.intervals import median_interval
 
     median, low, high, confidence = median_interval(values)
     return confidence > 0 and high - low <= share * median

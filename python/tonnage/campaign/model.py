@@ -208,7 +208,7 @@ class Job(Section):
 
 
 def _link(value: Any) -> Any:
-    from tonnage.analysis.normalise import parse_link
+    from tonnage.analysis.compare.normalise import parse_link
 
     try:
         return int(parse_link(value).bytes_per_s or 0) if isinstance(value, str) else value

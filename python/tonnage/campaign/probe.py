@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tonnage.analysis.latency_line import OFFERED, latencies
-from tonnage.analysis.latency_search import LatencySearch, RateSearch
-from tonnage.analysis.loadline import SUSTAIN
-from tonnage.analysis.search import Search
-from tonnage.analysis.too_short import TURNS
+from tonnage.analysis.loadline.estimate import SUSTAIN
+from tonnage.analysis.loadline.latency import OFFERED, latencies
+from tonnage.analysis.loadline.search import LatencySearch, RateSearch, Search
+from tonnage.analysis.loadline.trials import TURNS
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.search_space import SearchSpace

@@ -8,7 +8,7 @@ from tonnage.cli.option import Command, Option, count, share
 from tonnage.cli.options_placement import SITE
 
 if TYPE_CHECKING:
-    from tonnage.analysis.normalise import Basis
+    from tonnage.analysis.compare.normalise import Basis
 
 
 def _rate(text: str) -> int:
@@ -21,7 +21,7 @@ def _rate(text: str) -> int:
 
 
 def _operations(text: str) -> tuple[str, ...]:
-    from tonnage.analysis.tiers import METRICS
+    from tonnage.analysis.tiers.run import METRICS
     from tonnage.errors import RequestError
 
     found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
@@ -126,13 +126,13 @@ CROSSOVER = Command(
 
 
 def _per(text: str) -> Basis:
-    from tonnage.analysis.normalise import parse_per
+    from tonnage.analysis.compare.normalise import parse_per
 
     return parse_per(text)
 
 
 def _link(text: str) -> Basis:
-    from tonnage.analysis.normalise import parse_link
+    from tonnage.analysis.compare.normalise import parse_link
 
     return parse_link(text)
 

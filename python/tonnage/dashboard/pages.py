@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.analysis import analyse
-from tonnage.analysis.between import THRESHOLD, Side, compare_sides
+from tonnage.analysis.compare.runs import THRESHOLD, Side, compare_sides
 from tonnage.dashboard.boards import Board
 from tonnage.dashboard.run import Watched
 from tonnage.dashboard.run_files import Signature, check_plain, signature

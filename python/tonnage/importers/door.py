@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from tonnage.errors import RecordError, RequestError
 from tonnage.importers.found import Found, instant
@@ -16,12 +16,22 @@ from tonnage.importers.registry import reader
 from tonnage.importers.run import write_phases
 from tonnage.importers.trace import MOST_BYTES
 from tonnage.records import RunWriter
+from tonnage.records.shapes import Manifest
 
 _UNKNOWN = ("target", "host", "hosts", "load_before", "load_after", "ceilings", "cost", "seed", "campaign")
 """Of the manifest: what no file of another tool says, or only in part."""
 
 _LONGEST = 60
 """Characters of a file's name that its copy bears, and so no more bytes than any file system takes."""
+
+
+class Kept(TypedDict):
+    """An entry of ``imported.files`` of the manifest."""
+
+    name: str
+    kept: str
+    bytes: int
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +107,7 @@ def _printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "replace")
 
 
-def _keep(writer: RunWriter, number: int, name: str, data: bytes) -> dict[str, Any]:
+def _keep(writer: RunWriter, number: int, name: str, data: bytes) -> Kept:
     # A line of `sha256sum` has neither a newline nor a backslash in a name.
     plain = "".join(sign if sign.isprintable() and sign != "\\" else "_" for sign in _printable(Path(name).name))
     kept = f"{number:04d}-{plain[-_LONGEST:]}"
@@ -105,7 +115,7 @@ def _keep(writer: RunWriter, number: int, name: str, data: bytes) -> dict[str, A
     return {"name": _printable(name), "kept": kept, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def _manifest(kind: str, founds: Sequence[Found], problems: Sequence[str]) -> dict[str, Any]:
+def _manifest(kind: str, founds: Sequence[Found], problems: Sequence[str]) -> Manifest:
     """What is known of where the figures come from; the rest is null, and ``imported.unknown`` names it."""
 
     def one(values: Sequence[str | None]) -> str | None:

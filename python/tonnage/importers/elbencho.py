@@ -16,8 +16,9 @@ from fractions import Fraction
 from typing import Any
 
 from tonnage.importers.figures import MIB, Rounded, elapsed_ns, rounded, whole
-from tonnage.importers.found import Found, Note, Phase, Said, few, latency
+from tonnage.importers.found import Found, Latency, Note, Phase, Said, few, latency
 from tonnage.importers.trace import LARGEST, content
+from tonnage.records.shapes import SettingValues
 
 _NAMES = {"MKDIRS": "make-directory", "STAT": "stat", "RMFILES": "remove", "RMDIRS": "remove-directory"}
 _UNTIMED = ("SYNC", "DROPCACHES")
@@ -171,7 +172,7 @@ def _bytes(row: Mapping[str, str], entries: int) -> tuple[int, tuple[Note, ...]]
     return mib * MIB, (Note("bytes-estimated", sentence),)
 
 
-def _setting(row: Mapping[str, str], phase: str, tasks: int, files: bool) -> dict[str, Any]:
+def _setting(row: Mapping[str, str], phase: str, tasks: int, files: bool) -> SettingValues:
     try:
         words = shlex.split(row.get("command", ""))
     except ValueError:
@@ -202,7 +203,7 @@ def _started(row: Mapping[str, str]) -> str | None:
         return None
 
 
-def _latency(row: Mapping[str, str], what: str, count: int | None) -> dict[str, int | None] | None:
+def _latency(row: Mapping[str, str], what: str, count: int | None) -> Latency | None:
     """Microseconds in the CSV."""
     known = {}
     for way in ("min", "avg", "max"):
@@ -210,4 +211,4 @@ def _latency(row: Mapping[str, str], what: str, count: int | None) -> dict[str, 
         known[way] = value * 1000 if value is not None and value < LARGEST // 1000 else None
     if all(value is None for value in known.values()):
         return None
-    return latency(count, minimum=known["min"], mean=known["avg"], maximum=known["max"], quantiles={})
+    return latency(count, minimum=known["min"], mean=known["avg"], maximum=known["max"])

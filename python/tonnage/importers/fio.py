@@ -9,16 +9,67 @@ nanoseconds. Of a server with clients the entry
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from fractions import Fraction
 from typing import Any
 
-from tonnage.importers import broken_json, several
+from tonnage.importers import broken_json
 from tonnage.importers.figures import KIB, Rounded, elapsed_ns, letters, rounded, whole
-from tonnage.importers.fio_latency import latency_of
-from tonnage.importers.found import Found, Note, Phase, Said, Task, few, line_of
+from tonnage.importers.found import Found, Latency, Note, Phase, Said, Task, few, latency, line_of
+from tonnage.importers.trace import LARGEST
+from tonnage.records.shapes import Json, SettingValues
+
+_QUANTILES = {"p50_ns": "50.000000", "p90_ns": "90.000000", "p99_ns": "99.000000", "p999_ns": "99.900000"}
+_KINDS = (("lat_ns", 1), ("clat_ns", 1), ("lat", 1000), ("clat", 1000))
+"""Name and nanoseconds of its unit. ``lat`` begins at submission, ``clat`` at the kernel's acceptance."""
+
+
+def latency_of(tables: Sequence[Json]) -> Latency | None:
+    """Of an operation over all jobs; quantiles only of a single one, for those of several cannot be added up."""
+    found = [one for table in tables if (one := _one(table)) is not None]
+    if len(found) < len(tables) or not found:
+        return None
+    if len(found) == 1:
+        return found[0]
+    counts = [one["count"] for one in found]
+    if any(count is None for count in counts):
+        return None
+    total = sum(count or 0 for count in counts)
+    mean = sum((one["mean_ns"] or 0) * (one["count"] or 0) for one in found) // total if total else None
+    least, most = [one["min_ns"] for one in found], [one["max_ns"] for one in found]
+    return latency(
+        total,
+        minimum=None if None in least else min(value for value in least if value is not None),
+        mean=mean,
+        maximum=None if None in most else max(value for value in most if value is not None),
+    )
+
+
+def _one(table: Json) -> Latency | None:
+    """The one with percentiles: fio has them of ``clat``, or of ``lat`` where it was asked to."""
+    known = [(table[name], unit) for name, unit in _KINDS if isinstance(table.get(name), dict)]
+    timed = [(part, unit) for part, unit in known if _ns(part.get("max"), unit)]
+    if not timed:
+        return None
+    part, unit = next(((p, u) for p, u in timed if isinstance(p.get("percentile"), dict)), timed[0])
+    quantiles = part.get("percentile") if isinstance(part.get("percentile"), dict) else {}
+    return latency(
+        whole(part.get("N")) or whole(table.get("total_ios")),
+        minimum=_ns(part.get("min"), unit),
+        mean=_ns(part.get("mean"), unit),
+        maximum=_ns(part.get("max"), unit),
+        quantiles={key: _ns(quantiles.get(name), unit) for key, name in _QUANTILES.items()},
+    )
+
+
+def _ns(value: Any, unit: int) -> int | None:
+    found = rounded(value)
+    if found is None or found.middle * unit >= LARGEST:
+        return None
+    return round(found.high * unit) if not found.low else round(found.middle * unit)
+
 
 _WAYS = ("read", "write")
 _BEGINS = re.compile(r'\{\s*"fio version"\s*:')
@@ -29,7 +80,7 @@ _SIZES = range(9, 31)
 
 def read(data: bytes, _: str) -> Found:
     """What an output says; whatever it holds, it is read or told of by its line."""
-    return several.each(data.decode("utf-8", "replace"), _BEGINS, _output)
+    return broken_json.each(data.decode("utf-8", "replace"), _BEGINS, _output)
 
 
 def _output(text: str) -> Found:
@@ -71,26 +122,26 @@ def _output(text: str) -> Found:
 class _Job:
     """All entries of one name and group."""
 
-    tables: Sequence[Mapping[str, Any]]
-    shared: Mapping[str, Any]
+    tables: Sequence[Json]
+    shared: Json
     """Options of all jobs."""
     line: int
     unit: int
     """Bytes of one of ``io_bytes`` where nothing beside it tells."""
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Json:
         own = self.tables[0].get("job options")
         return {**self.shared, **(own if isinstance(own, dict) else {})}
 
 
-def _dicts(value: Any) -> list[dict[str, Any]]:
+def _dicts(value: Any) -> list[Json]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _together(jobs: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+def _together(jobs: Sequence[Json]) -> list[list[Json]]:
     """Jobs of one name and group ran at the same time: they are the tasks of one trial."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    found: dict[tuple[str, str], list[Json]] = {}
     for job in jobs:
         found.setdefault((str(job.get("groupid")), str(job.get("jobname"))), []).append(job)
     return list(found.values())
@@ -106,7 +157,7 @@ class _Share:
     rate: Rounded
     seconds: Rounded
     text: str
-    table: Mapping[str, Any]
+    table: Json
 
 
 def _phases(job: _Job, problems: list[str]) -> list[Phase]:
@@ -126,7 +177,7 @@ def _phases(job: _Job, problems: list[str]) -> list[Phase]:
     return found
 
 
-def _share(table: Mapping[str, Any], job: _Job) -> _Share | None:
+def _share(table: Json, job: _Job) -> _Share | None:
     """None where the figures are not whole."""
     said, runtime = whole(table.get("io_bytes")), rounded(table.get("runtime"))
     rate, precise = rounded(table.get("bw")), rounded(table.get("bw_bytes"))
@@ -142,7 +193,7 @@ def _share(table: Mapping[str, Any], job: _Job) -> _Share | None:
     return _Share(moved, counted, lasted, rate, seconds, f"{table.get('bw')} KiB/s", whole_table)
 
 
-def _operations(table: Mapping[str, Any], moved: int, seconds: Rounded) -> int | None:
+def _operations(table: Json, moved: int, seconds: Rounded) -> int | None:
     """Up to 2.1 only their rate is said, and no size: the one power of two that agrees with all; None: several do."""
     rate = rounded(table.get("iops"))
     if rate is None:
@@ -179,7 +230,7 @@ def _phase(op: str, job: _Job, shares: Sequence[_Share]) -> Phase:
     )
 
 
-def _omits(options: Mapping[str, Any]) -> tuple[Note, ...]:
+def _omits(options: Json) -> tuple[Note, ...]:
     """Asked for a rate, fio counts an operation from when it began, not from when it was due, unless it offloads."""
     asked = any(options.get(name) for name in ("rate", "rate_iops"))
     if not asked or options.get("io_submit_mode") == "offload":
@@ -188,7 +239,7 @@ def _omits(options: Mapping[str, Any]) -> tuple[Note, ...]:
     return (Note("coordinated-omission", sentence),)
 
 
-def _setting(op: str, tasks: int, options: Mapping[str, Any], job: Mapping[str, Any], share: _Share) -> dict[str, Any]:
+def _setting(op: str, tasks: int, options: Json, job: Json, share: _Share) -> SettingValues:
     """Factors named as those of a ``stream``; of version 2.2 and before, which keeps no options, the job's name."""
     size = letters(str(options.get("bs", "")).split(",")[0])
     if size is None and share.operations and share.bytes % share.operations == 0:
@@ -213,7 +264,7 @@ def _setting(op: str, tasks: int, options: Mapping[str, Any], job: Mapping[str, 
     }
 
 
-def _started(jobs: Sequence[Mapping[str, Any]]) -> str | None:
+def _started(jobs: Sequence[Json]) -> str | None:
     """From 3.37 on each job says when it began, in milliseconds since 1970."""
     instants = [whole(job.get("job_start")) for job in jobs]
     known = [instant for instant in instants if instant and instant < 2**41]
@@ -222,7 +273,7 @@ def _started(jobs: Sequence[Mapping[str, Any]]) -> str | None:
     return datetime.fromtimestamp(min(known) / 1000, timezone.utc).isoformat(timespec="milliseconds")
 
 
-def _printed(said: Mapping[str, Any]) -> str | None:
+def _printed(said: Json) -> str | None:
     """Its ``timestamp`` is when it ended, in seconds since 1970; versions before 2.2 have none."""
     instant = whole(said.get("timestamp", ""))
     if not instant or instant >= 2**32:

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
-from typing import Any
 
 from tonnage.importers.figures import KIB, whole
-from tonnage.importers.found import Found, Phase, few, latency
+from tonnage.importers.found import Found, Latency, Phase, few, latency
 from tonnage.importers.trace import LARGEST, content
+from tonnage.records.shapes import SettingValues
 
 _NAME = re.compile(r"(?P<stem>.*)_(?P<what>bw|iops|lat|clat|slat)(?:\.(?P<job>[0-9]{1,6}))?\.log\Z")
 _WAYS = ("read", "write", "trim")
@@ -77,7 +77,7 @@ def _phase(match: re.Match[str], way: str, entries: Sequence[_Entry], columns: i
     if not 0 < total < LARGEST:
         return "it moved nothing"
     sizes = {entry.block for entry in entries}
-    setting: dict[str, Any] = {
+    setting: SettingValues = {
         "kind": "stream",
         "op": way,
         "tasks": 1,
@@ -114,7 +114,7 @@ def _averaged(entries: Sequence[_Entry]) -> list[tuple[int, int, int]]:
     return rows
 
 
-def _latency(entries: Sequence[_Entry]) -> dict[str, int | None]:
+def _latency(entries: Sequence[_Entry]) -> Latency:
     ordered = sorted(entry.value for entry in entries)
     count = len(ordered)
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 
 from tonnage.importers.figures import Rounded
 from tonnage.importers.trace import LARGEST
+from tonnage.records.results import NetworkResult
+from tonnage.records.shapes import SettingValues, WorkflowTask
 
 MOST_PROBLEMS = 20
 """Sentences about one file."""
 MOST_TASKS = 2**31
+_NONE: Mapping[str, int | None] = {}
 _CLOCKS = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S")
 
 
@@ -45,6 +48,19 @@ class Said:
     seconds: Rounded
 
 
+class Latency(TypedDict):
+    """``latency`` of a trial line; None for what the file does not say."""
+
+    count: int | None
+    min_ns: int | None
+    mean_ns: int | None
+    p50_ns: int | None
+    p90_ns: int | None
+    p99_ns: int | None
+    p999_ns: int | None
+    max_ns: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """What one task did in a phase; instants from the phase's start."""
@@ -61,7 +77,7 @@ class Phase:
     """One phase of one repetition. What the file does not say is None."""
 
     phase: str
-    setting: dict[str, Any]
+    setting: SettingValues
     """With ``kind`` and ``tasks``; equal ones are repetitions of each other."""
     elapsed_ns: int
     bytes: int
@@ -71,7 +87,7 @@ class Phase:
     """ISO 8601 with a zone."""
     tasks: tuple[Task, ...] = ()
     """Empty where the file does not tell the tasks apart."""
-    latency: dict[str, int | None] | None = None
+    latency: Latency | None = None
     said: Said | None = None
     durability: str | None = None
     direct: bool | None = None
@@ -79,12 +95,12 @@ class Phase:
     cpu_system_ns: int | None = None
     reason: str | None = None
     """Why it failed."""
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, int] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     series: tuple[tuple[int, int, int], ...] = ()
     """``start_ns``, ``end_ns``, ``bytes`` of all tasks, from the phase's start."""
-    network: dict[str, Any] | None = None
-    workflow: tuple[dict[str, Any], ...] = ()
+    network: NetworkResult | None = None
+    workflow: tuple[WorkflowTask, ...] = ()
     """Tasks of a workflow, instants from the phase's start."""
 
 
@@ -138,11 +154,24 @@ def few(problems: Sequence[str]) -> tuple[str, ...]:
 
 
 def latency(
-    count: int | None, *, minimum: int | None, mean: int | None, maximum: int | None, quantiles: dict[str, int | None]
-) -> dict[str, int | None]:
-    """The keys of ``latency`` in a trial line, None for what the file does not say."""
-    known = {key: quantiles.get(key) for key in ("p50_ns", "p90_ns", "p99_ns", "p999_ns")}
-    return {"count": count, "min_ns": minimum, "mean_ns": mean, **known, "max_ns": maximum}
+    count: int | None,
+    *,
+    minimum: int | None,
+    mean: int | None,
+    maximum: int | None,
+    quantiles: Mapping[str, int | None] = _NONE,
+) -> Latency:
+    """A summary in the order of its keys; ``quantiles`` by these."""
+    return {
+        "count": count,
+        "min_ns": minimum,
+        "mean_ns": mean,
+        "p50_ns": quantiles.get("p50_ns"),
+        "p90_ns": quantiles.get("p90_ns"),
+        "p99_ns": quantiles.get("p99_ns"),
+        "p999_ns": quantiles.get("p999_ns"),
+        "max_ns": maximum,
+    }
 
 
 def bounded(found: Found) -> Found:
@@ -156,11 +185,11 @@ def bounded(found: Found) -> Found:
 
 
 def _fits(phase: Phase) -> bool:
-    counts = [phase.bytes, phase.operations, *(phase.latency or {}).values()]
+    counts: list[object] = [phase.bytes, phase.operations, *(phase.latency or {}).values()]
     counts += [value for row in phase.series for value in row]
     counts += [value for value in phase.setting.values() if isinstance(value, int)]
     return (
         0 < phase.elapsed_ns < LARGEST
         and 0 < phase.setting["tasks"] < MOST_TASKS
-        and all(value is None or 0 <= value < LARGEST for value in counts)
+        and all(value is None or (isinstance(value, int) and 0 <= value < LARGEST) for value in counts)
     )

@@ -7,14 +7,14 @@ Only iterations are trials. ``bw`` is all bytes ÷ (first open … last close) o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
-from tonnage.importers import broken_json, ior_summary, ior_table, several
+from tonnage.importers import broken_json, ior_table
 from tonnage.importers.figures import whole
 from tonnage.importers.found import Found, few
 from tonnage.importers.ior_test import Test, phase_of
 from tonnage.importers.trace import content
+from tonnage.records.shapes import Json
 
 
 def read(data: bytes, _: str) -> Found:
@@ -23,7 +23,7 @@ def read(data: bytes, _: str) -> Found:
     if any(line.lstrip().startswith('"Results"') or '"tests"' in line for line in lines):
         # Ranks warn on the same stream, also in the middle of the object.
         kept = ["" if line.startswith(("WARNING", "$ ", "[exit code")) else line for line in lines]
-        return several.each("\n".join(kept), _BEGINS, _json)
+        return broken_json.each("\n".join(kept), _BEGINS, _json)
     return ior_table.read(lines, torn)
 
 
@@ -55,7 +55,7 @@ def _json(text: str) -> Found:
             else:
                 phases.append(phase)
     if not phases:
-        problems += ior_summary.unusable(said)
+        problems += ior_table.unusable(said)
     return Found(
         phases=tuple(phases),
         problems=few(problems),
@@ -101,7 +101,7 @@ def _pairs(row: Any) -> list[tuple[str, Any]]:
     return list(row.items()) if isinstance(row, dict) else []
 
 
-def _test(table: Mapping[str, Any], command: str) -> Test:
+def _test(table: Json, command: str) -> Test:
     """The settings of a test: ``Parameters`` has numbers, ``Options`` what the text has."""
     test = Test(command=command)
     options, parameters = (dict(_pairs(table.get(name))) for name in ("Options", "Parameters"))
@@ -123,5 +123,5 @@ def _path(tests: Any) -> str | None:
     return None
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def _dict(value: Any) -> Json:
     return value if isinstance(value, dict) else {}

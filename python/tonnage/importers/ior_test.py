@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
 from tonnage.importers.figures import (
     KIB,
@@ -21,6 +20,7 @@ from tonnage.importers.figures import (
     whole,
 )
 from tonnage.importers.found import Note, Phase, Said, words_of
+from tonnage.records.shapes import SettingValues
 
 _LAYOUTS = {"file-per-process": "file-per-task", "single-shared-file": "shared"}
 _MOST_SEGMENTS = 2**40
@@ -134,7 +134,7 @@ class Test:
             return []
         return [f"{word} {value}" for word, value in zip(self.words, [*self.words[1:], ""], strict=True)]
 
-    def setting(self, op: str, tasks: int) -> dict[str, Any]:
+    def setting(self, op: str, tasks: int) -> SettingValues:
         """Factors of a trial, named as those of a ``stream``. ``path`` is the directory that was measured."""
         whose = {"reorder": self.reorder} if op == "read" else {}
         return whose | {

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.errors import RecordError
+from tonnage.records.shapes import Json
 
 FORWARD, BACKWARD = "forward", "backward"
 """From the client to the server, and from the server to the client."""
@@ -92,7 +93,7 @@ def report_of(said: Any) -> Report:
         raise NoReport(f"this report of iperf3 is not whole: {type(error).__name__} {error}") from None
 
 
-def _report(said: dict[str, Any]) -> Report:
+def _report(said: Json) -> Report:
     start, end = said["start"], said.get("end") or {}
     error = said.get("error")
     cpu = (end.get("cpu_utilization_percent") or {}).get("host_total")
@@ -112,7 +113,7 @@ def _report(said: dict[str, Any]) -> Report:
     )
 
 
-def _way(said: dict[str, Any], sums: str, suffix: str) -> Way:
+def _way(said: Json, sums: str, suffix: str) -> Way:
     kept = [interval[sums] for interval in said["intervals"] if sums in interval and not interval[sums]["omitted"]]
     if not kept:
         raise ValueError("no interval was measured")
@@ -133,7 +134,7 @@ def _way(said: dict[str, Any], sums: str, suffix: str) -> Way:
     )
 
 
-def _warm_up_ends(first: Mapping[str, Any]) -> float:
+def _warm_up_ends(first: Json) -> float:
     """When the warm-up ended, in seconds of the report's clock: bytes of the first measured interval count from then.
 
     That clock begins anew after the warm-up in some versions, and goes on in others. Where it begins anew and the
@@ -162,7 +163,7 @@ def _without_slivers(intervals: list[Interval]) -> tuple[Interval, ...]:
     return tuple(joined)
 
 
-def _round_trip(end: dict[str, Any]) -> RoundTrip | None:
+def _round_trip(end: Json) -> RoundTrip | None:
     """Over the streams that this end sends: where both ways are measured each stream says which it is."""
     found = [stream["sender"] for stream in end.get("streams") or () if "sender" in stream]
     mine = [one for one in found if one.get("sender") and one.get("mean_rtt")]

@@ -6,16 +6,16 @@ iperf3 counts bytes; its rates are bits in a second.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime, timezone
 from fractions import Fraction
-from typing import Any
 
-from tonnage.importers import broken_json, iperf3, several
+from tonnage.importers import broken_json, iperf3
 from tonnage.importers.figures import rounded, whole
 from tonnage.importers.found import Found, Phase, Said, Task, line_of
 from tonnage.importers.trace import LARGEST
 from tonnage.records.lines import rate
+from tonnage.records.results import FlowResult, NetworkResult
+from tonnage.records.shapes import Json, SettingValues
 
 _BEGINS = re.compile(r'\{\s*"start"\s*:\s*\{')
 _SECOND_NS = 10**9
@@ -23,7 +23,7 @@ _SECOND_NS = 10**9
 
 def read(data: bytes, _: str) -> Found:
     """What a report says; whatever it holds, it is read or told of by its line."""
-    return several.each(data.decode("utf-8", "replace"), _BEGINS, _report)
+    return broken_json.each(data.decode("utf-8", "replace"), _BEGINS, _report)
 
 
 def _report(text: str) -> Found:
@@ -46,7 +46,7 @@ def _report(text: str) -> Found:
     return Found(phases=(phase,), tool="iperf3", version=report.version, host=hosts[0])
 
 
-def _hosts(said: Mapping[str, Any]) -> tuple[str, str]:
+def _hosts(said: Json) -> tuple[str, str]:
     """The client and the server, as far as they have names: addresses otherwise."""
     start = said["start"]
     connected = start.get("connected")
@@ -55,7 +55,7 @@ def _hosts(said: Mapping[str, Any]) -> tuple[str, str]:
     return (there, here) if "accepted_connection" in start else (here, there)
 
 
-def _phase(said: Mapping[str, Any], report: iperf3.Report, hosts: tuple[str, str], text: str) -> Phase | str:
+def _phase(said: Json, report: iperf3.Report, hosts: tuple[str, str], text: str) -> Phase | str:
     ways = sorted(report.ways.items(), reverse=True)  # forward first
     flows, tasks, series = [], [], []
     window = min(way.intervals[-1].end_ns for _, way in ways)
@@ -71,10 +71,10 @@ def _phase(said: Mapping[str, Any], report: iperf3.Report, hosts: tuple[str, str
         flows.append(_flow(number, sender, receiver, way, moved, inside, report))
         tasks.append(Task(end_ns=window, bytes=inside, operations=0, host=sender))
         series += [(each.start_ns, each.end_ns, each.bytes) for each in way.intervals if each.end_ns > each.start_ns]
-    network = {
+    network: NetworkResult = {
         "window_start_ns": 0,
         "window_end_ns": window,
-        "sum_of_own_bytes_per_s": sum(flow["bandwidth_bytes_per_s"] or 0 for flow in flows),
+        "sum_of_own_bytes_per_s": sum(flow["bandwidth_bytes_per_s"] for flow in flows),
         "flows": flows,
     }
     return Phase(
@@ -92,7 +92,7 @@ def _phase(said: Mapping[str, Any], report: iperf3.Report, hosts: tuple[str, str
     )
 
 
-def _received(said: Mapping[str, Any], name: str, way: iperf3.Way) -> int:
+def _received(said: Json, name: str, way: iperf3.Way) -> int:
     """What arrived; the sender has it from its peer at the end, and only what it sent where that never came."""
     reverse = "sum_received_bidir_reverse"
     told = said["end"].get(reverse if name == iperf3.BACKWARD and reverse in said["end"] else "sum_received")
@@ -102,7 +102,7 @@ def _received(said: Mapping[str, Any], name: str, way: iperf3.Way) -> int:
 
 def _flow(
     number: int, sender: str, receiver: str, way: iperf3.Way, moved: int, inside: int, report: iperf3.Report
-) -> dict[str, Any]:
+) -> FlowResult:
     """An entry of ``network.flows`` (``docs/record-format.md``)."""
     trip = way.round_trip
     return {
@@ -114,12 +114,12 @@ def _flow(
         "elapsed_ns": way.elapsed_ns,
         "sent_bytes": way.bytes,
         "received_bytes": moved,
-        "bandwidth_bytes_per_s": rate(moved, way.elapsed_ns),
+        "bandwidth_bytes_per_s": rate(moved, way.elapsed_ns) or 0,
         "window_bytes": inside,
         "retransmits": way.retransmits,
-        "rtt_min_ns": trip and trip.min_ns,
-        "rtt_mean_ns": trip and trip.mean_ns,
-        "rtt_max_ns": trip and trip.max_ns,
+        "rtt_min_ns": trip.min_ns if trip else None,
+        "rtt_mean_ns": trip.mean_ns if trip else None,
+        "rtt_max_ns": trip.max_ns if trip else None,
         "sender_cpu_share": report.cpu_share if way.sender else None,
         "receiver_cpu_share": None if way.sender else report.cpu_share,
         "sender_version": report.version if way.sender else None,
@@ -128,7 +128,7 @@ def _flow(
     }
 
 
-def _setting(said: Mapping[str, Any], report: iperf3.Report, hosts: tuple[str, str]) -> dict[str, Any]:
+def _setting(said: Json, report: iperf3.Report, hosts: tuple[str, str]) -> SettingValues:
     asked = said["start"].get("test_start")
     asked = asked if isinstance(asked, dict) else {}
     duration, omit = whole(asked.get("duration")), whole(asked.get("omit"))
@@ -147,7 +147,7 @@ def _setting(said: Mapping[str, Any], report: iperf3.Report, hosts: tuple[str, s
     }
 
 
-def _started(said: Mapping[str, Any]) -> str | None:
+def _started(said: Json) -> str | None:
     stamp = said["start"].get("timestamp")
     seconds = whole(stamp.get("timesecs")) if isinstance(stamp, dict) else None
     if not seconds or seconds > 2**33:
@@ -155,7 +155,7 @@ def _started(said: Mapping[str, Any]) -> str | None:
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
 
 
-def _said(said: Mapping[str, Any], text: str) -> Said | None:
+def _said(said: Json, text: str) -> Said | None:
     """The rate of the end's first sum, which is in bits."""
     for key in ("sum_received", "sum_sent"):
         told = said["end"].get(key)

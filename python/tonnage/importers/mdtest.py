@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from tonnage.importers.figures import Rounded, elapsed_ns, iterations, letters, rounded, whole
 from tonnage.importers.found import FROM_SUMMARY, Found, Phase, Said, few, words_of
 from tonnage.importers.trace import LARGEST, content
+from tonnage.records.shapes import SettingValues
 
 PHASES = {
     "Directory creation": "make-directory", "Directory stat": "stat-directory", "Directory read": "read-directory",
@@ -163,7 +163,7 @@ def _phase(reader: _Reader, name: str, lasted: int, number: int, said: Said | No
     )
 
 
-def _setting(reader: _Reader) -> dict[str, Any]:
+def _setting(reader: _Reader) -> SettingValues:
     """Factors as those of ``files``, as far as the command line says; what it leaves out is mdtest's default."""
     words = words_of(reader.command)
     known = bool(words)

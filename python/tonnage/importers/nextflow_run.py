@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime, timezone
-from typing import Any
 
 from tonnage.importers.found import Found, Phase
 from tonnage.importers.nextflow import parse
-from tonnage.importers.run import INSTANTS
 from tonnage.importers.trace import LARGEST, TracedTask
 
 _LATEST_NS = 2**33 * 10**9
@@ -34,7 +31,7 @@ def read(data: bytes, _: str) -> Found:
         started=datetime.fromtimestamp(first / 1e9, timezone.utc).isoformat(timespec="milliseconds"),
         facts={"failed_tasks": failed, "cached_tasks": len(trace.tasks) - len(tasks)},
         workflow=tuple(
-            {"copy": 0, "engine": "nextflow", "task": number, **_from(task, first)}
+            task.line(copy=0, engine="nextflow", number=number, began_ns=first)
             for number, task in enumerate(trace.tasks)
         ),
     )
@@ -47,14 +44,3 @@ def _processes(tasks: tuple[TracedTask, ...]) -> list[str]:
     for task in tasks:
         counts[task.process] = counts.get(task.process, 0) + 1
     return [f"{name} {count}" for name, count in sorted(counts.items())]
-
-
-def _from(task: TracedTask, first_ns: int) -> dict[str, Any]:
-    """Instants from the workflow's first."""
-    found = asdict(task)
-    for key in INSTANTS:
-        if found[key] is not None:
-            found[key] -= first_ns
-    if found["after"] is not None:
-        found["after"] = list(found["after"])
-    return found

@@ -3,12 +3,174 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
+from typing import Any
 
-from tonnage.importers import rados_json
-from tonnage.importers.found import Found, Phase, few
-from tonnage.importers.rados_bench import Bench, phase_of
-from tonnage.importers.trace import content
+from tonnage.importers import broken_json
+from tonnage.importers.figures import MIB, elapsed_ns, nanoseconds, rounded, whole
+from tonnage.importers.found import Found, Latency, Note, Phase, Said, few, latency
+from tonnage.importers.trace import LARGEST, content
+from tonnage.records.shapes import Json
+
+_SECOND_NS = 10**9
+
+
+@dataclass(slots=True)
+class Bench:
+    """What was read of it so far."""
+
+    line: int
+    depth: int | None = None
+    """As said, or the most operations in the air that a line shows."""
+    op: str | None = None
+    size: int | None = None
+    last: int = 1
+    """Line of its last row."""
+    rows: list[tuple[int, int]] = field(default_factory=list)
+    """Seconds and operations finished until then."""
+    facts: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Name → value and line."""
+    ended: bool = False
+    started: str | None = None
+    """ISO 8601 with a zone, where it was asked to show times."""
+
+
+def phase_of(bench: Bench) -> Phase | str:
+    """The trial, or why it is none."""
+    op = bench.op or ("write" if "Total writes made" in bench.facts else "read")
+    size = whole(bench.facts.get("Write size", bench.facts.get("Read size", ("", 0)))[0]) or bench.size
+    if not size:
+        return "the size of its operations is not said"
+    made = bench.facts.get("Total writes made") or bench.facts.get("Total reads made")
+    total = bench.facts.get("Total time run")
+    seconds = rounded(total[0]) if total else None
+    notes: tuple[Note, ...] = ()
+    stated = bench.facts.get("Bandwidth")
+    rate = rounded(stated[0]) if stated else None
+    rate = rate.times(MIB) if rate else None
+    if made is None or seconds is None:
+        last = next((row for row in reversed(bench.rows) if row[0] and row[1]), None)
+        if last is None:
+            return "it ends before its first result"
+        count, lasted = last[1], last[0] * _SECOND_NS
+        sentence = f"the output ends before its totals; what was done until second {last[0]} is kept"
+        notes, line = (Note("cut-short", sentence),), bench.last
+    else:
+        count, line = whole(made[0]) or 0, made[1]
+        lasted = elapsed_ns(count * size, seconds, rate) or 0
+    if not 0 < lasted < LARGEST or not 0 < count * size < LARGEST:
+        return "it did nothing"
+    said = None
+    if stated and rate and seconds and not notes:
+        text = f"{stated[0]} MB/sec, MB of 2^20"
+        said = Said(line=stated[1], text=text, rate=rate, count=count * size, seconds=seconds)
+    return Phase(
+        phase=op,
+        setting={"kind": "stream", "op": op, "tasks": 1, "transfer_size": size, "queue_depth": bench.depth},
+        elapsed_ns=lasted,
+        bytes=count * size,
+        operations=count,
+        line=line,
+        started=bench.started,
+        said=said,
+        latency=_latency(bench, count),
+        notes=notes,
+        series=_series(bench, size),
+    )
+
+
+def _latency(bench: Bench, count: int) -> Latency | None:
+    """In seconds, of each operation; rados bench keeps no quantiles."""
+    known = {}
+    for way in ("Min", "Average", "Max"):
+        value = bench.facts.get(f"{way} latency") or bench.facts.get(f"{way} Latency")
+        known[way] = nanoseconds(value[0]) if value else None
+    if not any(known.values()):
+        return None
+    return latency(count, minimum=known["Min"], mean=known["Average"], maximum=known["Max"])
+
+
+def _series(bench: Bench, size: int) -> tuple[tuple[int, int, int], ...]:
+    rows, last = [], (0, 0)
+    for second, finished in bench.rows:
+        if second > last[0] and finished >= last[1] and finished * size < LARGEST:
+            moved = (finished - last[1]) * size
+            rows.append((last[0] * _SECOND_NS, second * _SECOND_NS, moved))
+            last = (second, finished)
+    return tuple(rows)
+
+
+_OBJECT = re.compile(r'"(?:concurrent_ios|datas)"')
+_BEGIN = re.compile(r'\{\s*(?="(?:concurrent_ios|datas)")')
+_ASIDE = re.compile(
+    r"hints = [0-9]+|Cleaning up \(deleting benchmark objects\)|Removed [0-9]+ objects?|"
+    r"Clean up completed and total clean up time ?:[0-9.e+-]+"
+)
+"""Printed on the same stream, also in the middle of the object."""
+_FACTS = {
+    "total_time_run": "Total time run", "total_writes_made": "Total writes made",
+    "total_reads_made": "Total reads made", "write_size": "Write size", "read_size": "Read size",
+    "bandwidth": "Bandwidth", "average_latency": "Average Latency", "max_latency": "Max latency",
+    "max_latency:": "Max latency", "min_latency": "Min latency",
+}  # fmt: skip
+"""As the text calls them; up to version 14 one key of a write ends in a colon."""
+
+
+def _is_json(lines: Sequence[str]) -> bool:
+    """Whether these lines hold such an object."""
+    return any(_OBJECT.search(line) for line in lines)
+
+
+def _json_benches(lines: Sequence[str]) -> tuple[list[Bench], list[str]]:
+    """A benchmark for each object, and a sentence with its line for each that is damaged."""
+    text = _ASIDE.sub(lambda found: " " * len(found[0]), "\n".join(lines))
+    starts = [found.start() for found in _BEGIN.finditer(text)]
+    found, problems = [], []
+    for at, end in pairwise([*starts, len(text)]):
+        document = broken_json.read(text[at:end])
+        first = text.count("\n", 0, at) + 1
+        if document.line is not None:
+            place = first + document.line - 1
+            problems.append(f"line {place}: the JSON breaks off or is damaged here; what stands before it is kept")
+        if isinstance(document.value, dict):
+            found.append(_json_bench(document.value, first, text[at:end]))
+    if not starts:
+        problems.append("line 1: the JSON is damaged where it begins; nothing of it can be read")
+    return found, problems
+
+
+def _json_bench(said: Json, first: int, text: str) -> Bench:
+    facts = {}
+    for key, name in _FACTS.items():
+        if key in said:
+            facts[name] = (str(said[key]), first + text.count("\n", 0, max(0, text.find(f'"{key}"'))))
+    rows = [row for row in _rows(said.get("datas")) if row is not None]
+    flights = [flight for _, _, flight in rows]
+    last = text.rfind('"finished"')
+    return Bench(
+        line=first,
+        depth=whole(said.get("concurrent_ios", "")) or max(flights, default=None),
+        op="write" if "concurrent_ios" in said or "total_writes_made" in said else "read",
+        size=whole(said.get("op_size", "")),
+        last=first + text.count("\n", 0, max(0, last)),
+        rows=[(second, finished) for second, finished, _ in rows],
+        facts=facts,
+        ended=True,
+    )
+
+
+def _rows(datas: Any) -> list[tuple[int, int, int] | None]:
+    """Second, operations finished until then, operations in the air."""
+    found: list[tuple[int, int, int] | None] = []
+    for row in datas if isinstance(datas, list) else []:
+        numbers = [whole(row.get(key, "")) for key in ("sec", "finished", "cur_ops")] if isinstance(row, dict) else []
+        second, finished, flight = numbers or (None, None, None)
+        found.append(None if second is None or finished is None else (second, finished, flight or 0))
+    return found
+
 
 _MAINTAINING = re.compile(r"Maintaining ([0-9]{1,9}) concurrent (writes|reads) of ([0-9]{1,15}) bytes")
 _ROW = re.compile(
@@ -24,7 +186,7 @@ _TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}\.[0-9]{6})([+-][0-
 def read(data: bytes, _: str) -> Found:
     """What an output says, of one benchmark or of several; whatever it holds, it is read or told of by its line."""
     lines, torn = content(data)
-    benches, problems = rados_json.benches(lines) if rados_json.is_one(lines) else (_benches(lines, torn), [])
+    benches, problems = _json_benches(lines) if _is_json(lines) else (_benches(lines, torn), [])
     phases: list[Phase] = []
     for bench in benches:
         phase = phase_of(bench)
@@ -33,7 +195,7 @@ def read(data: bytes, _: str) -> Found:
         else:
             phases.append(phase)
             problems += [f"line {phase.line}: {note.message}" for note in phase.notes]
-    if torn and not rados_json.is_one(lines):
+    if torn and not _is_json(lines):
         problems.append(f"line {len(lines)}: this line is cut off; left out")
     if not benches and not problems:
         problems.append(_without_result(lines))

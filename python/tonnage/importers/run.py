@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
+from typing import Literal, cast
 
 from tonnage.importers.figures import Rounded
 from tonnage.importers.found import Phase, Said
 from tonnage.importers.trace import LARGEST
 from tonnage.records import RunWriter, event_lines, setting_key, task_lines, trial_line, workflow_lines
 from tonnage.records.lines import untimed_task
+from tonnage.records.results import FlowResult, LatencySummary, NetworkResult, PhaseResult, TaskResult
+from tonnage.records.shapes import CopyLine, ImportedLine, SettingValues, TrialLine, WorkflowTask
+from tonnage.records.shapes import Said as SaidLine
 
-INSTANTS = ("submit_ns", "start_ns", "end_ns", "complete_ns")
+_Instant = Literal["submit_ns", "start_ns", "end_ns", "complete_ns"]
+_INSTANTS: tuple[_Instant, ...] = ("submit_ns", "start_ns", "end_ns", "complete_ns")
 """Of a workflow's task."""
 _WRITING = ("write", "create")
 
@@ -36,38 +40,39 @@ def write_phases(writer: RunWriter, phases: Iterable[tuple[int, Phase]]) -> int:
     return trial
 
 
-def _setting(phase: Phase) -> dict[str, Any]:
+def _setting(phase: Phase) -> SettingValues:
     """With what makes its writes durable, under the name that ours have: those with an fsync are not those without."""
     known = phase.durability is not None and phase.phase in _WRITING and phase.setting.get("sync") is None
     return {**phase.setting, "sync": phase.durability} if known else phase.setting
 
 
 def _write(writer: RunWriter, trial: int, file: int, phase: Phase, repetition: int, now_ns: int) -> None:
-    result = {
+    result: PhaseResult = {
         "stop_reason": None,
         "tasks": _tasks(phase, now_ns),
         "facts": phase.facts,
-        "notes": [asdict(note) for note in phase.notes],
+        "notes": [{"code": note.code, "message": note.message} for note in phase.notes],
         "events": [],
-        "latency": phase.latency,
+        "latency": cast("LatencySummary | None", phase.latency),  # None for what the file does not say
         "cpu_user_ns": phase.cpu_user_ns,
         "cpu_system_ns": phase.cpu_system_ns,
         "direct": phase.direct,
+        "cache": None,
         "verify": None,
         "first_error": None,
         "network": _moved(phase.network, now_ns),
     }
-    line = trial_line(
-        trial=trial,
-        setting=phase.setting,
-        phase=phase.phase,
-        repetition=repetition,
-        block=0,
-        started="",
-        result=result,
-        reason=phase.reason,
-    )
-    line |= {
+    line: ImportedLine = {
+        **trial_line(
+            trial=trial,
+            setting=phase.setting,
+            phase=phase.phase,
+            repetition=repetition,
+            block=0,
+            started="",
+            result=result,
+            reason=phase.reason,
+        ),
         "started": phase.started,
         "durability": phase.durability,
         "wrapped": None,
@@ -75,13 +80,14 @@ def _write(writer: RunWriter, trial: int, file: int, phase: Phase, repetition: i
     }
     if phase.series:
         writer.write_series(trial, phase.phase, [(start, end, 0, moved) for start, end, moved in phase.series])
-    hosts: list[Any] = [task.host for task in phase.tasks] or [None]
+    # None where the file names none.
+    hosts = cast("list[str]", [task.host for task in phase.tasks] or [None])
     workflow = workflow_lines(line, [_later(task, now_ns) for task in phase.workflow])
     copies = [_copy(line)] if phase.workflow else []
     writer.append_trial(line, task_lines(line, result, hosts), event_lines(line, result), copies, workflow)
 
 
-def _tasks(phase: Phase, now_ns: int) -> list[dict[str, Any]]:
+def _tasks(phase: Phase, now_ns: int) -> list[TaskResult]:
     """A line for each task that the file tells apart; else one for all, whose own starts and ends are not known."""
     if phase.tasks:
         return [
@@ -94,31 +100,36 @@ def _tasks(phase: Phase, now_ns: int) -> list[dict[str, Any]]:
     return [{**whole, "tasks": phase.setting["tasks"], "together": phase.setting["tasks"] > 1}]
 
 
-def _later(task: dict[str, Any], now_ns: int) -> dict[str, Any]:
+def _later(task: WorkflowTask, now_ns: int) -> WorkflowTask:
     """A workflow's task on the run's clock."""
-    return {**task, **{key: task[key] + now_ns for key in INSTANTS if task[key] is not None}}
+    later = task.copy()
+    for key in _INSTANTS:
+        if (at_ns := task[key]) is not None:
+            later[key] = at_ns + now_ns
+    return later
 
 
-def _copy(line: dict[str, Any]) -> dict[str, Any]:
+def _copy(line: TrialLine) -> CopyLine:
     """The one copy of the command that a workflow's trace is of; how it ended, and what it used itself, is not said."""
     unknown = (
         "exit_code", "signal", "error", "cpu_user_ns", "cpu_system_ns", "run_delay_ns", "max_resident_bytes",
         "read_calls", "write_calls", "read_call_bytes", "write_call_bytes", "device_read_bytes", "device_write_bytes",
     )  # fmt: skip
     spans = {"start_ns": line["first_start_ns"], "end_ns": line["last_done_ns"]}
-    return {"trial": line["trial"], "record": line["record"], "copy": 0, "task": 0, **spans, **dict.fromkeys(unknown)}
+    head = {"trial": line["trial"], "record": line["record"], "copy": 0, "task": 0}
+    return cast("CopyLine", {**head, **spans, **dict.fromkeys(unknown)})
 
 
-def _moved(network: dict[str, Any] | None, now_ns: int) -> dict[str, Any] | None:
+def _moved(network: NetworkResult | None, now_ns: int) -> NetworkResult | None:
     """Its instants on the run's clock."""
     if network is None:
         return None
-    flows = [{**flow, "start_ns": flow["start_ns"] + now_ns} for flow in network["flows"]]
-    window = {key: network[key] + now_ns for key in ("window_start_ns", "window_end_ns")}
-    return {**network, **window, "flows": flows}
+    flows: list[FlowResult] = [{**flow, "start_ns": flow["start_ns"] + now_ns} for flow in network["flows"]]
+    start_ns, end_ns = network["window_start_ns"] + now_ns, network["window_end_ns"] + now_ns
+    return {**network, "window_start_ns": start_ns, "window_end_ns": end_ns, "flows": flows}
 
 
-def _said(said: Said | None) -> dict[str, Any] | None:
+def _said(said: Said | None) -> SaidLine | None:
     """The rate and the time that the file states, as the whole numbers between which each lies."""
     if said is None:
         return None

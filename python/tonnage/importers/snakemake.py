@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.importers.trace import LARGEST, MOST_BYTES, Trace, TracedTask, Unreadable, content, number, whole
+from tonnage.records.shapes import Json
 
 _STAMP = re.compile(r"\[(\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})\]\s*$", re.ASCII)
 _RULE = re.compile(r"(?:local)?(?:rule|checkpoint) (\S+):\s*$")
@@ -153,7 +154,7 @@ def _task(
     )
 
 
-def _metadata(directory: Path, output: str) -> dict[str, Any]:
+def _metadata(directory: Path, output: str) -> Json:
     """What Snakemake keeps of one output file; empty where it keeps nothing that could be read."""
     name = urlsafe_b64encode(output.encode("utf-8", "replace")).decode()
     # Longer names it keeps in pieces; only times are lost with them.

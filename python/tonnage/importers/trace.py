@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tonnage.records.shapes import WorkflowTask
+
 LARGEST = 2**62
 """Above this no count and no instant in nanoseconds is one."""
 MOST_BYTES = 64 << 20
@@ -45,6 +47,37 @@ class TracedTask:
     device_write_bytes: int | None = None
     after: tuple[int, ...] | None = None
     """Positions in the trace of the tasks whose output it reads; None: that cannot be told."""
+
+    def line(self, *, copy: int, engine: str, number: int, began_ns: int) -> WorkflowTask:
+        """As the task with this number of a copy of a command, with instants counted from ``began_ns``."""
+
+        def since(at_ns: int | None) -> int | None:
+            return None if at_ns is None else at_ns - began_ns
+
+        return {
+            "copy": copy,
+            "engine": engine,
+            "task": number,
+            "name": self.name,
+            "process": self.process,
+            "status": self.status,
+            "host": self.host,
+            "attempt": self.attempt,
+            "exit_code": self.exit_code,
+            "submit_ns": since(self.submit_ns),
+            "start_ns": since(self.start_ns),
+            "end_ns": since(self.end_ns),
+            "complete_ns": since(self.complete_ns),
+            "times_from": self.times_from,
+            "run_ns": self.run_ns,
+            "cpu_ns": self.cpu_ns,
+            "max_resident_bytes": self.max_resident_bytes,
+            "read_call_bytes": self.read_call_bytes,
+            "write_call_bytes": self.write_call_bytes,
+            "device_read_bytes": self.device_read_bytes,
+            "device_write_bytes": self.device_write_bytes,
+            "after": None if self.after is None else list(self.after),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,13 +199,13 @@ class StageResult(TypedDict):
 
 
 class FlowResult(TypedDict):
-    """One flow of a ``network`` phase."""
+    """One flow of a ``network`` phase; of an imported one only one end tells its version."""
 
     task: int
     sender: str
     receiver: str
     start_ns: int
-    start_uncertainty_ns: int
+    start_uncertainty_ns: int | None
     elapsed_ns: int
     sent_bytes: int
     received_bytes: int
@@ -217,8 +217,8 @@ class FlowResult(TypedDict):
     rtt_max_ns: int | None
     sender_cpu_share: float | None
     receiver_cpu_share: float | None
-    sender_version: str
-    receiver_version: str
+    sender_version: str | None
+    receiver_version: str | None
     congestion: str | None
 
 
@@ -232,9 +232,10 @@ class NetworkResult(TypedDict):
 
 
 class EngineResult(TypedDict):
-    """What a phase leaves behind but its series and histograms, as the engine returns it."""
+    """What a phase leaves behind but its series and histograms, as the engine returns it; an imported one has no
+    ``stop_reason``."""
 
-    stop_reason: Literal["size", "time", "interrupted", "error"]
+    stop_reason: Literal["size", "time", "interrupted", "error"] | None
     tasks: list[TaskResult]
     latency: LatencySummary | None
     cpu_user_ns: int | None
@@ -243,7 +244,7 @@ class EngineResult(TypedDict):
     cache: CacheFacts | None
     verify: VerifyResult | None
     first_error: ErrorAt | None
-    facts: dict[str, bool]
+    facts: dict[str, int]
     notes: list[Note]
     events: list[Event]
 

@@ -126,10 +126,10 @@ class Said(TypedDict):
 
     text: str
     count: int
-    rate_low_per_s: float
-    rate_high_per_s: float
-    elapsed_low_ns: float
-    elapsed_high_ns: float
+    rate_low_per_s: int
+    rate_high_per_s: int
+    elapsed_low_ns: int
+    elapsed_high_ns: int
 
 
 class Origin(TypedDict):
@@ -169,7 +169,7 @@ class TrialLine(Totals, total=False):
     purpose: str
     status: str
     reason: str | None
-    stop_reason: str
+    stop_reason: str | None
     started: str | None
     latency: LatencySummary | None
     cpu_user_ns: int | None
@@ -180,7 +180,7 @@ class TrialLine(Totals, total=False):
     wrapped: bool | None
     verify: VerifyResult | None
     first_error: ErrorAt | None
-    facts: dict[str, bool]
+    facts: dict[str, int]
     notes: list[Note]
     parts: list[Part]
     follow: FollowResult | None

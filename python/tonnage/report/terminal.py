@@ -28,7 +28,7 @@ from tonnage.report.sections.section import Titled
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tonnage.analysis.between import Between
+    from tonnage.analysis.compare.runs import Between
     from tonnage.report.answer import Answer, Told
 
 

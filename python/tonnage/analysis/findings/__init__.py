@@ -2,8 +2,6 @@
 
 from tonnage.analysis.findings import (
     curve,
-    devices,
-    host,
     hosts,
     imported,
     kinds,
@@ -18,6 +16,6 @@ from tonnage.analysis.findings import (
 from tonnage.analysis.findings.registry import REGISTRY, Evidence, judge
 
 __all__ = [
-    "REGISTRY", "Evidence", "curve", "devices", "host", "hosts", "imported", "judge", "kinds", "links", "meanwhile",
+    "REGISTRY", "Evidence", "curve", "hosts", "imported", "judge", "kinds", "links", "meanwhile",
     "noise", "omission", "snapshots", "time", "trust",
 ]  # fmt: skip

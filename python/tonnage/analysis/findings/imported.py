@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
-from tonnage.analysis.findings.registry import Evidence, Line, finding
+from tonnage.analysis.findings.registry import Evidence, finding
 from tonnage.analysis.results import Finding
 from tonnage.analysis.text import count, some
 from tonnage.records import headline
 from tonnage.units import rate_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonnage.records.shapes import ImportedLine, Said
 
 _FACTORS = {
     "1.024": (Fraction(1024, 1000), "a kB and a KiB"),
@@ -29,20 +34,21 @@ SLACK = 0.002
 @finding("unit-mismatch")
 def unit_mismatch(evidence: Evidence) -> Iterator[Finding]:
     """Bytes over time against the rate beside them, both as they were printed."""
-    found: dict[str, list[tuple[Line, Fraction]]] = {}
-    for line in evidence.trials.having("origin"):
-        if judged := _mismatch(line["origin"].get("said")):
-            found.setdefault(judged[0], []).append((line, judged[1]))
+    found: dict[str, list[tuple[ImportedLine, Said, Fraction]]] = {}
+    for line in cast("Sequence[ImportedLine]", evidence.trials.having("origin")):
+        said = line["origin"].get("said")
+        if said and (judged := _mismatch(said)):
+            found.setdefault(judged[0], []).append((line, said, judged[1]))
     for name, lines in found.items():
-        line, ratio = lines[0]
-        said, where = line["origin"]["said"], line["origin"]
+        line, said, ratio = lines[0]
+        where = line["origin"]
         own = said["count"] * 10**9 / ((said["elapsed_low_ns"] + said["elapsed_high_ns"]) / 2)
         counted = headline(line)[1] == "1/s"
         told = f"{float(max(ratio, 1 / ratio)):.4g} times"
         cause = _FACTORS[name][1] if name in _FACTORS else None
         yield Finding(
             "unit-mismatch",
-            some([each["record"] for each, _ in lines]),
+            some([each["record"] for each, _, _ in lines]),
             f"line {where['line']} of {_name(evidence, where['file'])} states {said['text']}, and its "
             f"{'operations' if counted else 'bytes'} and time give {f'{own:.0f}/s' if counted else rate_text(own)}, "
             f"{told} {'less' if ratio > 1 else 'more'}"
@@ -53,9 +59,9 @@ def unit_mismatch(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _mismatch(said: Any) -> tuple[str, Fraction] | None:
+def _mismatch(said: Said) -> tuple[str, Fraction] | None:
     """Name of the factor (empty: none that is known) and stated over computed; None where they can agree."""
-    if not said or not said["count"] or not said["elapsed_low_ns"]:
+    if not said["count"] or not said["elapsed_low_ns"]:
         return None
     low = Fraction(said["rate_low_per_s"] * said["elapsed_low_ns"], said["count"] * 10**9)
     high = Fraction(said["rate_high_per_s"] * said["elapsed_high_ns"], said["count"] * 10**9)

@@ -82,8 +82,8 @@ def rates_not_additive(evidence: Evidence) -> Iterator[Finding]:
 @finding("iperf3-versions")
 def iperf3_versions(evidence: Evidence) -> Iterator[Finding]:
     found: dict[str, set[str]] = {}
-    for line in evidence.trials.having("network"):
-        for flow in line["network"].get("flows", ()):
+    for flows in evidence.trials.having("network", "flows").column("network", "flows"):
+        for flow in flows:
             for end in ("sender", "receiver"):
                 if flow[f"{end}_version"]:  # of an imported report one end's is not known
                     found.setdefault(flow[f"{end}_version"], set()).add(flow[end])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tonnage.analysis.findings.registry import Evidence, Line, finding
+from tonnage.analysis.findings.registry import Evidence, finding
 from tonnage.analysis.results import Finding
 from tonnage.analysis.text import count, some
+from tonnage.records.shapes import TrialLine
 from tonnage.units import share, size_text, time_text
 
 MEMORY_STALL = 0.05
@@ -94,11 +95,16 @@ def clock(evidence: Evidence) -> Iterator[Finding]:
             "clock",
             some([line["record"] for line in apart]),
             f"hosts may have crossed the start line of {worst['record']} up to "
-            f"{time_text(worst['ensemble']['skew_ns'])} apart, {share(_skew(worst))} of it",
+            f"{time_text(_skew_ns(worst))} apart, {share(_skew(worst))} of it",
             "Rates of all tasks together are uncertain by so much: measure longer, or give hosts fewer processes.",
         )
 
 
-def _skew(line: Line) -> float:
-    ensemble, elapsed_ns = line.get("ensemble"), line.get("elapsed_ns")
-    return float((ensemble.get("skew_ns") or 0) / elapsed_ns) if ensemble and elapsed_ns else 0.0
+def _skew(line: TrialLine) -> float:
+    elapsed_ns = line.get("elapsed_ns")
+    return _skew_ns(line) / elapsed_ns if elapsed_ns else 0.0
+
+
+def _skew_ns(line: TrialLine) -> int:
+    ensemble = line.get("ensemble")
+    return (ensemble.get("skew_ns") if ensemble else None) or 0

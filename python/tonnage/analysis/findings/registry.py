@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tonnage import plugins
 from tonnage.analysis.balance import Balance
-from tonnage.analysis.loadline import Estimate
+from tonnage.analysis.hosts import Count
+from tonnage.analysis.loadline.estimate import Estimate
+from tonnage.analysis.loadline.trials import Steady
 from tonnage.analysis.results import Finding, Link, LoadLine, Point
 from tonnage.analysis.snapshots import SnapshotCost
-from tonnage.analysis.steady import Steady
 from tonnage.records import Run, Tasks, Trials
+from tonnage.records.shapes import EventLine, Json, SettingValues, TrialLine
 
 if TYPE_CHECKING:
     from tonnage.records.rows import Numbers
-
-Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Evidence:
 
     run: Run
     trials: Trials
-    events: Sequence[Line]
+    events: Sequence[EventLine]
     points: Sequence[Point]
     load_lines: Sequence[LoadLine]
     estimates: Mapping[tuple[str, str], Estimate]
     """By (op, group)."""
     searched: Mapping[tuple[str, str], Estimate]
     """The same from the search's own trials, before long ones corrected the plateau."""
-    long: Mapping[str, Sequence[Line]]
+    long: Mapping[str, Sequence[TrialLine]]
     """By op: the long trials on the plateau, where there are some."""
     steady: Mapping[str, Steady]
     """By record, where a steady window was found."""
@@ -48,7 +48,7 @@ class Evidence:
     """Of points whose objects were looked up."""
 
     @property
-    def target(self) -> Line:
+    def target(self) -> Json:
         return self.run.manifest.get("target") or {}
 
     @property
@@ -77,7 +77,7 @@ class Evidence:
         for op, group in dict.fromkeys((point.op, point.group) for point in self.points):
             yield op, group, [point for point in self.points if (point.op, point.group) == (op, group)]
 
-    def line(self, record: str) -> Line:
+    def line(self, record: str) -> TrialLine:
         """The trial line of a record."""
         return self.trials.by_record[record]
 
@@ -104,12 +104,11 @@ def subject(op: str, group: str = "", tasks: int | None = None) -> str:
     return ", ".join(parts)
 
 
-def asked_rate(setting: Line) -> tuple[int, str] | None:
-    """What an open loop was asked for, in a second, and of what (``bytes``, ``operations``); None for a closed one."""
-    for key, what in (("rate_bytes_per_s", "bytes"), ("operations_rate", "operations")):
-        if setting.get(key):
-            return setting[key], what
-    return None
+def asked_rate(setting: SettingValues) -> tuple[int, Count] | None:
+    """What an open loop was asked for, in a second, and of what; None for a closed one."""
+    if setting.get("rate_bytes_per_s"):
+        return setting["rate_bytes_per_s"], "bytes"
+    return (setting["operations_rate"], "operations") if setting.get("operations_rate") else None
 
 
 def judge(evidence: Evidence) -> list[Finding]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from tonnage.analysis.findings.registry import Evidence, Line, finding, subject
+from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
+from tonnage.analysis.loadline.trials import RULE
 from tonnage.analysis.results import Finding, Point
-from tonnage.analysis.steady import RULE
 from tonnage.analysis.text import count, some
 from tonnage.records import loop_rate
+from tonnage.records.shapes import EventLine
 from tonnage.units import BANDWIDTH, rate_text, share, time_text
 
 WARM_UP = 0.10
@@ -42,18 +42,20 @@ def stall(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def _usual(evidence: Evidence, event: Line) -> bool:
+def _usual(evidence: Evidence, event: EventLine) -> bool:
     """Whether operations of its trial take as long as a rule: a task's first one has none before it to compare with."""
-    line = evidence.trials.by_record.get(str(event.get("record"))) or {}
+    line = evidence.trials.by_record.get(str(event.get("record")))
+    latency = line.get("latency") if line else None
     # Where operations are offered at a rate, latencies hold the waiting behind an earlier stall.
-    offered = any((line.get("setting") or {}).get(key) for key in ("rate_bytes_per_s", "operations_rate"))
-    usual_ns = 0 if offered else (line.get("latency") or {}).get("p50_ns") or 0
+    if line is None or latency is None or asked_rate(line["setting"]):
+        return False
+    usual_ns = latency.get("p50_ns") or 0
     return (event.get("duration_ns") or 0) < _STALL_LATENCIES * usual_ns
 
 
-def stalls_of(events: Sequence[Line]) -> list[dict[str, Any]]:
+def stalls_of(events: Sequence[EventLine]) -> list[EventLine]:
     """The events that are stalls."""
-    return [dict(event) for event in events if event["kind"] == "stall"]
+    return [event for event in events if event["kind"] == "stall"]
 
 
 @finding("warm-up")
@@ -84,9 +86,9 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
         if not lines or not found.reached:
             continue
         sustained = statistics.median(loop_rate(line) or 0 for line in lines)
-        length_ns = statistics.median(line["elapsed_ns"] for line in lines)
+        length_ns = statistics.median(line["elapsed_ns"] or 0 for line in lines)
         if evidence.estimates[op, group].differs and found.plateau > (1 + BURST) * sustained:
-            lengths = [evidence.line(r)["elapsed_ns"] for p in evidence.points if p.op == op for r in p.records]
+            lengths = [evidence.line(r)["elapsed_ns"] or 0 for p in evidence.points if p.op == op for r in p.records]
             yield Finding(
                 "burst",
                 subject(op, group),

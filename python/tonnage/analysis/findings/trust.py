@@ -11,6 +11,8 @@ from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.text import count, some
 from tonnage.records.lines import COLD_SHARE
+from tonnage.records.results import VerifyResult
+from tonnage.records.shapes import TrialLine
 from tonnage.units import BANDWIDTH, rate_text, share, size_text, three_digits, time_text
 
 ABOVE_CEILING = 1.05
@@ -36,14 +38,14 @@ def trial_failed(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _kind(line: object) -> tuple[str, str]:
-    return line["phase"], line["purpose"]  # type: ignore[index]
+def _kind(line: TrialLine) -> tuple[str, str]:
+    return line["phase"], line["purpose"]
 
 
 @finding("damaged-data")
 def damaged_data(evidence: Evidence) -> Iterator[Finding]:
-    for line in evidence.trials.having("verify", "damaged_operations"):
-        verify = line["verify"]
+    verify: VerifyResult
+    for record, verify in evidence.trials.having("verify", "damaged_operations").columns("record", "verify"):
         places = verify.get("first_damage") or []
         where = (
             f"; the first at offset {places[0]['offset']} of file {places[0]['file']}: {places[0]['what']}"
@@ -54,7 +56,7 @@ def damaged_data(evidence: Evidence) -> Iterator[Finding]:
             where += f"; then at {some([str(place['offset']) for place in places[1:]])}"
         yield Finding(
             "damaged-data",
-            line["record"],
+            record,
             f"{count(verify['damaged_operations'], 'operation')} read back other bytes than were written{where}",
             "This storage returned wrong data. Stop using it for anything you need, and show its vendor this record.",
         )
@@ -138,11 +140,9 @@ def _from_memory(point: Point) -> bool:
 
 @finding("holes")
 def holes(evidence: Evidence) -> Iterator[Finding]:
-    known = {
-        line["record"]: cache["hole_bytes"] / cache["examined_bytes"]
-        for line in evidence.trials.having("cache", "hole_bytes")
-        if (cache := line["cache"]).get("examined_bytes")
-    }
+    told = evidence.trials.having("cache", "hole_bytes").having("cache", "examined_bytes")
+    holes_of, files = (told.floats("cache", key).tolist() for key in ("hole_bytes", "examined_bytes"))
+    known = {record: hole / held for record, hole, held in zip(told.records, holes_of, files, strict=True)}
     for op, group, points in evidence.curves() if known else ():
         caches = [record for point in points for record in point.records]
         shares = [known[record] for record in caches if record in known]

@@ -14,13 +14,13 @@ from tonnage.errors import MeasurementError, RequestError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonnage.analysis.between import Between, Side
-    from tonnage.analysis.normalise import Basis
+    from tonnage.analysis.compare.normalise import Basis
+    from tonnage.analysis.compare.runs import Between, Side
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where ``--fail-if`` holds."""
-    from tonnage.analysis.between import SYSTEM, THRESHOLD, compare_sides
+    from tonnage.analysis.compare.runs import SYSTEM, THRESHOLD, compare_sides
 
     if len(arguments.runs) < 2:
         raise RequestError(
@@ -55,8 +55,8 @@ def run(arguments: Namespace) -> int:
 
 def _sides(paths: Sequence[str], asked: str | None) -> list[Side]:
     """Each path a side: a run, or a directory of runs, of which each counts once."""
-    from tonnage.analysis.between import Side
-    from tonnage.analysis.per import given_to, owner_of
+    from tonnage.analysis.compare.per import given_to, owner_of
+    from tonnage.analysis.compare.runs import Side
 
     sides = [once([runs_in([path])])[0] for path in paths]
     for name in told_twice(sides):
@@ -71,8 +71,8 @@ def _sides(paths: Sequence[str], asked: str | None) -> list[Side]:
 
 def _judged(found: Sequence[Between]) -> None:
     """``--fail-if`` without anything that can have a verdict would pass whatever happened. RequestError."""
-    from tonnage.analysis.between import RUNS
-    from tonnage.analysis.compare import LEAST_RUNS
+    from tonnage.analysis.compare.ratio import LEAST_RUNS
+    from tonnage.analysis.compare.runs import RUNS
 
     for between in found:
         if between.cells and not between.judged:

@@ -11,12 +11,12 @@ from tonnage.cli.rundir import sealed_run
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
-    from tonnage.analysis.crossing import Crossing, Tier
+    from tonnage.analysis.tiers.crossing import Crossing, Tier
 
 
 def run(arguments: Namespace) -> int:
     """Exit code 0 where a crossover, or that there is none, can be said."""
-    from tonnage.analysis.crossing import crossings
+    from tonnage.analysis.tiers.crossing import crossings
     from tonnage.report.answers.crossover import answer
 
     if arguments.first == arguments.second:
@@ -46,7 +46,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _tier(name: str) -> Tier:
-    from tonnage.analysis.crossing import tier_of_run
+    from tonnage.analysis.tiers.crossing import tier_of_run
     from tonnage.report.published import summit_tiers
 
     if name.startswith(summit_tiers.PREFIX):
@@ -55,8 +55,8 @@ def _tier(name: str) -> Tier:
 
 
 def _divided(found: list[Crossing], asked: str, names: tuple[str, str]) -> list[Crossing]:
-    from tonnage.analysis.crossing import parts_of
-    from tonnage.analysis.per import Owner, given_to, owner_of
+    from tonnage.analysis.compare.per import Owner, given_to, owner_of
+    from tonnage.analysis.tiers.crossing import parts_of
     from tonnage.report.published import summit_tiers
 
     # A published tier does not say what carried it.

@@ -21,9 +21,9 @@ def run(arguments: Namespace) -> int:
         raise RequestError("--since and --site are for file servers; hint: add --servers")
     if not arguments.runs:
         raise RequestError("the following arguments are required: DIR; hint: see `tonnage history --help`")
-    from tonnage.analysis.between import THRESHOLD
-    from tonnage.analysis.history import history_of
-    from tonnage.analysis.per import given_to, owner_of
+    from tonnage.analysis.compare.history import history_of
+    from tonnage.analysis.compare.per import given_to, owner_of
+    from tonnage.analysis.compare.runs import THRESHOLD
     from tonnage.report.answers.history import answer
 
     groups = once([runs_in([path]) for path in arguments.runs])

@@ -13,7 +13,7 @@ from tonnage.errors import RequestError
 
 def run(arguments: Namespace) -> int:
     """Exit code 2 where nothing can be said."""
-    from tonnage.analysis.projection import project
+    from tonnage.analysis.loadline.projection import project
     from tonnage.report.answers.project import answer, normalised
 
     link = arguments.link

@@ -25,7 +25,7 @@ def run(arguments: Namespace) -> int:
 
         print_json({"$schema": _DRAFT, **answer_schema(arguments.what)})
     else:
-        from tonnage.analysis.schemas import schema
+        from tonnage.analysis.summary import schema
 
         print_json(schema("summary" if arguments.what == "json" else arguments.what))
     return 0

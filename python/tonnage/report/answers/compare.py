@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage import __version__, units
-from tonnage.analysis.between import RUNS, SYSTEM, Between, Cell, named
-from tonnage.analysis.compare import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED
+from tonnage.analysis.compare.ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED
+from tonnage.analysis.compare.runs import RUNS, SYSTEM, Between, Cell, named
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import Exhibit, Figure, Variant

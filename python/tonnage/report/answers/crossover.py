@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import log10
 
 from tonnage import units
-from tonnage.analysis.crossing import At, Crossing, Parts, Wins, wins
-from tonnage.analysis.shared_tier import Measured
+from tonnage.analysis.tiers.crossing import At, Crossing, Parts, Wins, wins
+from tonnage.analysis.tiers.shared import Measured
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import nodes_axis, rate_axis

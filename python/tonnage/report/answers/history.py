@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis.change import CORRELATION, FEWEST
-from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
-from tonnage.analysis.history import Change, Dated, History, Series
+from tonnage.analysis.compare.change import CORRELATION, FEWEST
+from tonnage.analysis.compare.history import Change, Dated, History, Series
+from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED
 from tonnage.report.answer import Answer, Told
 from tonnage.report.answers.compare import value_text
 from tonnage.report.figures.axes import divided_scale_title

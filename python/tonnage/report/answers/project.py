@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tonnage import units
-from tonnage.analysis import models
-from tonnage.analysis.normalise import Basis, Normalised, normalise
-from tonnage.analysis.projection import Projection, Refused
+from tonnage.analysis.compare.normalise import Basis, Normalised, normalise
+from tonnage.analysis.loadline import models
+from tonnage.analysis.loadline.projection import Projection, Refused
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Told
 from tonnage.report.figures import hover

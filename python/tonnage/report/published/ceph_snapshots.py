@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tonnage import published, units
-from tonnage.analysis.divided import OSD, contradiction
-from tonnage.analysis.fixed_cost import Pair, estimate
-from tonnage.analysis.normalise import normalise, parse_link, parse_per
+from tonnage.analysis.compare.normalise import normalise, parse_link, parse_per
+from tonnage.analysis.compare.per import OSD, contradiction
 from tonnage.analysis.results import Analysis, Point
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
+from tonnage.analysis.statistics.fixed_cost import Pair, estimate
 from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.sections import snapshots
 from tonnage.units import size_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage import units
-from tonnage.analysis.divided import OSD, contradiction
-from tonnage.analysis.normalise import Normalised
+from tonnage.analysis.compare.normalise import Normalised
+from tonnage.analysis.compare.per import OSD, contradiction
 from tonnage.analysis.results import Analysis, Point
 from tonnage.report import phrases
 from tonnage.report.figures.table import Column, Table, text_column

@@ -103,7 +103,7 @@ def _meeting(found: Hosts) -> list[str]:
 
 def table(found: Hosts, most: int = MOST_ROWS) -> Table:
     """Hosts in their order; of very many those that ended last, and the others in one row."""
-    met = {host["host"]: host for host in (found.ensemble or {}).get("hosts", ())}
+    met = {host["host"]: host for host in (found.ensemble["hosts"] if found.ensemble else ())}
     columns = (
         text_column("host"),
         "tasks",

@@ -7,7 +7,7 @@ from math import log10
 
 from tonnage import units
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
-from tonnage.analysis.latency_line import name_of
+from tonnage.analysis.loadline.latency import name_of
 from tonnage.analysis.results import Analysis, LoadLine, Point
 from tonnage.report import phrases
 from tonnage.report.answer import Told

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import ceil, floor, log2, log10
 
 from tonnage import units
-from tonnage.analysis.fixed_cost import COSTS, NOT_SHOWN, SAVES, UNCHANGED, Change, Cost
 from tonnage.analysis.results import Analysis, Point
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
+from tonnage.analysis.statistics.fixed_cost import COSTS, NOT_SHOWN, SAVES, UNCHANGED, Change, Cost
 from tonnage.report import phrases
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tonnage import units
 from tonnage.analysis.results import Analysis
-from tonnage.analysis.shared_tier import Measured
-from tonnage.analysis.tiers import Crossover, Tiers, Way
+from tonnage.analysis.tiers.run import Crossover, Tiers, Way
+from tonnage.analysis.tiers.shared import Measured
 from tonnage.report import phrases
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover

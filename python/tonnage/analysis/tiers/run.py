@@ -1,7 +1,7 @@
 """Two tiers compared: a fast one on every node, whose rate grows with the nodes, and a slow one that all nodes share.
 
 From how many nodes on the fast tier wins follows from measured ceilings: N = S / F, where F is the rate of one node's
-fast tier and S what the shared tier gives to N nodes (:mod:`tonnage.analysis.shared_tier`). Nominal figures of S put
+fast tier and S what the shared tier gives to N nodes (:mod:`tonnage.analysis.tiers.shared`). Nominal figures of S put
 the crossover where nobody would find it. A run with a ``stage`` says which tier is which and has one node; one that
 sweeps over numbers of nodes shows it: the fast tier is the one that most nodes get most of.
 """
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tonnage.analysis.results import Hosts, Point
-from tonnage.analysis.shared_tier import Measured, Rated, meeting, quotient
+from tonnage.analysis.tiers.shared import Measured, Rated, meeting, quotient
 from tonnage.records.rows import by_record
+from tonnage.records.shapes import TrialLine
 
 _RISE = 0.05
 """Of what so many times the nodes could have given: a smaller difference between tiers tells nothing."""
@@ -80,7 +80,7 @@ def crossover(op: str, fast: Measured, slow: Measured) -> Crossover:
     return Crossover(op, nodes.median, nodes.low, nodes.high, nodes.confidence, fast, slow)
 
 
-def tiers_of(points: Sequence[Point], trials: Sequence[Mapping[str, Any]], hosts: Sequence[Hosts] = ()) -> Tiers | None:
+def tiers_of(points: Sequence[Point], trials: Sequence[TrialLine], hosts: Sequence[Hosts] = ()) -> Tiers | None:
     """What a run with a ``stage``, or a sweep over nodes on two devices, says of its two tiers; None without either."""
     staged = [point for point in points if point.kind == "stage"]
     if not staged:
@@ -168,7 +168,7 @@ def _best(points: Sequence[Point]) -> Measured | None:
     return None if best is None else Measured(best.median, best.low, best.high, best.confidence)
 
 
-def _ways(points: Sequence[Point], trials: Sequence[Mapping[str, Any]], slow: int) -> list[Way]:
+def _ways(points: Sequence[Point], trials: Sequence[TrialLine], slow: int) -> list[Way]:
     """Each way to have the bytes on the slow tier: straight there, or over the fast tier, by number of tasks."""
     lines = by_record(trials)
     found = []
@@ -176,10 +176,10 @@ def _ways(points: Sequence[Point], trials: Sequence[Mapping[str, Any]], slow: in
         straight = point.kind == "stream" and point.op == "write" and point.setting.get("device") == slow
         if straight:
             found.append(
-                Way("straight", point.tasks, *_median([(lines[r]["elapsed_ns"], 0) for r in point.records]), point)
+                Way("straight", point.tasks, *_median([(lines[r]["elapsed_ns"] or 0, 0) for r in point.records]), point)
             )
         elif point.kind == "stage" and point.op == "stage":
-            told = [lines[record]["stage"] for record in point.records]
+            told = [stage for record in point.records if (stage := lines[record]["stage"])]
             pairs = [(stage["application_ns"], stage["drain_ns"]) for stage in told]
             found.append(Way(point.setting["by"], point.tasks, *_median(pairs), point))
     return sorted(found, key=lambda way: way.tasks)

@@ -20,14 +20,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tonnage.analysis.loadline.trials import two_speeds
 from tonnage.analysis.results import LatencyLine, Point
-from tonnage.analysis.speeds import two_speeds
-from tonnage.analysis.statistics import CONFIDENCE, median_interval, pooled_noise, student_t
+from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, pooled_noise, student_t
 from tonnage.analysis.text import count
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
+from tonnage.records.shapes import Json, TrialLine
 from tonnage.units import BANDWIDTH, WIDE, rate_text, share, time_text
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ Latencies = Mapping[int, Sequence[float]]
 """Load → percentile of each of its trials, in any unit."""
 Waits = Mapping[int, Sequence[Mapping[str, int]]]
 """Load → latency summary of each of its trials."""
-Line = Mapping[str, Any]
 OBJECTIVES = ("p99_ns", "p999_ns")
 OFFERED = "offered"
 """Purpose of a trial of an offered rate: it is no repetition of a point."""
@@ -368,17 +368,16 @@ class _Words:
         )
 
 
-def _recorded(line: Line) -> Mapping[str, int]:
-    found: Mapping[str, int] = line["latency"] or {}
-    return found
+def _recorded(line: TrialLine) -> Json:
+    return line["latency"] or {}
 
 
 def latency_lines(
-    search: Line,
+    search: Json,
     points: Sequence[Point],
     trials: Trials,
     plateau: float | None,
-    wait_of: Callable[[Line], Mapping[str, int]] = _recorded,
+    wait_of: Callable[[TrialLine], Json] = _recorded,
 ) -> tuple[LatencyLine, ...]:
     """One for each objective of ``search`` (of a manifest), from the trials of one curve, or of the rates that were
     offered to it. ``wait_of``: the latency summary of a trial."""

@@ -9,15 +9,15 @@ from datetime import datetime, timezone
 from functools import reduce
 
 from tonnage.analysis import measured_points
-from tonnage.analysis.between import THRESHOLD, named
-from tonnage.analysis.change import CORRELATION, FEWEST, Step, Stretch, segments
-from tonnage.analysis.compare import FASTER, SLOWER, UNCHANGED
-from tonnage.analysis.differences import Difference, differences
-from tonnage.analysis.normalise import Basis, unit_of
-from tonnage.analysis.per import divided
+from tonnage.analysis.compare.change import CORRELATION, FEWEST, Step, Stretch, segments
+from tonnage.analysis.compare.differences import Difference, differences
+from tonnage.analysis.compare.normalise import Basis, unit_of
+from tonnage.analysis.compare.per import divided
+from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED
+from tonnage.analysis.compare.runs import THRESHOLD, named
 from tonnage.analysis.points import Groups, measured
 from tonnage.analysis.results import Point
-from tonnage.analysis.statistics import CONFIDENCE
+from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.records import Run
 
 _Key = tuple[str, str, int, str]

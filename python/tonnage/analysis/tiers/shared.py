@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from tonnage.analysis.compare import DAYS_APART
-from tonnage.analysis.statistics import CONFIDENCE
+from tonnage.analysis.compare.ratio import DAYS_APART
+from tonnage.analysis.statistics.intervals import CONFIDENCE
 
 FURTHEST = 4
 """Times the most nodes that were measured: further out no crossover is shown."""

@@ -17,7 +17,10 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from tonnage.analysis import measured_points
-from tonnage.analysis.compare import (
+from tonnage.analysis.compare.differences import Difference, Pair, differences
+from tonnage.analysis.compare.normalise import Basis, unit_of
+from tonnage.analysis.compare.per import divided
+from tonnage.analysis.compare.ratio import (
     DAYS_APART,
     LEAST_RUNS,
     UNCHANGED,
@@ -26,12 +29,9 @@ from tonnage.analysis.compare import (
     ratio_of_runs,
     repetitions_to_decide,
 )
-from tonnage.analysis.differences import Difference, Pair, differences
-from tonnage.analysis.normalise import Basis, unit_of
-from tonnage.analysis.per import divided
 from tonnage.analysis.points import Groups, measured
 from tonnage.analysis.results import Point
-from tonnage.analysis.statistics import CONFIDENCE, Noise, pooled_noise
+from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_noise
 from tonnage.errors import RequestError
 from tonnage.records import Run
 

@@ -2,7 +2,7 @@
 
 Operations of one repetition share its moment, so they say little about the next repetition, and a fast one would count
 more often than a slow one. So nothing is pooled: a point has the median of its repetitions' percentiles, with the same
-interval as the median of its rates (:func:`~tonnage.analysis.statistics.median_interval`).
+interval as the median of its rates (:func:`~tonnage.analysis.statistics.intervals.median_interval`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tonnage.analysis.results import Bounds
-from tonnage.analysis.statistics import Noise, median_interval, pooled_noise
+from tonnage.analysis.statistics.intervals import Noise, median_interval, pooled_noise
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
+from tonnage.records.results import LatencySummary
 from tonnage.records.rows import exact_sum
+from tonnage.records.shapes import TrialLine
 
 if TYPE_CHECKING:
     from tonnage.records.rows import Numbers
@@ -25,9 +27,10 @@ Columns = Mapping[str, "Numbers"]
 """Of each key of a latency summary the values of all repetitions. What one does not know is left out of all."""
 
 
-def columns_of(latencies: Sequence[Mapping[str, int]]) -> Columns:
+def columns_of(latencies: Sequence[LatencySummary]) -> Columns:
     """Columns of latency summaries that stand in no column of their own."""
-    return Trials.of([{"latency": latency} for latency in latencies]).integers("latency")
+    lines: list[TrialLine] = [{"latency": latency} for latency in latencies]
+    return Trials.of(lines).integers("latency")
 
 
 def medians(latencies: Columns) -> dict[str, int]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonnage.analysis.statistics import CONFIDENCE, student_t
+from tonnage.analysis.statistics.intervals import CONFIDENCE, student_t
 
 if TYPE_CHECKING:
     import numpy as np

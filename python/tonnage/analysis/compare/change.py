@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonnage.analysis.statistics import CONFIDENCE, student_t
+from tonnage.analysis.statistics.intervals import CONFIDENCE, student_t
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.formulas import (
+from tonnage.analysis.loadline.formulas import (  # fmt: skip
     CORNERED,
     LAWS,
     PRIOR_SLOPE,
@@ -28,7 +28,7 @@ from tonnage.analysis.formulas import (
     narrowed,
     saturating,
     usl_family,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,10 +1,10 @@
 """The load line: the smallest number of tasks whose median throughput is within 5 % of the plateau.
 
 The plateau is the highest median of any number of tasks up to the largest measured. How the curve runs is not known, so
-many shapes are weighed by how well they explain the measurements (:mod:`tonnage.analysis.shapes`); draws from that
-posterior give plateau and knee together, with the uncertainty of both. A knee is never placed more exactly than between
-two measured numbers, and is claimed only where the largest measured number is at least twice as large: then throughput
-rises by no more than 5 % with a doubling of tasks beyond it, for else it would not be the knee.
+many shapes are weighed by how well they explain the measurements (:mod:`tonnage.analysis.loadline.shapes`); draws from
+that posterior give plateau and knee together, with the uncertainty of both. A knee is never placed more exactly than
+between two measured numbers, and is claimed only where the largest measured number is at least twice as large: then
+throughput rises by no more than 5 % with a doubling of tasks beyond it, for else it would not be the knee.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tonnage.analysis.loadline.shapes import Curve, hypotheses
+from tonnage.analysis.loadline.trials import two_speeds
 from tonnage.analysis.results import LoadLine, Point
-from tonnage.analysis.shapes import Curve, hypotheses
-from tonnage.analysis.speeds import two_speeds
-from tonnage.analysis.statistics import CONFIDENCE, median_interval, student_t
+from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, student_t
 from tonnage.analysis.text import count, speed
+from tonnage.records.shapes import TrialLine
 from tonnage.records.stopped import Reason
 from tonnage.units import BANDWIDTH, rate_text, share, time_text
 
@@ -424,7 +425,7 @@ def load_line(
     group: str,
     points: Sequence[Point],
     found: Estimate,
-    long: Sequence[Mapping[str, Any]] = (),
+    long: Sequence[TrialLine] = (),
 ) -> LoadLine:
     """The load line of one curve as a result. ``long``: the lines of the long trials on the plateau."""
     top = max(point.tasks for point in points)
@@ -432,7 +433,7 @@ def load_line(
     moves = points[0].metric == BANDWIDTH
     whole: Callable[[float], float] = round if moves else float  # a rate of bytes is an integer, as in the records
     on = [point.elapsed_ns for point in points if found.knee is not None and point.tasks >= found.knee]
-    held_ns = max([*on, *(line["elapsed_ns"] for line in long), 0])
+    held_ns = max([*on, *(line["elapsed_ns"] or 0 for line in long), 0])
     return LoadLine(
         op=op,
         group=group,

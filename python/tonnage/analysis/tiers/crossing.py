@@ -1,7 +1,7 @@
 """From how many nodes on a tier of every node passes one that all share: of two runs, or of figures that are known.
 
-The rule is that of :mod:`tonnage.analysis.tiers`; here the two tiers come from anywhere, and what a measurement did not
-show may be stated.
+The rule is that of :mod:`tonnage.analysis.tiers.run`; here the two tiers come from anywhere, and what a measurement did
+not show may be stated.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tonnage.analysis import measured_points
+from tonnage.analysis.compare.normalise import Basis, normalise, unit_of
 from tonnage.analysis.hosts import hosts_of
-from tonnage.analysis.normalise import Basis, normalise, unit_of
 from tonnage.analysis.results import Point
-from tonnage.analysis.shared_tier import Measured, exact, quotient, shared_rate
-from tonnage.analysis.tiers import (
+from tonnage.analysis.tiers.run import (
     METRICS,
     Crossover,
     crossover,
@@ -23,6 +22,7 @@ from tonnage.analysis.tiers import (
     of_a_node,
     seen_on_both_sides,
 )
+from tonnage.analysis.tiers.shared import Measured, exact, quotient, shared_rate
 from tonnage.errors import RequestError
 from tonnage.records import Run
 

@@ -4,7 +4,7 @@ Elapsed times of equal trials are compared as ratios, for what disturbs them mul
 both sides the interval is the rank test turned around (Hodges and Lehmann 1963): every way of dealing the times out to
 the two sides is as likely as any other, and no law is assumed. With fewer it is Welch's t-interval of the logarithms,
 exact where noise is log-normal; two or three take the noise of all settings together where that is known better, as
-:mod:`tonnage.analysis.statistics` does for a median. A side of one repetition has no interval.
+:mod:`tonnage.analysis.statistics.intervals` does for a median. A side of one repetition has no interval.
 
 Repetitions of one run share its day, so they say nothing of how far two days lie apart. Where systems are compared, the
 runs are what is repeated: each run gives one level, and :func:`ratio_of_runs` compares those, as repetitions of the
@@ -17,10 +17,10 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tonnage.analysis.results import Comparison, Point
-from tonnage.analysis.statistics import CONFIDENCE, Noise, pooled_noise, spread, student_t
+from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_noise, spread, student_t
+from tonnage.records.shapes import Json, TrialLine
 
 FASTER, SLOWER, UNCHANGED = "faster", "slower", "no change shown"
 """The verdicts. Nothing else is ever said: that two things are equal cannot be shown."""
@@ -163,9 +163,7 @@ def repetitions_to_decide(found: Ratio, noise: Noise, confidence: float = CONFID
     return None
 
 
-def compare_points(
-    points: Sequence[Point], lines: Sequence[Mapping[str, Any]], campaign: Mapping[str, Any]
-) -> tuple[Comparison, ...]:
+def compare_points(points: Sequence[Point], lines: Sequence[TrialLine], campaign: Json) -> tuple[Comparison, ...]:
     """Commands that were run in several settings: each setting against the first one of the campaign file, with the
     same number at once. The confidence is that of all verdicts of a workload together (Bonferroni)."""
     sides: dict[tuple[str, int], list[Point]] = {}
@@ -173,7 +171,7 @@ def compare_points(
         if point.kind == "command":
             sides.setdefault((point.workload, point.tasks), []).append(point)
     commands = lines if sides else ()
-    elapsed = {line["record"]: float(line["elapsed_ns"]) for line in commands if line.get("elapsed_ns")}
+    elapsed = {line["record"]: float(elapsed_ns) for line in commands if (elapsed_ns := line.get("elapsed_ns"))}
     found = []
     for (workload, _), several in sides.items():
         ordered = sorted(several, key=lambda point: _place(point, campaign))
@@ -210,10 +208,10 @@ def _against_first(workload: str, points: Sequence[Point], elapsed: Mapping[str,
     return found
 
 
-def _place(point: Point, campaign: Mapping[str, Any]) -> tuple[int, ...]:
+def _place(point: Point, campaign: Json) -> tuple[int, ...]:
     """Where a setting stands in its campaign file: the place of each factor's value in its list."""
     tables = campaign.get("workloads") or ()
-    table: Mapping[str, Any] = next((t for t in tables if str(t.get("name") or "") == point.workload), {})
+    table: Json = next((t for t in tables if str(t.get("name") or "") == point.workload), {})
     found = []
     for key, choices in table.items():
         if isinstance(choices, list | tuple) and len(choices) > 1 and key in point.setting:

@@ -7,20 +7,20 @@ the share of a storage that one node gets tells nothing of many.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from tonnage.analysis import models
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
-from tonnage.analysis.extrapolate import Expected, extrapolate
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
+from tonnage.analysis.loadline import models
+from tonnage.analysis.loadline.extrapolate import Expected, extrapolate
 from tonnage.analysis.points import points_of
 from tonnage.analysis.results import Model, Point
-from tonnage.analysis.statistics import CONFIDENCE
+from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.errors import RequestError
 from tonnage.records import Run
+from tonnage.records.shapes import Json
 from tonnage.units import BANDWIDTH, size_text
 
 _FEWEST = 3
@@ -140,7 +140,7 @@ def _curve(
     curve: Sequence[tuple[Point, int]],
     tasks: int,
     nodes: int,
-    ceilings: Sequence[Mapping[str, Any]],
+    ceilings: Sequence[Json],
     link: float | None,
 ) -> Projection | Refused:
     """What one operation's points say, along the curve of most points that leads there."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from tonnage.analysis.points import NOT_FACTORS
 from tonnage.analysis.results import Point
+from tonnage.records.shapes import Json
 
 Pair = tuple[Sequence[Point], Sequence[Point]]
 """The points of one cell, one a run, of both sides."""
@@ -38,9 +39,7 @@ class Difference:
     other: Any
 
 
-def differences(
-    base: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]
-) -> Iterator[Difference]:
+def differences(base: Sequence[Json], other: Sequence[Json], pairs: Sequence[Pair]) -> Iterator[Difference]:
     """What the manifests of two sides, and the settings of paired points, do not say alike; but for what differs
     between any two runs."""
     searched = all(manifest.get("search") for manifest in (*base, *other))
@@ -75,7 +74,7 @@ def _one(values: list[Any]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def _of_manifests(base: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]]) -> Iterator[Difference]:
+def _of_manifests(base: Sequence[Json], other: Sequence[Json]) -> Iterator[Difference]:
     """Keys of which the runs of one side say something else than those of the other."""
     sides = [[dict(_flat(manifest)) for manifest in side] for side in (base, other)]
     for key in dict.fromkeys(key for side in sides for flat in side for key in flat):
@@ -93,7 +92,7 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _flat(manifest: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(manifest: Json, above: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in manifest.items():
         key = f"{above}{name}"
         if key in _OF_ONE_RUN:
@@ -106,7 +105,7 @@ def _flat(manifest: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, A
             yield key, value
 
 
-def _tools(tools: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
+def _tools(tools: Sequence[Json]) -> Iterator[tuple[str, Any]]:
     """Of the files of an imported run what made them, and how it was called; when is another matter in each."""
     named = [" ".join(str(tool[key]) for key in ("tool", "version") if tool.get(key)) for tool in tools]
     called = [str(tool["command"]) for tool in tools if tool.get("command")]

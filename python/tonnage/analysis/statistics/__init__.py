@@ -1,0 +1,1 @@
+"""Intervals of medians, percentiles and paired differences."""

@@ -1,0 +1,1 @@
+"""A tier of every node against one that all nodes share."""
