@@ -25,8 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 from run import host_facts, machine_name
 from slurm import Host, slurm
-from tonnage.placement.plan import Plan, Wish
+from tonnage.placement.plan import Plan
 from tonnage.placement.submit import submit
+from tonnage.placement.submit_request import SubmitRequest
 
 HERE = Path(__file__).resolve().parent
 SERVERS = 12
@@ -59,8 +60,8 @@ def site_file(place: Path, lines: dict[str, int]) -> None:
     (place / "tonnage.toml").write_text('scheduler = "slurm"\n' + "\n".join(servers), encoding="utf-8")
 
 
-def wish(host: str | None = None) -> Wish:
-    return Wish(argv=("sleep", "600"), key=os.urandom(8).hex(), output="/dev/null", path=host)
+def wish(host: str | None = None) -> SubmitRequest:
+    return SubmitRequest(argv=("sleep", "600"), key=os.urandom(8).hex(), output="/dev/null", path=host)
 
 
 def burst(jobs: int, chance: random.Random, *, held: bool = False) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from tonnage.cluster.scheduler import ClusterHost
-from tonnage.placement.candidates import World as Known
 from tonnage.placement.choice import Decision
-from tonnage.placement.lists import ListedJob, Lists
+from tonnage.placement.cluster_snapshot import ClusterSnapshot as Known
+from tonnage.placement.scheduler_lists import ListedJob, Lists
 from tonnage.placement.submit import uncollected
 
 from placement_site.jobs import Submission

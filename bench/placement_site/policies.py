@@ -10,14 +10,13 @@ from statistics import median
 from typing import Protocol
 
 from tonnage.cluster.scheduler import ClusterHost
-from tonnage.placement.candidates import World as Known
 from tonnage.placement.candidates import make_candidates
-from tonnage.placement.choice import Carried, Decision, Demand, decide
-from tonnage.placement.choice.cap import choose_cap
-from tonnage.placement.entries import Entry
-from tonnage.placement.known import carried_by
-from tonnage.placement.ledger import Ledger
-from tonnage.placement.lists import ListedJob
+from tonnage.placement.capacity import capacities
+from tonnage.placement.caps import Capacity, Demand, choose_cap
+from tonnage.placement.choice import Decision, decide
+from tonnage.placement.cluster_snapshot import ClusterSnapshot as Known
+from tonnage.placement.ledger import Entry, Ledger
+from tonnage.placement.scheduler_lists import ListedJob
 from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.site import Policy as Rules
 from tonnage.placement.where import Located
@@ -197,10 +196,10 @@ class Near:
         servers = self._located(submission)[0]
         return {server.name: float(server.line.tasks) for server in servers if server.line is not None}
 
-    def _carried(self, submission: Submission, known: Known) -> dict[str, Carried]:
+    def _carried(self, submission: Submission, known: Known) -> dict[str, Capacity]:
         servers, located = self._located(submission)
         lines = {server.name: server.line for server in servers}
-        return carried_by(servers, located, known, lines, self._ledger, self.site.policy)
+        return capacities(servers, located, known, lines, self._ledger, self.site.policy)
 
     def facts(
         self,

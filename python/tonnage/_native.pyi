@@ -11,6 +11,8 @@ filename for what the system refused, ``MemoryError`` for buffers.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, final
 
+from tonnage.cluster.live import Live
+from tonnage.records.results import PhaseResult
 from tonnage.staging.status import CopiesReport, MoverStatus
 
 __version__: str
@@ -98,13 +100,13 @@ class Phase:
         False, and early, where there is a ``meeting`` that nobody has asked for yet."""
     def stop(self) -> None:
         """Asks the tasks to end after the operation in hand (``stop_reason`` becomes ``interrupted``)."""
-    def live(self) -> dict[str, Any]:
+    def live(self) -> Live:
         """A snapshot that does not disturb the tasks: ``elapsed_ns``, ``bytes``, ``operations``,
         ``p50_ns``, ``p99_ns``,
         ``bandwidth_bytes_per_s`` and ``recent_p99_ns`` over the last second, ``running_tasks``; ``heat``: so far,
         ``[low_ns, high_ns, operations]`` of each bucket of latency that has any; ``failed``: an operation failed here,
         and the tasks of other processes are to end as well."""
-    def result(self) -> dict[str, Any]:
+    def result(self) -> PhaseResult:
         """After ``wait`` was True: a PhaseResult (``crates/records/src/result.rs``) as a dict. Once."""
     def share(self) -> bytes:
         """Instead of ``result``, of a phase started with ``share``: all that this process leaves behind, for
@@ -198,7 +200,7 @@ def memory_copy_bytes_per_s(transfer_size: int, tasks: int, duration_ns: int) ->
 def merge_shares(one: bytes, other: bytes) -> bytes:
     """Two shares of one phase as one, in any order. ValueError: damaged, of another version, or of the same tasks."""
 
-def write_share(share: bytes, run_directory: str | None, record: str, line_ns: int) -> dict[str, Any]:
+def write_share(share: bytes, run_directory: str | None, record: str, line_ns: int) -> PhaseResult:
     """The PhaseResult of all tasks of a share, with instants as if all lines had opened at ``line_ns`` of the run's
     clock; its series, heat, histograms and operations are written below ``run_directory``, if given, as a single
     process would have. ValueError as ``merge_shares``; OSError."""

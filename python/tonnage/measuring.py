@@ -176,9 +176,9 @@ def analysed(path: Path, *, with_report: bool, keep: bool, tell: Callable[[str],
 
 def keep_load_line(run: Run, analysis: Analysis, tell: Callable[[str], None]) -> None:
     """Keeps the load line for placement, and tells where, or why not."""
-    from tonnage.placement.keeping import keep_found
+    from tonnage.placement.load_lines import keep_load_lines
 
-    kept = keep_found(run, analysis)
+    kept = keep_load_lines(run, analysis)
     if kept.problem:
         tell(f"the load line was not kept: {kept.problem}")
     elif kept.lines:

@@ -14,7 +14,7 @@ from tonnage.cli.options_placement import SUBMIT
 from tonnage.cluster.numbers import spelled
 from tonnage.cluster.terms import Dependency, Mail, Terms
 from tonnage.errors import RequestError
-from tonnage.placement.plan import Wish
+from tonnage.placement.submit_request import SubmitRequest
 
 FLAGS = [option.names for option in SUBMIT.options if option.is_flag]
 VALUED = [name for option in SUBMIT.options if not option.is_flag for name in option.names]
@@ -22,7 +22,7 @@ WORDS = some.text(some.characters(exclude_characters="\0"), max_size=12)
 """Any word, surrogates of odd bytes among them."""
 
 
-def wish(*words: str) -> Wish:
+def wish(*words: str) -> SubmitRequest:
     return wish_of(parse(["submit", *words]))
 
 

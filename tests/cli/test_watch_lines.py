@@ -8,15 +8,16 @@ import pytest
 from tonnage.cli.placement.since import parse_since
 from tonnage.cli.placement.watch_lines import as_json, as_text, of_event, span_text
 from tonnage.errors import RequestError
-from tonnage.placement.watch import Event, Seen, There, UserJobs
+from tonnage.placement.watch.episodes import Event
+from tonnage.placement.watch.observation import RunningJobs, ServerObservation, UserJobs
 
 AT_S = 1_795_521_600.0
 ANN = UserJobs(user="ann", jobs=2, tasks=6, names=("align", "sort"))
 
 
 def line(kind: str, *users: UserJobs, **more: object) -> str:
-    seen = {"server": "rcss1", "line": 8, "load": 9.0, "others": 0.0, "there": There(users=users), **more}
-    event = Event(at_s=AT_S, kind=kind, seen=Seen(**seen), since_s=AT_S - 30)  # type: ignore[arg-type]
+    seen = {"server": "rcss1", "line": 8, "load": 9.0, "others": 0.0, "there": RunningJobs(users=users), **more}
+    event = Event(at_s=AT_S, kind=kind, seen=ServerObservation(**seen), since_s=AT_S - 30)  # type: ignore[arg-type]
     return as_text(of_event(event))
 
 
@@ -36,14 +37,16 @@ def test_at_most_three_users_and_three_jobs_of_each_are_named_and_the_rest_is_co
 def test_names_of_users_and_jobs_stay_on_one_line_and_move_no_cursor() -> None:
     said = line("began", UserJobs(user="a\x1b[2Jnn\n", jobs=1, tasks=1, names=("x\ny\x07\u202e",)))
     assert said.isprintable()
-    seen = Seen(server="s", line=1, load=2.0, there=There(users=(UserJobs(user="a\nb", jobs=1, tasks=1, names=()),)))
+    seen = ServerObservation(
+        server="s", line=1, load=2.0, there=RunningJobs(users=(UserJobs(user="a\nb", jobs=1, tasks=1, names=()),))
+    )
     told = as_json(of_event(Event(at_s=AT_S, kind="began", seen=seen)))
     assert "\n" not in told and json.loads(told)["users"][0]["user"] == "a\nb"
 
 
 def test_what_is_not_known_is_said() -> None:
     assert "; only" not in line("began", ANN)
-    own = line("began", there=There(users=(ANN,), only_own=True))
+    own = line("began", there=RunningJobs(users=(ANN,), only_own=True))
     assert own.endswith("; the scheduler tells of yours alone")
     failed = line("unknown", load=3.0, there=None, missing=("it hangs",))
     assert "load at least 3" in failed and failed.endswith("; it hangs; its jobs are not known")

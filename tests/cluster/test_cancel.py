@@ -15,8 +15,7 @@ import pytest
 from tonnage.cli.commands import cancel as command
 from tonnage.cli.entry import run_command
 from tonnage.cluster.scheduler import Job, SchedulerError
-from tonnage.cluster.schedulers.local import Local
-from tonnage.cluster.schedulers.local.records import dump_process
+from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.machine.user import user_name
 
 from .local_spool import ended, own_local, request, spool_of, until
@@ -90,14 +89,22 @@ def test_a_number_that_another_process_has_now_is_not_signalled(local: Local, tm
     with subprocess.Popen(["sleep", "600"], start_new_session=True) as stranger:
         try:
             job = local.submit(request("sh", "-c", "echo $$ >on; sleep 600", key="k", directory=tmp_path)).job
-            until(lambda: (tmp_path / "on").exists() and spool_of(local).program(int(job), 0) is not None)
-            known = spool_of(local).program(int(job), 0)
+            spool = spool_of(local)
+            until(lambda: (tmp_path / "on").exists() and any(copy.program for copy in spool.running()))
+            (copy,) = spool.running()
+            known = copy.program
             assert known is not None
-            (file,) = (tmp_path / "state").rglob(f"jobs/{job}/0.program")
-            file.write_bytes(dump_process(replace(known, pid=stranger.pid)))
+            spool.note_program(int(job), copy.copy, replace(known, pid=stranger.pid))
+            # The process that waits for the program knows better: without it, this number is all that is known.
+            waiter, spooler = copy.waiter, spooler_contact.spooler(spool)
+            assert waiter is not None and spooler is not None
+            os.kill(spooler, signal.SIGSTOP)
+            os.kill(waiter.pid, signal.SIGKILL)
+            until(lambda: not waiter.alive)
             assert cancel(job).returncode == 0
-            os.killpg(known.pid, signal.SIGKILL)
+            os.kill(spooler, signal.SIGCONT)
             ended(local, job)
+            os.killpg(known.pid, signal.SIGKILL)
             assert stranger.poll() is None
         finally:
             stranger.kill()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import sys
 import time
@@ -18,7 +17,7 @@ from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local import spool as spool_page
 from tonnage.cluster.schedulers.local.process import Process
-from tonnage.cluster.schedulers.local.records import WHOLE, Started
+from tonnage.cluster.schedulers.local.spool import WHOLE
 from tonnage.cluster.schedulers.local.streams import file_name
 
 from .local_spool import ended, kill_spooler, lines_of, own_local, processes_of, request, spool_of, until
@@ -185,8 +184,9 @@ def test_a_waiting_job_that_is_cancelled_never_runs(local: Local, tmp_path: Path
     assert not (tmp_path / "ran").exists()
     with pytest.raises(SchedulerError, match="ended already"):
         local.cancel(job)
-    with pytest.raises(SchedulerError, match="there is no job 99"):
-        local.cancel("99")
+    for number in ("99", "9" * 40):
+        with pytest.raises(SchedulerError, match=f"there is no job {number}"):
+            local.cancel(number)
 
 
 def test_cancelling_ends_all_that_the_program_started(local: Local, tmp_path: Path) -> None:
@@ -310,8 +310,8 @@ def test_what_ended_long_ago_is_not_listed_and_its_key_is_known(local: Local, tm
     job = local.submit(request("true", key="k", directory=tmp_path)).job
     ended(local, job)
     until(lambda: not spool_of(local).numbers(), "the job's end in the spool")
-    directory = spool_of(local).directory / "ended" / job
-    os.utime(directory, (time.time() - 7200, time.time() - 7200))
+    with spool_of(local).change() as db:
+        db.execute("update copy set ended_ns = ended_ns - 7200 * 1000000000 where job = ?", (job,))
     assert local.jobs(ended=True) == []
     assert local.find("k") is not None
 
@@ -361,6 +361,12 @@ def test_there_is_one_spooler(local: Local) -> None:
     assert spooler_contact.spooler(spool) == pid
 
 
+def has_program(local: Local, job: str) -> bool:
+    """Whether the process of a job that is no array is known."""
+    copy = spool_of(local).copy(int(job), WHOLE)
+    return copy is not None and copy.program is not None
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_job_goes_on_without_the_spooler_and_its_status_is_known(
     local: Local, tmp_path: Path, number: signal.Signals
@@ -368,7 +374,7 @@ def test_a_job_goes_on_without_the_spooler_and_its_status_is_known(
     job = local.submit(
         request(*shell("while [ ! -e go ]; do sleep 0.02; done; exit 5"), key="k", directory=tmp_path)
     ).job
-    until(lambda: spool_of(local).program(int(job), WHOLE) is not None)
+    until(lambda: has_program(local, job))
     kill_spooler(local, number)
     assert [line.state for line in local.jobs()] == ["running"]
     (tmp_path / "go").touch()
@@ -380,7 +386,7 @@ def test_a_copy_that_ends_brings_back_the_spooler_for_those_that_wait(local: Loc
     script = "while [ ! -e go ]; do sleep 0.02; done"
     first = local.submit(request(*shell(script), key="a", directory=tmp_path, slots=slots)).job
     local.submit(request("touch", "ran", key="b", directory=tmp_path))
-    until(lambda: spool_of(local).program(int(first), WHOLE) is not None)
+    until(lambda: has_program(local, first))
     kill_spooler(local)
     (tmp_path / "go").touch()
     until((tmp_path / "ran").exists, "the second job, though nobody asks for anything")
@@ -391,12 +397,14 @@ def test_a_job_whose_waiting_process_was_killed_too_is_waited_for_and_its_status
 ) -> None:
     job = local.submit(request(*shell("while [ ! -e go ]; do sleep 0.02; done"), key="k", directory=tmp_path)).job
     spool = spool_of(local)
-    until(lambda: spool.program(int(job), WHOLE) is not None)
-    started = spool.started(int(job), WHOLE)
+    until(lambda: has_program(local, job))
+    started = spool.copy(int(job), WHOLE)
     assert started is not None
+    waiter = started.waiter
+    assert waiter is not None
     kill_spooler(local)
-    os.kill(started.waiter.pid, signal.SIGKILL)
-    until(lambda: not started.waiter.alive)
+    os.kill(waiter.pid, signal.SIGKILL)
+    until(lambda: not waiter.alive)
     local.jobs()
     until(lambda: spooler_contact.spooler(spool) is not None)
     time.sleep(1.2)
@@ -409,17 +417,17 @@ def test_a_job_whose_waiting_process_was_killed_too_is_waited_for_and_its_status
 def test_a_job_that_was_started_before_the_host_went_down_never_runs_again(local: Local, tmp_path: Path) -> None:
     spool = spool_of(local)
     wanted = request(*shell("echo ran > ran"), key="k", directory=tmp_path)
-    number, _ = spool.add(wanted, waiter=None, timeout_s=5)
-    spool.claim(number, WHOLE, Started(Process(os.getpid(), 1, "another boot"), time.time_ns()))
+    number, _ = spool.add(wanted)
+    assert spool.claim(number, WHOLE, Process(os.getpid(), 1, "another-boot"))
     assert ended(local, str(number)).state == "unknown"
     assert not (tmp_path / "ran").exists()
 
 
 def test_what_another_version_left_is_in_nobodys_way(local: Local, tmp_path: Path) -> None:
     spool = spool_of(local)
-    strange = spool.directory / "jobs" / "1"
-    strange.mkdir()
-    (strange / "request.json").write_text(shlex.quote("no json"))
+    spool.add(request("true", key="strange", directory=tmp_path))
+    with spool.change() as db:
+        db.execute("update job set request = 'no json'")
     job = local.submit(request("true", key="k", directory=tmp_path)).job
     assert job == "2"
     assert ended(local, job).state == "done"
@@ -441,4 +449,4 @@ def test_a_thousand_jobs_that_wait_cost_one_process_and_20_ms_each(local: Local,
     spool = spool_of(local)
     for number in spool.numbers():
         spool.cancel(number)
-    local.cancel(blocker)
+    until(lambda: not local.jobs(), f"the end of job {blocker} too")

@@ -23,7 +23,7 @@ def test_signals_are_heard_after_a_fork_that_failed(monkeypatch: pytest.MonkeyPa
     try:
         job: Any = SimpleNamespace()
         with pytest.raises(BlockingIOError):
-            spooler._fork(job, 0)
+            spooler._fork(job)
         assert signal.pthread_sigmask(signal.SIG_BLOCK, set()) == before
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

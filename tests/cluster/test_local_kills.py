@@ -17,8 +17,7 @@ from tonnage.cluster.numbers import upto
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.process import Process
-from tonnage.cluster.schedulers.local.records import WHOLE, Ended, Started
-from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.cluster.schedulers.local.spool import WHOLE, Ended, Spool
 from tonnage.machine.state import user_state
 
 from .local_spool import own_local, request, spool_of, until
@@ -88,14 +87,11 @@ def test_every_copy_runs_exactly_once_however_often_the_spooler_is_killed(
 def kill_a_waiter(local: Local, chance: random.Random) -> None:
     """One of the processes that wait for programs, if there is one."""
     spool = spool_of(local)
-    waiting = []
-    for number in spool.numbers():
-        started, over = spool.copies(number)
-        waiting += [spool.started(number, copy) for copy in started - over]
-    for found in chance.sample(waiting, min(len(waiting), 1)):
-        if found is not None and found.waiter.alive:
+    waiting = [copy.waiter for copy in spool.running() if copy.state == "running"]
+    for waiter in chance.sample(waiting, min(len(waiting), 1)):
+        if waiter is not None and waiter.alive:
             with suppress(ProcessLookupError):
-                os.kill(found.waiter.pid, signal.SIGKILL)
+                os.kill(waiter.pid, signal.SIGKILL)
 
 
 @pytest.mark.slow
@@ -125,10 +121,9 @@ def test_no_copy_runs_twice_and_each_has_an_end_when_whoever_waits_for_it_is_kil
 def test_of_many_that_would_start_a_copy_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     spool = Spool(user_state("local", "host"))
-    number, _ = spool.add(request("true", key="k", directory=tmp_path), waiter=None, timeout_s=5)
-    started = Started(Process.this(), time.time_ns())
+    number, _ = spool.add(request("true", key="k", directory=tmp_path))
     with ThreadPoolExecutor(8) as pool:
-        won = list(pool.map(lambda _: spool.claim(number, WHOLE, started), range(64)))
+        won = list(pool.map(lambda _: spool.claim(number, WHOLE, Process.this()), range(64)))
     assert won.count(True) == 1
 
 
@@ -145,12 +140,12 @@ def test_a_new_spooler_lets_copies_that_another_had_begun_to_start_come_first(
             assert spooler_contact.spooler(spool) is not None
             time.sleep(0.3)
             assert not (tmp_path / "ran").exists()
-            spool.claim(int(job), WHOLE, Started(Process.this(), time.time_ns()))
+            assert spool.claim(int(job), WHOLE, Process.this())
         # It finds the copy claimed by us, who live, and has nothing to start.
         until(lambda: not spool.is_active(int(job)) or [line.state for line in local.jobs()] == ["running"])
         time.sleep(0.3)
         assert not (tmp_path / "ran").exists()
-        spool.end(int(job), WHOLE, Ended("done", 0, "", time.time_ns()))
+        spool.end(int(job), WHOLE, Ended("done", 0, ""))
         until(lambda: not local.jobs())
 
 

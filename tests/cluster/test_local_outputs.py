@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.schedulers.local import Local, state, streams
+from tonnage.cluster.schedulers.local import Local, streams
 from tonnage.cluster.schedulers.local.process import Process
-from tonnage.cluster.schedulers.local.records import WHOLE, Started
-from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.cluster.schedulers.local.spool import WHOLE, Spool
+from tonnage.cluster.schedulers.local.spooler import Spooler
 from tonnage.errors import RequestError
 
 from .local_spool import ended, own_local, request
@@ -163,44 +163,54 @@ def test_an_input_that_is_a_fifo_holds_nobody(local: Local, tmp_path: Path) -> N
     assert f"{tmp_path / '1.in'} is a FIFO" in ended(local, job).reason
 
 
+def a_spooler(spool: Spool) -> Spooler:
+    """One that serves nobody."""
+    return Spooler(spool, -1, -1, -1)
+
+
+def long_cancelled(spool: Spool, number: int) -> None:
+    """The end of a job was ordered long ago."""
+    spool.cancel(number)
+    with spool.change() as db:
+        db.execute("update copy set cancelled_ns = 1")
+
+
 def test_a_copy_that_hangs_before_its_program_is_there_is_ended_by_cancel(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
-    number, _ = spool.add(request("true", key="k", directory=tmp_path), waiter=None, timeout_s=5)
+    number, _ = spool.add(request("true", key="k", directory=tmp_path))
+    held = a_spooler(spool)
     # As a process that opens a file of a server which does not answer: no signal but one reaches it.
     with subprocess.Popen(["sh", "-c", "trap '' TERM; exec sleep 1000"]) as waiter:
         try:
             process = Process.of(waiter.pid)
             assert process is not None
-            spool.claim(number, WHOLE, Started(process, 1, takes_orders=True))
-            spool.cancel(number)
-            (spool.held / "jobs" / str(number) / "cancelled").write_text("1\n")
-            held = state.SpoolState(spool, 1)
-            held.load(number)
-            held.settle(number, WHOLE, is_child=True)
+            assert spool.claim(number, WHOLE, process)
+            long_cancelled(spool, number)
+            held.children[waiter.pid] = (number, WHOLE)
+            held.settle()
             assert waiter.wait(60) == -9
         finally:
             waiter.kill()
-    held.settle(number, WHOLE, is_child=False)
-    end = spool.ended(number, WHOLE)
+    held.children.clear()
+    held.settle()
+    end = spool.copy(number, WHOLE)
     assert end is not None
     assert (end.state, end.reason) == ("cancelled", "ended before its program began")
-    assert not held.jobs, "its slot is free"
+    assert not spool.running(), "its slot is free"
 
 
 def test_who_only_claims_a_copy_so_that_it_does_not_run_is_not_signalled(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
-    number, _ = spool.add(request("true", key="k", directory=tmp_path), waiter=None, timeout_s=5)
-    # As `tonnage cancel` does, of a copy that waits.
+    # As whoever waits in the foreground: it reads the order by itself, and does not run the copy.
     with subprocess.Popen(["sleep", "1000"]) as claimer:
         try:
             process = Process.of(claimer.pid)
             assert process is not None
-            spool.claim(number, WHOLE, Started(process, 1))
-            spool.cancel(number)
-            (spool.held / "jobs" / str(number) / "cancelled").write_text("1\n")
-            held = state.SpoolState(spool, 1)
-            held.load(number)
-            held.settle(number, WHOLE, is_child=False)
+            number, _ = spool.add(request("true", key="k", directory=tmp_path), waiter=process)
+            spool.begin(1)
+            assert spool.claim(number, WHOLE, process)
+            long_cancelled(spool, number)
+            a_spooler(spool).settle()
             with pytest.raises(subprocess.TimeoutExpired):
                 claimer.wait(0.2)
         finally:

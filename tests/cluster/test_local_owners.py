@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.schedulers.local.spool import Spool
-from tonnage.cluster.schedulers.local.state import SpoolState
+from tonnage.cluster.schedulers.local.process import Process
+from tonnage.cluster.schedulers.local.spool import FILE, WHOLE, Spool
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
 
@@ -142,10 +143,11 @@ def test_the_hint_sends_nobody_to_a_place_where_all_may_write(base: Path) -> Non
 def test_an_open_spool_stays_the_directory_that_it_was(base: Path) -> None:
     place = user_state("local", "host")
     spool = Spool(place)
-    (place / "jobs" / "1").mkdir()
+    spool.add(request("true", key="k", directory=base))
     place.rename(place.with_name("before"))
-    place.mkdir(mode=0o700)
-    (place / "jobs" / "2").mkdir(parents=True)
+    other = Spool(user_state("local", "host"))
+    for key in "ab":
+        other.add(request("true", key=key, directory=base))
     assert spool.numbers() == [1]
     assert base in spool.directory.parents
 
@@ -159,58 +161,69 @@ def test_no_spool_is_opened_that_another_user_can_replace(base: Path) -> None:
     assert not list(place.iterdir())
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o730])
-@pytest.mark.parametrize("name", ["jobs", "ended", "keys"])
-def test_no_spool_is_opened_of_which_others_can_write_to_a_part(base: Path, name: str, mode: int) -> None:
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o620])
+def test_no_spool_is_opened_of_which_others_can_write_to_a_part(base: Path, mode: int) -> None:
     place = user_state("local", "host")
     Spool(place)
-    os.chown(place / name, -1, OTHER if os.geteuid() == 0 else -1)
-    (place / name).chmod(mode)
-    with pytest.raises(RequestError, match=f"others can write to {place / name}"):
+    os.chown(place / FILE, -1, OTHER if os.geteuid() == 0 else -1)
+    (place / FILE).chmod(mode)
+    with pytest.raises(RequestError, match=f"others can write to {place / FILE}"):
         Spool(place)
     assert base in place.parents
 
 
 @as_root
-@pytest.mark.parametrize("name", ["jobs", "ended", "keys"])
-def test_no_spool_is_opened_of_which_a_part_is_another_users_or_a_link(base: Path, name: str) -> None:
+def test_no_spool_is_opened_of_which_a_part_is_another_users_or_a_link(base: Path) -> None:
     place = user_state("local", "host")
     Spool(place)
-    os.chown(place / name, OTHER, OTHER)
-    with pytest.raises(RequestError, match=f"{place / name} belongs to another user"):
+    os.chown(place / FILE, OTHER, OTHER)
+    with pytest.raises(RequestError, match=f"{place / FILE} belongs to another user"):
         Spool(place)
-    (place / name).rmdir()
-    (base / "elsewhere").mkdir()
-    (place / name).symlink_to(base / "elsewhere")
-    with pytest.raises(RequestError, match=f"{place / name} is no directory"):
+    (place / FILE).unlink()
+    (place / FILE).symlink_to(base / "elsewhere")
+    with pytest.raises(RequestError, match=f"{place / FILE} is no regular file"):
         Spool(place)
+    assert not (base / "elsewhere").exists()
 
 
-def foreign_job(jobs: Path) -> None:
-    os.chown(jobs / "1", OTHER, OTHER)
+def foreign_file(file: Path) -> None:
+    os.chown(file, OTHER, OTHER)
 
 
-def foreign_request(jobs: Path) -> None:
-    os.chown(jobs / "1" / "request.json", OTHER, OTHER)
+def open_file(file: Path) -> None:
+    file.chmod(0o666)
 
 
-def open_job(jobs: Path) -> None:
-    (jobs / "1").chmod(0o777)
-
-
-def linked_job(jobs: Path) -> None:
-    (jobs / "1").rename(jobs.parent / "elsewhere")
-    (jobs / "1").symlink_to(jobs.parent / "elsewhere")
+def linked_file(file: Path) -> None:
+    file.rename(file.parent / "elsewhere")
+    file.symlink_to(file.parent / "elsewhere")
 
 
 @as_root
-@pytest.mark.parametrize("change", [foreign_job, foreign_request, open_job, linked_job])
+@pytest.mark.parametrize("change", [foreign_file, open_file, linked_file])
 def test_no_job_is_run_that_another_user_could_have_written(base: Path, change: Callable[[Path], None]) -> None:
     spool = Spool(user_state("local", "host"))
-    number, _ = spool.add(request("true", key="k", directory=base), waiter=None, timeout_s=5)
+    number, _ = spool.add(request("true", key="k", directory=base))
     assert number == 1
-    change(spool.directory / "jobs")
-    jobs = SpoolState(spool, 1)
-    jobs.load(1)
-    assert jobs.begin() == []
-    assert spool.numbers() == [], "it is nobody's turn that waits"
+    change(spool.directory / FILE)
+    with pytest.raises(RequestError, match="not safe from other users"):
+        spool.begin(1)
+    with pytest.raises(RequestError, match="not safe from other users"):
+        spool.claim(number, WHOLE, Process.this())
+
+
+def test_jobs_of_an_older_version_are_left_as_they_are_and_told_of(base: Path) -> None:
+    place = user_state("local", platform.node())
+    (place / "jobs" / "1").mkdir(parents=True)
+    done = submit(base)
+    assert done.returncode == 2
+    assert "has jobs of an older version of Tonnage" in done.stderr
+    assert [path.name for path in place.iterdir()] == ["jobs"]
+
+
+def test_a_spool_of_a_newer_version_is_not_touched(base: Path) -> None:
+    spool = Spool(base / "spool")
+    with spool.change() as db:
+        db.execute("pragma user_version = 99")
+    with pytest.raises(RequestError, match="newer version"):
+        Spool(spool.directory)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tonnage.cluster.scheduler import SchedulerError
-from tonnage.cluster.schedulers.slurm import present
-from tonnage.cluster.schedulers.slurm.present import is_configured
+from tonnage.cluster.schedulers.slurm import scheduler
+from tonnage.cluster.schedulers.slurm.scheduler import is_configured
 
 from .stand_ins import StandIns
 
@@ -16,7 +16,7 @@ from .stand_ins import StandIns
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIns:
     """Commands of a package without a configuration: sinfo fails, as the real one does."""
     monkeypatch.delenv("SLURM_CONF", raising=False)
-    monkeypatch.setattr(present, "_USUAL", ())
+    monkeypatch.setattr(scheduler, "_USUAL", ())
     found = StandIns(tmp_path, monkeypatch)
     found.prints("sbatch", "")
     found.add("sinfo", "sys.exit('sinfo: fatal: Could not establish a configuration source')")

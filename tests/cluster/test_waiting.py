@@ -34,7 +34,7 @@ def job(state: State, status: int | None = None, *, copy: int | None = None, cou
 def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "_FIRST_S", 0.001)
     monkeypatch.setattr(waiting, "_LAST_S", 0.002)
-    monkeypatch.setattr(waiting, "_FORGOTTEN_S", 0.05)
+    monkeypatch.setattr(waiting, "FORGOTTEN_S", 0.05)
 
 
 def wait(*answers: list[Job] | SchedulerError, copies: int | None = None) -> int:

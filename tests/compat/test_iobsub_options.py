@@ -27,7 +27,7 @@ from tonnage.compat.iobsub.words import Asked, read_words, with_script
 from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
-from tonnage.placement.queues import queue_of_hosts
+from tonnage.placement.plan import queue_of_hosts
 from tonnage.placement.site import load_site
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

@@ -12,15 +12,14 @@ from tonnage.compat.lsload.indices import LONG, SHORT, status
 from tonnage.compat.lsload.requirement import parse
 from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
-from tonnage.placement.indices import Reading
-from tonnage.placement.indices.host import Host
-from tonnage.placement.load import Row
+from tonnage.placement.indices.reading import Host, Reading
+from tonnage.placement.server_load import LoadRow
 
 READING = Reading(
     server="rcss1", source="proc", at_s=0.0, ut_permille=54, bio_per_s=176.9, bio_bytes_per_s=5_242_880,
     rpc_per_s=272.5, pressure_permille=0, cpus=8,
 )  # fmt: skip
-ROW = Row(server="rcss1", reading=READING, age_s=1.0, stale=False, running=3, waiting=0, line=8)
+ROW = LoadRow(server="rcss1", reading=READING, age_s=1.0, stale=False, running=3, waiting=0, line=8)
 
 
 def test_the_columns_are_lsfs_with_those_that_the_site_added() -> None:
@@ -85,7 +84,7 @@ def test_the_short_table_leaves_out_what_lsf_leaves_out() -> None:
         (replace(ROW, reading=None, age_s=None, stale=True), "unavail"),
     ],
 )
-def test_the_status_is_in_lsfs_words(row: Row, word: str) -> None:
+def test_the_status_is_in_lsfs_words(row: LoadRow, word: str) -> None:
     assert status(row) == word
 
 
@@ -123,7 +122,7 @@ def test_this_host_is_looked_at_and_a_server_without_indices_is_said(
         said("-l", "nowhere")
 
 
-def row(name: str, *, ut: int | None = 54, mem_mb: int | None = 4000, queue: float = 1.0) -> Row:
+def row(name: str, *, ut: int | None = 54, mem_mb: int | None = 4000, queue: float = 1.0) -> LoadRow:
     host = Host(run_15s=queue, memory_free_bytes=None if mem_mb is None else mem_mb << 20)
     return replace(ROW, server=name, reading=replace(READING, server=name, ut_permille=ut, host=host))
 

@@ -13,7 +13,8 @@ import pytest
 from faultfs import Mounted, mounted
 from tonnage.cluster.remote.client import RemoteHostGroup
 from tonnage.cluster.remote.connections import here
-from tonnage.placement.doctor.hosts import examine, look
+from tonnage.placement.doctor.host_checks import examine
+from tonnage.placement.doctor.host_facts import gather_host_facts
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def dead(tmp_path: Path) -> Iterator[Mounted]:
 def test_a_target_whose_server_does_not_answer_is_told_and_the_links_are_tried_all_the_same(dead: Mounted) -> None:
     began_s = time.monotonic()
     with RemoteHostGroup(["a", "b"], lambda _: here("", 1)) as host_group:
-        party = look(host_group, host_group.hosts, str(dead.path))
+        party = gather_host_facts(host_group, host_group.hosts, str(dead.path))
     assert time.monotonic() - began_s < 30
     silent = [one for one in examine(party) if one.code == "target-silent"]
     assert [one.where for one in silent] == ["a, b"]

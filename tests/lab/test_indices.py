@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from throttled import Impossible
-from tonnage.placement.indices import Reading, fresh_indices, read_indices
 from tonnage.placement.indices.cache import Cache
+from tonnage.placement.indices.read import fresh_indices, read_indices
+from tonnage.placement.indices.reading import Reading
 from tonnage.placement.site import Policy, Server
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "placement" / "indices"))

@@ -21,8 +21,7 @@ from sshfs import Home, home
 from throttled import Impossible
 from tonnage.machine import mounts
 from tonnage.placement.site import Server, Site
-from tonnage.placement.where import locate
-from tonnage.placement.where.servers import servers_of
+from tonnage.placement.where import locate, servers_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ("rcss1", "rcss2", "rcss3")

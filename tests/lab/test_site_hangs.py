@@ -13,7 +13,7 @@ import pytest
 from faultfs import Mounted, mounted
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
-from tonnage.placement.lines import all_lines, line_of
+from tonnage.placement.load_lines import all_lines, line_of
 from tonnage.placement.site import Line, Server, load_site, read_site
 from tonnage.records.load_lines import KeptLine, keep_line
 

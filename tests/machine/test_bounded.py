@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tonnage.errors import RequestError
 from tonnage.machine import bounded
 from tonnage.machine.bounded import in_time
 
@@ -25,6 +26,16 @@ def test_the_error_comes_back_with_its_kind_and_its_path() -> None:
     assert caught.value.filename == "/no/such"
     with pytest.raises(OSError, match="without an answer"):
         in_time(lambda: 1 // 0, timeout_s=10)
+
+
+def test_values_keep_their_types_and_a_request_that_is_wrong_is_told_in_its_own_words() -> None:
+    assert in_time(lambda: (1, {2: b"x"}), timeout_s=10) == (1, {2: b"x"})
+
+    def refuse() -> None:
+        raise RequestError("it leads nowhere; hint: mend it")
+
+    with pytest.raises(RequestError, match="it leads nowhere; hint: mend it"):
+        in_time(refuse, timeout_s=10)
 
 
 def test_one_that_does_not_return_is_ended_and_collected() -> None:

@@ -7,10 +7,10 @@ from subprocess import run
 
 import pytest
 from tonnage.cluster.launcher import ANYWHERE, Placing
+from tonnage.cluster.live import together
 from tonnage.cluster.mpi.assign import Share, as_runs, assign, clipped, hosts_of, of_runs
 from tonnage.cluster.mpi.commands import Answer, Command, Problem, read_answer
 from tonnage.cluster.mpi.limits import SILENT_S, silent_s
-from tonnage.cluster.mpi.live import together
 from tonnage.cluster.mpi.member import Member, crowded
 from tonnage.cluster.mpi.started import Started, started
 from tonnage.cluster.mpi.tree import children, parent

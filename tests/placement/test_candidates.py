@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from tonnage.cluster.scheduler import ClusterHost, Job
-from tonnage.placement.candidates import World, make_candidates, pressure, promised_tasks
-from tonnage.placement.choice import Candidate, Demand, decide
-from tonnage.placement.entries import Entry
-from tonnage.placement.indices import Reading
+from tonnage.placement.candidates import make_candidates, pressure
+from tonnage.placement.caps import Demand
+from tonnage.placement.choice import Candidate, decide
+from tonnage.placement.cluster_snapshot import ClusterSnapshot, promised_tasks
+from tonnage.placement.indices.reading import Reading
+from tonnage.placement.ledger import Entry
 from tonnage.placement.site import Access, Policy, Server, Site
 from tonnage.placement.where import Located
 from tonnage.records.load_lines import KeptLine
@@ -32,8 +34,8 @@ def located(**given: Any) -> Located:
     return Located(**{**plain, **given})
 
 
-def world(**given: Any) -> World:
-    return World(**{"now_s": NOW_S, "hosts": HOSTS, "jobs": (), **given})
+def world(**given: Any) -> ClusterSnapshot:
+    return ClusterSnapshot(**{"now_s": NOW_S, "hosts": HOSTS, "jobs": (), **given})
 
 
 def job(number: str = "1", **given: Any) -> Job:
@@ -44,7 +46,7 @@ def entry(key: str, age_s: float = 0.0, *, number: str | None = None, **intent: 
     return Entry(key=key, at_s=NOW_S - age_s, intent={"server": "rcss1", "tasks": 1, **intent}, job=number)
 
 
-def first(around: World, *, server: Server = SERVER, site: Site | None = None) -> Candidate:
+def first(around: ClusterSnapshot, *, server: Server = SERVER, site: Site | None = None) -> Candidate:
     return make_candidates(site or Site(server=(server,)), (server,), located(), around)[0]
 
 

@@ -11,9 +11,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from tonnage.cli.placement.load_table import HEADINGS, cells, drawn, problems, text
 from tonnage.cluster.scheduler import Job
 from tonnage.endpoint import Endpoint
-from tonnage.placement.indices import Reading
-from tonnage.placement.load import Row, rows
-from tonnage.placement.metrics import Collector, names
+from tonnage.placement.indices.reading import Reading
+from tonnage.placement.metrics import LoadCollector, load_metric_names
+from tonnage.placement.server_load import LoadRow, load_rows
 from tonnage.placement.site import Server, Site
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "placement.md"
@@ -31,9 +31,9 @@ READING = Reading(
 )  # fmt: skip
 
 
-def row(jobs: list[Job] | None = None, reading: Reading | None = READING, line: int | None = None) -> Row:
+def row(jobs: list[Job] | None = None, reading: Reading | None = READING, line: int | None = None) -> LoadRow:
     readings = {} if reading is None else {"rcss1": reading}
-    return rows(SITE, readings, jobs, {} if line is None else {"rcss1": line}, now_s=NOW_S)[0]
+    return load_rows(SITE, readings, jobs, {} if line is None else {"rcss1": line}, now_s=NOW_S)[0]
 
 
 def job(number: int, **more: object) -> Job:
@@ -49,7 +49,7 @@ def test_jobs_are_counted_at_the_server_that_they_were_placed_by() -> None:
         job(5, server="rcss1", state="done", hosts=("fs1",)),
         job(6, server="elsewhere", hosts=("fs1",)),
     ]
-    found = rows(SITE, {}, jobs, {}, now_s=NOW_S)
+    found = load_rows(SITE, {}, jobs, {}, now_s=NOW_S)
     assert [(one.running, one.waiting) for one in found] == [(3, 37), (0, 0), (0, 0)]
 
 
@@ -61,7 +61,7 @@ def test_jobs_of_others_count_where_they_run_and_where_they_wait() -> None:
         job(4, state="pending", queue="short"),
         job(5, hosts=("node7",)),
     ]
-    found = rows(SITE, {}, jobs, {}, now_s=NOW_S)
+    found = load_rows(SITE, {}, jobs, {}, now_s=NOW_S)
     assert [(one.running, one.waiting) for one in found] == [(1, 4), (1, 0), (0, 0)]
 
 
@@ -74,7 +74,7 @@ def test_the_head_room_is_the_line_less_what_runs_and_unknown_where_either_is() 
 
 
 def test_what_is_left_is_the_line_less_what_is_promised_and_unknown_where_either_is() -> None:
-    found = rows(SITE, {}, [], {"rcss1": 8, "rcss2": 1}, now_s=NOW_S, promised={"rcss1": 2.5, "rcss2": 3.0})
+    found = load_rows(SITE, {}, [], {"rcss1": 8, "rcss2": 1}, now_s=NOW_S, promised={"rcss1": 2.5, "rcss2": 3.0})
     assert [(one.promised, one.left) for one in found] == [(2.5, 5.5), (3.0, -2.0), (0.0, None)]
     assert [cells(one)[-4:-1] for one in found] == [["2.5", "-", "5.5"], ["3", "-", "-2"], ["0", "-", "-"]]
     assert row(None, line=8).left is None
@@ -82,7 +82,7 @@ def test_what_is_left_is_the_line_less_what_is_promised_and_unknown_where_either
 
 def test_what_others_use_by_the_indices_is_not_left_and_is_shown_beside_it() -> None:
     lines, promised = {"rcss1": 8, "rcss2": 8}, {"rcss1": 2.5}
-    found = rows(SITE, {}, [], lines, now_s=NOW_S, promised=promised, others={"rcss1": 3, "rcss2": None})
+    found = load_rows(SITE, {}, [], lines, now_s=NOW_S, promised=promised, others={"rcss1": 3, "rcss2": None})
     assert [(one.others, one.left) for one in found] == [(3, 2.5), (None, 8.0), (None, None)]
     assert cells(found[0])[-4:-1] == ["2.5", "3", "2.5"]
 
@@ -96,17 +96,17 @@ def test_an_old_reading_is_stale_and_one_without_figures_has_no_age() -> None:
 
 
 def test_a_server_without_indices_is_shown_and_says_why_it_has_none() -> None:
-    found = rows(SITE, {}, [], {}, now_s=NOW_S)[2]
+    found = load_rows(SITE, {}, [], {}, now_s=NOW_S)[2]
     assert found.stale and "does not say where its indices are read" in (found.problem or "")
 
 
 def test_one_server_alone_still_knows_the_jobs_of_the_others() -> None:
-    (found,) = rows(SITE, {}, [job(1, server="rcss1")], {}, now_s=NOW_S, only=["rcss2"])
+    (found,) = load_rows(SITE, {}, [job(1, server="rcss1")], {}, now_s=NOW_S, only=["rcss2"])
     assert found.server == "rcss2" and found.running == 0
 
 
 def test_the_text_has_a_line_a_server_under_its_headings() -> None:
-    found = rows(SITE, {"rcss1": READING}, [job(1, server="rcss1")], {"rcss1": 8}, now_s=NOW_S)
+    found = load_rows(SITE, {"rcss1": READING}, [job(1, server="rcss1")], {"rcss1": 8}, now_s=NOW_S)
     head, first, *rest = text(found).splitlines()
     assert head.split() == list(HEADINGS) and len(rest) == 2
     assert first.split() == ["rcss1", "25%", "1,234/s", "-", "100%", "1", "0", "8", "7", "-", "-", "-", "2s"]
@@ -130,16 +130,16 @@ def test_the_terminals_table_has_the_same_cells() -> None:
     assert all(cell in said for cell in (*HEADINGS, *cells(old), "a note"))
 
 
-def scraped(found: list[Row]) -> dict[tuple[str, str], float]:
+def scraped(found: list[LoadRow]) -> dict[tuple[str, str], float]:
     endpoint = Endpoint(0)
-    endpoint.serve_from(Collector(lambda: found))
+    endpoint.serve_from(LoadCollector(lambda: found))
     try:
         with urllib.request.urlopen(endpoint.address, timeout=10) as answer:
             said = answer.read().decode()
     finally:
         endpoint.close()
     families = list(text_string_to_metric_families(said))
-    assert [family.name for family in families] == names()
+    assert [family.name for family in families] == load_metric_names()
     return {(sample.name, sample.labels["server"]): sample.value for family in families for sample in family.samples}
 
 
@@ -147,9 +147,9 @@ def test_a_scrape_has_every_figure_of_every_server() -> None:
     reading = replace(READING, rpc_per_s=70.0)
     jobs, promised = [job(1, server="rcss1")], {"rcss1": 2.5}
     found = scraped(
-        rows(SITE, {"rcss1": reading}, jobs, {"rcss1": 8}, now_s=NOW_S, promised=promised, others={"rcss1": 2})
+        load_rows(SITE, {"rcss1": reading}, jobs, {"rcss1": 8}, now_s=NOW_S, promised=promised, others={"rcss1": 2})
     )
-    assert {name for name, server in found if server == "rcss1"} == set(names())
+    assert {name for name, server in found if server == "rcss1"} == set(load_metric_names())
     assert found["tonnage_server_cpu_ratio", "rcss1"] == pytest.approx(0.254)
     assert found["tonnage_server_bytes_per_second", "rcss1"] == 5_000_000
     assert found["tonnage_server_head_room_tasks", "rcss1"] == 7
@@ -171,4 +171,4 @@ def test_a_stale_index_is_no_sample_for_anybody_to_trust() -> None:
 
 def test_every_name_is_on_the_page() -> None:
     page = PAGE.read_text()
-    assert not [name for name in names() if f"`{name}`" not in page]
+    assert not [name for name in load_metric_names() if f"`{name}`" not in page]

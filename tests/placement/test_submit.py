@@ -21,10 +21,11 @@ from tonnage.placement import plan as planning
 from tonnage.placement import submit as submitting
 from tonnage.placement.choice import NoFileServer, NothingNear
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.lines import line_directories
-from tonnage.placement.plan import Plan, Wish
+from tonnage.placement.load_lines import line_directories
+from tonnage.placement.plan import Plan
 from tonnage.placement.site import Site
 from tonnage.placement.submit import Outcome, preview, run_interactive, submit
+from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import locate
 from tonnage.records import RunWriter
 from tonnage.records.load_lines import KeptLine, keep_line
@@ -67,11 +68,11 @@ def desk(site: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return made
 
 
-def wish(*argv: str, key: str = "k1", **given: Any) -> Wish:
-    return Wish(argv=argv or ("gzip", "big file"), key=key, **given)
+def wish(*argv: str, key: str = "k1", **given: Any) -> SubmitRequest:
+    return SubmitRequest(argv=argv or ("gzip", "big file"), key=key, **given)
 
 
-def go(asked: Wish, **given: Any) -> Outcome:
+def go(asked: SubmitRequest, **given: Any) -> Outcome:
     return submit(asked, **{"key_given": True, "tell": lambda _plan: None, **given})
 
 

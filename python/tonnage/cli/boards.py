@@ -12,10 +12,10 @@ from tonnage.cli.stage.look import statuses
 from tonnage.cli.stage.words import Status, details, progress_line, share_done, totals_text
 from tonnage.dashboard.boards import Board, Row, Table
 from tonnage.errors import RequestError
-from tonnage.placement.look import Look
+from tonnage.placement.server_load import LoadReader
 from tonnage.placement.site import load_site
-from tonnage.placement.watch import History, Watch
-from tonnage.placement.watch.watch import State
+from tonnage.placement.watch.history import History
+from tonnage.placement.watch.watch import State, Watch
 from tonnage.plain import one_line
 
 _SERVERS_S = 5.0
@@ -30,7 +30,7 @@ def servers_board(directory: Path, site_file: str | None) -> Board | None:
         return None
     columns = tuple(heading.lower() for heading in HEADINGS)
     empty = "No server answered."
-    look = Look(site, site.server, asks_who_sees=True, jobs_age_ns=int(_SERVERS_S * 1e9) // 2)
+    look = LoadReader(site, site.server, asks_who_sees=True, jobs_age_ns=int(_SERVERS_S * 1e9) // 2)
     history: History | None = None
     with suppress(RequestError):
         # Without one the page knows only what it has seen itself.
@@ -39,7 +39,7 @@ def servers_board(directory: Path, site_file: str | None) -> Board | None:
     return Board("servers", "File servers", columns, empty, _servers(look, watch), _SERVERS_S)
 
 
-def _servers(look: Look, watch: Watch) -> Callable[[], Table]:
+def _servers(look: LoadReader, watch: Watch) -> Callable[[], Table]:
     def ask() -> Table:
         found = watch.glance()
         return Table(tuple(map(_server, found)), (*problems([state.row for state in found]), *look.notes))

@@ -12,13 +12,13 @@ _MOST_HOSTS = 1 << 16
 
 
 def _cap(text: str) -> int | str:
-    from tonnage.placement.asked import parse_cap
+    from tonnage.placement.submit_request import parse_cap
 
     return parse_cap(text)
 
 
 def _key(text: str) -> str:
-    from tonnage.placement.asked import parse_key
+    from tonnage.placement.submit_request import parse_key
 
     return parse_key(text)
 
@@ -41,7 +41,7 @@ def _share(text: str) -> Any:
 
 
 def _copies(text: str) -> Any:
-    from tonnage.placement.asked import parse_copies
+    from tonnage.placement.submit_request import parse_copies
 
     return parse_copies(text)
 

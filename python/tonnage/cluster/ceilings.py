@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from tonnage import _native
 
+if TYPE_CHECKING:
+    from tonnage.records.specs import PhaseSpec
 
-def measure(spec: dict[str, Any], transfer_bytes: int, duration_ns: int, alone_only: bool = False) -> dict[str, Any]:
+
+class NullRate(TypedDict):
+    """A phase on a storage that does nothing."""
+
+    operations: int
+    operations_per_s: int
+    cpu_ns: int
+
+
+class Ceilings(TypedDict, total=False):
+    """Of a host; ``alone`` is always there."""
+
+    memory_bytes_per_s: int
+    tasks: int
+    alone: NullRate
+    together: NullRate
+
+
+def measure(spec: PhaseSpec, transfer_bytes: int, duration_ns: int, alone_only: bool = False) -> Ceilings:
     """``memory_bytes_per_s`` of copies of ``transfer_bytes``, ``tasks`` (a thread for each processor), and of the phase
     ``spec`` on a storage that does nothing, ``alone`` and ``together``: ``operations``, their rate, ``cpu_ns``.
 
@@ -26,7 +46,7 @@ def measure(spec: dict[str, Any], transfer_bytes: int, duration_ns: int, alone_o
     }
 
 
-def null_phase(spec: dict[str, Any], tasks: int) -> dict[str, int]:
+def null_phase(spec: PhaseSpec, tasks: int) -> NullRate:
     """The phase with so many tasks, all in this process."""
     phase = _native.Target(json.dumps({"kind": "null"})).start(
         json.dumps({**spec, "tasks": {"first": 0, "here": tasks, "total": tasks}})
@@ -35,10 +55,11 @@ def null_phase(spec: dict[str, Any], tasks: int) -> dict[str, int]:
     while not phase.wait(1.0):
         pass
     result = phase.result()
-    began, ended = (pick(task[key] for task in result["tasks"]) for pick, key in ((min, "start_ns"), (max, "end_ns")))
-    operations = sum(task["operations"] for task in result["tasks"])
+    done = result["tasks"]
+    elapsed_ns = max(task["end_ns"] for task in done) - min(task["start_ns"] for task in done)
+    operations = sum(task["operations"] for task in done)
     return {
         "operations": operations,
-        "operations_per_s": operations * 10**9 // max(ended - began, 1),
-        "cpu_ns": result["cpu_user_ns"] + result["cpu_system_ns"],
+        "operations_per_s": operations * 10**9 // max(elapsed_ns, 1),
+        "cpu_ns": (result["cpu_user_ns"] or 0) + (result["cpu_system_ns"] or 0),
     }

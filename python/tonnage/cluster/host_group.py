@@ -37,6 +37,10 @@ SERVICES: dict[str, str] = {
 """Name → ``module:function``. The function gets its arguments as keywords."""
 
 
+Arguments = Mapping[str, Any]
+"""Keywords of a service, which JSON can carry."""
+
+
 class NoAnswer(TonnageError):
     """A host did not answer in time, or its process is gone; the text says which and what was asked."""
 
@@ -57,12 +61,12 @@ class HostGroup(Protocol):
     def hosts(self) -> Sequence[str]:
         """Their names, in the launcher's order, each once."""
 
-    def ask(self, service: str, arguments: Mapping[str, Mapping[str, Any]], *, timeout_s: float) -> dict[str, Answer]:
+    def ask(self, service: str, arguments: Mapping[str, Arguments], *, timeout_s: float) -> dict[str, Answer]:
         """Has each host named in ``arguments`` do the service with its own arguments, all at the same time. A host that
         does not answer in time has a problem that says so; it never raises for one host's sake."""
 
 
-def perform(service: str, arguments: Mapping[str, Any]) -> Answer:
+def perform(service: str, arguments: Arguments) -> Answer:
     """Does a service in this process. What it raises on purpose (``TonnageError``, ``OSError``) is its problem."""
     module, _, function = SERVICES[service].partition(":")
     try:
@@ -82,7 +86,7 @@ class Alone:
     def ask(
         self,
         service: str,
-        arguments: Mapping[str, Mapping[str, Any]],
+        arguments: Mapping[str, Arguments],
         *,
         timeout_s: float,  # noqa: ARG002
     ) -> dict[str, Answer]:

@@ -9,10 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from tonnage.cluster.host_group import HostGroup
+from tonnage.cluster.live import Live
 from tonnage.cluster.lost import ProcessLost
+
+if TYPE_CHECKING:
+    from tonnage.records.results import PhaseResult
+    from tonnage.records.shapes import Gathering, Json
+    from tonnage.records.specs import PhaseSpec
+
+
+class LauncherFacts(TypedDict):
+    """``launcher`` of the manifest (``docs/record-format.md``)."""
+
+    name: str
+    processes: int
+    hosts: list[str]
+    versions: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +56,17 @@ class Step(Protocol):
     def stop(self) -> None:
         """Asks all tasks to end after the operation in hand."""
 
-    def live(self) -> dict[str, Any]:
-        """A snapshot over all processes, with the keys of ``tonnage._native.Phase.live``."""
+    def live(self) -> Live:
+        """A snapshot over all processes."""
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> PhaseResult:
         """After ``wait`` was True: the PhaseResult of all tasks, on this process's clock. Once."""
 
     def hosts(self) -> Sequence[str]:
         """After ``result``: the host of each task, by its number from the first of the phase; of each line, where a
         line of the result stands for several tasks of one host."""
 
-    def gathering(self) -> dict[str, Any] | None:
+    def gathering(self) -> Gathering | None:
         """After ``result``: how the processes crossed the line and handed in their parts (``ensemble`` of
         ``docs/record-format.md``); None where there is one process."""
 
@@ -62,7 +77,7 @@ class Ensemble(Protocol):
     host: str
     """Where this process runs."""
 
-    def prepare(self, phase: dict[str, Any], placing: Placing = ANYWHERE) -> Step:
+    def prepare(self, phase: PhaseSpec, placing: Placing = ANYWHERE) -> Step:
         """Leaves all tasks of a PhaseSpec waiting at the start line. ``tasks`` of the spec are those of the whole
         phase; RequestError where ``placing`` has no room for them."""
 
@@ -104,8 +119,8 @@ class Launcher(Protocol):
     def hosts_of(self, tasks: int, placing: Placing = ANYWHERE) -> Sequence[str]:
         """Where each of them would run, by its number; RequestError as ``check``."""
 
-    def facts(self) -> dict[str, Any] | None:
-        """``launcher`` of the manifest (``docs/record-format.md``); None for one process that nobody else started."""
+    def facts(self) -> LauncherFacts | None:
+        """None for one process that nobody else started."""
 
-    def open(self, target: dict[str, Any], series_directory: Path | None) -> Ensemble:
+    def open(self, target: Json, series_directory: Path | None) -> Ensemble:
         """Opens the target (a TargetSpec, or a ModelSpec with kind ``sim``) wherever tasks will run."""

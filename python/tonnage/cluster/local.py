@@ -1,20 +1,139 @@
-"""Tasks as threads of this process."""
+"""Tasks of this process: threads of it, or those on the nodes of a model that it computes, none of which exists."""
 
 from __future__ import annotations
 
 import json
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tonnage import _native
 from tonnage.cluster.host_group import Alone, HostGroup
-from tonnage.cluster.launcher import ANYWHERE, Placing
-from tonnage.cluster.modelled import ModelledEnsemble
+from tonnage.cluster.launcher import ANYWHERE, LauncherFacts, Placing
+from tonnage.cluster.live import Live
 from tonnage.cluster.mpi.started import started
-from tonnage.cluster.native import NativeEnsemble, NativeStep
 from tonnage.errors import RequestError
+
+if TYPE_CHECKING:
+    from tonnage.records.results import PhaseResult
+    from tonnage.records.shapes import Json
+    from tonnage.records.specs import PhaseSpec, TaskRange
+
+
+class NativeStep:
+    """A phase of this process alone: its own start line is the trial's."""
+
+    def __init__(self, phase: _native.Phase) -> None:
+        self._phase = phase
+
+    def go(self) -> None:
+        self._phase.go()
+
+    def wait(self, timeout_s: float) -> bool:
+        return self._phase.wait(timeout_s)
+
+    def stop(self) -> None:
+        self._phase.stop()
+
+    def live(self) -> Live:
+        return self._phase.live()
+
+    def result(self) -> PhaseResult:
+        return self._phase.result()
+
+    def hosts(self) -> Sequence[str]:
+        """As ``Step.hosts``."""
+        raise NotImplementedError
+
+    def gathering(self) -> None:
+        return None
+
+
+class NativeEnsemble:
+    """This process, with a target open."""
+
+    def __init__(self, target: Json, series_directory: Path | None, host: str) -> None:
+        self.host = host
+        directory = None if series_directory is None else str(series_directory)
+        self._target = _native.Target(json.dumps(target), series_directory=directory)
+
+    def clear(self) -> None:
+        self._target.clear()
+
+    def finish(self) -> list[tuple[str, str]]:
+        return self._target.finish()
+
+    def keep_named(self, keep: bool) -> None:
+        self._target.keep_named(keep)
+
+    def now_ns(self) -> int:
+        return self._target.now_ns()
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Which modelled node each task is on."""
+
+    per_node: int
+    names: tuple[str, ...]
+    """Given by the user; empty: ``node0001`` and so on."""
+    first: int
+    here: int
+
+    @staticmethod
+    def of(placing: Placing, tasks: TaskRange) -> Nodes:
+        """RequestError where the named hosts have no room for all tasks."""
+        per_node, total = placing.tasks_per_node or 1, tasks["total"]
+        names = placing.hosts or ()
+        if names and total > per_node * len(names):
+            raise RequestError(
+                f"{total} tasks with {per_node} on a host need {-(-total // per_node)} hosts, not {len(names)}; "
+                "hint: name more, or give tasks_per_node"
+            )
+        return Nodes(per_node, names, tasks.get("first", 0), tasks["here"])
+
+    def host(self, task: int) -> str:
+        """The name of a task's node."""
+        number = task // self.per_node
+        return self.names[number] if self.names else f"node{number + 1:04d}"
+
+    def tasks_from(self, task: int) -> int:
+        """How many tasks a line stands for that begins with this one, where lines are of whole nodes."""
+        return min(self.per_node - (task - self.first) % self.per_node, self.first + self.here - task)
+
+
+class ModelledStep(NativeStep):
+    """A phase on a model. Of very many tasks each line of the result is a node's."""
+
+    def __init__(self, phase: _native.Phase, nodes: Nodes) -> None:
+        super().__init__(phase)
+        self._nodes = nodes
+        self._tasks: list[int] = []
+
+    def result(self) -> PhaseResult:
+        result = super().result()
+        self._tasks = [task["task"] for task in result["tasks"]]
+        if result["facts"].get("by_node"):
+            for task in result["tasks"]:
+                task["tasks"] = self._nodes.tasks_from(task["task"])
+        return result
+
+    def hosts(self) -> Sequence[str]:
+        return [self._nodes.host(task) for task in self._tasks]
+
+
+class ModelledEnsemble(NativeEnsemble):
+    """A model that this process computes, whatever nodes it has."""
+
+    def prepare(self, phase: PhaseSpec, placing: Placing = ANYWHERE) -> ModelledStep:
+        if placing == ANYWHERE:
+            # Where nothing is said of hosts, the tasks of a model are those of the process that computes it.
+            alone = Nodes(phase["tasks"]["total"], (self.host,), phase["tasks"].get("first", 0), phase["tasks"]["here"])
+            return ModelledStep(self._target.start(json.dumps(phase)), alone)
+        nodes = Nodes.of(placing, phase["tasks"])
+        return ModelledStep(self._target.start(json.dumps(phase | {"tasks_per_node": nodes.per_node})), nodes)
 
 
 class LocalStep(NativeStep):
@@ -31,7 +150,7 @@ class LocalStep(NativeStep):
 class LocalEnsemble(NativeEnsemble):
     """This process."""
 
-    def prepare(self, phase: dict[str, Any], placing: Placing = ANYWHERE) -> LocalStep:
+    def prepare(self, phase: PhaseSpec, placing: Placing = ANYWHERE) -> LocalStep:
         check_placing(self.host, phase["tasks"]["total"], placing)
         return LocalStep(self._target.start(json.dumps(phase)), [self.host] * phase["tasks"]["here"])
 
@@ -61,7 +180,7 @@ class Local:
         self.host_group: HostGroup = Alone()
         self.apart: frozenset[str] = frozenset()
 
-    def open(self, target: dict[str, Any], series_directory: Path | None) -> LocalEnsemble | ModelledEnsemble:
+    def open(self, target: Json, series_directory: Path | None) -> LocalEnsemble | ModelledEnsemble:
         if target["kind"] == "sim":
             return ModelledEnsemble(target, series_directory, platform.node())
         return LocalEnsemble(target, series_directory, platform.node())
@@ -73,7 +192,7 @@ class Local:
         self.check(tasks, placing)
         return [platform.node()] * tasks
 
-    def facts(self) -> dict[str, Any] | None:
+    def facts(self) -> LauncherFacts | None:
         if started() is None:
             return None
         # `mpiexec -n 1`, or a launcher whose other processes have nothing to do with this one.

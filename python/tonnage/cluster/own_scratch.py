@@ -11,10 +11,19 @@ import os
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TypedDict
 
 from tonnage import _native
 from tonnage.errors import RequestError
+
+
+class NamedPlace(TypedDict):
+    """A scratch directory that a later run finds again: made now or ``fresh`` is False, and whether it stays."""
+
+    name: str
+    fresh: bool
+    keep: bool
+
 
 _held: dict[str, _native.Scratch] = {}
 """By path, those that this process made or took over."""
@@ -35,7 +44,7 @@ def look(paths: Sequence[str], parents: Sequence[str]) -> list[str]:
     return found
 
 
-def make(parents: Sequence[str], names: Sequence[str], place: dict[str, Any] | None, run_id: str) -> list[str]:
+def make(parents: Sequence[str], names: Sequence[str], place: NamedPlace | None, run_id: str) -> list[str]:
     """Makes one in each of ``parents``; their paths. ``place``: it has a name that a later run finds again."""
     for parent, name in zip(parents, names, strict=True):
         _remove_leftover(parent, name)

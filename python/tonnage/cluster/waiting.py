@@ -1,4 +1,4 @@
-"""Staying until a job has ended, as ``bsub -K`` and ``sbatch --wait`` do, by asking any scheduler."""
+"""Asking any scheduler of one job until it has ended; ``wait_for`` stays for it as ``bsub -K`` does."""
 
 from __future__ import annotations
 
@@ -8,9 +8,48 @@ from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 
 _FIRST_S, _LAST_S = 0.2, 2.0
 """Between two questions: short at first, as short jobs are, and never a burden to a scheduler with many who wait."""
-_FORGOTTEN_S = 30.0
+FORGOTTEN_S = 30.0
 """A job that is in no list for so long has been forgotten: an accounting writes a job down a moment after its end."""
-_OVER = ("done", "failed", "cancelled")
+OVER = ("done", "failed", "cancelled")
+"""States of a job that has ended."""
+
+
+class JobRows:
+    """What a scheduler lists of one job, ended copies as well; for who asks again and again."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        job: str,
+        *,
+        first_s: float,
+        last_s: float,
+        user: str | None = None,
+    ) -> None:
+        """``first_s``, ``last_s``: between two questions, at first and at last. ``user``: whose job it is."""
+        self._scheduler, self._job, self._user = scheduler, job, user
+        self._first_s, self._last_s = first_s, last_s
+        self.pause_s = first_s
+        """Before the next question."""
+        self._answered_at_s = time.monotonic()
+        self._asked_at_s = self._answered_at_s - last_s
+
+    def are_due(self, *, soon: bool) -> bool:
+        """Whether to ask now; ``soon``: its end is near."""
+        return time.monotonic() - self._asked_at_s >= (self._first_s if soon else self.pause_s)
+
+    def ask(self) -> list[Job]:
+        """Its rows; none where the scheduler does not list it. SchedulerError."""
+        self._asked_at_s = time.monotonic()
+        self.pause_s = min(self._last_s, 1.3 * self.pause_s)
+        every = self._scheduler.jobs(user=self._user, ended=True)
+        self._answered_at_s = time.monotonic()
+        return [one for one in every if one.job == self._job]
+
+    @property
+    def silent_s(self) -> float:
+        """Since the scheduler answered last, or since this was made."""
+        return time.monotonic() - self._answered_at_s
 
 
 def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> int:
@@ -20,24 +59,23 @@ def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> in
     SchedulerError where the scheduler does not know the job any more; one that does not answer for a moment is asked
     again.
     """
-    pause_s, seen_at_s = _FIRST_S, time.monotonic()
+    rows, seen_at_s = JobRows(scheduler, job, first_s=_FIRST_S, last_s=_LAST_S), time.monotonic()
     while True:
         try:
-            found = [one for one in scheduler.jobs(ended=True) if one.job == job]
+            found = rows.ask()
         except SchedulerError:
-            if time.monotonic() - seen_at_s > _FORGOTTEN_S:
+            if time.monotonic() - seen_at_s > FORGOTTEN_S:
                 raise
             found = []
-        over = [one for one in found if one.state in _OVER or _is_lost(one)]
+        over = [one for one in found if one.state in OVER or _is_lost(one)]
         if over and len(over) == len(found) and sum(one.count for one in over) >= (copies or 1):
             return max(_status(one) for one in over)
         if len(over) < len(found):
             seen_at_s = time.monotonic()
-        elif time.monotonic() - seen_at_s > _FORGOTTEN_S:
+        elif time.monotonic() - seen_at_s > FORGOTTEN_S:
             known = f"of {len(over)} of its {copies} copies only" if copies and over else "nothing"
             raise SchedulerError(f"the scheduler knows {known} of job {job} any more; hint: look at its output")
-        time.sleep(pause_s)
-        pause_s = min(_LAST_S, 1.3 * pause_s)
+        time.sleep(rows.pause_s)
 
 
 def _is_lost(job: Job) -> bool:

@@ -5,7 +5,7 @@ The call runs in a child process of its own. One that the kernel holds is left b
 
 from __future__ import annotations
 
-import json
+import marshal
 import os
 import select
 import signal
@@ -13,18 +13,21 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
+from tonnage.errors import RequestError
+
+_T = TypeVar("_T")
 _GRACE_S = 0.2
 """How long a killed child gets to go: longer means that the kernel holds it, or that the machine is busy."""
 _left: list[int] = []
 """Children that had not gone by then; collected by a later call, once they have."""
 
 
-def in_time(call: Callable[[], Any], *, timeout_s: float) -> Any:
-    """What ``call`` returns: numbers, text, lists, tuples (as lists) and dictionaries of them.
+def in_time(call: Callable[[], _T], *, timeout_s: float) -> _T:
+    """What ``call`` returns: numbers, text, bytes, and lists, tuples, sets and dictionaries of them.
 
-    Raises TimeoutError where it did not return in time, and the OSError that it raised.
+    Raises TimeoutError where it did not return in time, and the OSError or RequestError that it raised.
     """
     readable, writable = os.pipe()
     with warnings.catch_warnings():
@@ -39,10 +42,13 @@ def in_time(call: Callable[[], Any], *, timeout_s: float) -> Any:
     finally:
         os.close(readable)
         _reap(child)
-    kind, value = json.loads(raw) if raw else ("error", [0, "whoever was to look at it ended without an answer"])
+    # The child is this very program: nobody else has written to the pipe.
+    kind, value = marshal.loads(raw) if raw else ("error", [0, "whoever was to look at it ended without an answer"])
     if kind == "error":
         raise OSError(value[0], value[1], *value[2:])
-    return value
+    if kind == "refused":
+        raise RequestError(value)
+    return cast("_T", value)
 
 
 def _answer(call: Callable[[], Any], writable: int) -> NoReturn:
@@ -62,7 +68,9 @@ def _answer(call: Callable[[], Any], writable: int) -> NoReturn:
         except OSError as error:
             named = [] if error.filename is None else [os.fsdecode(error.filename)]
             said = ("error", [error.errno, error.strerror, *named])
-        left = json.dumps(said).encode("ascii")
+        except RequestError as error:
+            said = ("refused", str(error))
+        left = marshal.dumps(said)
         while left:
             left = left[os.write(writable, left) :]
         status = 0

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from tonnage.machine.bounded import in_time
 from tonnage.machine.identity import is_local
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
 
+_T = TypeVar("_T")
 _MOST_LINKS = 40
 """As many as the kernel follows."""
 
 
-def carefully(call: Callable[[], Any], paths: Iterable[str | os.PathLike[str]], *, timeout_s: float) -> Any:
+def carefully(call: Callable[[], _T], paths: Iterable[str | os.PathLike[str]], *, timeout_s: float) -> _T:
     """What ``call`` returns, which looks at absolute ``paths`` and above them.
 
     Where each of them stays on this host's own devices and memory, also through links, it is called right here; else as

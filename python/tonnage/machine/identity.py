@@ -104,8 +104,7 @@ def _whole(mount: Mount, mounts: list[Mount]) -> Mount:
 def _cluster(mount: Mount, path: str) -> str:
     """The cluster's own identifier; where it does not tell, the monitors (or file system) that the mount names."""
     with suppress(OSError):
-        said = in_time(
+        return in_time(
             lambda: os.getxattr(path, "ceph.cluster_fsid").decode("ascii", "replace"), timeout_s=_XATTR_LIMIT_S
         )
-        return str(said)
     return re.sub(r":?/.*$", "", mount.device)

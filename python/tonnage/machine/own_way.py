@@ -55,14 +55,12 @@ def own_directory(place: Path) -> Path:
     return way
 
 
-def check_inside(way: Path) -> Path:
-    """The same directory, inside of one that is safe: this user's, and nobody else may write to it; NotSafeError,
-    OSError."""
-    found = way.lstat()
-    if not stat.S_ISDIR(found.st_mode):
-        raise NotSafeError(f"{way} is no directory")
-    _check(way, found, {os.geteuid()}, shared=False)
-    return way
+def check_inside(file: Path) -> None:
+    """A file inside of such a directory: this user's, and nobody else may write to it; NotSafeError, OSError."""
+    found = file.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise NotSafeError(f"{file} is no regular file")
+    _check(file, found, {os.geteuid()}, shared=False)
 
 
 def _made(way: Path) -> os.stat_result:

@@ -10,7 +10,7 @@ import re
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from tonnage.errors import TonnageError
 from tonnage.machine.bounded import in_time
@@ -18,6 +18,7 @@ from tonnage.machine.identity import identity
 from tonnage.machine.mounts import find_mount, read_mounts
 from tonnage.machine.shapes import PathLook
 
+_T = TypeVar("_T")
 LOOK_S = 5.0
 """A mount that answers nothing for so long is dead, or as good as that."""
 _NAME = re.compile(r"\.tonnage-look-[0-9a-f]{16}")
@@ -35,8 +36,7 @@ def look_path(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> P
     """
     if not path.startswith("/"):
         raise TonnageError(f"{path} is not absolute: it would mean another place on each host; hint: write it from /")
-    found: PathLook = _answered(path, lambda: _look(path, probe=probe), timeout_s)
-    return found
+    return _answered(path, lambda: _look(path, probe=probe), timeout_s)
 
 
 def leave_mark(path: str, *, timeout_s: float = LOOK_S) -> str:
@@ -57,7 +57,7 @@ def remove_mark(path: str, name: str, *, timeout_s: float = LOOK_S) -> None:
     _answered(path, lambda: _mark(path, name).unlink(), timeout_s)
 
 
-def _answered(path: str, call: Callable[[], Any], timeout_s: float) -> Any:
+def _answered(path: str, call: Callable[[], _T], timeout_s: float) -> _T:
     try:
         return in_time(call, timeout_s=timeout_s)
     except TimeoutError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from tonnage.errors import RequestError
@@ -29,19 +28,24 @@ def user_state(*parts: str) -> Path:
 
 def checked_own(place: Path) -> Path:
     """``place`` without links, made where it is missing. RequestError as ``user_state``."""
-    return _told(place, own_directory)
-
-
-def checked_inside(place: Path) -> Path:
-    """A directory inside of such a one. RequestError as ``user_state``."""
-    return _told(place, check_inside)
-
-
-def _told(place: Path, check: Callable[[Path], Path]) -> Path:
     try:
-        return check(place)
+        return own_directory(place)
     except NotSafeError as error:
-        more = "" if "hint: " in str(error) else f"; {STATE_HINT}"
-        raise RequestError(f"{place} is not safe from other users: {error}{more}") from None
+        raise _unsafe(place, str(error)) from None
     except OSError as error:
         raise RequestError(f"cannot make {place}: {error.strerror or error}; {STATE_HINT}") from None
+
+
+def checked_inside(file: Path, *, told: Path) -> None:
+    """A file inside of such a one; ``told``: the name that the user knows it by. RequestError as ``user_state``."""
+    try:
+        check_inside(file)
+    except NotSafeError as error:
+        raise _unsafe(told, str(error).replace(str(file), str(told))) from None
+    except OSError as error:
+        raise RequestError(f"cannot read {told}: {error.strerror or error}; {STATE_HINT}") from None
+
+
+def _unsafe(place: Path, why: str) -> RequestError:
+    more = "" if "hint: " in why else f"; {STATE_HINT}"
+    return RequestError(f"{place} is not safe from other users: {why}{more}")

@@ -2,31 +2,30 @@
 
 Each returns what the command of that name prints with ``--json``, as typed objects (``tonnage.placement.answers``;
 ``dataclasses.asdict`` makes the same dictionary), and raises what it would end with: ``RequestError`` for a wrong
-request, another ``TonnageError`` where something failed.
-"""
+request, another ``TonnageError`` where something failed."""
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, overload
 
 from tonnage.cluster.terms import parse_dependency, parse_mail, split_words
 from tonnage.errors import RequestError, TonnageError
-from tonnage.placement.answers.load import Answer as Loads
-from tonnage.placement.answers.load import answer as loads
-from tonnage.placement.answers.submit import Previewed, Repeated, Submission, previewed, submitted
-from tonnage.placement.answers.where import Answer as Place
-from tonnage.placement.answers.where import answer as place
-from tonnage.placement.asked import Asked, parse_cap, parse_copies, parse_key
-from tonnage.placement.look import NOTHING_READ, Look, asked_for
+from tonnage.placement.answers import LoadAnswer as Loads
+from tonnage.placement.answers import Previewed, Repeated, Submission, previewed, submitted
+from tonnage.placement.answers import WhereAnswer as Place
+from tonnage.placement.answers import load_answer as loads
+from tonnage.placement.answers import where_answer as place
+from tonnage.placement.path_report import report_path
+from tonnage.placement.server_load import NOTHING_READ, LoadReader, select_servers
 from tonnage.placement.site import load_site, site_path
 from tonnage.placement.submit import preview
-from tonnage.placement.submit import submit as submit_wish
-from tonnage.placement.whereabouts import whereabouts
+from tonnage.placement.submit import submit as submit_request
+from tonnage.placement.submit_request import SubmitOptions, parse_cap, parse_copies, parse_key
 from tonnage.units import parse_count, parse_share, parse_size, read_time
 
 if TYPE_CHECKING:
@@ -82,10 +81,14 @@ class Options(TypedDict, total=False):
 
 @overload
 def submit(*program: PathLike, dry_run: Literal[True], **options: Unpack[Options]) -> Previewed: ...
+
+
 @overload
 def submit(
     *program: PathLike, dry_run: Literal[False] = False, **options: Unpack[Options]
 ) -> Submission | Repeated: ...
+
+
 def submit(*program: PathLike, dry_run: bool = False, **options: Any) -> Previewed | Submission | Repeated:
     """Runs ``program`` (its name, then its words, exactly as given) where its data lives, and no more at once than the
     storage carries.
@@ -110,13 +113,13 @@ def submit(*program: PathLike, dry_run: bool = False, **options: Any) -> Preview
     """
     if unknown := [name for name in options if name not in Options.__annotations__]:
         raise TypeError(f"submit() got an unexpected keyword argument {unknown[0]!r}")
-    asked = _asked({name: value for name, value in options.items() if value is not None})
-    wish = asked.wish([_text("program", word) for word in program])
+    asked = SubmitOptions(**{name: _value(name, value) for name, value in options.items() if value is not None})
+    request = asked.request([_text("program", word) for word in program])
     if dry_run:
-        outcome = preview(wish)
+        outcome = preview(request)
         assert outcome.plan is not None
         return previewed(outcome.plan, outcome.command)
-    return submitted(wish.key, submit_wish(wish, key_given=asked.key is not None, tell=lambda _plan: None))
+    return submitted(request.key, submit_request(request, key_given=asked.key is not None, tell=lambda _plan: None))
 
 
 def where(path: PathLike | None = None, *, site: PathLike | None = None) -> Place:
@@ -132,7 +135,7 @@ def where(path: PathLike | None = None, *, site: PathLike | None = None) -> Plac
     ['rcss1']
     """
     text = None if path is None else _text("path", path)
-    found = whereabouts(text, None if site is None else _text("site", site))
+    found = report_path(text, None if site is None else _text("site", site))
     if (error := found.unknown(text)) is not None:
         raise error
     return place(found.located, found.servers, found.readings, found.line)
@@ -151,14 +154,14 @@ def load(server: str | None = None, *, site: PathLike | None = None) -> Loads:
     {'rcss1': 3, 'rcss2': 12}
     """
     known = load_site(Path(), site_path(None if site is None else _text("site", site)))
-    look = Look(known, asked_for(known, [] if server is None else [_text("server", server)]))
+    look = LoadReader(known, select_servers(known, [] if server is None else [_text("server", server)]))
     found = look()
     if all(row.age_s is None for row in found):
         raise TonnageError(NOTHING_READ)
     return loads(found, look.notes)
 
 
-_PARSED: dict[str, Callable[[Any], Any]] = {
+_PARSED: Mapping[str, Callable[[Any], Any]] = {
     "tasks": lambda given: parse_count(str(given)),
     "gpus": lambda given: parse_count(str(given)),
     "memory": lambda given: parse_size(str(given)),
@@ -175,10 +178,6 @@ _PARSED: dict[str, Callable[[Any], Any]] = {
     "key": lambda given: parse_key(_text("key", given)),
 }
 """How a value is read; the others are texts and paths."""
-
-
-def _asked(given: dict[str, Any]) -> Asked:
-    return Asked(**{name: _value(name, value) for name, value in given.items()})
 
 
 def _value(name: str, given: Any) -> Any:

@@ -1,50 +1,32 @@
-"""From what the site file, the scheduler, the indices and the ledger say to the candidates of a choice."""
+"""From what is known of the cluster to the candidates of a choice."""
 
 from __future__ import annotations
 
 import heapq
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from tonnage.cluster.scheduler import ClusterHost, Job
-from tonnage.placement.choice import Candidate, Plateau, weight
-from tonnage.placement.entries import Entry
-from tonnage.placement.indices import Reading
-from tonnage.placement.lists import ListedHost, ListedJob
+from tonnage.placement.choice import Candidate, weight
+from tonnage.placement.cluster_snapshot import (
+    HOLDS_A_SLOT,
+    ClusterSnapshot,
+    copies_at_once,
+    is_unseen,
+    jobs_at,
+    server_of,
+    tasks_per_copy,
+)
+from tonnage.placement.indices.reading import Reading
+from tonnage.placement.ledger import Entry
+from tonnage.placement.scheduler_lists import ListedHost, ListedJob
 from tonnage.placement.site import Policy, Server, Site
-from tonnage.placement.uses import Uses
 from tonnage.placement.where import Located
 from tonnage.records.load_lines import KeptLine
 
-HOLDS_A_SLOT = ("running", "suspended")
-"""States of a job that is where it runs."""
 FAR_CONSIDERED = 64
 """Hosts away from the data that are weighed, those with the most free slots: a site has thousands, all much alike."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """What was known at the time of a decision."""
-
-    now_s: float
-    hosts: Sequence[ClusterHost | ListedHost] | None = None
-    """None: the scheduler did not say."""
-    jobs: Sequence[Job | ListedJob] | None = None
-    """All that wait or run; None: the scheduler did not say."""
-    jobs_at_s: float = 0.0
-    """When it was asked for them."""
-    readings: Mapping[str, Reading] = field(default_factory=dict)
-    """By the server's name."""
-    placements: Sequence[Entry] = ()
-    """What the ledger has of late, and of all jobs that wait or run."""
-    lines: Mapping[str, float] = field(default_factory=dict)
-    """Load line in tasks, by the server's name; a server that is not here has none."""
-    plateaus: Mapping[str, Plateau] = field(default_factory=dict)
-    """What that line is as a rate, in the same way."""
-    measured: KeptLine | None = None
-    """Where the rate of one task was measured."""
 
 
 @dataclass(slots=True)
@@ -66,25 +48,25 @@ class _Load:
 
 
 def make_candidates(
-    site: Site, servers: Sequence[Server], located: Located, world: World, *, queue: str | None = None
+    site: Site, servers: Sequence[Server], located: Located, snapshot: ClusterSnapshot, *, queue: str | None = None
 ) -> list[Candidate]:
     """Hosts beside the servers, in the site's order, then the most free ones elsewhere; none where data is local.
 
     ``queue``: the one that was asked for.
     """
     policy = site.policy
-    loads = _loads(servers, world, policy)
+    loads = _loads(servers, snapshot, policy)
     if located.striped:
         loads = dict.fromkeys(loads, _together(loads.values()))
-    hosts = None if world.hosts is None else {host.name: host for host in world.hosts}
+    hosts = None if snapshot.hosts is None else {host.name: host for host in snapshot.hosts}
     # Of a queue that the scheduler did not list, a hidden one, it alone knows the hosts.
-    listed = {name for host in world.hosts or () for name in host.queues or ()}
+    listed = {name for host in snapshot.hosts or () for name in host.queues or ()}
     found = []
     for server in servers:
         wanted = next((name for name in (queue, server.queue) if name), None)
         for name in server.hosts or (server.name,):
             host = None if hosts is None else _spelled(name, hosts)
-            near = _near(site, server, name, host, loads[server.name], world)
+            near = _near(site, server, name, host, loads[server.name], snapshot)
             if near.problem is None and host is not None and wanted in listed and not _takes(host, wanted):
                 near.problem = f"it is not in queue {wanted}"
             found.append(near)
@@ -93,7 +75,7 @@ def make_candidates(
         others = (host for host in hosts.values() if host.name not in beside)
         if queue in listed:
             others = (host for host in others if _takes(host, queue))
-        found += _far(site, servers[0], others, loads, world)
+        found += _far(site, servers[0], others, loads, snapshot)
     return found
 
 
@@ -114,7 +96,7 @@ def _together(loads: Collection[_Load]) -> _Load:
 
 
 def _near(
-    site: Site, server: Server, name: str, host: ClusterHost | ListedHost | None, load: _Load, world: World
+    site: Site, server: Server, name: str, host: ClusterHost | ListedHost | None, load: _Load, snapshot: ClusterSnapshot
 ) -> Candidate:
     slots, busy, problem = server.slots, 0, None
     if host is not None:
@@ -124,11 +106,11 @@ def _near(
         name = host.name
         if not host.up:
             problem = f"it is down{f' ({host.reason})' if host.reason else ''}"
-    elif world.hosts is not None:
+    elif snapshot.hosts is not None:
         problem = "the scheduler does not know it" if server.hosts else "the site file names no host beside it"
     if server.slots is not None and slots is not None:
         busy = max(busy, min(load.running, slots))
-    candidate = _candidate(site, server, name, True, load, world)
+    candidate = _candidate(site, server, name, True, load, snapshot)
     candidate.slots, candidate.busy, candidate.problem = slots, busy, problem
     return candidate
 
@@ -138,18 +120,18 @@ def _far(
     server: Server,
     others: Iterable[ClusterHost | ListedHost],
     loads: Mapping[str, _Load],
-    world: World,
+    snapshot: ClusterSnapshot,
 ) -> Iterator[Candidate]:
     free = heapq.nlargest(FAR_CONSIDERED, (one for one in others if one.up), key=lambda one: one.slots - one.slots_used)
     for host in free:
-        candidate = _candidate(site, server, host.name, False, loads[server.name], world)
+        candidate = _candidate(site, server, host.name, False, loads[server.name], snapshot)
         candidate.slots, candidate.busy, candidate.waiting = host.slots, host.slots_used, 0
         yield candidate
 
 
-def _candidate(site: Site, server: Server, host: str, near: bool, load: _Load, world: World) -> Candidate:
-    bandwidth_bytes_per_s, latency_s = _access(site, server, host, near, world.measured)
-    reading, plateau = world.readings.get(server.name), world.plateaus.get(server.name)
+def _candidate(site: Site, server: Server, host: str, near: bool, load: _Load, snapshot: ClusterSnapshot) -> Candidate:
+    bandwidth_bytes_per_s, latency_s = _access(site, server, host, near, snapshot.measured)
+    reading, plateau = snapshot.readings.get(server.name), snapshot.plateaus.get(server.name)
     return Candidate(
         host=host,
         server=server.name,
@@ -159,10 +141,10 @@ def _candidate(site: Site, server: Server, host: str, near: bool, load: _Load, w
         slots=None,
         waiting=load.waiting,
         slot_s=load.slot_s,
-        line=world.lines.get(server.name),
+        line=snapshot.lines.get(server.name),
         on_server=load.on_server,
         placed=load.placed,
-        pressure=pressure(reading, site.policy, world.now_s, None if plateau is None else plateau.bytes_per_s),
+        pressure=pressure(reading, site.policy, snapshot.now_s, None if plateau is None else plateau.bytes_per_s),
         used_at_s=load.used_at_s,
     )
 
@@ -202,138 +184,45 @@ def pressure(reading: Reading | None, policy: Policy, now_s: float, plateau_byte
     return min(1.0, max(shares)) if shares else None
 
 
-def _loads(servers: Sequence[Server], world: World, policy: Policy) -> dict[str, _Load]:
+def _loads(servers: Sequence[Server], snapshot: ClusterSnapshot, policy: Policy) -> dict[str, _Load]:
     """Running tasks as the scheduler counts them; those that wait, or that it does not show yet, by their decay."""
     loads = {server.name: _Load() for server in servers}
     decay_s = policy.decay / 1e9
     running: dict[str, int] = {}
     pending: list[tuple[Job | ListedJob, Entry | None, Sequence[Server]]] = []
-    for job, entry, used in jobs_at(servers, world):
+    for job, entry, used in jobs_at(servers, snapshot):
         if job.state == "pending":
             pending.append((job, entry, used))
         elif job.state in HOLDS_A_SLOT:
             running[job.job] = running.get(job.job, 0) + job.count
             for server in used:
                 load = loads[server.name]
-                load.on_server += job.count * asks(entry)
+                load.on_server += job.count * tasks_per_copy(entry)
                 load.running += job.count
-                load.age_s += job.count * max(0.0, world.now_s - (job.started_at_s or world.now_s))
+                load.age_s += job.count * max(0.0, snapshot.now_s - (job.started_at_s or snapshot.now_s))
     for job, entry, used in pending:
-        ready = job.count if entry is None else min(job.count, max(0, tasks(entry) - running.get(job.job, 0)))
-        submitted_s = world.now_s if job.submitted_at_s is None else job.submitted_at_s
-        placed = ready * asks(entry) * weight(world.now_s - submitted_s, decay_s)
+        ready = job.count if entry is None else min(job.count, max(0, copies_at_once(entry) - running.get(job.job, 0)))
+        submitted_s = snapshot.now_s if job.submitted_at_s is None else job.submitted_at_s
+        placed = ready * tasks_per_copy(entry) * weight(snapshot.now_s - submitted_s, decay_s)
         for server in used:
             load = loads[server.name]
             load.waiting += ready
             load.placed += placed
-    _add_unseen(loads, world, decay_s)
+    _add_unseen(loads, snapshot, decay_s)
     return loads
 
 
-def jobs_at(
-    servers: Sequence[Server], world: World
-) -> Iterator[tuple[Job | ListedJob, Entry | None, Sequence[Server]]]:
-    """Each job that uses one of the servers, with what the ledger has of it, and those that it uses."""
-    uses = Uses(servers)
-    by_job = {entry.job: entry for entry in world.placements if entry.job}
-    by_key = {entry.key: entry for entry in world.placements}
-    for job in world.jobs or ():
-        entry = by_key.get(job.key or "") or by_job.get(job.job)
-        if used := uses.of(job, server_of(entry)):
-            yield job, entry, used
-
-
-def _add_unseen(loads: Mapping[str, _Load], world: World, decay_s: float) -> None:
+def _add_unseen(loads: Mapping[str, _Load], snapshot: ClusterSnapshot, decay_s: float) -> None:
     """Placements that the scheduler's list does not have: on their way, or placed while it could not be asked."""
-    listed = {job.key for job in world.jobs or ()}
-    for entry in world.placements:
+    listed = {job.key for job in snapshot.jobs or ()}
+    for entry in snapshot.placements:
         server = server_of(entry)
         load = loads.get(server or "")
         if entry.refused is not None or load is None:
             continue
         load.used_at_s = max(load.used_at_s, entry.at_s)
-        if _is_unseen(entry, world) and entry.key not in listed:
-            load.placed += tasks(entry) * asks(entry) * weight(world.now_s - entry.at_s, decay_s)
-
-
-def _is_unseen(entry: Entry, world: World) -> bool:
-    """Whether it may be with the scheduler though not in its list: one that had its receipt before the list was made
-    and is not in it has ended."""
-    since = entry.answered_s is not None and entry.answered_s >= world.jobs_at_s
-    return entry.refused is None and (entry.job is None or world.jobs is None or since)
-
-
-def promised_tasks(names: Collection[str], world: World, *, unlimited: bool = False) -> dict[str, float]:
-    """Server → tasks that jobs placed by it may run at once, of the servers of these names that have any: those that
-    run, and what capped arrays have left to start, each for the share of its time in which it waits for storage. An
-    array that the scheduler's list does not have yet counts with all that it may run.
-
-    A job whose share is not known, as it is another user's, counts in full; another user's array with as many copies as
-    the scheduler says may run at once. Where it does not say, with those that run; ``unlimited``: with all.
-    """
-    known = {entry.key: entry for entry in world.placements}
-    wanted = frozenset(names)
-    placed: dict[str, tuple[str, str | None]] = {}
-    alive: dict[str, int] = {}
-    running: dict[str, int] = {}
-    limits: dict[str, int] = {}
-    for job in world.jobs or ():
-        # Some schedulers keep a job's key and not its server.
-        server = job.server or server_of(known.get(job.key or ""))
-        if server in wanted:
-            placed.setdefault(job.job, (server, job.key))
-            alive[job.job] = alive.get(job.job, 0) + job.count
-            if job.state == "running":
-                running[job.job] = running.get(job.job, 0) + job.count
-            if (limit := _limit(job, unlimited=unlimited)) is not None:
-                limits[job.job] = limit
-    found: dict[str, float] = {}
-    for number, (server, key) in placed.items():
-        entry = known.get(key or "")
-        capped = entry is not None and entry.intent.get("cap") is not None
-        runs, most = running.get(number, 0), limits.get(number)
-        if entry is None:
-            count = runs if most is None else max(runs, min(alive[number], most))
-        else:
-            # Its user may have raised its limit, or the list is older than the limit of now.
-            count = min(alive[number] if capped else runs, max(tasks(entry), most or 0))
-        if count:
-            share = asks(entry) * count
-            found[server] = found.get(server, 0.0) + share
-    if world.jobs is not None:
-        listed = {job.key for job in world.jobs}
-        for entry in world.placements:
-            name = server_of(entry)
-            capped = entry.intent.get("cap") is not None
-            if name in wanted and capped and entry.key not in listed and _is_unseen(entry, world):
-                found[name] = found.get(name, 0.0) + tasks(entry) * asks(entry)
-    return found
-
-
-def _limit(job: Job | ListedJob, *, unlimited: bool) -> int | None:
-    """Copies of its array that may run at once, where that is told of one that waits. ``unlimited``: all, where it is
-    not."""
-    if job.cap is not None:
-        return job.cap or None
-    is_array = isinstance(job, Job) and job.state == "pending" and (job.count > 1 or job.copy is not None)
-    return sys.maxsize if unlimited and is_array else None
-
-
-def tasks(entry: Entry) -> int:
-    """Copies of it that may run at once."""
-    return int(entry.intent.get("tasks") or 1)
-
-
-def asks(entry: Entry | None) -> float:
-    """Tasks of the load line that one copy of it asks; ledgers of before say how much it waits, which was the same."""
-    if entry is None:
-        return 1.0
-    return float(entry.intent.get("asks", entry.intent.get("io_share", 1.0)))
-
-
-def server_of(entry: Entry | None) -> str | None:
-    """The server that it was placed by."""
-    return None if entry is None else entry.intent.get("server")
+        if is_unseen(entry, snapshot) and entry.key not in listed:
+            load.placed += copies_at_once(entry) * tasks_per_copy(entry) * weight(snapshot.now_s - entry.at_s, decay_s)
 
 
 def _spelled(name: str, hosts: Mapping[str, ClusterHost | ListedHost]) -> ClusterHost | ListedHost | None:

@@ -1,4 +1,4 @@
-"""Jobs that are there: the scheduler to ask of them, and their end."""
+"""The scheduler's jobs and queues: whom to ask for them, how jobs are ended, what ``--json`` prints of them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
+from tonnage.cluster.scheduler import Job, Queue, Scheduler, SchedulerError
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.errors import RequestError
-from tonnage.placement.lists import forget_lists
+from tonnage.placement.scheduler_lists import forget_lists
 from tonnage.placement.site import load_site
 
 _OF_COPIES = re.compile(r"(?P<job>[^\[\]_]+)(?:_(?P<one>\d{1,9})|\[(?P<some>[\d,-]+)\])(?P<rest>\..*)?")
@@ -33,6 +33,30 @@ class Cancelled:
     """As it was named."""
     cancelled: bool
     problem: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CancelAnswer:
+    """What became of each order."""
+
+    scheduler: str
+    jobs: tuple[Cancelled, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobsAnswer:
+    """The jobs that were asked for."""
+
+    scheduler: str
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueuesAnswer:
+    """All queues."""
+
+    scheduler: str
+    queues: tuple[Queue, ...]
 
 
 def job_and_copies(word: str, known: Sequence[Job]) -> tuple[str, tuple[int, ...]]:

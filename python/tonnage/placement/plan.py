@@ -3,77 +3,40 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TypeVar, cast
 
-from tonnage.cluster.numbers import Numbers, count_of
 from tonnage.cluster.scheduler import ClusterHost, JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler_here
-from tonnage.cluster.terms import Terms
+from tonnage.errors import RequestError
 from tonnage.placement.candidates import make_candidates
-from tonnage.placement.choice import Carried, Decision, Demand, NoFileServer, decide, line_in_use
-from tonnage.placement.choice.cap import asks, at_once, whose_line
-from tonnage.placement.indices import Reading
-from tonnage.placement.known import (
+from tonnage.placement.capacity import (
     PATTERN,
-    REMEMBERED,
-    Glance,
-    Later,
-    as_listed,
-    carried_by,
-    fresh_readings,
-    load_lines,
-    placements_of,
+    capacities,
 )
-from tonnage.placement.ledger import Ledger
-from tonnage.placement.lines import plateaus_of
-from tonnage.placement.lists import ListedHost, Lists
-from tonnage.placement.queues import queue_of_hosts
+from tonnage.placement.caps import Capacity, Demand, at_once, demand_text, line_in_use, line_text
+from tonnage.placement.choice import Decision, NoFileServer, decide
+from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, placements_of
+from tonnage.placement.indices.read import read_indices
+from tonnage.placement.indices.reading import Reading
+from tonnage.placement.ledger import Intent, KeptRequest, Ledger
+from tonnage.placement.load_lines import (
+    lines_of_servers,
+    plateaus_of,
+)
+from tonnage.placement.scheduler_lists import BackgroundCall, Listed, ListedHost, ListedJob, Lists
 from tonnage.placement.site import Policy, Server, Site
+from tonnage.placement.start_directory import StartDirectory
+from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_lines import KeptLine
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What a user asks for."""
-
-    argv: tuple[str, ...]
-    key: str
-    path: str | None = None
-    """Whose servers count; None: the working directory's."""
-    name: str | None = None
-    queue: str | None = None
-    slots: int = 1
-    numbers: Numbers = ()
-    """Of its copies; none: it is no array."""
-    cap: int | Literal["auto"] = "auto"
-    output: str | None = None
-    error: str | None = None
-    directory: str | None = None
-    """Where it runs; None: here."""
-    hosts: tuple[str, ...] = ()
-    """Where it is to run, whatever holds the data; best first."""
-    prefer: bool = False
-    """``hosts`` are a wish, not a bound."""
-    input: str | None = None
-    terms: Terms = field(default_factory=Terms)
-    pty: bool = False
-    profile: Path | None = None
-    io_share: float | None = None
-    anywhere: bool = False
-    served: bool = False
-    """Only where a file server holds the data: a disk of this host, which the site file does not name, is none."""
-    scheduler: str | None = None
-    local_wait_ns: int | None = None
-    site_file: Path | None = None
-
-    @property
-    def copies(self) -> int | None:
-        """How many there are of it; None: it is no array."""
-        return count_of(self.numbers) if self.numbers else None
+_T = TypeVar("_T")
+_MOST_CONSIDERED = 24
+"""Hosts that the ledger keeps of a decision, the best first."""
+_GAP_S = 0.5
+"""Between two looks at a server's counters where there was none of late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +66,10 @@ class Plan:
         """The access pattern whose line it is."""
         return PATTERN
 
-    def intent(self, scheduler_name: str) -> dict[str, Any]:
+    def intent(self, scheduler_name: str) -> Intent:
         """What the ledger keeps of it."""
         request, decision = self.request, self.decision
+        shown = replace(decision, considered=decision.considered[:_MOST_CONSIDERED])
         return {
             "scheduler": scheduler_name,
             "target": self.located.target,
@@ -121,114 +85,108 @@ class Plan:
             "measured": self.demand.measured,
             "bytes_per_s": self.demand.bytes_per_s,
             "room": decision.room,
-            "request": {name: value for name, value in asdict(request).items() if name != "key"},
-            "decision": decision_as_dict(decision),
+            "request": cast("KeptRequest", {name: value for name, value in asdict(request).items() if name != "key"}),
+            "decision": {**asdict(shown), "of": len(decision.considered)},
             "how": list(self.located.how),
             "notes": list(self.notes),
         }
-
-
-def decision_as_dict(decision: Decision, *, most: int = 24) -> dict[str, Any]:
-    """As the ledger keeps it; of the hosts considered, the ``most`` best."""
-    shown = replace(decision, considered=decision.considered[:most])
-    return {**asdict(shown), "of": len(decision.considered)}
 
 
 def where_to(plan: Plan) -> str:
     """``Submitting job to run on fileserver rcss1``, as iobsub said it; what it never had to say in the same voice."""
     decision = plan.decision
     if plan.hosts_were_asked and decision.bind == "pin":
-        return f"Submitting job to run on {some(decision.hosts)}, as asked"
+        return f"Submitting job to run on {first_names(decision.hosts)}, as asked"
     if decision.bind == "pin":
         return f"Submitting job to run on fileserver {decision.server}"
     if decision.bind == "prefer":
-        return f"Submitting job to run on {some(decision.hosts)} if free"
+        return f"Submitting job to run on {first_names(decision.hosts)} if free"
     return "Submitting job to run on any host"
 
 
-def some(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
     """The first three, and how many more."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
 
 
-def make_plan(wish: Wish, directory: str, site: Site, ledger: Ledger, site_scheduler: Scheduler) -> Plan:
+def make_plan(request: SubmitRequest, directory: str, site: Site, ledger: Ledger, site_scheduler: Scheduler) -> Plan:
     """Asks everybody once, each with its time limit, and decides. RequestError, NoFileServer, NothingNear.
 
     Who does not answer is done without where that can be; the plan's notes say so.
     """
     policy = site.policy
-    if wish.local_wait_ns is not None:
-        policy = policy.model_copy(update={"local_wait": wish.local_wait_ns})
-    demand = _demand(wish, policy)  # a child may read it, which is made before there are threads
+    if request.local_wait_ns is not None:
+        policy = policy.model_copy(update={"local_wait": request.local_wait_ns})
+    demand = _demand(request, policy)  # a child may read it, which is made before there are threads
     now_s = time.time()
     lists = Lists(site_scheduler, policy.list_age)
-    hosts, jobs = Later(lists.hosts), Later(lists.jobs)
+    hosts, jobs = BackgroundCall(lists.hosts), BackgroundCall(lists.jobs)
     file_timeout_s = policy.file_timeout / 1e9
-    glance = Glance(directory, wish.argv[0], timeout_s=file_timeout_s)
-    notes = glance.notes()
-    looked = glance.look if wish.path in (None, directory) else None
-    located = locate(wish.path or directory, site, timeout_s=file_timeout_s, looked=looked)
+    start = StartDirectory(directory, request.argv[0], timeout_s=file_timeout_s)
+    notes = start.notes()
+    looked = start.status if request.path in (None, directory) else None
+    located = locate(request.path or directory, site, timeout_s=file_timeout_s, looked=looked)
     servers = servers_of(located, site)
-    found = load_lines(site, servers, located)
-    readings = fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
-    world = as_listed(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
+    found = lines_of_servers(site, servers, located)
+    readings = _fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
+    snapshot = _snapshot(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
-    placements = placements_of(ledger, world.jobs, since_s=now_s - REMEMBERED * policy.decay / 1e9)
-    world = replace(world, placements=placements)
-    carried = carried_by(servers, located, world, found, ledger, policy)
+    placements = placements_of(ledger, snapshot.jobs, since_s=now_s - REMEMBERED * policy.decay / 1e9)
+    snapshot = replace(snapshot, placements=placements)
+    carried = capacities(servers, located, snapshot, found, ledger, policy)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
     lines |= {name: float(line_in_use(one)) for name, one in carried.items()}
     measured = next((line for line in found.values() if isinstance(line, KeptLine)), None)
-    world = replace(world, lines=lines, plateaus=plateaus_of(found), measured=measured)
+    snapshot = replace(snapshot, lines=lines, plateaus=plateaus_of(found), measured=measured)
     # A server of the site file serves others too, also where its data is on a disk of this host.
     local = located.local and not any(server in site.server for server in servers)
-    if wish.served and local and not wish.anywhere:
+    if request.served and local and not request.anywhere:
         raise NoFileServer(f"{located.path} is on this host's own storage ({'; '.join(located.how)})")
     known = replace(located, servers=tuple(server.name for server in servers), local=local)
     decision = decide(
         demand,
-        make_candidates(site, servers, known, world, queue=wish.queue),
+        make_candidates(site, servers, known, snapshot, queue=request.queue),
         located=known,
         policy=policy,
-        copies=wish.copies,
-        cap=wish.cap,
-        anywhere=wish.anywhere or bool(wish.hosts),
-        slots=wish.slots,
+        copies=request.copies,
+        cap=request.cap,
+        anywhere=request.anywhere or bool(request.hosts),
+        slots=request.slots,
         carried=carried,
     )
-    decision = _as_asked(wish, decision)
+    decision = _as_asked(request, decision)
     line = carried.get(decision.server or "")
     demand = demand.against(None if line is None else line.plateau)
-    if wish.copies is None:
+    if request.copies is None:
         decision = _alone(demand, line, decision, servers, lines)
     return Plan(
         located=located,
         servers=servers,
         demand=demand,
         decision=decision,
-        request=_request(wish, directory, servers, decision, _licences(servers, demand, line), site, world.hosts),
+        request=_request(request, directory, servers, decision, _licences(servers, demand, line), site, snapshot.hosts),
         readings=readings,
         line=None if line is None else line_in_use(line),
         line_servers=() if line is None else line.servers,
-        by_line=wish.cap == "auto" and decision.cap is not None and line is not None,
+        by_line=request.cap == "auto" and decision.cap is not None and line is not None,
         notes=tuple(notes),
-        hosts_were_asked=bool(wish.hosts),
+        hosts_were_asked=bool(request.hosts),
     )
 
 
-def _as_asked(wish: Wish, decision: Decision) -> Decision:
+def _as_asked(request: SubmitRequest, decision: Decision) -> Decision:
     """On the hosts that the user named, whatever is nearer to the data."""
-    if not wish.hosts:
+    if not request.hosts:
         return decision
     # The last sentence of an array is about its cap.
-    why = (f"{some(wish.hosts)}: as asked", *(decision.why[-1:] if wish.copies is not None else ()))
-    return replace(decision, hosts=wish.hosts, bind="prefer" if wish.prefer else "pin", why=why)
+    why = (f"{first_names(request.hosts)}: as asked", *(decision.why[-1:] if request.copies is not None else ()))
+    return replace(decision, hosts=request.hosts, bind="prefer" if request.prefer else "pin", why=why)
 
 
 def _alone(
     demand: Demand,
-    carried: Carried | None,
+    carried: Capacity | None,
     decision: Decision,
     servers: Sequence[Server],
     lines: Mapping[str, float],
@@ -241,9 +199,9 @@ def _alone(
     return decision if licensed else replace(decision, why=(*decision.why, *_beyond_the_line(decision, lines)))
 
 
-def _one_by_one(demand: Demand, carried: Carried, servers: Sequence[Server], licensed: str | None) -> str:
+def _one_by_one(demand: Demand, carried: Capacity, servers: Sequence[Server], licensed: str | None) -> str:
     most = at_once(demand, line_in_use(carried))
-    told = f"{whose_line(carried)}{asks(demand)}, so that it carries {most} such at once"
+    told = f"{line_text(carried)}{demand_text(demand)}, so that it carries {most} such at once"
     if licensed is None:
         return f"{told}; nothing holds jobs alone to that; hint: --copies N, or a `licence` in tonnage.toml"
     count, total = dict(_licences(servers, demand, carried))[licensed], dict(_totals(servers)).get(licensed)
@@ -252,7 +210,7 @@ def _one_by_one(demand: Demand, carried: Carried, servers: Sequence[Server], lic
     return f"{told}; each holds {count} of {total} {licensed}, so that no more than {total // count} run at once"
 
 
-def _licences(servers: Sequence[Server], demand: Demand, carried: Carried | None) -> tuple[tuple[str, int], ...]:
+def _licences(servers: Sequence[Server], demand: Demand, carried: Capacity | None) -> tuple[tuple[str, int], ...]:
     """Of each licence of the servers, how many a copy holds: one, or so many that no more copies get theirs than the
     line carries, where a run measured what one asks and the site file says how many there are."""
     totals = dict(_totals(servers))
@@ -272,7 +230,7 @@ def _beyond_the_line(decision: Decision, lines: Mapping[str, float]) -> tuple[st
 
 
 def _request(
-    wish: Wish,
+    request: SubmitRequest,
     directory: str,
     servers: Sequence[Server],
     decision: Decision,
@@ -281,30 +239,30 @@ def _request(
     listed: Sequence[ClusterHost | ListedHost] | None,
 ) -> JobRequest:
     server = next((one for one in servers if one.name == decision.server), None)
-    if wish.queue is not None or wish.hosts:
-        queue = wish.queue or queue_of_hosts(wish.hosts, site, servers, listed)
+    if request.queue is not None or request.hosts:
+        queue = request.queue or queue_of_hosts(request.hosts, site, servers, listed)
     else:
         # A queue binds as firmly as a host: one of a few hosts is no place for a mere wish.
         queue = server.queue if server is not None and decision.bind == "pin" else None
     return JobRequest(
-        argv=wish.argv,
-        key=wish.key,
+        argv=request.argv,
+        key=request.key,
         directory=directory,
-        name=wish.name or _name(wish.argv[0]),
+        name=request.name or _name(request.argv[0]),
         server=decision.server,
         queue=queue,
         hosts=decision.hosts,
         prefer=decision.bind == "prefer",
-        slots=wish.slots,
-        numbers=wish.numbers,
+        slots=request.slots,
+        numbers=request.numbers,
         cap=decision.cap,
         licences=licences,
         licence_totals=_totals(servers),
-        output=wish.output,
-        error=wish.error,
-        input=wish.input,
-        terms=wish.terms,
-        pty=wish.pty,
+        output=request.output,
+        error=request.error,
+        input=request.input,
+        terms=request.terms,
+        pty=request.pty,
     )
 
 
@@ -324,19 +282,82 @@ def _name(program: str) -> str:
     return name.encode("utf-8", "replace").decode()[:64] or "tonnage"
 
 
-def _demand(wish: Wish, policy: Policy) -> Demand:
-    if wish.profile is not None:
+def _demand(request: SubmitRequest, policy: Policy) -> Demand:
+    if request.profile is not None:
         # Reading a run takes numpy, which is half of a start.
         from tonnage.placement.profile import demand_within
 
-        demand = demand_within(wish.profile, policy)
+        demand = demand_within(request.profile, policy)
     else:
         demand = Demand(bytes=policy.reference_bytes, operations=policy.reference_operations)
-    if wish.io_share is not None:
-        demand = replace(demand, io_share=wish.io_share, source="as asked")
+    if request.io_share is not None:
+        demand = replace(demand, io_share=request.io_share, source="as asked")
     return demand
 
 
-def scheduler_of(wish: Wish, site: Site) -> Scheduler:
+def scheduler_of(request: SubmitRequest, site: Site) -> Scheduler:
     """The one asked for, else the site's. RequestError where this host has none of it."""
-    return scheduler_here(wish.scheduler or site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
+    return scheduler_here(request.scheduler or site.scheduler, timeout_s=site.policy.scheduler_timeout / 1e9)
+
+
+def _fresh_readings(
+    servers: Sequence[Server], policy: Policy, now_s: float, notes: list[str], *, rates: bool = False
+) -> dict[str, Reading]:
+    """What the servers' indices say; what does not count is noted.
+
+    ``rates``: a server that was looked at only once so far is looked at again, half a second later.
+    """
+    readings = read_indices(servers, policy, now_s=now_s, wait_ns=policy.index_timeout)
+    if rates and any(one.cpus is not None and one.ut_permille is None for one in readings.values()):
+        time.sleep(_GAP_S)
+        now_s = time.time()
+        readings = read_indices(servers, policy, now_s=now_s, wait_ns=policy.index_timeout)
+    for name, reading in readings.items():
+        if reading.age_s(now_s) > policy.index_age / 1e9:
+            why = f": {reading.problem}" if reading.problem else ""
+            notes.append(f"the indices of {name} are {reading.age_s(now_s):.0f} s old and do not count{why}")
+        elif reading.problem:
+            notes.append(f"the indices of {name} do not count: {reading.problem}")
+    return readings
+
+
+def _snapshot(
+    hosts: Listed[ListedHost] | None, jobs: Listed[ListedJob] | None, *, readings: Mapping[str, Reading], now_s: float
+) -> ClusterSnapshot:
+    """What the scheduler and the servers say."""
+    return ClusterSnapshot(
+        now_s=now_s,
+        hosts=None if hosts is None else hosts.rows,
+        jobs=None if jobs is None else jobs.rows,
+        jobs_at_s=0.0 if jobs is None else jobs.at_s,
+        readings=readings,
+    )
+
+
+def queue_of_hosts(
+    names: Sequence[str],
+    site: Site,
+    own: Collection[Server],
+    listed: Sequence[ClusterHost | ListedHost] | None,
+) -> str | None:
+    """The queue that all of them are in; None where the site file has none for any. ``own``: the data's servers, whose
+    queue counts before another's. RequestError where they are not in one queue, as far as site and scheduler say.
+    """
+    found = {name: _queue(name, own) or _queue(name, site.server) for name in names}
+    queues = list(dict.fromkeys(queue for queue in found.values() if queue))
+    if not queues:
+        return None
+    told = {host.name: host.queues for host in listed or ()}
+    for name in names:
+        in_queues = told.get(name)
+        if found[name] is None and in_queues and queues[0] not in in_queues:
+            found[name] = in_queues[0]
+    if len({queue for queue in found.values() if queue}) > 1:
+        each = ", ".join(f"{name} in {queue}" for name, queue in found.items() if queue)
+        raise RequestError(f"the hosts are in several queues: {each}; hint: name hosts of one queue, or give --queue")
+    return queues[0]
+
+
+def _queue(host: str, servers: Collection[Server]) -> str | None:
+    beside = (server for server in servers if host in (server.hosts or (server.name,)))
+    return next((server.queue for server in beside if server.queue), None)

@@ -10,16 +10,14 @@ from typing import Any
 
 from tonnage.errors import RecordError, RequestError
 from tonnage.machine.careful import carefully
-from tonnage.placement.choice.candidate import Demand
-from tonnage.placement.known import working_directory
-from tonnage.placement.site.model import Policy
+from tonnage.placement.caps import Demand
+from tonnage.placement.site import Policy
+from tonnage.placement.start_directory import working_directory
 from tonnage.records import Run
 
 _HOW = 'measure it with a campaign whose [workload] says kind = "command" and tasks = 1, and `tonnage run` it'
-
 COUNTED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs"})
 """File systems of which the kernel's count of device bytes is true (docs/method.md, "Cache")."""
-
 Copy = Mapping[str, Any]
 _READS = 10
 """Times the limit of one look that a whole run may take to be read."""
@@ -30,21 +28,12 @@ def demand_within(run_directory: str | Path, policy: Policy) -> Demand:
     directory = str(Path(working_directory()) / run_directory)
     look_s = policy.file_timeout / 1e9
 
-    def read() -> dict[str, Any]:
-        # A child tells no exception of ours.
-        try:
-            return asdict(demand_of_run(run_directory, policy))
-        except RequestError as error:
-            return {"refusal": str(error)}
-
     try:
         carefully(lambda: Path(directory).exists(), [directory], timeout_s=look_s)
-        told = carefully(read, [directory], timeout_s=_READS * look_s)
+        told = carefully(lambda: asdict(demand_of_run(run_directory, policy)), [directory], timeout_s=_READS * look_s)
     except OSError as error:  # TimeoutError is one
         why = f"did not answer within {look_s:g} s" if isinstance(error, TimeoutError) else f"cannot be read: {error}"
         raise RequestError(f"--profile: {run_directory} {why}; hint: copy the run to another storage") from None
-    if "refusal" in told:
-        raise RequestError(told["refusal"])
     return Demand(**told)
 
 

@@ -13,18 +13,18 @@ from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, Sub
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.cluster.waiting import wait_for
 from tonnage.errors import RequestError, TonnageError
-from tonnage.placement.entries import Entry
-from tonnage.placement.follow import follow_line
-from tonnage.placement.known import working_directory
-from tonnage.placement.ledger import Ledger, LedgerError
-from tonnage.placement.lists import Lists
-from tonnage.placement.plan import Plan, Wish, make_plan, scheduler_of
-from tonnage.placement.rise import Caps
+from tonnage.placement.ledger import Entry, Ledger, LedgerError
+from tonnage.placement.plan import Plan, make_plan, scheduler_of
+from tonnage.placement.running_caps import RunningCaps, follow_line
+from tonnage.placement.scheduler_lists import Lists
 from tonnage.placement.site import Site, load_site
+from tonnage.placement.start_directory import working_directory
+from tonnage.placement.submit_request import SubmitRequest
 
 _SETTLE_S = 2.0
 """A scheduler that wakes up works through what it was sent while it hung; only then its list is complete."""
 _AGAIN_S = 0.25
+Tell = Callable[[Plan], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +43,11 @@ class Outcome:
     """Caps of other arrays that rose as others left, or were brought to the load line in use, a sentence each."""
 
 
-Tell = Callable[[Plan], None]
-
-
-def preview(wish: Wish) -> Outcome:
+def preview(request: SubmitRequest) -> Outcome:
     """The decision and the command; nothing is submitted or written."""
-    directory, site, found = _begin(wish)
-    plan = make_plan(wish, directory, site, Ledger(), found)
-    plan = replace(plan, notes=(*plan.notes, *_unlisted(wish.queue, found, site)))
+    directory, site, found = _begin(request)
+    plan = make_plan(request, directory, site, Ledger(), found)
+    plan = replace(plan, notes=(*plan.notes, *_unlisted(request.queue, found, site)))
     return Outcome(plan=plan, receipt=None, command=tuple(found.command(plan.request)))
 
 
@@ -82,31 +79,31 @@ def queue_names() -> frozenset[str]:
     return frozenset({queue.name for queue in found.queues()} | {one.queue for one in site.server if one.queue})
 
 
-def submit(wish: Wish, *, key_given: bool, tell: Tell) -> Outcome:
+def submit(request: SubmitRequest, *, key_given: bool, tell: Tell) -> Outcome:
     """Submits it unless its key was submitted already. ``tell`` is called with the plan before the scheduler is.
 
     SchedulerError in the scheduler's words where it refused; SubmissionUnknown where nobody knows whether it took the
     job: the same key again finds out.
     """
-    directory, site, found = _begin(wish)
+    directory, site, found = _begin(request)
     timeout_s = site.policy.scheduler_timeout / 1e9
     ledger = Ledger()
-    with ledger.held(wish.key, timeout_s=4 * timeout_s), uncollected():
-        if key_given and (receipt := _earlier(wish, directory, ledger, found)) is not None:
+    with ledger.held(request.key, timeout_s=4 * timeout_s), uncollected():
+        if key_given and (receipt := _earlier(request, directory, ledger, found)) is not None:
             return Outcome(plan=None, receipt=receipt)
-        plan = make_plan(wish, directory, site, ledger, found)
+        plan = make_plan(request, directory, site, ledger, found)
         found.check(plan.request)
         # Those that were there before come first: what they leave is the new one's.
-        risen = Caps(site, ledger, found, plan.line_servers, plan.readings).rise()
+        risen = RunningCaps(site, ledger, found, plan.line_servers, plan.readings).rise()
         if risen:
-            plan = make_plan(wish, directory, site, ledger, found)
+            plan = make_plan(request, directory, site, ledger, found)
             found.check(plan.request)
         tell(plan)
-        ledger.intend(wish.key, time.time(), plan.intent(found.name))
+        ledger.intend(request.key, time.time(), plan.intent(found.name))
         receipt = _ask(found, plan.request, ledger, timeout_s)
         # The job is there: what is not written now is asked of the scheduler by a retry.
         with suppress(LedgerError):
-            ledger.receive(wish.key, time.time(), receipt.job, receipt.line)
+            ledger.receive(request.key, time.time(), receipt.job, receipt.line)
         followed = (*risen, *follow_line(ledger, found, plan))
     return Outcome(plan=plan, receipt=receipt, followed=followed)
 
@@ -124,35 +121,35 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def stay(wish: Wish, job: str) -> int:
+def wait_until_ended(request: SubmitRequest, job: str) -> int:
     """Waits until the job, all its copies, has ended; its worst exit status."""
-    _, _, found = _begin(wish)
-    return wait_for(found, job, copies=wish.copies)
+    _, _, found = _begin(request)
+    return wait_for(found, job, copies=request.copies)
 
 
-def run_interactive(wish: Wish, *, tell: Tell) -> Outcome:
+def run_interactive(request: SubmitRequest, *, tell: Tell) -> Outcome:
     """Runs it with this terminal and returns its exit status."""
-    directory, site, found = _begin(wish)
+    directory, site, found = _begin(request)
     ledger = Ledger()
-    plan = make_plan(wish, directory, site, ledger, found)
+    plan = make_plan(request, directory, site, ledger, found)
     found.check(plan.request, interactive=True)
     tell(plan)
-    ledger.intend(wish.key, time.time(), plan.intent(found.name))
+    ledger.intend(request.key, time.time(), plan.intent(found.name))
     try:
         status = found.interactive(plan.request)
     except TonnageError as error:
         with suppress(LedgerError):
-            ledger.refuse(wish.key, time.time(), str(error))
+            ledger.refuse(request.key, time.time(), str(error))
         raise
     with suppress(LedgerError):
-        ledger.receive(wish.key, time.time(), "interactive", f"exit status {status}")
+        ledger.receive(request.key, time.time(), "interactive", f"exit status {status}")
     return Outcome(plan=plan, receipt=None, status=status)
 
 
-def _begin(wish: Wish) -> tuple[str, Site, Scheduler]:
+def _begin(request: SubmitRequest) -> tuple[str, Site, Scheduler]:
     directory = working_directory()
-    site = load_site(Path(directory), wish.site_file)
-    return wish.directory or directory, site, scheduler_of(wish, site)
+    site = load_site(Path(directory), request.site_file)
+    return request.directory or directory, site, scheduler_of(request, site)
 
 
 class Interrupted(SubmissionUnknown):
@@ -195,35 +192,35 @@ def _find_within(found: Scheduler, key: str, limit_s: float) -> Submitted | None
         time.sleep(_AGAIN_S)
 
 
-def _earlier(wish: Wish, directory: str, ledger: Ledger, found: Scheduler) -> Submitted | None:
+def _earlier(request: SubmitRequest, directory: str, ledger: Ledger, found: Scheduler) -> Submitted | None:
     """What an earlier submission with this key left; None: there was none, or it was refused."""
-    entry = ledger.entry(wish.key)
+    entry = ledger.entry(request.key)
     if entry is not None:
-        _refuse_another_job(entry, wish, directory)
+        _refuse_another_job(entry, request, directory)
         if entry.job is not None:
             return Submitted(entry.job, entry.line or "")
         if entry.refused is not None:
             return None
     try:
-        receipt = found.find(wish.key)
+        receipt = found.find(request.key)
     except SchedulerError as error:
         raise SchedulerError(
-            f"{error}; so nothing was submitted now; hint: give the same command again with --key {wish.key}"
+            f"{error}; so nothing was submitted now; hint: give the same command again with --key {request.key}"
         ) from None
     if receipt is None and entry is not None:
         # Its request may still be on its way into a scheduler that hung.
-        receipt = _find_within(found, wish.key, _SETTLE_S)
+        receipt = _find_within(found, request.key, _SETTLE_S)
     if receipt is not None and entry is not None:
         with suppress(LedgerError):
-            ledger.receive(wish.key, time.time(), receipt.job, receipt.line)
+            ledger.receive(request.key, time.time(), receipt.job, receipt.line)
     return receipt
 
 
-def _refuse_another_job(entry: Entry, wish: Wish, directory: str) -> None:
+def _refuse_another_job(entry: Entry, request: SubmitRequest, directory: str) -> None:
     asked = entry.intent.get("request") or {}
     same = (asked.get("argv"), asked.get("directory"), asked.get("numbers", []))
-    if same != (list(wish.argv), directory, [asdict(one) for one in wish.numbers]):
+    if same != (list(request.argv), directory, [asdict(one) for one in request.numbers]):
         raise RequestError(
-            f"the key {wish.key} belongs to another job, {' '.join(asked.get('argv') or ())[:80]!r} in "
+            f"the key {request.key} belongs to another job, {' '.join(asked.get('argv') or ())[:80]!r} in "
             f"{asked.get('directory')}; hint: give another --key"
         )

@@ -9,8 +9,7 @@ import pytest
 from placement_site import POLICIES, Race, draw_jobs, draw_world, policies
 from placement_site.decision import decided_at_size, timed
 from placement_site.policies import Near
-from tonnage.placement import candidates, choice, known
-from tonnage.placement.choice import cap
+from tonnage.placement import candidates, capacity, caps, choice
 
 WORLD = draw_world(servers=6, hosts=300, seed=3)
 JOBS = draw_jobs(WORLD, 4000, seed=3)
@@ -30,8 +29,8 @@ def half_way(policy: str = "near, caps") -> tuple[Race, Near]:
     [
         ("decide", choice.decide),
         ("make_candidates", candidates.make_candidates),
-        ("carried_by", known.carried_by),
-        ("choose_cap", cap.choose_cap),
+        ("capacities", capacity.capacities),
+        ("choose_cap", caps.choose_cap),
     ],
 )
 def test_each_placement_goes_through_the_package_s_own_function(

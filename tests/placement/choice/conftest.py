@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tonnage.placement.choice import Candidate, Demand
+from tonnage.placement.caps import Demand
+from tonnage.placement.choice import Candidate
 from tonnage.placement.site import Policy
 from tonnage.placement.where import Located
 

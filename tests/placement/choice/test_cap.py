@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tonnage.placement.choice import Carried, Demand, Plateau, line_in_use
-from tonnage.placement.choice.cap import choose_cap
+from tonnage.placement.caps import Capacity, Demand, Plateau, choose_cap, line_in_use
 
 
-def carried(tasks: int = 8, low: int = 6, high: int = 10, **given: Any) -> Carried:
-    return Carried(tasks=tasks, low=low, high=high, source="measured", **given)
+def carried(tasks: int = 8, low: int = 6, high: int = 10, **given: Any) -> Capacity:
+    return Capacity(tasks=tasks, low=low, high=high, source="measured", **given)
 
 
-def cap(line: Carried | None, io_share: float = 1.0, **given: Any) -> tuple[int | None, str]:
+def cap(line: Capacity | None, io_share: float = 1.0, **given: Any) -> tuple[int | None, str]:
     plain = {"asked": "auto", "copies": 50, "slots": None, "cpu_bound_below": 0.1}
     return choose_cap(Demand(bytes=1, operations=1, io_share=io_share), line, **{**plain, **given})
 
@@ -70,7 +69,7 @@ def measured(rate: int, *, plateau: int = 1000, line: int = 8, io_share: float =
     return known.against(Plateau(tasks=line, bytes_per_s=plateau, single_bytes_per_s=single))
 
 
-def told(demand: Demand, line: Carried | None = None, **given: Any) -> tuple[int | None, str]:
+def told(demand: Demand, line: Capacity | None = None, **given: Any) -> tuple[int | None, str]:
     plain = {"asked": "auto", "copies": 50, "slots": None, "cpu_bound_below": 0.1}
     return choose_cap(demand, line or carried(), **{**plain, **given})
 

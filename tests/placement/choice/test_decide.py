@@ -9,17 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tonnage.placement.choice import (
-    Candidate,
-    Carried,
-    Decision,
-    Demand,
-    NoFileServer,
-    NothingNear,
-    Plateau,
-    decide,
-    weight,
-)
+from tonnage.placement.caps import Capacity, Demand, Plateau
+from tonnage.placement.choice import Candidate, Decision, NoFileServer, NothingNear, decide, weight
 from tonnage.placement.site import Policy
 from tonnage.placement.where import Located
 
@@ -116,14 +107,14 @@ def test_a_job_that_computes_goes_anywhere_but_away_from_local_data(
     choose: Any, candidate: Make, demand: Demand, located: Any
 ) -> None:
     computes = replace(demand, io_share=0.02)
-    line = Carried(tasks=8, low=8, high=8, source="measured")
+    line = Capacity(tasks=8, low=8, high=8, source="measured")
     found = choose(candidate(), demand=computes, copies=50, carried={"rcss1": line})
     assert (found.bind, found.cap) == ("free", None)
     assert choose(candidate(), demand=computes, located=located(local=True)).bind == "pin"
 
 
 def test_copies_are_capped_at_the_line_and_the_slots_beside_the_data(choose: Any, candidate: Make) -> None:
-    line = Carried(tasks=12, low=10, high=14, source="measured")
+    line = Capacity(tasks=12, low=10, high=14, source="measured")
     assert choose(candidate(), copies=50, carried={"rcss1": line}).cap == 8
     assert choose(candidate(slots=None), copies=50, carried={"rcss1": line}).cap == 12
     assert choose(candidate(slots=16), copies=50, carried={"rcss1": line}, slots=2).cap == 8
@@ -131,7 +122,7 @@ def test_copies_are_capped_at_the_line_and_the_slots_beside_the_data(choose: Any
 
 
 def test_a_cap_and_a_demand_go_by_the_line_of_the_server_that_is_chosen(choose: Any, candidate: Make) -> None:
-    first = Carried(tasks=1, low=1, high=1, source="measured", servers=("rcss1",))
+    first = Capacity(tasks=1, low=1, high=1, source="measured", servers=("rcss1",))
     plateau = Plateau(tasks=16, bytes_per_s=1600)
     second = replace(first, tasks=16, low=16, high=16, promised=4.0, servers=("rcss2",), plateau=plateau)
     both = (candidate("rcss1", busy=8, waiting=99), candidate("rcss2", server="rcss2", slots=64))

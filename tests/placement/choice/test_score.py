@@ -9,8 +9,8 @@ from math import exp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tonnage.placement.choice import Candidate, Demand, weight
-from tonnage.placement.choice.score import access_s, fill, load_share, wait_s
+from tonnage.placement.caps import Demand
+from tonnage.placement.choice import Candidate, access_s, fill, load_share, wait_s, weight
 
 counts = some.floats(0, 1000)
 candidates = some.builds(

@@ -10,8 +10,9 @@ import pytest
 from tonnage.cluster.host_group import Answer
 from tonnage.cluster.remote.client import RemoteHostGroup
 from tonnage.cluster.remote.connections import here
-from tonnage.placement.doctor.hosts import Complaint, Host, Link, Party, examine, look
-from tonnage.placement.doctor.hosts.look import ONE_BY_ONE
+from tonnage.placement.doctor import Complaint
+from tonnage.placement.doctor.host_checks import examine
+from tonnage.placement.doctor.host_facts import ONE_BY_ONE, Host, HostGroupFacts, Link, gather_host_facts
 
 GIB = 1 << 30
 FACTS: dict[str, Any] = {
@@ -51,7 +52,7 @@ def link(sender: str, receiver: str, bytes_per_s: int) -> Link:
 
 
 def found(*hosts: Host, links: tuple[Link, ...] = ()) -> list[Complaint]:
-    return examine(Party(hosts=hosts, target="/scratch", links=links))
+    return examine(HostGroupFacts(hosts=hosts, target="/scratch", links=links))
 
 
 def test_hosts_that_are_alike_have_nothing_said_of_them() -> None:
@@ -165,7 +166,7 @@ def test_looking_asks_each_host_and_measures_its_clock(tmp_path: Path) -> None:
         "dead": [sys.executable, "-I", "-c", "raise SystemExit('no way')"],
     }
     with RemoteHostGroup(list(ways), ways.__getitem__) as host_group:
-        party = look(host_group, host_group.hosts, str(tmp_path))
+        party = gather_host_facts(host_group, host_group.hosts, str(tmp_path))
     first, late, dead = party.hosts
     assert dead.problem and "no way" in dead.problem and dead.path is None and not dead.facts
     assert (
@@ -185,7 +186,7 @@ def test_looking_asks_each_host_and_measures_its_clock(tmp_path: Path) -> None:
 
 def test_a_target_that_is_nowhere_is_said_of_every_host(tmp_path: Path) -> None:
     with RemoteHostGroup(["a", "b"], lambda _: here("", 1)) as host_group:
-        party = look(host_group, ["a", "b", "c"], str(tmp_path / "nowhere"))
+        party = gather_host_facts(host_group, ["a", "b", "c"], str(tmp_path / "nowhere"))
     missing = [one for one in examine(party) if one.code == "target-missing"]
     assert [one.where for one in missing] == ["a, b"]
     assert (party.hosts[2].problem or "").startswith("nothing was started on it, but on a, b; hint: ")
@@ -194,7 +195,7 @@ def test_a_target_that_is_nowhere_is_said_of_every_host(tmp_path: Path) -> None:
 def test_many_hosts_are_named_as_schedulers_do_and_their_links_tried_in_three_rounds() -> None:
     count = ONE_BY_ONE + 3
     with RemoteHostGroup([f"node{number:02}" for number in range(1, count + 1)], lambda _: here("", 1)) as host_group:
-        party = look(host_group, host_group.hosts)
+        party = gather_host_facts(host_group, host_group.hosts)
     assert not party.links[0].problem and len(party.links) == count
     assert [(one.sender, one.receiver, one.problem) for one in party.links] == [
         (sender, receiver, None)
@@ -229,7 +230,7 @@ def test_a_host_that_fails_at_a_step_is_no_other_storage_and_the_mark_goes_all_t
     tmp_path: Path, fails: set[tuple[str, str]], storages: list[int | None], silent: list[str]
 ) -> None:
     with RemoteHostGroup(["a", "b", "c"], lambda _: here("", 1)) as host_group:
-        party = look(_Lame(host_group, fails), host_group.hosts, str(tmp_path))
+        party = gather_host_facts(_Lame(host_group, fails), host_group.hosts, str(tmp_path))
     assert [host.storage for host in party.hosts] == storages
     complaints = examine(party)
     assert [one.where for one in complaints if one.code == "target-silent"] == silent
@@ -240,7 +241,7 @@ def test_a_host_that_fails_at_a_step_is_no_other_storage_and_the_mark_goes_all_t
 @pytest.mark.parametrize("service", ["link-listen", "link-try", "wall-clock"])
 def test_a_host_that_fails_at_its_links_or_its_clock_has_that_told_and_the_others_are_looked_at(service: str) -> None:
     with RemoteHostGroup(["a", "b", "c"], lambda _: here("", 1)) as host_group:
-        party = look(_Lame(host_group, {("b", service)}), host_group.hosts)
+        party = gather_host_facts(_Lame(host_group, {("b", service)}), host_group.hosts)
     if service == "wall-clock":
         assert party.hosts[1].problem == "wall-clock went wrong"
         assert [(one.sender, one.receiver, one.problem) for one in party.links] == [("a", "c", None), ("c", "a", None)]

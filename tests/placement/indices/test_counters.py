@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import re
 import subprocess
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.placement.indices import node_exporter, proc, ssh
-from tonnage.placement.indices.counters import Counters, comparable, reading
-from tonnage.placement.indices.devices import counted
+from tonnage.placement.indices import kernel_files, node_exporter
+from tonnage.placement.indices.reading import Counters, comparable, counted, reading_between
 
 from .tree import Server, scrape
 
@@ -20,7 +19,7 @@ AT_S = 1_795_294_120.0
 
 
 def looked(server: Server, at_s: float = AT_S) -> Counters:
-    return proc.parse(server.files(), at_s)
+    return kernel_files.parse(server.files(), at_s)
 
 
 def later(server: Server, seconds: float, **more: float) -> Server:
@@ -39,27 +38,27 @@ def test_the_kernels_files_and_node_exporter_tell_the_same() -> None:
 
 
 def test_the_cache_gives_back_what_it_was_given() -> None:
-    assert Counters.from_dict(looked(Server()).as_dict()) == looked(Server())
+    assert Counters.from_dict(asdict(looked(Server()))) == looked(Server())
 
 
 def test_rates_are_those_of_the_time_between() -> None:
     before = Server()
     after = later(before, 10, busy_s=1005, idle_s=8010, iowait_s=1005, reads=1300, writes=600, bytes=512 * 24_000,
                   rpcs=19_128, waiting_s=34.0, avg10=40)  # fmt: skip
-    found = reading("s", "proc", looked(before), looked(after, AT_S + 10))
+    found = reading_between("s", "proc", looked(before), looked(after, AT_S + 10))
     assert found.problem is None and found.at_s == AT_S + 10 and found.cpus == 2
     assert found.ut_permille == 250  # 5 s of 20 CPU seconds; those that waited for I/O were idle
     assert found.bio_per_s == 2 * 40 and found.bio_bytes_per_s == 2 * 512 * 2000  # sda and nvme0n1
     assert found.rpc_per_s == 50
     assert found.pressure_permille == 400  # the kernel's own average
     scraped = [node_exporter.parse(scrape(one, AT_S + gap), AT_S + gap) for one, gap in ((before, 0), (after, 10))]
-    assert reading("s", "node_exporter", *scraped) == replace(
+    assert reading_between("s", "node_exporter", *scraped) == replace(
         found, source="node_exporter", clock_ahead_s=0.0, pressure_permille=400
     )
 
 
 def test_a_first_look_has_no_rates_and_says_why() -> None:
-    found = reading("s", "proc", None, looked(Server()))
+    found = reading_between("s", "proc", None, looked(Server()))
     assert (found.ut_permille, found.bio_per_s, found.rpc_per_s) == (None, None, None)
     assert found.pressure_permille == 125 and found.cpus == 2
     assert found.problem == "its counters were read once so far, and a rate needs two looks"
@@ -79,7 +78,7 @@ def test_a_first_look_has_no_rates_and_says_why() -> None:
 def test_looks_that_cannot_be_compared_make_no_rate(seconds: float, more: dict[str, float]) -> None:
     before, after = looked(Server()), looked(later(Server(), seconds, **more), AT_S + abs(seconds))
     assert not comparable(before, after)
-    assert reading("s", "proc", before, after).ut_permille is None
+    assert reading_between("s", "proc", before, after).ut_permille is None
 
 
 def test_a_clock_that_jumped_between_the_looks_makes_no_rate_and_one_that_is_wrong_all_along_does() -> None:
@@ -88,24 +87,24 @@ def test_a_clock_that_jumped_between_the_looks_makes_no_rate_and_one_that_is_wro
         node_exporter.parse(scrape(Server(), AT_S), AT_S),
         node_exporter.parse(scrape(busier, AT_S + 70), AT_S + 10),
     ]
-    assert reading("s", "node_exporter", *jumped).ut_permille is None
+    assert reading_between("s", "node_exporter", *jumped).ut_permille is None
     ahead = [
         node_exporter.parse(scrape(one, AT_S + gap + 3600), AT_S + gap) for one, gap in ((Server(), 0), (busier, 10))
     ]
-    found = reading("s", "node_exporter", *ahead)
+    found = reading_between("s", "node_exporter", *ahead)
     assert found.ut_permille == 500 and found.clock_ahead_s == 3600 and found.at_s == AT_S + 10
 
 
 def test_a_counter_that_was_set_back_is_unknown_and_the_others_are_not() -> None:
     after = later(Server(), 10, busy_s=1010, rpcs=5, reads=1)
-    found = reading("s", "proc", looked(Server()), looked(after, AT_S + 10))
+    found = reading_between("s", "proc", looked(Server()), looked(after, AT_S + 10))
     assert found.rpc_per_s is None and found.bio_per_s is None and found.bio_bytes_per_s is None
     assert found.ut_permille == 1000
 
 
 def test_what_a_server_does_not_tell_is_unknown_not_nothing() -> None:
     bare = Server(rpcs=None, waiting_s=None, disks=())
-    found = reading("s", "proc", looked(bare), looked(later(bare, 10, idle_s=8020), AT_S + 10))
+    found = reading_between("s", "proc", looked(bare), looked(later(bare, 10, idle_s=8020), AT_S + 10))
     assert found.ut_permille == 0
     assert (found.rpc_per_s, found.bio_per_s, found.pressure_permille) == (None, None, None)
 
@@ -113,7 +112,7 @@ def test_what_a_server_does_not_tell_is_unknown_not_nothing() -> None:
 def test_a_disk_that_came_between_the_looks_does_not_bring_its_history() -> None:
     more = later(Server(), 10, reads=1010, idle_s=8020)
     more.disks += ("sdb",)
-    found = reading("s", "proc", looked(Server()), looked(more, AT_S + 10))
+    found = reading_between("s", "proc", looked(Server()), looked(more, AT_S + 10))
     assert found.bio_per_s == 2
 
 
@@ -158,7 +157,7 @@ def test_a_clock_that_is_no_number_is_refused_and_no_kept_look_has_one() -> None
     text = re.sub(r"node_time_seconds .*", "node_time_seconds NaN", scrape(Server(), AT_S))
     with pytest.raises((KeyError, ValueError)):
         node_exporter.parse(text, AT_S)
-    kept = node_exporter.parse(scrape(Server(), AT_S), AT_S).as_dict()
+    kept = asdict(node_exporter.parse(scrape(Server(), AT_S), AT_S))
     for name in ("clock_s", "io_waiting_s"):
         with pytest.raises(ValueError):
             Counters.from_dict({**kept, name: math.nan})
@@ -173,10 +172,10 @@ def test_no_text_breaks_the_reader_of_a_scrape(text: str) -> None:
     assert found.cpus >= 1 and not math.isnan(found.clock_s)
 
 
-@given(st.dictionaries(st.sampled_from(proc.FILES), st.text()))
+@given(st.dictionaries(st.sampled_from(kernel_files.FILES), st.text()))
 def test_no_text_breaks_the_reader_of_the_kernels_files(files: dict[str, str]) -> None:
     try:
-        proc.parse({**Server().files(), **files}, AT_S)
+        kernel_files.parse({**Server().files(), **files}, AT_S)
     except (KeyError, ValueError, IndexError):
         return
 
@@ -188,7 +187,7 @@ def test_what_a_host_tells_of_the_moment_is_the_same_from_both_sources() -> None
     assert (files.host.memory_free_bytes, files.host.swap_free_bytes) == (4000 * 1024, 2000 * 1024)
     assert files.paged == scraped.paged == 80
     after = later(Server(), 10, paged=90, idle_s=8020)
-    assert reading("s", "proc", looked(Server()), looked(after, AT_S + 10)).pages_per_s == 10
+    assert reading_between("s", "proc", looked(Server()), looked(after, AT_S + 10)).pages_per_s == 10
 
 
 def test_logins_idle_time_and_room_are_those_of_who_and_df() -> None:
@@ -197,9 +196,9 @@ def test_logins_idle_time_and_room_are_those_of_who_and_df() -> None:
         "bob      tty1         Nov 24 00:26   old         77\nann      pts/1  2026-11-24 00:11 01:30  9 (x)\n"
     )
     df = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 100 60 40 60% /tmp\n"
-    found = proc.parse(Server().files() | {"who": who, "df": df, "utmp": f"{AT_S:.0f}\n"}, AT_S).host
+    found = kernel_files.parse(Server().files() | {"who": who, "df": df, "utmp": f"{AT_S:.0f}\n"}, AT_S).host
     assert (found.logins, found.idle_s, found.tmp_free_bytes) == (3, 12 * 60, 40 * 1024)
-    nobody = proc.parse(Server().files() | {"who": "", "utmp": f"{AT_S - 300:.0f}\n"}, AT_S).host
+    nobody = kernel_files.parse(Server().files() | {"who": "", "utmp": f"{AT_S - 300:.0f}\n"}, AT_S).host
     assert (nobody.logins, nobody.idle_s) == (0, 300)
 
 
@@ -212,8 +211,8 @@ def test_the_run_queue_of_15_s_forgets() -> None:
 
 
 def test_the_command_that_ssh_runs_tells_the_same_as_this_hosts_own_files() -> None:
-    said = subprocess.run(["sh", "-c", ssh._COMMAND], capture_output=True, text=True, check=True).stdout
-    found, own = ssh.parse(said, AT_S), proc.look("/proc", 5.0)
+    said = subprocess.run(["sh", "-c", kernel_files._COMMAND], capture_output=True, text=True, check=True).stdout
+    found, own = kernel_files.parse_printed(said, AT_S), kernel_files.look("/proc", 5.0)
     assert (found.cpus, found.booted_s) == (own.cpus, own.booted_s)
     for name in ("run_15s", "run_1m", "logins", "tmp_free_bytes", "swap_free_bytes", "memory_free_bytes"):
         assert (getattr(found.host, name) is None) == (getattr(own.host, name) is None), name

@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tonnage.placement.indices import Reading, fresh_indices, read_indices
-from tonnage.placement.indices.asking import Asked
-from tonnage.placement.indices.cache import Cache, Kept
-from tonnage.placement.indices.http import fetch
+from tonnage.placement.indices.cache import Cache, CacheEntry
+from tonnage.placement.indices.node_exporter import fetch
+from tonnage.placement.indices.read import IndexedServer, fresh_indices, read_indices
+from tonnage.placement.indices.reading import Reading
 from tonnage.placement.indices.source import SourceError
 from tonnage.placement.site import Policy
 from tonnage.placement.site import Server as Named
@@ -72,8 +72,8 @@ def test_two_reads_of_a_server_give_its_rates() -> None:
 
 def test_two_looks_at_one_moment_leave_the_rates_to_the_third() -> None:
     with exporter(ways.tells(Running())) as server:
-        asked = Asked.at("rcss1", server.address)
-        first = asked.ask(Kept())
+        asked = IndexedServer.at("rcss1", server.address)
+        first = asked.ask(CacheEntry())
         second = asked.ask(first.asked(time.time()))
         assert second.look == first.look and second.reading == first.reading and second.again
         time.sleep(0.5)
@@ -331,5 +331,5 @@ def test_a_decision_reads_twelve_servers_from_the_cache_in_under_five_millisecon
 
 
 def test_a_slow_source_is_not_waited_for_even_once() -> None:
-    asked = Asked.at("rcss1", "ssh:rcss1")
+    asked = IndexedServer.at("rcss1", "ssh:rcss1")
     assert asked.is_slow(Cache().get("rcss1", "ssh:rcss1"), 30 * 10**6)

@@ -13,11 +13,13 @@ import pytest
 from tonnage.cli import main
 from tonnage.cluster.scheduler import ClusterHost, Queue, SchedulerError
 from tonnage.machine.mounts import Mount
-from tonnage.placement.doctor import CHECKS, Complaint, World, examine, look, world
-from tonnage.placement.doctor.world import Cluster, Refused
-from tonnage.placement.indices import Reading
+from tonnage.placement.doctor import Complaint
+from tonnage.placement.doctor import site_facts as world
+from tonnage.placement.doctor.site_checks import CHECKS, examine
+from tonnage.placement.doctor.site_facts import Cluster, Refused, SiteFacts, gather_site_facts
+from tonnage.placement.indices.reading import Reading
 from tonnage.placement.site import read_site
-from tonnage.placement.where.located import Located
+from tonnage.placement.where import Located
 from tonnage.records.load_lines import KeptLine
 
 NOW_S = 1.8e9
@@ -53,10 +55,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def well(project: Path) -> Callable[..., World]:
+def well(project: Path) -> Callable[..., SiteFacts]:
     """A world in which everything is as the site file says, but for what a test changes."""
 
-    def make(text: str = SITE, **changes: Any) -> World:
+    def make(text: str = SITE, **changes: Any) -> SiteFacts:
         (project / "tonnage.toml").write_text(text, encoding="utf-8")
         hosts = {name: ClusterHost(name=name, up=True, slots=4) for name in ("io1", "io2", "far1")}
         cluster = Cluster(
@@ -66,7 +68,7 @@ def well(project: Path) -> Callable[..., World]:
             licences={"rcss1_io": 8},
         )
         reading = Reading(server="rcss1", source="node_exporter", at_s=NOW_S, clock_ahead_s=0.1)
-        found = World(
+        found = SiteFacts(
             loaded=read_site(project), cluster=cluster, addresses={"rcss1": (), "10.0.0.5": ("10.0.0.5",)},
             readings={"rcss1": reading}, mounted=(), mounts_left=0, lines=(LINE,), line_problems=(),
             shared_lines=None, refused=None, now_s=NOW_S, host="here", kernel="6.1",
@@ -76,19 +78,19 @@ def well(project: Path) -> Callable[..., World]:
     return make
 
 
-def told(found: World) -> list[str]:
+def told(found: SiteFacts) -> list[str]:
     """Each line without its hint, which every one has."""
     lines = [str(complaint).replace(str(found.loaded.sources[0].path), "tonnage.toml") for complaint in examine(found)]
     assert all("; hint: " in line and "\n" not in line for line in lines)
     return [line.partition("; hint: ")[0] for line in lines]
 
 
-def test_of_a_site_that_is_as_its_file_says_there_is_nothing_to_tell(well: Callable[..., World]) -> None:
+def test_of_a_site_that_is_as_its_file_says_there_is_nothing_to_tell(well: Callable[..., SiteFacts]) -> None:
     assert told(well()) == []
 
 
 def test_a_directory_that_submit_takes_no_job_from_is_wrong_and_the_hint_names_whose_data_it_is(
-    well: Callable[..., World],
+    well: Callable[..., SiteFacts],
 ) -> None:
     refused = Refused(path="/data", why="no host beside io9 takes the job", servers=("io9",), own_disk=False)
     (complaint,) = examine(well(refused=refused))
@@ -103,7 +105,7 @@ def test_a_directory_that_submit_takes_no_job_from_is_wrong_and_the_hint_names_w
     assert complaint.wrong and complaint.hint == "cd to another directory"
 
 
-def test_hosts_queues_and_licences_that_the_scheduler_does_not_know_are_named(well: Callable[..., World]) -> None:
+def test_hosts_queues_and_licences_that_the_scheduler_does_not_know_are_named(well: Callable[..., SiteFacts]) -> None:
     cluster = replace(
         well().cluster,
         hosts={
@@ -128,7 +130,7 @@ def test_hosts_queues_and_licences_that_the_scheduler_does_not_know_are_named(we
     ]
 
 
-def test_a_queue_that_is_closed_or_elsewhere_and_too_many_slots_are_told(well: Callable[..., World]) -> None:
+def test_a_queue_that_is_closed_or_elsewhere_and_too_many_slots_are_told(well: Callable[..., SiteFacts]) -> None:
     cluster = replace(well().cluster, queues={"storage": Queue(name="storage", open=False, hosts=("far1",))})
     assert told(well(SITE.replace("slots = 8", "slots = 9"), cluster=cluster)) == [
         "tonnage.toml:6: the queue storage takes no jobs",
@@ -137,14 +139,14 @@ def test_a_queue_that_is_closed_or_elsewhere_and_too_many_slots_are_told(well: C
     ]  # fmt: skip
 
 
-def test_a_scheduler_that_does_not_answer_is_one_line_with_its_own_words(well: Callable[..., World]) -> None:
+def test_a_scheduler_that_does_not_answer_is_one_line_with_its_own_words(well: Callable[..., SiteFacts]) -> None:
     cluster = Cluster(name="slurm", problem="slurm_load_partitions: Unable to contact slurm controller")
     assert told(well(cluster=cluster)) == [
         "tonnage.toml:1: the scheduler tells nothing: slurm_load_partitions: Unable to contact slurm controller"
     ]
 
 
-def test_names_that_nobody_knows_or_that_are_one_are_told(well: Callable[..., World]) -> None:
+def test_names_that_nobody_knows_or_that_are_one_are_told(well: Callable[..., SiteFacts]) -> None:
     text = f'{SITE}[[server]]\nname = "b"\nhosts = ["io1"]\nindices = "proc:"\n'
     readings = {name: replace(well().readings["rcss1"], server=name) for name in ("rcss1", "b")}
     nobody = {"rcss1": ("10.0.0.5",), "10.0.0.5": ("10.0.0.5",), "b": ()}
@@ -166,13 +168,13 @@ def test_names_that_nobody_knows_or_that_are_one_are_told(well: Callable[..., Wo
     ],
 )  # fmt: skip
 def test_indices_that_are_silent_stale_or_of_another_time_are_told(
-    well: Callable[..., World], changes: dict[str, Any], said: str
+    well: Callable[..., SiteFacts], changes: dict[str, Any], said: str
 ) -> None:
     (line,) = told(well(readings={"rcss1": replace(well().readings["rcss1"], **changes)}))
     assert line.startswith(f"tonnage.toml:{said}")
 
 
-def test_a_server_without_indices_and_one_without_hosts_are_only_noted(well: Callable[..., World]) -> None:
+def test_a_server_without_indices_and_one_without_hosts_are_only_noted(well: Callable[..., SiteFacts]) -> None:
     text = 'scheduler = "slurm"\n[[server]]\nname = "rcss1"\naliases = ["10.0.0.5"]\n'
     assert told(well(text, readings={}, lines=())) == [
         "tonnage.toml:3: note: rcss1 has no hosts beside it: jobs only keep to its load",
@@ -180,7 +182,7 @@ def test_a_server_without_indices_and_one_without_hosts_are_only_noted(well: Cal
     ]  # fmt: skip
 
 
-def test_mounts_of_servers_that_the_file_does_not_know_are_noted(well: Callable[..., World]) -> None:
+def test_mounts_of_servers_that_the_file_does_not_know_are_noted(well: Callable[..., SiteFacts]) -> None:
     def of(place: str, *servers: str, problem: str | None = None) -> tuple[Mount, Located]:
         mount = Mount(place, "nfs4", f"{place[1:]}:/export", "rw")
         located = Located(path=place, real_path=place, mount=mount, target="t", servers=servers, problem=problem)
@@ -195,7 +197,7 @@ def test_mounts_of_servers_that_the_file_does_not_know_are_noted(well: Callable[
 
 
 def test_old_lines_and_those_of_another_kernel_are_noted_unless_there_is_a_newer_one(
-    well: Callable[..., World],
+    well: Callable[..., SiteFacts],
 ) -> None:
     old = replace(LINE, measured_at_s=NOW_S - 100 * 86400)
     other = replace(LINE, kernel="5.10")
@@ -208,7 +210,7 @@ def test_old_lines_and_those_of_another_kernel_are_noted_unless_there_is_a_newer
 
 
 def test_more_slots_or_licences_than_the_load_line_carries_and_a_stated_line_that_is_not_so_are_told(
-    well: Callable[..., World],
+    well: Callable[..., SiteFacts],
 ) -> None:
     cluster = replace(well().cluster, licences={"rcss1_io": 12})
     assert told(well(cluster=cluster)) == [
@@ -251,7 +253,7 @@ def test_a_look_at_a_world_where_nobody_answers_ends_and_says_so(
             encoding="utf-8",
         )
         monkeypatch.setattr(world, "scheduler_here", lambda *_, **__: _Silent())
-        found = look(read_site(project))
+        found = gather_site_facts(read_site(project))
         codes = {complaint.code for complaint in examine(found) if complaint.wrong}
         assert codes == {"scheduler-silent", "indices-silent"}
         assert main(["doctor", "--json"]) == 1

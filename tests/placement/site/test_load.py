@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tonnage.errors import RequestError
-from tonnage.placement.site import Policy, Site, load_site, read_site
-from tonnage.placement.site.load import DOCUMENT
+from tonnage.placement.site import DOCUMENT, Policy, Site, load_site, read_site
 
 SERVER = '[[server]]\nname = "rcss1"\naliases = ["10.0.0.5"]\nhosts = ["io1", "io2"]\nslots = 8\n'
 

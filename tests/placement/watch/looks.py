@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tonnage.placement.watch import Event, Seen, There, Tracker, UserJobs
+from tonnage.placement.watch.episodes import Event, Tracker
+from tonnage.placement.watch.observation import RunningJobs, ServerObservation, UserJobs
 
 NOON_S = 1_795_521_600.0
 """2026-11-24 12:00 UTC."""
@@ -14,11 +15,13 @@ ANN = UserJobs(user="ann", jobs=2, tasks=6, names=("align", "sort"))
 BOB = UserJobs(user="bob", jobs=1, tasks=3, names=("bwa",))
 
 
-def saw(load: float | None, line: int | None = 8, *, server: str = "rcss1", users: tuple[UserJobs, ...] = ()) -> Seen:
+def saw(
+    load: float | None, line: int | None = 8, *, server: str = "rcss1", users: tuple[UserJobs, ...] = ()
+) -> ServerObservation:
     """One look; ``load`` None: it failed."""
     if load is None:
-        return Seen(server=server, line=line, missing=("it did not answer",))
-    return Seen(server=server, line=line, load=load, there=There(users=users))
+        return ServerObservation(server=server, line=line, missing=("it did not answer",))
+    return ServerObservation(server=server, line=line, load=load, there=RunningJobs(users=users))
 
 
 @dataclass

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from tonnage.placement.watch import Event, Seen, There, Tracker
-from tonnage.placement.watch.episodes import MOST_USERS, Episode
-from tonnage.placement.watch.seen import UserJobs
+from tonnage.placement.watch.episodes import MOST_USERS, Episode, Event, Tracker
+from tonnage.placement.watch.observation import RunningJobs, ServerObservation, UserJobs
 
 from .looks import ANN, BOB, EVERY_S, LONGEST_S, NOON_S, Clock, Looks, kinds, saw
 
@@ -113,7 +112,7 @@ def test_an_episode_keeps_the_most_tasks_of_each_user_and_no_more_users_than_its
         tracker.look(saw(9, users=users), *clock(), longest_s=LONGEST_S)
     assert tracker.episode is not None and tracker.episode.users == {"ann": 9, "bob": 3}
     many = tuple(UserJobs(user=f"u{number}", jobs=1, tasks=1, names=()) for number in range(MOST_USERS + 5))
-    tracker.episode.add(There(users=many))
+    tracker.episode.add(RunningJobs(users=many))
     assert len(tracker.episode.users) == MOST_USERS and tracker.episode.others == 1
 
 
@@ -132,7 +131,7 @@ def test_whatever_is_seen_events_alternate_and_lengths_are_never_negative() -> N
 
 
 def test_a_look_is_above_where_one_part_alone_is_and_unknown_where_a_part_is_missing() -> None:
-    assert Seen(server="a", line=8, load=9.0, missing=("x",)).above is True
-    assert Seen(server="a", line=8, load=8.0, missing=("x",)).above is None
-    assert Seen(server="a", line=8, load=8.0).above is False
-    assert Seen(server="a", load=8.0).above is None
+    assert ServerObservation(server="a", line=8, load=9.0, missing=("x",)).above is True
+    assert ServerObservation(server="a", line=8, load=8.0, missing=("x",)).above is None
+    assert ServerObservation(server="a", line=8, load=8.0).above is False
+    assert ServerObservation(server="a", load=8.0).above is None

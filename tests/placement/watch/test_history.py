@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 from tonnage.errors import RequestError
-from tonnage.placement.watch import AlreadyWatched, History
 from tonnage.placement.watch import history as module
 from tonnage.placement.watch.episodes import Episode
-from tonnage.placement.watch.history import EPISODES, SPANS, HistoryError
-from tonnage.placement.watch.spans import SPAN_S, Span
+from tonnage.placement.watch.history import EPISODES, SPAN_S, SPANS, AlreadyWatched, History, HistoryError, Span
 
 from .looks import NOON_S
 

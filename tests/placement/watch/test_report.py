@@ -9,9 +9,8 @@ import pytest
 from tonnage.cli.placement.server_history import text
 from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.watch.episodes import Episode
-from tonnage.placement.watch.history import Kept
+from tonnage.placement.watch.history import HistoryContent, Span
 from tonnage.placement.watch.report import ServerReport, reports
-from tonnage.placement.watch.spans import Span
 from tonnage.records.load_lines import KeptLine
 
 from .looks import NOON_S
@@ -50,7 +49,7 @@ def episode(number: int, began_s: float, lasted_s: float, **users: int) -> Episo
 
 
 def of(spans: list[Span], episodes: list[Episode] = [], *, since_s: float | None = None) -> ServerReport:  # noqa: B006
-    kept = Kept(tuple(spans), tuple(episodes), 0)
+    kept = HistoryContent(tuple(spans), tuple(episodes), 0)
     (found,) = reports(kept, SITE, [], now_s=MIDNIGHT_S + 90 * DAY_S, since_s=since_s)
     return found
 
@@ -95,7 +94,7 @@ def test_what_was_before_since_does_not_count() -> None:
 
 
 def test_each_line_that_held_has_its_time_and_the_measured_ones_their_date() -> None:
-    kept = Kept(tuple(day(0, range(9, 17)) + day(1, range(9, 12), line=12)), (), 0)
+    kept = HistoryContent(tuple(day(0, range(9, 17)) + day(1, range(9, 12), line=12)), (), 0)
     line = KeptLine(
         target="nfs:rcss1:/x", operation="read", access="sequential", transfer_bytes=1 << 20, tasks=12, low=11, high=13,
         plateau_bytes_per_s=1_920_000_000, single_bytes_per_s=1, measured_at_s=MIDNIGHT_S + DAY_S, host="node03",

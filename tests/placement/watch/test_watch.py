@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tonnage.endpoint import Endpoint
-from tonnage.placement.load import rows
-from tonnage.placement.look import Look
+from tonnage.placement.metrics import WatchCollector, watch_metric_names
+from tonnage.placement.server_load import LoadReader, load_rows
 from tonnage.placement.site import Server, Site
-from tonnage.placement.watch import History, Watch
-from tonnage.placement.watch.metrics import Collector, names
+from tonnage.placement.watch.history import History
+from tonnage.placement.watch.watch import Watch
 
 from .looks import ANN, EVERY_S, NOON_S, Clock, kinds, saw
 
@@ -28,7 +28,7 @@ class Desk:
     def __init__(self, directory: Path, clock: Clock | None = None) -> None:
         self.clock = clock or Clock()
         self.history = History(directory)
-        self.watch = Watch(Look(SITE, SITE.server), every_s=EVERY_S, history=self.history, clock=self.clock)
+        self.watch = Watch(LoadReader(SITE, SITE.server), every_s=EVERY_S, history=self.history, clock=self.clock)
         self.watch.resume()
 
     def __call__(self, *loads: float | None, other: float | None = 0) -> list[str]:
@@ -37,7 +37,7 @@ class Desk:
         for load in loads:
             self.clock.go(EVERY_S)
             seen = [saw(load, users=(ANN,)), saw(other, server="rcss2")]
-            found += kinds(self.watch.take(rows(SITE, {}, [], {}, now_s=NOON_S), seen))
+            found += kinds(self.watch.take(load_rows(SITE, {}, [], {}, now_s=NOON_S), seen))
         return found
 
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_kept_is_said_and_watching_goes_on(tmp_path: Path) -> Non
 
 def scraped(watch: Watch) -> dict[tuple[str, str], float]:
     endpoint = Endpoint(0)
-    endpoint.serve_from(Collector(lambda: watch.states))
+    endpoint.serve_from(WatchCollector(lambda: watch.states))
     try:
         with urllib.request.urlopen(endpoint.address, timeout=10) as answer:
             families = list(text_string_to_metric_families(answer.read().decode()))
@@ -104,7 +104,7 @@ def scraped(watch: Watch) -> dict[tuple[str, str], float]:
 
 
 def test_prometheus_is_told_whether_since_when_and_how_often_and_nothing_of_what_is_not_known(tmp_path: Path) -> None:
-    above, seconds, episodes = names()
+    above, seconds, episodes = watch_metric_names()
     desk = Desk(tmp_path)
     assert scraped(desk.watch) == {}
     desk(9, 9, 9, other=None)
@@ -118,7 +118,7 @@ def test_prometheus_is_told_whether_since_when_and_how_often_and_nothing_of_what
 
 
 def test_every_name_is_on_the_page() -> None:
-    assert not [name for name in names() if f"`{name}`" not in PAGE.read_text()]
+    assert not [name for name in watch_metric_names() if f"`{name}`" not in PAGE.read_text()]
 
 
 @pytest.mark.parametrize(("age_s", "is_adopted"), [(60.0, True), (3600.0, False)])
@@ -129,8 +129,8 @@ def test_who_keeps_nothing_knows_since_when_from_a_watch_that_runs(
     desk(9, 9)
     before = (tmp_path / "episodes.jsonl").read_bytes()
     clock = Clock(at_s=desk.clock.at_s + age_s, tick_s=77.0)
-    page = Watch(Look(SITE, SITE.server), every_s=5, history=desk.history, clock=clock)
-    found = rows(SITE, {}, [], {}, now_s=NOON_S)
+    page = Watch(LoadReader(SITE, SITE.server), every_s=5, history=desk.history, clock=clock)
+    found = load_rows(SITE, {}, [], {}, now_s=NOON_S)
     monkeypatch.setattr(page, "look", lambda: (found, [saw(9), saw(0, server="rcss2")]))
     first, second = page.glance()
     assert first.since_s == (NOON_S + 30 if is_adopted else None) and second.since_s is None

@@ -8,7 +8,7 @@ from pathlib import Path
 from tonnage.filesystems.registry import served_by
 from tonnage.filesystems.servers import Answer, ObservedPath
 from tonnage.machine.mounts import find_mount, parse_mountinfo
-from tonnage.placement.site.model import Site
+from tonnage.placement.site import Site
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 

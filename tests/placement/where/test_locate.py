@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tonnage.errors import RequestError
 from tonnage.machine.mounts import mount_of
-from tonnage.placement.site.model import Server, Site
+from tonnage.placement import where as module
+from tonnage.placement.site import Server, Site
 from tonnage.placement.where import Located, locate, servers_of
-from tonnage.placement.where import look as module
 
 
 def where(path: object, *, timeout_s: float = 10.0, site: Site | None = None) -> Located:
@@ -101,7 +101,7 @@ def test_without_permission_the_mount_table_answers(tmp_path: Path) -> None:
     closed.chmod(0o700)
     os.chown(closed, 65534, 65534)
     script = (
-        "import sys; from tonnage.placement.where import locate; from tonnage.placement.site.model import Site\n"
+        "import sys; from tonnage.placement.where import locate; from tonnage.placement.site import Site\n"
         "found = locate(sys.argv[1], Site(), timeout_s=10); print(found.how[0]); print(*found.servers)\n"
     )
     # Root that may not pass over permissions: somebody else could not read this interpreter everywhere.
@@ -117,7 +117,7 @@ def test_without_permission_the_mount_table_answers(tmp_path: Path) -> None:
 def test_a_path_that_hangs_is_given_up_and_the_mount_table_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "look_here", lambda _path: time.sleep(600))
+    monkeypatch.setattr(module, "status_here", lambda _path: time.sleep(600))
     started_s = time.monotonic()
     found = where(tmp_path, timeout_s=0.2)
     assert time.monotonic() - started_s < 5
@@ -171,7 +171,7 @@ def test_a_site_file_may_spell_a_directory_through_a_link(tmp_path: Path) -> Non
 def test_what_hangs_is_held_by_its_name_without_what_leads_out_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "look_here", lambda _path: time.sleep(600))
+    monkeypatch.setattr(module, "status_here", lambda _path: time.sleep(600))
     site = Site(server=tuple(Server(name=name, holds=(str(tmp_path / name),)) for name in ("p1", "p2")))
     found = where(tmp_path / "p1" / ".." / "p2" / "x", timeout_s=0.2, site=site)
     assert [server.name for server in servers_of(found, site)] == ["p2"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonnage.placement.site.model import Server, Site
+from tonnage.placement.site import Server, Site
 
 from .stand_in import Tools, answer, recorded
 

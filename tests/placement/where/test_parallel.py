@@ -8,7 +8,7 @@ import pytest
 from tonnage.filesystems.beegfs import entry_targets
 from tonnage.filesystems.glusterfs import bricks
 from tonnage.filesystems.servers import ObservedPath
-from tonnage.placement.site.model import Server, Site
+from tonnage.placement.site import Server, Site
 
 from .stand_in import Tools, answer, recorded
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tonnage.filesystems import Device
 from tonnage.machine.mounts import Mount
-from tonnage.placement.site.model import Server, Site
+from tonnage.placement.site import Server, Site
 from tonnage.placement.where import Located, servers_of
 
 

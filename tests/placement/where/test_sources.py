@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.filesystems.objects import endpoint_of
-from tonnage.placement.site.model import Server, Site
+from tonnage.placement.site import Server, Site
 
 from .stand_in import answer
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.progress import Progress, read_progress
 from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
+from tonnage.cluster.waiting import FORGOTTEN_S, OVER, JobRows
 from tonnage.errors import MeasurementError
 from tonnage.machine.user import user_name
 from tonnage.records.names import TRIALS
@@ -21,8 +21,6 @@ _LOOK_S = 0.25
 """Between two looks at the run directory."""
 _FIRST_S, _LAST_S = 0.25, 5.0
 """Between two questions to the scheduler: short at first, and never a burden to one with many who wait."""
-FORGOTTEN_S = 30.0
-"""A job that is in no list for so long is over: the scheduler has forgotten it."""
 SILENCE_S = 600.0
 """A scheduler that has not answered for so long is given up; the job goes on."""
 CANCEL_S = 60.0
@@ -31,7 +29,6 @@ LAG_S = 3.0
 """A shared file system may show what a job wrote last so much later than the scheduler tells of its end."""
 RECORDS_LAG_S = 60.0
 """… and its records, which the job says are there: what is not seen would be measured again."""
-_OVER = ("done", "failed", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,7 @@ class Follower:
                 )
             if answers.are_due(soon=progress is not None and progress.ended is not None):
                 found = answers.get()
-                if found is not None and found.state in _OVER:
+                if found is not None and found.state in OVER:
                     last = self._last_words(number)
                     hosts = found.hosts
                     return Ending(found.state, found.reason, hosts, cancelled_at_s is not None, last)
@@ -160,35 +157,29 @@ class Follower:
 class _Answers:
     """What the scheduler says of one job, asked no more often than it must be."""
 
-    def __init__(self, scheduler: Scheduler, job: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._scheduler = scheduler
+    def __init__(self, scheduler: Scheduler, job: str) -> None:
         self._job = job
-        self._clock = clock
-        self._asked_at_s = -_LAST_S
-        self._answered_at_s = self._known_at_s = clock()
-        self._pause_s = _FIRST_S
+        self._rows = JobRows(scheduler, job, first_s=_FIRST_S, last_s=_LAST_S, user=user_name())
+        self._known_at_s = time.monotonic()
 
     def are_due(self, *, soon: bool) -> bool:
         """Whether to ask now; ``soon``: its end is near."""
-        return self._clock() - self._asked_at_s >= (_FIRST_S if soon else self._pause_s)
+        return self._rows.are_due(soon=soon)
 
     def get(self) -> Job | None:
         """The job, failed where the scheduler has forgotten it; None: nothing is known now."""
-        self._asked_at_s = self._clock()
-        self._pause_s = min(_LAST_S, 1.3 * self._pause_s)
         try:
-            found = [one for one in self._scheduler.jobs(user=user_name(), ended=True) if one.job == self._job]
+            found = self._rows.ask()
         except SchedulerError as error:
-            if self._clock() - self._answered_at_s > SILENCE_S:
+            if self._rows.silent_s > SILENCE_S:
                 raise SchedulerError(
                     f"{error}; it has not answered for {SILENCE_S:g} s, and job {self._job} may go on; "
                     "hint: take it up with `tonnage run --resume`"
                 ) from None
             return None
-        self._answered_at_s = self._clock()
         if found:
-            self._known_at_s = self._answered_at_s
+            self._known_at_s = time.monotonic()
             return found[0]
-        if self._clock() - self._known_at_s > FORGOTTEN_S:
+        if time.monotonic() - self._known_at_s > FORGOTTEN_S:
             return Job(job=self._job, state="failed", reason="the scheduler knows nothing of it any more")
         return None

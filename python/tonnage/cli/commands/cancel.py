@@ -8,8 +8,7 @@ from argparse import Namespace
 from dataclasses import asdict
 
 from tonnage.machine.user import user_name
-from tonnage.placement.answers.cancel import Answer
-from tonnage.placement.jobs import asked_scheduler, cancel_jobs
+from tonnage.placement.jobs import CancelAnswer, asked_scheduler, cancel_jobs
 
 
 def run(arguments: Namespace) -> int:
@@ -17,7 +16,7 @@ def run(arguments: Namespace) -> int:
     found = asked_scheduler(arguments.scheduler, arguments.site)
     ends = cancel_jobs(found, arguments.jobs, found.jobs(user=user_name()), any_job=arguments.any)
     if arguments.json:
-        print(json.dumps(asdict(Answer(scheduler=found.name, jobs=tuple(ends))), indent=2))
+        print(json.dumps(asdict(CancelAnswer(scheduler=found.name, jobs=tuple(ends))), indent=2))
     else:
         for one in ends:
             if one.problem is None:

@@ -55,9 +55,9 @@ def run(arguments: Namespace) -> int:
 def _of_servers(arguments: Namespace) -> int:
     from tonnage.analysis.text import count
     from tonnage.cli.placement.server_history import answer, text
-    from tonnage.placement.lines import all_lines
+    from tonnage.placement.load_lines import all_lines
     from tonnage.placement.site import load_site
-    from tonnage.placement.watch import History
+    from tonnage.placement.watch.history import History
     from tonnage.placement.watch.report import reports
 
     for name in ("threshold", "per", "fail_if", "out"):

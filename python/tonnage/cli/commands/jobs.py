@@ -13,8 +13,7 @@ from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 from tonnage.compat.lsf import words
 from tonnage.errors import RequestError
 from tonnage.machine.user import knows_user, user_name
-from tonnage.placement.answers.jobs import Answer
-from tonnage.placement.jobs import asked_scheduler
+from tonnage.placement.jobs import JobsAnswer, asked_scheduler
 
 HEADINGS = (
     "JOBID",
@@ -39,7 +38,7 @@ def run(arguments: Namespace) -> int:
     else:
         found = _jobs_of_named(site_scheduler, arguments.user, ended=arguments.done)
     if arguments.json:
-        print(json.dumps(asdict(Answer(scheduler=site_scheduler.name, jobs=tuple(found))), indent=2))
+        print(json.dumps(asdict(JobsAnswer(scheduler=site_scheduler.name, jobs=tuple(found))), indent=2))
     elif found:
         print(text(found))
     else:

@@ -15,9 +15,8 @@ from tonnage.cli.placement.load_table import LiveTable, drawn, problems, text
 from tonnage.cli.placement.stop import not_too_often
 from tonnage.cli.stream import is_plain
 from tonnage.errors import RequestError, TonnageError
-from tonnage.placement.answers.load import answer
-from tonnage.placement.load import Row
-from tonnage.placement.look import NOTHING_READ, Look, asked_for
+from tonnage.placement.answers import load_answer
+from tonnage.placement.server_load import NOTHING_READ, LoadReader, LoadRow, select_servers
 from tonnage.placement.site import load_site
 
 _EVERY_NS = 2 * 10**9
@@ -30,7 +29,7 @@ def run(arguments: Namespace) -> int:
     if arguments.every is not None:
         not_too_often(arguments.every)
     site = load_site(Path(), Path(arguments.site) if arguments.site else None)
-    look = Look(site, asked_for(site, [arguments.server] if arguments.server else []))
+    look = LoadReader(site, select_servers(site, [arguments.server] if arguments.server else []))
     if arguments.watch or arguments.metrics is not None:
         return _go_on(look, arguments)
     found = look()
@@ -40,7 +39,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _show_once(found: Sequence[Row], notes: Sequence[str], *, as_json: bool) -> None:
+def _show_once(found: Sequence[LoadRow], notes: Sequence[str], *, as_json: bool) -> None:
     if as_json:
         print(_json(found, notes))
         return
@@ -54,15 +53,15 @@ def _show_once(found: Sequence[Row], notes: Sequence[str], *, as_json: bool) -> 
         print(f"tonnage: {line}", file=sys.stderr)
 
 
-def _json(found: Sequence[Row], notes: Sequence[str]) -> str:
+def _json(found: Sequence[LoadRow], notes: Sequence[str]) -> str:
     """One object on one line, so that those of ``--watch`` can be told apart."""
-    return json.dumps(asdict(answer(found, notes)), ensure_ascii=False, allow_nan=False)
+    return json.dumps(asdict(load_answer(found, notes)), ensure_ascii=False, allow_nan=False)
 
 
-def _go_on(look: Look, arguments: Namespace) -> int:
+def _go_on(look: LoadReader, arguments: Namespace) -> int:
     """Until Ctrl-C, which is how one leaves it."""
     every_s = (_EVERY_NS if arguments.every is None else arguments.every) / 1e9
-    latest: list[Row] = []
+    latest: list[LoadRow] = []
     with ExitStack() as stack:
         if arguments.metrics is not None:
             _serve(stack, arguments.metrics, latest)
@@ -77,17 +76,17 @@ def _go_on(look: Look, arguments: Namespace) -> int:
             return 0
 
 
-def _serve(stack: ExitStack, port: int, latest: Sequence[Row]) -> None:
+def _serve(stack: ExitStack, port: int, latest: Sequence[LoadRow]) -> None:
     from tonnage.endpoint import Endpoint
-    from tonnage.placement.metrics import Collector
+    from tonnage.placement.metrics import LoadCollector
 
     endpoint = Endpoint(port)
     stack.callback(endpoint.close)
-    endpoint.serve_from(Collector(lambda: tuple(latest)))
+    endpoint.serve_from(LoadCollector(lambda: tuple(latest)))
     print(f"tonnage: metrics on {endpoint.address}", file=sys.stderr, flush=True)
 
 
-def _shower(stack: ExitStack, arguments: Namespace) -> Callable[[Sequence[Row], Sequence[str]], None]:
+def _shower(stack: ExitStack, arguments: Namespace) -> Callable[[Sequence[LoadRow], Sequence[str]], None]:
     """How each look is shown."""
     if arguments.json:
         return lambda found, notes: print(_json(found, notes), flush=True)

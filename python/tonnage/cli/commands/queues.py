@@ -10,8 +10,7 @@ from dataclasses import asdict
 
 from tonnage.cli.placement.columns import columns
 from tonnage.cluster.scheduler import Queue
-from tonnage.placement.answers.queues import Answer
-from tonnage.placement.jobs import asked_scheduler
+from tonnage.placement.jobs import QueuesAnswer, asked_scheduler
 
 HEADINGS = ("QUEUE_NAME", "STATUS", "MAX", "NJOBS", "PEND", "RUN", "HOSTS")
 _FIGURES = range(2, 6)
@@ -24,7 +23,7 @@ def run(arguments: Namespace) -> int:
     site_scheduler = asked_scheduler(arguments.scheduler, arguments.site)
     found = site_scheduler.queues()
     if arguments.json:
-        print(json.dumps(asdict(Answer(scheduler=site_scheduler.name, queues=tuple(found))), indent=2))
+        print(json.dumps(asdict(QueuesAnswer(scheduler=site_scheduler.name, queues=tuple(found))), indent=2))
     elif found:
         print(text(found))
     else:

@@ -9,11 +9,11 @@ from dataclasses import asdict, fields
 
 from tonnage.cli.placement.decision import report
 from tonnage.errors import RequestError
-from tonnage.placement.answers.submit import previewed, submitted
-from tonnage.placement.asked import Asked
+from tonnage.placement.answers import previewed, submitted
 from tonnage.placement.choice import NoFileServer
-from tonnage.placement.plan import Plan, Wish, where_to
-from tonnage.placement.submit import Outcome, preview, run_interactive, stay, submit
+from tonnage.placement.plan import Plan, where_to
+from tonnage.placement.submit import Outcome, preview, run_interactive, submit, wait_until_ended
+from tonnage.placement.submit_request import SubmitOptions, SubmitRequest
 from tonnage.plain import one_line
 
 
@@ -37,15 +37,17 @@ def run(arguments: Namespace) -> int:
     for told in outcome.followed:
         print(f"tonnage: note: {told}", file=sys.stderr)
     if arguments.wait and outcome.receipt is not None:
-        return stay(wish, outcome.receipt.job)
+        return wait_until_ended(wish, outcome.receipt.job)
     return 0
 
 
-def wish_of(arguments: Namespace) -> Wish:
+def wish_of(arguments: Namespace) -> SubmitRequest:
     """What the options and the program's words ask for; RequestError where they contradict each other."""
     if arguments.program and arguments.interactive:
         _refuse_with_interactive(arguments)
-    return Asked(**{one.name: getattr(arguments, one.name) for one in fields(Asked)}).wish(arguments.program)
+    return SubmitOptions(**{one.name: getattr(arguments, one.name) for one in fields(SubmitOptions)}).request(
+        arguments.program
+    )
 
 
 def _refuse_with_interactive(arguments: Namespace) -> None:
@@ -74,7 +76,7 @@ def _notes(plan: Plan) -> None:
         print(f"tonnage: note: {note}", file=sys.stderr)
 
 
-def _no_server(wish: Wish, error: NoFileServer) -> int:
+def _no_server(wish: SubmitRequest, error: NoFileServer) -> int:
     """The sentence that iobsub's users know, by itself, then why."""
     print(f"Cannot find fileserver for {wish.path or 'current working directory'}.", file=sys.stderr)
     hint = ", or" if "; hint: " in str(error) else "; hint: name the server in tonnage.toml, or"

@@ -11,9 +11,10 @@ from pathlib import Path
 from tonnage.cli.placement.stop import Stop, not_too_often
 from tonnage.cli.placement.watch_lines import of_event, of_state, told
 from tonnage.errors import RequestError, TonnageError
-from tonnage.placement.look import JOBS_NS, Look, asked_for
+from tonnage.placement.server_load import JOBS_NS, LoadReader, select_servers
 from tonnage.placement.site import load_site
-from tonnage.placement.watch import History, Watch
+from tonnage.placement.watch.history import History
+from tonnage.placement.watch.watch import Watch
 
 EVERY_NS = 30 * 10**9
 
@@ -25,9 +26,9 @@ def run(arguments: Namespace) -> int:
     every_ns = EVERY_NS if arguments.every is None else arguments.every
     not_too_often(every_ns)
     site = load_site(Path(), Path(arguments.site) if arguments.site else None)
-    servers = asked_for(site, [arguments.server] if arguments.server else [])
+    servers = select_servers(site, [arguments.server] if arguments.server else [])
     # Two looks in a row are two lists of jobs, however often somebody wants to look.
-    look = Look(site, servers, asks_who_sees=True, jobs_age_ns=min(JOBS_NS, every_ns // 2))
+    look = LoadReader(site, servers, asks_who_sees=True, jobs_age_ns=min(JOBS_NS, every_ns // 2))
     watch = Watch(look, every_s=every_ns / 1e9, history=History())
     if arguments.once:
         return _once(watch, as_json=arguments.json)
@@ -80,12 +81,12 @@ def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
 def _serve(stack: ExitStack, port: int, watch: Watch) -> None:
     from tonnage.endpoint import Endpoint
     from tonnage.placement import metrics
-    from tonnage.placement.watch.metrics import Collector
+    from tonnage.placement.metrics import WatchCollector
 
     endpoint = Endpoint(port)
     stack.callback(endpoint.close)
-    rows = metrics.Collector(lambda: [state.row for state in watch.states])
-    endpoint.serve_from(rows, Collector(lambda: watch.states))
+    rows = metrics.LoadCollector(lambda: [state.row for state in watch.states])
+    endpoint.serve_from(rows, WatchCollector(lambda: watch.states))
     _narrate(f"metrics on {endpoint.address}")
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tonnage.plain import one_line
 
 if TYPE_CHECKING:
-    from tonnage.placement.indices import Reading
-    from tonnage.placement.lines import Found
+    from tonnage.placement.indices.reading import Reading
+    from tonnage.placement.load_lines import KnownLine
     from tonnage.placement.site import Server
     from tonnage.placement.where import Located
 
@@ -19,16 +19,16 @@ _MOST_ROWS = 16
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where nobody knows the servers."""
-    from tonnage.placement.whereabouts import whereabouts
+    from tonnage.placement.path_report import report_path
 
-    found = whereabouts(arguments.path, arguments.site)
+    found = report_path(arguments.path, arguments.site)
     if arguments.json:
         import json
         from dataclasses import asdict
 
-        from tonnage.placement.answers.where import answer
+        from tonnage.placement.answers import where_answer
 
-        told = answer(found.located, found.servers, found.readings, found.line)
+        told = where_answer(found.located, found.servers, found.readings, found.line)
         print(json.dumps(asdict(told), indent=2, allow_nan=False))
     else:
         loads = {
@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _lines(
-    located: Located, servers: tuple[Server, ...], loads: dict[str, str], line: Found | None, now_s: float
+    located: Located, servers: tuple[Server, ...], loads: dict[str, str], line: KnownLine | None, now_s: float
 ) -> list[str]:
     mount = located.mount
     lines = [_row("path", located.path)]
@@ -61,7 +61,7 @@ def _lines(
     if located.striped and len(servers) > 1:
         lines.append(_row("", "spread over them: they carry it together, and no job is bound to one"))
     if servers:
-        from tonnage.placement.lines import describe
+        from tonnage.placement.load_lines import describe
 
         lines.append(_row("load line", describe(line, now_s=now_s)))
     return lines

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from tonnage.placement.answers import ANSWERS
+
 
 def answer_schema(command: str) -> dict[str, Any]:
-    """Of ``jobs``, or another of ``tonnage.placement.answers``."""
-    answer = import_module(f"tonnage.placement.answers.{command}").Answer
-    found: dict[str, Any] = TypeAdapter(answer).json_schema(mode="serialization")
+    """Of ``jobs``, or another of ``tonnage.placement.answers.ANSWERS``."""
+    found: dict[str, Any] = TypeAdapter(ANSWERS[command]).json_schema(mode="serialization")
+    if "title" in found:
+        found["title"] = "Answer"
     _close(found)
     return found
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from tonnage.placement.choice import Scored
-from tonnage.placement.plan import Plan, some
+from tonnage.placement.plan import Plan, first_names
 from tonnage.plain import one_line
 
 _MOST_ROWS = 16
@@ -20,7 +20,7 @@ def report(plan: Plan, command: Sequence[str]) -> str:
     on = f", {mount.file_system} on {mount.mount_point}" if mount is not None else ""
     lines = [f"{'data':<10} {located.path}{on}"]
     lines += [f"{'known by' if not number else '':<10} {sentence}" for number, sentence in enumerate(located.how)]
-    lines.append(f"{'server':<10} {some([server.name for server in plan.servers]) or 'nobody knows'}")
+    lines.append(f"{'server':<10} {first_names([server.name for server in plan.servers]) or 'nobody knows'}")
     lines += ["", *_table(decision.considered), ""]
     lines.append(f"{'goes to':<10} {_goes_to(plan)}")
     lines += [f"{'because' if not number else '':<10} {sentence}" for number, sentence in enumerate(decision.why)]
@@ -31,7 +31,7 @@ def report(plan: Plan, command: Sequence[str]) -> str:
 def _goes_to(plan: Plan) -> str:
     decision, request = plan.decision, plan.request
     how = {"pin": "", "prefer": ", if free", "free": ""}[decision.bind]
-    parts = [f"{some(decision.hosts)}{how}" if decision.hosts else "any host"]
+    parts = [f"{first_names(decision.hosts)}{how}" if decision.hosts else "any host"]
     if request.queue:
         parts.append(f"queue {request.queue}")
     if request.copies is not None:

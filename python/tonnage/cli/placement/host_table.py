@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.cli.placement.columns import columns
-from tonnage.placement.doctor.hosts import Complaint, Host, Link, Party
+from tonnage.placement.doctor import Complaint
+from tonnage.placement.doctor.host_facts import Host, HostGroupFacts, Link
 from tonnage.units import rate_text, size_text, three_digits
 
 _UNKNOWN = "-"
@@ -14,18 +15,18 @@ _TARGET = ("TARGET", "FREE", "O_DIRECT")
 _LINK = "TO THE NEXT"
 
 
-def text(party: Party, complaints: Sequence[Complaint]) -> str:
+def text(party: HostGroupFacts, complaints: Sequence[Complaint]) -> str:
     """All of it, as printed."""
     return "\n".join([_table(party), *_spoilers(complaints), _verdict(party, complaints)])
 
 
-def _table(party: Party) -> str:
+def _table(party: HostGroupFacts) -> str:
     headings = [*_HEADINGS, *(_TARGET if party.target is not None else ()), *([_LINK] if party.links else [])]
     to_next = {link.sender: link for link in party.links}
     return columns([headings, *(_row(host, party, to_next.get(host.name)) for host in party.hosts)])
 
 
-def _row(host: Host, party: Party, link: Link | None) -> list[str]:
+def _row(host: Host, party: HostGroupFacts, link: Link | None) -> list[str]:
     target = _target(host) if party.target is not None else []
     way = [_link(link)] if party.links else []
     if host.problem is not None:
@@ -57,7 +58,7 @@ def _target(host: Host) -> list[str]:
     if path is None or not path["is_directory"]:
         return ["silent" if host.path_problem else "missing" if path else _UNKNOWN, _UNKNOWN, _UNKNOWN]
     direct = {True: "yes", False: "no", None: _UNKNOWN}[path["direct"]]
-    return [f"{path['file_system']} {'rw' if path['writable'] else 'ro'}", size_text(path["free_bytes"]), direct]
+    return [f"{path['file_system']} {'rw' if path['writable'] else 'ro'}", size_text(path["free_bytes"] or 0), direct]
 
 
 def _link(link: Link | None) -> str:
@@ -74,7 +75,7 @@ def _spoilers(complaints: Sequence[Complaint]) -> list[str]:
     return ["", "What would spoil a measurement:", *(f"{one.code}: {one}" for one in complaints), ""]
 
 
-def _verdict(party: Party, complaints: Sequence[Complaint]) -> str:
+def _verdict(party: HostGroupFacts, complaints: Sequence[Complaint]) -> str:
     wrong = sum(one.wrong for one in complaints)
     count = f"{len(party.hosts)} host{'' if len(party.hosts) == 1 else 's'}"
     if wrong:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from tonnage.cli.placement.columns import columns
-from tonnage.placement.load import Row
+from tonnage.placement.server_load import LoadRow
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,7 +18,7 @@ HEADINGS = (
 _UNKNOWN = "-"
 
 
-def cells(row: Row) -> list[str]:
+def cells(row: LoadRow) -> list[str]:
     """One row, as texts under ``HEADINGS``."""
     reading = row.reading
     figures = [_UNKNOWN] * 4
@@ -40,17 +40,17 @@ def cells(row: Row) -> list[str]:
     ]
 
 
-def problems(rows: Sequence[Row]) -> list[str]:
+def problems(rows: Sequence[LoadRow]) -> list[str]:
     """One line for each server of which something is not known."""
     return [f"{row.server}: {row.problem}" for row in rows if row.problem]
 
 
-def text(rows: Sequence[Row]) -> str:
+def text(rows: Sequence[LoadRow]) -> str:
     """The table in plain text: names to the left, figures to the right."""
     return columns([HEADINGS, *(cells(row) for row in rows)], right=range(1, len(HEADINGS)))
 
 
-def drawn(rows: Sequence[Row], notes: Sequence[str]) -> RenderableType:
+def drawn(rows: Sequence[LoadRow], notes: Sequence[str]) -> RenderableType:
     """The same for a terminal: what is stale is dim, what is over its line red."""
     from rich.console import Group
     from rich.table import Table
@@ -82,7 +82,7 @@ class LiveTable:
         self._live = Live(console=rich_console(stream), auto_refresh=False)
         self._started = False
 
-    def show(self, rows: Sequence[Row], notes: Sequence[str]) -> None:
+    def show(self, rows: Sequence[LoadRow], notes: Sequence[str]) -> None:
         """Replaces what was shown."""
         if not self._started:
             self._started = True
@@ -105,7 +105,7 @@ def _per_s(rate: float | None) -> str:
     return _UNKNOWN if rate is None else f"{rate:,.0f}/s"
 
 
-def _age(row: Row) -> str:
+def _age(row: LoadRow) -> str:
     if row.age_s is None:
         return _UNKNOWN
     return f"{row.age_s:.0f}s{' stale' if row.stale else ''}"

@@ -10,7 +10,7 @@ from datetime import datetime
 from tonnage.analysis.text import count, some
 from tonnage.cli.placement.columns import columns
 from tonnage.cli.placement.watch_lines import span_text
-from tonnage.placement.answers.servers import Answer, EpisodeTold, MeasuredLine, ServerTold
+from tonnage.placement.answers import EpisodeTold, HistoryAnswer, MeasuredLine, ServerTold
 from tonnage.placement.watch.report import Busiest, ServerReport, Sum
 from tonnage.plain import one_line
 from tonnage.units import rate_text, share
@@ -24,9 +24,9 @@ _HALF = 12
 """Hours in a row of text: those of a day do not fit."""
 
 
-def answer(found: Sequence[ServerReport], notes: Sequence[str]) -> Answer:
+def answer(found: Sequence[ServerReport], notes: Sequence[str]) -> HistoryAnswer:
     """As ``--json`` prints it."""
-    return Answer(zone=zone(), servers=tuple(map(_told, found)), notes=tuple(notes))
+    return HistoryAnswer(zone=zone(), servers=tuple(map(_told, found)), notes=tuple(notes))
 
 
 def zone() -> str:

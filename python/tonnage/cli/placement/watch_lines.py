@@ -8,8 +8,9 @@ from dataclasses import asdict, replace
 from datetime import datetime
 
 from tonnage.analysis.text import count, some
-from tonnage.placement.answers.watch import Answer, Word
-from tonnage.placement.watch import Event, There, UserJobs
+from tonnage.placement.answers import WatchAnswer, WatchEvent
+from tonnage.placement.watch.episodes import Event
+from tonnage.placement.watch.observation import RunningJobs, UserJobs
 from tonnage.placement.watch.watch import State
 from tonnage.plain import one_line
 
@@ -27,10 +28,10 @@ _NO_LINE = "no load line is known, so nothing can be told of it"
 _HINT = "hint: measure it with `tonnage probe`, or state it in tonnage.toml"
 
 
-def of_event(event: Event) -> Answer:
+def of_event(event: Event) -> WatchAnswer:
     """What a look changed."""
     seen = event.seen
-    return Answer(
+    return WatchAnswer(
         at_s=round(event.at_s, 3),
         time=iso(event.at_s),
         server=seen.server,
@@ -49,21 +50,21 @@ def of_event(event: Event) -> Answer:
     )
 
 
-def of_state(state: State, at_s: float) -> Answer:
+def of_state(state: State, at_s: float) -> WatchAnswer:
     """What one look found."""
     seen = state.seen
     no_line = seen.line is None and not seen.missing
-    kind: Word = "no-line" if no_line else "unknown" if seen.above is None else "above" if seen.above else "below"
+    kind: WatchEvent = "no-line" if no_line else "unknown" if seen.above is None else "above" if seen.above else "below"
     event = Event(at_s=at_s, kind="known", seen=seen, since_s=state.since_s, above=state.above or bool(seen.above))
     return replace(of_event(event), event=kind)
 
 
-def as_json(answer: Answer) -> str:
+def as_json(answer: WatchAnswer) -> str:
     """One object on one line."""
     return json.dumps(asdict(answer), ensure_ascii=False, allow_nan=False)
 
 
-def as_text(answer: Answer) -> str:
+def as_text(answer: WatchAnswer) -> str:
     """``TIME rcss1 above its line: load 9, line 8, since TIME; 3 jobs: ann 6 tasks (align), bob 3 tasks (bwa)``."""
     head = f"{answer.time} {answer.server}"
     if answer.event == "no-line":
@@ -81,7 +82,7 @@ def as_text(answer: Answer) -> str:
     return one_line(f"{head} {_WORDS[answer.event]}{held}: {', '.join(parts)}; {'; '.join([*why, jobs])}")
 
 
-def users_text(there: There) -> str:
+def users_text(there: RunningJobs) -> str:
     """``3 jobs: ann 6 tasks (align, sort), bob 3 tasks (bwa); only yours are known``."""
     told = f"{count(there.jobs, 'job')}" if there.users else "no job"
     named = some([_user(user) for user in there.users], _USERS)
@@ -106,12 +107,12 @@ def iso(at_s: float) -> str:
     return datetime.fromtimestamp(at_s).astimezone().isoformat(timespec="seconds")
 
 
-def told(answers: Sequence[Answer], *, json_wanted: bool) -> list[str]:
+def told(answers: Sequence[WatchAnswer], *, json_wanted: bool) -> list[str]:
     """A line each."""
     return [as_json(answer) if json_wanted else as_text(answer) for answer in answers]
 
 
-def _load(answer: Answer) -> str:
+def _load(answer: WatchAnswer) -> str:
     if answer.load is None:
         return "unknown"
     least = "at least " if answer.missing else ""
@@ -123,7 +124,7 @@ def _tasks(number: float) -> str:
     return f"{number:,.1f}".removesuffix(".0")
 
 
-def _times(answer: Answer) -> list[str]:
+def _times(answer: WatchAnswer) -> list[str]:
     found = [] if answer.since_s is None else [f"since {iso(answer.since_s)}"]
     if answer.event == "known":
         found = [] if answer.since_s is None else [f"unknown since {iso(answer.since_s)}"]
@@ -135,10 +136,10 @@ def _times(answer: Answer) -> list[str]:
     return found
 
 
-def _jobs(answer: Answer) -> str:
+def _jobs(answer: WatchAnswer) -> str:
     if answer.jobs is None:
         return "its jobs are not known"
-    return users_text(There(users=answer.users, only_own=answer.only_own))
+    return users_text(RunningJobs(users=answer.users, only_own=answer.only_own))
 
 
 def _user(user: UserJobs) -> str:

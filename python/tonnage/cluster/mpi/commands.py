@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from tonnage.cluster.host_group import Arguments
 from tonnage.cluster.mpi.ranks import Ranks
 from tonnage.cluster.mpi.transport import Tag
 from tonnage.cluster.mpi.tree import children, parent
@@ -102,7 +103,7 @@ class Command(NamedTuple):
 
     serial: int
     verb: str
-    arguments: dict[str, Any]
+    arguments: Arguments
     limit_s: float
 
     def message(self) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tonnage.cluster.host_group import Answer as Said
-from tonnage.cluster.host_group import perform
+from tonnage.cluster.host_group import Arguments, perform
 from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi import clocks
 from tonnage.cluster.mpi.commands import Answer, Command, Problem, carry_out, pass_on
@@ -59,7 +59,7 @@ class Coordinator:
                 f"the hosts have different numbers of processes: {told}; hint: start equally many on each"
             )
 
-    def order(self, verb: str, arguments: dict[str, Any], act: Act) -> list[tuple[str, str]]:
+    def order(self, verb: str, arguments: Arguments, act: Act) -> list[tuple[str, str]]:
         """Has all processes do it, this one ``act``; what they have to say. Raises the problem of the first that has
         one; ProcessLost where one does not answer."""
         return self.order_to(range(self.ranks.size), Command(self.next_serial(), verb, arguments, ORDER_S), act)
@@ -136,7 +136,7 @@ class Coordinator:
                 self._offsets[host] = clocks.Offset(0, 0) if own else clocks.ask(self.ranks, rank)
         return self._offsets
 
-    def ask(self, service: str, arguments: Mapping[str, Mapping[str, Any]], timeout_s: float) -> dict[str, Said]:
+    def ask(self, service: str, arguments: Mapping[str, Arguments], timeout_s: float) -> dict[str, Said]:
         """Has the first process of each host do its service; see ``HostGroup.ask``."""
         serial = self.next_serial()
         firsts = self.ranks.first_on_host

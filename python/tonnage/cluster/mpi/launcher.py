@@ -6,11 +6,12 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tonnage import _native
-from tonnage.cluster.host_group import Answer
-from tonnage.cluster.launcher import ANYWHERE, Ensemble, Placing
+from tonnage.cluster.host_group import Answer, Arguments
+from tonnage.cluster.launcher import ANYWHERE, Ensemble, LauncherFacts, Placing
+from tonnage.cluster.live import Live
 from tonnage.cluster.local import Local
 from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi import session
@@ -20,6 +21,11 @@ from tonnage.cluster.mpi.coordinator import Coordinator
 from tonnage.cluster.mpi.limits import ORDER_S
 from tonnage.cluster.mpi.phase_share import PhaseShare
 from tonnage.errors import RequestError
+
+if TYPE_CHECKING:
+    from tonnage.records.results import PhaseResult
+    from tonnage.records.shapes import Gathering, HostOffset, Json
+    from tonnage.records.specs import PhaseSpec
 
 
 class MpiStep:
@@ -35,7 +41,7 @@ class MpiStep:
         self._record = record
         self._line_ns = 0
         self._came_ns = 0
-        self._gathering: dict[str, Any] | None = None
+        self._gathering: Gathering | None = None
 
     def go(self) -> None:
         self._coordinator.begin(self._part.members)
@@ -61,16 +67,14 @@ class MpiStep:
     def stop(self) -> None:
         self._part.stop()
 
-    def live(self) -> dict[str, Any]:
+    def live(self) -> Live:
         return self._part.live()
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> PhaseResult:
         if self._part.problems:
             raise self._coordinator.problem(self._part.problems[0])
         assert self._part.share is not None
-        result: dict[str, Any] = _native.write_share(
-            self._part.share, self._ensemble.run_directory, self._record, self._line_ns
-        )
+        result = _native.write_share(self._part.share, self._ensemble.run_directory, self._record, self._line_ns)
         last_ns = max((task["end_ns"] for task in result["tasks"]), default=self._came_ns)
         self._gathering = self._gathered(max(self._came_ns - last_ns, 0))
         return result
@@ -78,19 +82,27 @@ class MpiStep:
     def hosts(self) -> Sequence[str]:
         return hosts_of(self._coordinator.ranks.hosts, self._shares)
 
-    def gathering(self) -> dict[str, Any] | None:
+    def gathering(self) -> Gathering | None:
         return self._gathering
 
-    def _gathered(self, gather_ns: int) -> dict[str, Any]:
+    def _gathered(self, gather_ns: int) -> Gathering:
         hosts, offsets = self._coordinator.ranks.hosts, self._coordinator.offsets()
-        rows: dict[str, dict[str, Any]] = {}
+        rows: dict[str, HostOffset] = {}
         for share in self._shares:
             host = hosts[share.rank]
-            row = rows.setdefault(host, {"host": host, "processes": 0, "tasks": 0})
+            offset = offsets[host]
+            row = rows.setdefault(
+                host,
+                {
+                    "host": host,
+                    "processes": 0,
+                    "tasks": 0,
+                    "offset_ns": offset.offset_ns,
+                    "uncertainty_ns": offset.uncertainty_ns,
+                },
+            )
             row["processes"] += 1
             row["tasks"] += share.here
-        for host, row in rows.items():
-            row |= {"offset_ns": offsets[host].offset_ns, "uncertainty_ns": offsets[host].uncertainty_ns}
         opened = self._part.opened
         corrected = [at - offsets[host].offset_ns for host, ends in opened.items() for at in ends]
         unsure_ns = sum(sorted((offsets[host].uncertainty_ns for host in opened), reverse=True)[:2])
@@ -109,7 +121,7 @@ class MpiEnsemble:
     """All processes, each with the same target open."""
 
     def __init__(
-        self, coordinator: Coordinator, target: dict[str, Any], apart: Sequence[str], series_directory: Path | None
+        self, coordinator: Coordinator, target: Json, apart: Sequence[str], series_directory: Path | None
     ) -> None:
         """Opens it in all of them; raises what any of them raised. ``apart``: see ``Launcher``."""
         self._coordinator = coordinator
@@ -124,7 +136,7 @@ class MpiEnsemble:
     def __del__(self) -> None:
         _forgotten.append(self._number)
 
-    def prepare(self, phase: dict[str, Any], placing: Placing = ANYWHERE) -> MpiStep:
+    def prepare(self, phase: PhaseSpec, placing: Placing = ANYWHERE) -> MpiStep:
         coordinator, tasks = self._coordinator, phase["tasks"]
         every = assign(coordinator.ranks.hosts, tasks["total"], placing)
         shares = clipped(every, tasks["first"], tasks["here"])
@@ -166,7 +178,7 @@ class MpiHostGroup:
         self._coordinator = coordinator
         self.hosts: Sequence[str] = hosts_in_order(coordinator.ranks.hosts)
 
-    def ask(self, service: str, arguments: Mapping[str, Mapping[str, Any]], *, timeout_s: float) -> dict[str, Answer]:
+    def ask(self, service: str, arguments: Mapping[str, Arguments], *, timeout_s: float) -> dict[str, Answer]:
         return self._coordinator.ask(service, arguments, timeout_s)
 
 
@@ -187,7 +199,7 @@ class Mpi:
         self.host_group = MpiHostGroup(coordinator)
         self.apart: frozenset[str] = frozenset()
 
-    def open(self, target: dict[str, Any], series_directory: Path | None) -> Ensemble:
+    def open(self, target: Json, series_directory: Path | None) -> Ensemble:
         if target["kind"] == "sim":
             # A model has all its tasks, and hosts of its own, in one process.
             return Local().open(target, series_directory)
@@ -207,7 +219,7 @@ class Mpi:
     def processes(self) -> int:
         return self._coordinator.ranks.size
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> LauncherFacts:
         return {
             "name": self.name,
             "processes": self._coordinator.ranks.size,

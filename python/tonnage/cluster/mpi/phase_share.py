@@ -6,18 +6,21 @@ import json
 import struct
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from tonnage import _native
+from tonnage.cluster.live import Live, together
 from tonnage.cluster.lost import ProcessLost
 from tonnage.cluster.mpi import barrier
 from tonnage.cluster.mpi.assign import Share
 from tonnage.cluster.mpi.commands import FEW, Problem
 from tonnage.cluster.mpi.limits import BEAT_S, SIGNALLED_S
-from tonnage.cluster.mpi.live import Live, together
 from tonnage.cluster.mpi.ranks import Ranks
 from tonnage.cluster.mpi.transport import Tag
 from tonnage.cluster.mpi.tree import children, parent
+
+if TYPE_CHECKING:
+    from tonnage.records.specs import PhaseSpec
 
 _MEETING_REST_S = 0.001
 """Longest sleep between two looks while tasks wait for those of other processes."""
@@ -25,6 +28,25 @@ _LOOK_S = 0.1
 """Between two looks at whether the processes below are still there."""
 _SIZE = struct.Struct("<QI")
 """Before a share: number of the phase, bytes of the JSON that comes first."""
+
+
+class Beat(TypedDict):
+    """What a process tells the one above it from time to time, of all below."""
+
+    serial: int
+    live: Live
+    failed: bool
+    lost: tuple[int, str] | None
+    """A process that is lost, and how."""
+    signal: int
+
+
+class Handed(TypedDict):
+    """What comes before the bytes of a share: ``opened``, ``problems`` and ``failed`` of ``PhaseShare``."""
+
+    opened: dict[str, list[int]]
+    problems: list[list[Any]]
+    failed: bool
 
 
 class PhaseShare:
@@ -68,7 +90,7 @@ class PhaseShare:
         self._rest = ranks.transport.resting()
         self.on_signal: Callable[[int], None] = lambda _number: None
 
-    def prepare(self, target: _native.Target, spec: dict[str, Any]) -> None:
+    def prepare(self, target: _native.Target, spec: PhaseSpec) -> None:
         """Leaves the tasks of this process at the line; OSError, ValueError or MemoryError where they cannot."""
         mine = self._shares.get(self._ranks.rank)
         if mine is None:
@@ -128,14 +150,14 @@ class PhaseShare:
     def beat(self, number: int = 0) -> None:
         """Tells above that this process is there, how all below do, and which signal it was sent."""
         self._next_beat = time.monotonic() + BEAT_S
-        lost = [self.lost.rank, self.lost.how] if self.lost else None
-        message = {"serial": self._serial, "live": self.live(), "failed": self.failed, "lost": lost, "signal": number}
+        lost = (self.lost.rank, self.lost.how) if self.lost else None
+        message = Beat(serial=self._serial, live=self.live(), failed=self.failed, lost=lost, signal=number)
         if self.above is not None:
             self._ranks.transport.send(self.above, Tag.BEAT, json.dumps(message).encode())
 
     def message(self) -> bytes:
         """The share of this process and of all below, for the one above."""
-        told = {"opened": self.opened, "problems": self.problems[:FEW], "failed": self.failed}
+        told = Handed(opened=self.opened, problems=self.problems[:FEW], failed=self.failed)
         coordinator = json.dumps(told).encode()
         return _SIZE.pack(self._serial, len(coordinator)) + coordinator + (self._share or b"")
 
@@ -191,7 +213,7 @@ class PhaseShare:
         self._heard[rank] = time.monotonic()
         self._rest.again()
 
-    def _read_beat(self, rank: int, message: dict[str, Any]) -> None:
+    def _read_beat(self, rank: int, message: Beat) -> None:
         if message["serial"] != self._serial:
             return
         self._heard_of(rank)
@@ -207,7 +229,7 @@ class PhaseShare:
         if serial != self._serial:
             return
         self._heard_of(rank)
-        coordinator = json.loads(message[_SIZE.size : _SIZE.size + length])
+        coordinator: Handed = json.loads(message[_SIZE.size : _SIZE.size + length])
         for host, (first, last) in coordinator["opened"].items():
             known = self.opened.get(host, [first, last])
             self.opened[host] = [min(known[0], first), max(known[1], last)]

@@ -14,8 +14,7 @@ from tonnage.cluster.mpi.limits import LEAVE_S, MEET_S, silent_s
 from tonnage.cluster.mpi.member import Member, crowded, meet
 from tonnage.cluster.mpi.oversubscription import unhurried, within
 from tonnage.cluster.mpi.started import Started
-from tonnage.cluster.mpi.transport import Transport
-from tonnage.cluster.mpi.wakeup import Wakeup
+from tonnage.cluster.mpi.transport import Transport, Wakeup
 from tonnage.errors import RequestError
 
 _LEAVING_NICE = 15

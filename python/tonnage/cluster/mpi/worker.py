@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from tonnage import _native
 from tonnage.cluster import own_scratch
@@ -24,11 +24,23 @@ from tonnage.cluster.mpi.transport import Tag
 if TYPE_CHECKING:
     from types import FrameType
 
+    from tonnage.cluster.host_group import Arguments
+    from tonnage.records.shapes import Json
+    from tonnage.records.specs import PhaseSpec
+
 _TICK_S = 0.1
 _LOOK_S = 1.0
 """Between two looks at whether the first process is still there."""
 _ALONE_S = 2.0
 """From a signal to end, with no order following, until this process leaves by itself."""
+
+
+class Duty(TypedDict):
+    """A service that the first process wants; the answer has its serial."""
+
+    serial: int
+    service: str
+    arguments: Arguments
 
 
 class Worker:
@@ -110,9 +122,7 @@ class Worker:
             self._part = None
         tell_above(ranks, members, order, answer)
 
-    def _do_open(
-        self, number: int, spec: dict[str, Any], others: dict[str, Any], apart: list[str], forget: list[int]
-    ) -> None:
+    def _do_open(self, number: int, spec: Json, others: Json, apart: list[str], forget: list[int]) -> None:
         for other in forget:
             self._targets.pop(other, None)
         here = self._ranks.me.host
@@ -121,7 +131,7 @@ class Worker:
             others = {**spec, "process": "first" if first else "other"}
         self._targets[number] = _native.Target(json.dumps(others))
 
-    def _do_prepare(self, number: int, spec: dict[str, Any], shares: list[Any]) -> None:  # noqa: ARG002 - of the order
+    def _do_prepare(self, number: int, spec: PhaseSpec, shares: list[list[int]]) -> None:  # noqa: ARG002 - of the order
         assert self._part is not None
         self._part.prepare(self._targets[number], spec)
 
@@ -162,7 +172,7 @@ class Worker:
         assert part.above is not None
         self._ranks.transport.send(part.above, Tag.SHARE, part.message())
 
-    def _do_duty(self, message: dict[str, Any]) -> None:
+    def _do_duty(self, message: Duty) -> None:
         # Most processes are never asked: one on each host is.
         from tonnage.cluster.host_group import perform
 

@@ -12,12 +12,11 @@ import signal
 import sys
 import threading
 from types import FrameType
-from typing import Any
 
 from tonnage import __version__
 from tonnage.cluster.host_group import SERVICES, Answer, perform
 from tonnage.cluster.remote.programs import end_programs
-from tonnage.cluster.remote.protocol import HELLO, MOST_LINE, line, read
+from tonnage.cluster.remote.protocol import HELLO, MOST_LINE, Hello, Reply, Request, line, read
 
 _FOR_A_TERMINAL = "agent is what Tonnage starts on other hosts; hint: see docs/doctor-hosts.md"
 
@@ -49,7 +48,7 @@ def _answer_all() -> None:
     os.dup2(nothing, 0)
     os.close(nothing)
     said = _Said(outward)
-    hello = {"version": __version__, "host": platform.node(), "python": platform.python_version(), "pid": os.getpid()}
+    hello = Hello(version=__version__, host=platform.node(), python=platform.python_version(), pid=os.getpid())
     said.write(HELLO + line(hello))
     with os.fdopen(inward, "rb") as requests:
         while raw := requests.readline(MOST_LINE):
@@ -70,7 +69,7 @@ class _Said:
                 left = left[os.write(self._descriptor, left) :]
 
 
-def _do(request: dict[str, Any], said: _Said) -> None:
+def _do(request: Request, said: _Said) -> None:
     service = request["service"]
     try:
         answer = (
@@ -78,12 +77,11 @@ def _do(request: dict[str, Any], said: _Said) -> None:
             if service in SERVICES
             else Answer(problem=f"it has no service {service!r}")
         )
-        raw = line({"id": request["id"], "value": answer.value, "problem": answer.problem})
+        raw = line(Reply(id=request["id"], value=answer.value, problem=answer.problem))
     except Exception as error:
         # A fault of ours: whoever asked must hear of it, and not wait.
-        raw = line(
-            {"id": request["id"], "value": None, "problem": f"{service} failed: {type(error).__name__}: {error}"}
-        )
+        problem = f"{service} failed: {type(error).__name__}: {error}"
+        raw = line(Reply(id=request["id"], value=None, problem=problem))
     try:
         said.write(raw)
     except OSError:

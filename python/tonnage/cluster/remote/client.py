@@ -11,9 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any
 
-from tonnage.cluster.host_group import Answer
+from tonnage.cluster.host_group import Answer, Arguments
 from tonnage.cluster.remote.connections import first_line
 from tonnage.cluster.remote.host_process import HostProcess
 
@@ -76,7 +75,7 @@ class RemoteHostGroup:
         with self._changed:
             return {host: there.hello["host"] for host, there in self._processes.items() if there.hello is not None}
 
-    def ask(self, service: str, arguments: Mapping[str, Mapping[str, Any]], *, timeout_s: float) -> dict[str, Answer]:
+    def ask(self, service: str, arguments: Mapping[str, Arguments], *, timeout_s: float) -> dict[str, Answer]:
         """As ``HostGroup.ask``; threads may ask at once. A service that is late goes on; its answer is dropped."""
         until_s = time.monotonic() + timeout_s
         found: dict[str, Answer] = {}

@@ -7,11 +7,10 @@ import os
 import signal
 import subprocess
 from collections.abc import Sequence
-from typing import Any
 
 from tonnage import __version__
-from tonnage.cluster.host_group import Answer
-from tonnage.cluster.remote.protocol import HELLO, MOST_LINE, MOST_NOISE, line, read
+from tonnage.cluster.host_group import Answer, Arguments
+from tonnage.cluster.remote.protocol import HELLO, MOST_LINE, MOST_NOISE, Hello, Reply, Request, line, read
 
 _MOST_UNSENT = 64 << 20
 _MOST_ERRORS = 16 << 10
@@ -27,7 +26,7 @@ class HostProcess:
         """The program that went there, for what is told of its failure."""
         self.problem: str | None = None
         """Why it will not answer any more; None: it may."""
-        self.hello: dict[str, Any] | None = None
+        self.hello: Hello | None = None
         self.answers: dict[int, Answer] = {}
         self.process: subprocess.Popen[bytes] | None = None
         self._asked: set[int] = set()
@@ -62,13 +61,13 @@ class HostProcess:
     def has_unsent(self) -> bool:
         return bool(self._unsent) and self.problem is None
 
-    def ask(self, number: int, service: str, arguments: dict[str, Any]) -> None:
+    def ask(self, number: int, service: str, arguments: Arguments) -> None:
         """Puts a request on its way."""
         if len(self._unsent) > _MOST_UNSENT:
             self.problem = "it takes no requests any more"
             return
         self._asked.add(number)
-        self._unsent += line({"id": number, "service": service, "arguments": arguments})
+        self._unsent += line(Request(id=number, service=service, arguments=arguments))
 
     def forget(self, number: int) -> None:
         """Its answer, should it come, is for nobody."""
@@ -126,13 +125,13 @@ class HostProcess:
         except (ValueError, KeyError, TypeError):
             self.problem = f"its answer is none: {_shown(raw)}"
 
-    def _greet(self, hello: dict[str, Any]) -> None:
+    def _greet(self, hello: Hello) -> None:
         version = str(hello["version"])
         if version != __version__:
             self.problem = f"it has Tonnage {version}, and {__version__} asks; hint: install the same on both"
         self.hello = {**hello, "version": version, "host": str(hello["host"])}
 
-    def _take_answer(self, told: dict[str, Any]) -> None:
+    def _take_answer(self, told: Reply) -> None:
         number, problem = told["id"], told["problem"]
         if number in self._asked:
             self._asked.discard(number)

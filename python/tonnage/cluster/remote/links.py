@@ -17,7 +17,7 @@ import struct
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 from tonnage.errors import TonnageError
 
@@ -36,7 +36,25 @@ _COUNTED = struct.Struct("!QQ")
 """Bytes that arrived, and nanoseconds from the first to the last."""
 
 
-def listen() -> dict[str, Any]:
+class Listening(TypedDict):
+    """Where a host waits for another, and for which word."""
+
+    port: int
+    word: str
+    addresses: list[str]
+
+
+class Tried(TypedDict):
+    """A way that was tried; bytes and time as they arrived."""
+
+    address: str
+    round_trip_ns: int
+    median_round_trip_ns: int
+    bytes: int
+    elapsed_ns: int
+
+
+def listen() -> Listening:
     """Duty ``link-listen``: waits in the background for one other host, 30 s at most. ``{"port", "word",
     "addresses"}``."""
     family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
@@ -46,7 +64,7 @@ def listen() -> dict[str, Any]:
     return {"port": server.getsockname()[1], "word": word, "addresses": [platform.node(), *_addresses()]}
 
 
-def attempt(addresses: Sequence[str], port: int, word: str, duration_s: float = 0.3) -> dict[str, Any]:
+def attempt(addresses: Sequence[str], port: int, word: str, duration_s: float = 0.3) -> Tried:
     """Duty ``link-try``: connects to the first of ``addresses`` where the other host is.
 
     ``{"address", "round_trip_ns" (the shortest), "median_round_trip_ns", "bytes", "elapsed_ns"}``, the last two as they
@@ -60,13 +78,22 @@ def attempt(addresses: Sequence[str], port: int, word: str, duration_s: float = 
                 link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 link.sendall(word.encode("ascii"))
                 _exactly(link, 1)
-                return {"address": address, **_round_trips(link), **_transfer(link, duration_s)}
+                shortest_ns, median_ns = _round_trips(link)
+                counted, elapsed_ns = _transfer(link, duration_s)
+                return Tried(
+                    address=address,
+                    round_trip_ns=shortest_ns,
+                    median_round_trip_ns=median_ns,
+                    bytes=counted,
+                    elapsed_ns=elapsed_ns,
+                )
         except (OSError, UnicodeError) as error:
             failures.append(f"{address}: {getattr(error, 'strerror', None) or error}")
     raise TonnageError(f"no connection to port {port} ({'; '.join(failures)})")
 
 
-def _round_trips(link: socket.socket) -> dict[str, int]:
+def _round_trips(link: socket.socket) -> tuple[int, int]:
+    """The shortest, and the median, in nanoseconds."""
     took = []
     for _ in range(_ROUND_TRIPS):
         began_ns = time.monotonic_ns()
@@ -74,10 +101,11 @@ def _round_trips(link: socket.socket) -> dict[str, int]:
         _exactly(link, 1)
         took.append(time.monotonic_ns() - began_ns)
     took.sort()
-    return {"round_trip_ns": took[0], "median_round_trip_ns": took[len(took) // 2]}
+    return took[0], took[len(took) // 2]
 
 
-def _transfer(link: socket.socket, duration_s: float) -> dict[str, int]:
+def _transfer(link: socket.socket, duration_s: float) -> tuple[int, int]:
+    """Bytes that arrived, and in how many nanoseconds."""
     chunk = bytes(_SENT)
     link.sendall(_DATA)
     until_s = time.monotonic() + duration_s
@@ -87,7 +115,7 @@ def _transfer(link: socket.socket, duration_s: float) -> dict[str, int]:
     # Some MB may still be on their way.
     link.settimeout(WAIT_S)
     counted, elapsed_ns = _COUNTED.unpack(_exactly(link, _COUNTED.size))
-    return {"bytes": counted, "elapsed_ns": elapsed_ns}
+    return counted, elapsed_ns
 
 
 def _attend(server: socket.socket, word: str) -> None:

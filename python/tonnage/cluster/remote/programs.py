@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from tonnage.errors import TonnageError
 from tonnage.machine.tool import ToolError, ToolMissing
@@ -36,6 +36,27 @@ _HELD_S = 6.0
 _LOOK_S = 0.01
 _LISTENING = "0A"
 """A socket's state in /proc/net/tcp."""
+
+
+class Handle(TypedDict):
+    """A program that was started."""
+
+    handle: str
+    pid: int
+
+
+class Told(TypedDict):
+    """What is known of one; ``await_program`` says what each key means."""
+
+    running: bool
+    pid: int | None
+    status: int | None
+    out: str
+    err: str
+    cut: bool
+    began_ns: int
+    ended_ns: int | None
+    ready: bool
 
 
 class _Program:
@@ -129,7 +150,7 @@ class _Program:
         wanted = os.fsencode(text)
         return wanted in self._out or wanted in self._err
 
-    def as_told(self) -> dict[str, Any]:
+    def as_told(self, *, ready: bool) -> Told:
         return {
             "running": not self.gone,
             "pid": self.pid,
@@ -139,6 +160,7 @@ class _Program:
             "cut": self.cut,
             "began_ns": self.began_ns,
             "ended_ns": self.ended_ns,
+            "ready": ready,
         }
 
 
@@ -148,7 +170,7 @@ _numbers = itertools.count(1)
 
 def start_program(
     argv: Sequence[str], environment: Mapping[str, str] | None = None, directory: str | None = None
-) -> dict[str, Any]:
+) -> Handle:
     """Duty ``start-program``: starts a program from a list of words and returns ``{"handle", "pid"}``.
 
     ``environment``: what is added to this process's. ToolMissing where it is not installed, ToolError where it cannot
@@ -176,9 +198,7 @@ def start_program(
     return {"handle": handle, "pid": program.pid}
 
 
-def await_program(
-    handle: str, timeout_s: float, said: str | None = None, listening: int | None = None
-) -> dict[str, Any]:
+def await_program(handle: str, timeout_s: float, said: str | None = None, listening: int | None = None) -> Told:
     """Duty ``await-program``: returns when the program has ended, or at the limit; whichever of these is given ends the
     wait as well: it has ``said`` this text, it is ``listening`` at this TCP port.
 
@@ -197,10 +217,10 @@ def await_program(
             if ready or program.gone or left_s <= 0:
                 break
             program.changed.wait(left_s if listening is None else min(left_s, _LOOK_S))
-        return {**program.as_told(), "ready": ready or (program.gone and said is None and listening is None)}
+        return program.as_told(ready=ready or (program.gone and said is None and listening is None))
 
 
-def stop_program(handle: str, grace_s: float = GRACE_S) -> dict[str, Any]:
+def stop_program(handle: str, grace_s: float = GRACE_S) -> Told:
     """Duty ``stop-program``: asks it to end (SIGTERM), ends it and all that it started after ``grace_s``, and forgets
     it. The same as ``await-program``; an end that the kernel holds back for longer is not waited for."""
     program = _known(handle)
@@ -211,7 +231,7 @@ def stop_program(handle: str, grace_s: float = GRACE_S) -> dict[str, Any]:
     program.end()
     with program.changed:
         ended = program.changed.wait_for(lambda: program.gone, _HELD_S)
-        return {**program.as_told(), "ready": ended}
+        return program.as_told(ready=ended)
 
 
 def end_programs() -> None:

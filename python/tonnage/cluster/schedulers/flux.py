@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.numbers import Numbers, each
-from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -25,10 +22,9 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.answers import Nonsense, document, moment, with_key
+from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, moment, with_key
 from tonnage.cluster.schedulers.answers import hosts as named
-from tonnage.cluster.schedulers.refusals import Refusals
-from tonnage.cluster.terms import Spelling, every
+from tonnage.cluster.terms import OwnWords, Spelling, every
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ask
 from tonnage.machine.user import user_name
@@ -190,7 +186,7 @@ def parse_jobs(text: str) -> list[Job]:
         raise Nonsense("flux jobs", "list of jobs", text) from None
 
 
-def _of_record(record: Mapping[str, Any]) -> Job:
+def _of_record(record: Record) -> Job:
     name, _, rest = str(record.get("name", "")).partition(_IN_NAME)
     key, _, server = rest.partition("@")
     state = _RESULTS.get(str(record.get("result")), _STATES.get(str(record["state"]), "unknown"))

@@ -10,11 +10,9 @@ import os
 import re
 import shlex
 import time
-from typing import Any
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.numbers import spelled
-from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -26,9 +24,8 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.answers import Nonsense, document, with_key
-from tonnage.cluster.schedulers.refusals import Refusals
-from tonnage.cluster.terms import Dependency, Mail, Spelling, check_jobs, in_units
+from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
+from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask, site_tool
 from tonnage.machine.user import user_name
 
@@ -281,7 +278,7 @@ def _is_none(text: str) -> bool:
     return not text.strip() or re.match(r"no (\w+ )?job", text.strip(), re.IGNORECASE) is not None
 
 
-def _of_record(record: dict[str, Any]) -> Job:
+def _of_record(record: Record) -> Job:
     get = {key: str(value) for key, value in record.items()}.get
     state = _STATES.get(get("STAT", "") or "", "unknown")
     about = dict(re.findall(r"\b(key|server)=(\S+)", get("JOB_DESCRIPTION", "") or ""))

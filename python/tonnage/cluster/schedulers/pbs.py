@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.own_words import OwnWords
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -28,9 +27,8 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.answers import Nonsense, document, with_key
-from tonnage.cluster.schedulers.refusals import Refusals
-from tonnage.cluster.terms import Dependency, Mail, Spelling, Terms, check_jobs, every, hours, in_units
+from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
+from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, Terms, check_jobs, every, hours, in_units
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ask
 from tonnage.machine.user import user_name
@@ -217,7 +215,7 @@ def parse_jobs(text: str) -> list[Job]:
         raise SchedulerError(f"qstat printed a job that PSI/J cannot read: {error!r}") from None
 
 
-def _of_record(number: str, record: Mapping[str, Any], state: State) -> Job:
+def _of_record(number: str, record: Record, state: State) -> Job:
     variables = record.get("Variable_List")
     about = variables if isinstance(variables, dict) else {}
     copy = re.search(r"\[(\d+)\]", number)
@@ -246,7 +244,7 @@ def _of_record(number: str, record: Mapping[str, Any], state: State) -> Job:
 def parse_queues(text: str) -> list[Queue]:
     """What ``qstat -Q -f -F json`` printed."""
 
-    def made(name: str, record: Mapping[str, Any]) -> Queue:
+    def made(name: str, record: Record) -> Queue:
         counts = dict(re.findall(r"(\w+):(\d+)", str(record.get("state_count", ""))))
         return Queue(
             name=name,
@@ -262,7 +260,7 @@ def parse_queues(text: str) -> list[Queue]:
 def parse_hosts(text: str) -> list[ClusterHost]:
     """What ``pbsnodes -a -F json`` printed."""
 
-    def made(name: str, record: Mapping[str, Any]) -> ClusterHost:
+    def made(name: str, record: Record) -> ClusterHost:
         state = str(record.get("state", record.get("Error", "unknown")))
         up = set(state.split(",")) <= _USABLE
         slots = _count(record.get("resources_available", {}).get("ncpus")) or _count(record.get("pcpus")) or 0
@@ -272,7 +270,7 @@ def parse_hosts(text: str) -> list[ClusterHost]:
     return _each(made, text, "pbsnodes", "nodes")
 
 
-def _each(made: Callable[[str, Mapping[str, Any]], _T], text: str, tool: str, under: str) -> list[_T]:
+def _each(made: Callable[[str, Record], _T], text: str, tool: str, under: str) -> list[_T]:
     """What ``made`` makes of each record of a table that ``tool`` printed."""
     try:
         return [made(name, record) for name, record in document(text, tool, "JSON object").get(under, {}).items()]

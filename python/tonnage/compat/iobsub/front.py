@@ -17,8 +17,9 @@ from tonnage.compat.iobsub.words import Asked, read_words, with_script
 from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
-from tonnage.placement.plan import Plan, Wish, where_to
-from tonnage.placement.submit import queue_names, run_interactive, site_scheduler, stay, submit
+from tonnage.placement.plan import Plan, where_to
+from tonnage.placement.submit import queue_names, run_interactive, site_scheduler, submit, wait_until_ended
+from tonnage.placement.submit_request import SubmitRequest
 
 NOT_FOUND = "Cannot find fileserver for current working directory."
 
@@ -62,7 +63,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
         for told in outcome.followed:
             voice.tell(f"iobsub: note: {told}")
         voice.out.flush()
-    return stay(wish, outcome.receipt.job) if given["-K"] else 0
+    return wait_until_ended(wish, outcome.receipt.job) if given["-K"] else 0
 
 
 def _unordered(given: dict[str, Any]) -> tuple[str, ...]:
@@ -77,7 +78,7 @@ def _is_interactive(given: dict[str, Any]) -> bool:
     return bool(given["-I"] or given["-Ip"])
 
 
-def _wish(given: dict[str, Any], asked: Asked, terms: Terms) -> Wish:
+def _wish(given: dict[str, Any], asked: Asked, terms: Terms) -> SubmitRequest:
     if _is_interactive(given) and any(given[name] for name in ("-o", "-e", "-i")):
         raise RequestError("iobsub: an interactive job has this terminal; hint: leave -i, -o, -e or -I out")
     queue, directory = given["--queue"], None
@@ -92,7 +93,7 @@ def _wish(given: dict[str, Any], asked: Asked, terms: Terms) -> Wish:
         return file if file is None or directory is None else str(Path(directory) / file)
 
     name, numbers, at_once = name_of(given["-J"]) if given["-J"] is not None else (None, (), None)
-    return Wish(
+    return SubmitRequest(
         argv=(program, *asked.program[1:]),
         key=os.urandom(8).hex(),
         name=name,

@@ -13,8 +13,7 @@ from tonnage.compat.lsload.requirement import index_name, parse
 from tonnage.compat.lsload.shared import shared_table
 from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
-from tonnage.placement.load import Row
-from tonnage.placement.look import Look, asked_for
+from tonnage.placement.server_load import LoadReader, LoadRow, select_servers
 from tonnage.placement.site import load_site
 
 _NAME = 20
@@ -35,7 +34,9 @@ def run(words: Sequence[str], voice: Voice) -> int:
     indices = _indices(given)
     site = load_site(Path())
     shared = bool(given["-s"])
-    look = Look(site, asked_for(site, () if shared else names), refresh_ns=site.policy.index_refresh, count_jobs=shared)
+    look = LoadReader(
+        site, select_servers(site, () if shared else names), refresh_ns=site.policy.index_refresh, count_jobs=shared
+    )
     found = look()
     per_cpu = bool(given["-N"] or given["-E"])
     chosen = requirement.apply(found, per_cpu=per_cpu)[: given["-n"]]
@@ -60,7 +61,7 @@ def _indices(given: Mapping[str, Any]) -> tuple[str, ...]:
     return SHORT if given["-I"] is None else tuple(index_name(word) for word in given["-I"].split(":"))
 
 
-def table(rows: Sequence[Row], indices: Sequence[str], *, wide: bool, per_cpu: bool = False) -> str:
+def table(rows: Sequence[LoadRow], indices: Sequence[str], *, wide: bool, per_cpu: bool = False) -> str:
     """The rows under LSF's headings."""
     width = max([_NAME, *(len(row.server) for row in rows)]) if wide else _NAME
     lines = [f"{'HOST_NAME':<{width}} {'status':>9}" + "".join(f" {name:>{INDICES[name].width}}" for name in indices)]
@@ -70,6 +71,6 @@ def table(rows: Sequence[Row], indices: Sequence[str], *, wide: bool, per_cpu: b
     return "\n".join(lines)
 
 
-def _cell(row: Row, name: str, *, per_cpu: bool) -> str:
+def _cell(row: LoadRow, name: str, *, per_cpu: bool) -> str:
     found = value(row, name, per_cpu=per_cpu)
     return UNKNOWN if found is None else INDICES[name].shown(found)

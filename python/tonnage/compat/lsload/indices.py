@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tonnage.placement.indices import Reading
-from tonnage.placement.indices.host import Host
-from tonnage.placement.load import Row
+from tonnage.placement.indices.reading import Host, Reading
+from tonnage.placement.server_load import LoadRow
 
 UNKNOWN = "-"
 _MB = 1 << 20
@@ -30,7 +29,7 @@ class Index:
     """A run queue, which ``-E`` and ``-N`` divide by the number of CPUs."""
 
 
-def value(row: Row, name: str, *, per_cpu: bool = False) -> float | None:
+def value(row: LoadRow, name: str, *, per_cpu: bool = False) -> float | None:
     """Of a server; None where it is not known. ``per_cpu``: run queues are those of one CPU."""
     reading, index = row.reading, INDICES[name]
     found = None if reading is None else index.value(reading)
@@ -39,7 +38,7 @@ def value(row: Row, name: str, *, per_cpu: bool = False) -> float | None:
     return found / reading.cpus if reading.cpus else None
 
 
-def status(row: Row) -> str:
+def status(row: LoadRow) -> str:
     """In LSF's words."""
     if row.age_s is None:
         return "unavail"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tonnage.compat.lsload.indices import ALIASES, INDICES, status, value
 from tonnage.errors import RequestError
-from tonnage.placement.load import Row
+from tonnage.placement.server_load import LoadRow
 
 _DEFAULT_ORDER = "r15s:pg"
 _MOST_CHARACTERS = 4096
@@ -48,11 +48,11 @@ class Requirement:
     order: tuple[tuple[str, bool], ...]
     """(index, whether the worst comes first)."""
 
-    def apply(self, rows: Sequence[Row], *, per_cpu: bool = False) -> list[Row]:
+    def apply(self, rows: Sequence[LoadRow], *, per_cpu: bool = False) -> list[LoadRow]:
         """The rows that satisfy it, best first; where an index is not known a server is behind the others."""
         chosen = [row for row in rows if self.select is None or _selects(self.select, row, per_cpu)]
 
-        def key(row: Row) -> list[tuple[bool, float]]:
+        def key(row: LoadRow) -> list[tuple[bool, float]]:
             found = []
             for name, worst_first in self.order:
                 told = value(row, name, per_cpu=per_cpu)
@@ -99,7 +99,7 @@ def _order(text: str) -> tuple[tuple[str, bool], ...]:
     return tuple((index_name(word.removeprefix("-").strip()), word.startswith("-")) for word in words)
 
 
-def _selects(select: _Node, row: Row, per_cpu: bool) -> bool:
+def _selects(select: _Node, row: LoadRow, per_cpu: bool) -> bool:
     known: dict[str, float | str | None] = {name: value(row, name, per_cpu=per_cpu) for name in INDICES}
     known |= {"ncpus": row.reading.cpus if row.reading else None, "status": status(row), "hname": row.server}
     try:

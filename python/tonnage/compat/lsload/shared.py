@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tonnage.compat.lsload.indices import UNKNOWN
 from tonnage.errors import RequestError
-from tonnage.placement.load import Row
+from tonnage.placement.server_load import LoadRow
 from tonnage.placement.site import Server, Site
 
 TASKS = "tasks"
@@ -14,7 +14,7 @@ TASKS = "tasks"
 _HEADING = ("RESOURCE", "VALUE", "LOCATION")
 
 
-def shared_table(site: Site, rows: Sequence[Row], names: Sequence[str]) -> str:
+def shared_table(site: Site, rows: Sequence[LoadRow], names: Sequence[str]) -> str:
     """Under LSF's headings: how much of each is left, and the hosts that share it; of these names, or of all.
 
     RequestError where there is none of a name.
@@ -29,7 +29,7 @@ def shared_table(site: Site, rows: Sequence[Row], names: Sequence[str]) -> str:
     return "\n".join(f"{name:<{width}}  {left:>9}  {where}" for name, left, where in lines)
 
 
-def _of(server: Server, row: Row) -> list[tuple[str, str, str]]:
+def _of(server: Server, row: LoadRow) -> list[tuple[str, str, str]]:
     where = " ".join(server.hosts) or server.name
     found = [(TASKS, _text(row.carries), where)]
     if server.licence:

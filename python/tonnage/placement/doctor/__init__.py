@@ -1,51 +1,42 @@
-"""Checks what a site file says against the world: each thing that is wrong is one line with what to do."""
+"""``tonnage doctor``: each thing that is wrong with a site, or with hosts that are to measure, is one line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from tonnage.placement.doctor import lines, scheduler, servers
-from tonnage.placement.doctor.complaint import Complaint, own_hint
-from tonnage.placement.doctor.world import World, look
+from tonnage.cluster.hostlist import fold
 
-__all__ = ["Complaint", "World", "examine", "look"]
-
-_Check = Callable[[World], Iterator[Complaint]]
+_MOST = 4
+"""More are written as schedulers do: ``node[01-16]``."""
 
 
-def _files(world: World) -> Iterator[Complaint]:
-    for sentence in world.loaded.passed_over:
-        what, hint = own_hint(sentence, "name it with --site")
-        yield Complaint(code="file-passed-over", what=what, hint=hint, wrong=False)
-    if not world.loaded.sources:
-        yield Complaint(
-            code="no-site-file",
-            what="there is no site file: the file systems' and the scheduler's own words are all that is known",
-            hint="write one; see docs/site-file.md",
-            wrong=False,
+def own_hint(problem: str, otherwise: str) -> tuple[str, str]:
+    """Somebody else's words, and the hint that they end with; ``otherwise`` where they have none."""
+    what, _, hint = problem.partition("; hint: ")
+    return what, hint or otherwise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complaint:
+    """One thing, in one line."""
+
+    code: str
+    """Which check it came from: ``unknown-host``."""
+    what: str
+    hint: str
+    where: str | None = None
+    """``FILE:LINE`` that says otherwise, or the hosts that it is said of; None where no file says anything, and where
+    it is said of all of them together."""
+    wrong: bool = True
+    """False: a note; nothing has to be changed."""
+
+    def __str__(self) -> str:
+        return (
+            f"{f'{self.where}: ' if self.where else ''}{'' if self.wrong else 'note: '}{self.what}; hint: {self.hint}"
         )
 
 
-CHECKS: tuple[_Check, ...] = (
-    _files,
-    scheduler.answers,
-    scheduler.hosts,
-    scheduler.queues,
-    scheduler.slots,
-    scheduler.licences,
-    scheduler.patterns,
-    scheduler.without_hosts,
-    scheduler.here,
-    servers.names,
-    servers.indices,
-    servers.mounts,
-    lines.kept,
-    lines.directories,
-    lines.agree,
-)
-
-
-def examine(world: World) -> list[Complaint]:
-    """What is wrong first, then notes; each in the order of the checks."""
-    found = [complaint for check in CHECKS for complaint in check(world)]
-    return sorted(dict.fromkeys(found), key=lambda complaint: not complaint.wrong)
+def named(names: Sequence[str]) -> str:
+    """All of them, in their order; many of them short."""
+    return ", ".join(names) if len(names) <= _MOST else fold(names).replace(",", ", ")

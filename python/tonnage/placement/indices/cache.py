@@ -6,14 +6,13 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
-from tonnage.placement.indices.counters import SHORTEST_S, Counters, reading
-from tonnage.placement.indices.reading import Reading
+from tonnage.placement.indices.reading import SHORTEST_S, Counters, Reading, reading_between
 from tonnage.places import keep_file
 
 _LARGEST = 1 << 20
@@ -23,7 +22,7 @@ _CLOCKS_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class CacheEntry:
     """One server's entry."""
 
     asked_s: float = 0.0
@@ -41,20 +40,20 @@ class Kept:
         wait_s = 2 * SHORTEST_S if self.again else refresh_ns / 1e9
         return not -_CLOCKS_S <= now_s - self.asked_s < wait_s
 
-    def asked(self, now_s: float) -> Kept:
+    def asked(self, now_s: float) -> CacheEntry:
         """A question was put to it."""
         return replace(self, asked_s=now_s, again=False)
 
-    def answered(self, server: str, source: str, look: Counters, took_ns: int) -> Kept:
+    def answered(self, server: str, source: str, look: Counters, took_ns: int) -> CacheEntry:
         """It told its counters."""
         if self.look is not None and 0 <= look.at_s - self.look.at_s < SHORTEST_S and self.reading is not None:
             # Another process asked at the same time: two looks this near make no rate.
             return replace(self, took_ns=took_ns, again=self.reading.ut_permille is None)
         look = look.after(self.look)
-        told = reading(server, source, self.look, look)
+        told = reading_between(server, source, self.look, look)
         return replace(self, took_ns=took_ns, look=look, reading=told, again=told.ut_permille is None)
 
-    def failed(self, server: str, source: str, now_s: float, problem: str, took_ns: int) -> Kept:
+    def failed(self, server: str, source: str, now_s: float, problem: str, took_ns: int) -> CacheEntry:
         """It told nothing: the old figures stay, with the reason why there are no new ones."""
         old = self.reading or Reading(server=server, source=source, at_s=now_s)
         return replace(self, took_ns=took_ns, reading=replace(old, problem=problem), again=False)
@@ -64,31 +63,31 @@ class Cache:
     """The entries of this user; of this process alone where nothing can be kept."""
 
     def __init__(self) -> None:
-        self._memory: dict[Path, Kept] = {}
+        self._memory: dict[Path, CacheEntry] = {}
         self._place: Path | None
         try:
             self._place = user_state("indices")
         except RequestError:
             self._place = None
 
-    def get(self, server: str, address: str) -> Kept:
+    def get(self, server: str, address: str) -> CacheEntry:
         """An empty entry where there is none, or none that can be read."""
         file = self._file(server, address)
         if self._place is None:
-            return self._memory.get(file, Kept())
+            return self._memory.get(file, CacheEntry())
         try:
             with file.open(encoding="utf-8") as text:
                 return _read(json.loads(text.read(_LARGEST)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return Kept()
+            return CacheEntry()
 
-    def put(self, server: str, address: str, kept: Kept) -> None:
+    def put(self, server: str, address: str, kept: CacheEntry) -> None:
         """Keeps it, where that can be done."""
         file = self._file(server, address)
         if self._place is None:
             self._memory[file] = kept
             return
-        keep_file(file, json.dumps(_written(kept)).encode())
+        keep_file(file, json.dumps(asdict(kept)).encode())
 
     def _file(self, server: str, address: str) -> Path:
         # A home directory is shared by many hosts, of which each is another one to itself.
@@ -98,19 +97,9 @@ class Cache:
         return (self._place or Path()) / name
 
 
-def _written(kept: Kept) -> dict[str, Any]:
-    return {
-        "asked_s": kept.asked_s,
-        "took_ns": kept.took_ns,
-        "look": kept.look and kept.look.as_dict(),
-        "reading": kept.reading and kept.reading.as_dict(),
-        "again": kept.again,
-    }
-
-
-def _read(found: Any) -> Kept:
+def _read(found: Any) -> CacheEntry:
     look, told = found["look"], found["reading"]
-    return Kept(
+    return CacheEntry(
         asked_s=float(found["asked_s"]),
         took_ns=None if found["took_ns"] is None else int(found["took_ns"]),
         look=None if look is None else Counters.from_dict(look),

@@ -7,7 +7,7 @@ from importlib import import_module
 from time import monotonic
 
 from tonnage.errors import TonnageError
-from tonnage.placement.indices.counters import Counters
+from tonnage.placement.indices.reading import Counters
 
 
 class SourceError(TonnageError):
@@ -21,29 +21,27 @@ class Source:
     name: str
     """``node_exporter``, ``proc`` or ``ssh``."""
     module: str
+    function: str
+    """Of that module, ``function(rest, timeout_s)`` asks it."""
     rest: str
-    """The address as ``module.look`` takes it."""
     prompt: bool
     """Whether it usually answers while a decision waits."""
 
     def look(self, timeout_s: float) -> Counters:
         """Asks it, within ``timeout_s``; SourceError."""
-        found: Counters = import_module(self.module).look(self.rest, timeout_s)
+        found: Counters = getattr(import_module(f"{__package__}.{self.module}"), self.function)(self.rest, timeout_s)
         return found
-
-
-_HERE = "tonnage.placement.indices"
 
 
 def source(address: str) -> Source:
     """What an address of the site file means; SourceError where it is none."""
     kind, _, rest = address.partition(":")
     if kind in ("http", "https"):
-        return Source("node_exporter", f"{_HERE}.node_exporter", address, prompt=True)
+        return Source("node_exporter", "node_exporter", "look", address, prompt=True)
     if kind == "ssh":
-        return Source("ssh", f"{_HERE}.ssh", rest, prompt=False)
+        return Source("ssh", "kernel_files", "look_over_ssh", rest, prompt=False)
     if address == "proc:":
-        return Source("proc", f"{_HERE}.proc", "/proc", prompt=True)
+        return Source("proc", "kernel_files", "look", "/proc", prompt=True)
     raise SourceError(f"{address!r} is no source of indices; hint: write http://HOST:9100/metrics, ssh:HOST or proc:")
 
 

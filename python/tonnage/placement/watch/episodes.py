@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tonnage.placement.watch.seen import Seen, There
+from tonnage.placement.watch.observation import RunningJobs, ServerObservation
 
 IN_A_ROW = 2
 """Looks that say the same before an episode begins or ends: one noisy look makes none."""
@@ -14,7 +14,6 @@ MOST_USERS = 32
 """Of an episode that are kept by name."""
 _CLOCK_SET_S = 5.0
 """By which the clock must have been set for the times of before to be told by the new one."""
-
 Kind = Literal["began", "ended", "unknown", "known", "no-line"]
 
 
@@ -48,7 +47,7 @@ class Episode:
         end_s = self.seen_s if self.ended_s is None else self.ended_s
         return max(0.0, end_s - self.began_s - self.unknown_s)
 
-    def saw(self, seen: Seen, at_s: float) -> None:
+    def saw(self, seen: ServerObservation, at_s: float) -> None:
         """One more look that found it above its line."""
         self.seen_s = at_s
         if seen.line is not None and seen.load is not None:
@@ -56,7 +55,7 @@ class Episode:
         if seen.there is not None:
             self.add(seen.there)
 
-    def add(self, there: There) -> None:
+    def add(self, there: RunningJobs) -> None:
         """Whose jobs are there."""
         self.only_own = there.only_own
         for user in there.users:
@@ -72,7 +71,7 @@ class Event:
 
     at_s: float
     kind: Kind
-    seen: Seen
+    seen: ServerObservation
     since_s: float | None = None
     """Began, ended: when the episode began. Unknown, known: since when nothing was known."""
     until_s: float | None = None
@@ -105,7 +104,7 @@ class Tracker:
         """Whether the last look told whether it is above its line."""
         self._began = _Mark(0.0, 0.0)
         self._unknown: _Mark | None = None
-        self._streak: list[tuple[_Mark, Seen]] = []
+        self._streak: list[tuple[_Mark, ServerObservation]] = []
         """The last looks, in a row, that say otherwise than what holds."""
         self._last: _Mark | None = None
         self._told_no_line = False
@@ -121,7 +120,7 @@ class Tracker:
         self.episode, self._began = episode, _Mark(episode.began_s, tick_s - (at_s - episode.began_s))
         self._last, self.known = _Mark(at_s, tick_s), False
 
-    def look(self, seen: Seen, at_s: float, tick_s: float, *, longest_s: float) -> list[Event]:
+    def look(self, seen: ServerObservation, at_s: float, tick_s: float, *, longest_s: float) -> list[Event]:
         """What a look changes. ``at_s``: seconds since 1970; ``tick_s``: of a clock that goes on evenly. Looks that are
         further apart than ``longest_s`` tell nothing of the time between."""
         now, last = _Mark(at_s, tick_s), self._last
@@ -159,7 +158,7 @@ class Tracker:
         """How long it goes on by now."""
         return None if self.episode is None else max(0.0, tick_s - self._began.tick_s)
 
-    def _begin(self, seen: Seen, now: _Mark) -> Event:
+    def _begin(self, seen: ServerObservation, now: _Mark) -> Event:
         first, _ = self._streak[0]
         self._began, self.episodes = first, self.episodes + 1
         self.episode = Episode(
@@ -175,7 +174,7 @@ class Tracker:
         self._streak = []
         return Event(at_s=now.at_s, kind="began", seen=seen, since_s=self.episode.began_s, above=True)
 
-    def _end(self, seen: Seen, now: _Mark) -> Event:
+    def _end(self, seen: ServerObservation, now: _Mark) -> Event:
         episode = self.episode
         assert episode is not None
         first, _ = self._streak[0]
@@ -190,7 +189,7 @@ class Tracker:
             lasted_s=episode.lasted_s,
         )
 
-    def _not_known(self, seen: Seen, now: _Mark) -> list[Event]:
+    def _not_known(self, seen: ServerObservation, now: _Mark) -> list[Event]:
         self._streak = []
         if self.episode is not None:
             self.episode.seen_s = now.at_s
@@ -200,7 +199,7 @@ class Tracker:
         above = self.episode is not None
         return [Event(at_s=now.at_s, kind="unknown", seen=seen, since_s=now.at_s, above=above)]
 
-    def _known_again(self, seen: Seen, now: _Mark) -> list[Event]:
+    def _known_again(self, seen: ServerObservation, now: _Mark) -> list[Event]:
         before, self._unknown, had_none = self._unknown, None, self._told_no_line
         self._told_no_line = False
         if before is None and not had_none:
@@ -208,7 +207,7 @@ class Tracker:
         since_s = None if before is None else before.at_s
         return [Event(at_s=now.at_s, kind="known", seen=seen, since_s=since_s, above=self.episode is not None)]
 
-    def _no_line(self, seen: Seen, now: _Mark) -> list[Event]:
+    def _no_line(self, seen: ServerObservation, now: _Mark) -> list[Event]:
         self._streak, self._unknown = [], None
         if self._told_no_line:
             return []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
@@ -18,10 +18,14 @@ from typing import Any, TypeVar
 
 from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.state import STATE_HINT, user_state
-from tonnage.placement.appended import append, lock, lock_within, rewrite
+from tonnage.placement.append_log import append, lock, lock_within, rewrite
 from tonnage.placement.watch.episodes import Episode
-from tonnage.placement.watch.spans import Span, by_the_hour
+from tonnage.placement.watch.observation import ServerObservation
 
+SPAN_S = 300
+"""Of a row."""
+HOUR_S = 3600
+"""Of an old one."""
 SPANS, EPISODES, LOCK = "spans.jsonl", "episodes.jsonl", "lock"
 MOST_BYTES, KEPT_BYTES = 16 << 20, 12 << 20
 """Rows beyond the first are made fewer: those older than 14 days are put together by the hour, then those older than a
@@ -32,6 +36,110 @@ COARSER_S = (14 * 86400.0, 86400.0)
 _PATIENCE_S = 10.0
 _LARGEST_S = 2.0**40
 _T = TypeVar("_T")
+_NUMBERS = ("at_s", "known_s", "above_s", "unknown_s", "load_s", "most", "began_s", "seen_s", "ended_s")
+
+
+@dataclass(slots=True, kw_only=True)
+class Span:
+    """One server's looks of some minutes, at one load line. Sums, so that several make one."""
+
+    server: str
+    at_s: int
+    """Its begin, a whole number of ``span_s`` since 1970."""
+    span_s: int
+    line: int | None
+    """None: what its line was is not known."""
+    known_s: float = 0.0
+    """Time after looks that told whether the server was above its line, each until the next one."""
+    above_s: float = 0.0
+    """Of that, above it."""
+    unknown_s: float = 0.0
+    """Time after looks that did not tell."""
+    load_s: float = 0.0
+    """Load times seconds, of the known time: over ``known_s`` it is the mean."""
+    most: float = 0.0
+    """The highest load at one look."""
+
+    def add(self, other: Span) -> None:
+        """What another one has."""
+        self.known_s += other.known_s
+        self.above_s += other.above_s
+        self.unknown_s += other.unknown_s
+        self.load_s += other.load_s
+        self.most = max(self.most, other.most)
+
+
+class Spans:
+    """Those that are not whole yet, of all servers."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Span] = {}
+        self._last: dict[str, tuple[ServerObservation, float, float]] = {}
+
+    def look(self, seen: ServerObservation, at_s: float, tick_s: float, *, longest_s: float) -> list[Span]:
+        """Takes one more look, and gives the rows that it makes whole. Arguments as ``Tracker.look``."""
+        before = self._last.get(seen.server)
+        self._last[seen.server] = (seen, at_s, tick_s)
+        if before is None:
+            return []
+        last, _, last_tick_s = before
+        lasted_s = tick_s - last_tick_s
+        if not 0 < lasted_s <= longest_s or (last.line is None and not last.missing):
+            return []
+        whole = []
+        # By the clock as it is set now: of a look before it was set nobody knows when that was by it.
+        for start, part_s in _divided(at_s - lasted_s, lasted_s):
+            whole += self._add(last, start, part_s)
+        return whole
+
+    def close(self) -> list[Span]:
+        """All that are not whole."""
+        left, self._open = [*self._open.values()], {}
+        return left
+
+    def _add(self, seen: ServerObservation, start: int, part_s: float) -> list[Span]:
+        whole = []
+        span = self._open.get(seen.server)
+        if span is None or (span.at_s, span.line) != (start, seen.line):
+            whole = [] if span is None else [span]
+            span = Span(server=seen.server, at_s=start, span_s=SPAN_S, line=seen.line)
+            self._open[seen.server] = span
+        if seen.above is None or seen.load is None:
+            span.unknown_s += part_s
+            return whole
+        span.known_s += part_s
+        span.above_s += part_s if seen.above else 0.0
+        span.load_s += part_s * seen.load
+        span.most = max(span.most, seen.load)
+        return whole
+
+
+def by_the_hour(spans: Iterable[Span], before_s: float) -> list[Span]:
+    """With those that begin before a time put together by the hour."""
+    found: list[Span] = []
+    hours: dict[tuple[str, int, int | None], Span] = {}
+    for span in spans:
+        if span.at_s >= before_s:
+            found.append(span)
+            continue
+        start = span.at_s // HOUR_S * HOUR_S
+        key = (span.server, start, span.line)
+        if key not in hours:
+            hours[key] = Span(server=span.server, at_s=start, span_s=HOUR_S, line=span.line)
+        hours[key].add(span)
+    return [*sorted(hours.values(), key=lambda one: one.at_s), *found]
+
+
+def _divided(begin_s: float, lasted_s: float) -> Iterator[tuple[int, float]]:
+    """(start of a span, seconds in it)."""
+    left_s = lasted_s
+    while left_s > 0:
+        start = int(begin_s // SPAN_S) * SPAN_S
+        part_s = min(left_s, start + SPAN_S - begin_s)
+        if part_s <= 0:
+            return  # of a float this large no smaller part is left
+        yield start, part_s
+        begin_s, left_s = float(start + SPAN_S), left_s - part_s
 
 
 class HistoryError(TonnageError):
@@ -43,7 +151,7 @@ class AlreadyWatched(RequestError):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class HistoryContent:
     """What the history says."""
 
     spans: tuple[Span, ...]
@@ -91,21 +199,21 @@ class History:
         try:
             if not lock_within(descriptor, 0, _PATIENCE_S):
                 raise HistoryError(f"another process has {self.directory} locked; hint: see which with lsof")
-            if spans and append(self.directory / SPANS, _lines(spans), durable=True) > MOST_BYTES:
+            if spans and append(self.directory / SPANS, _json_lines(spans), durable=True) > MOST_BYTES:
                 self._make_fewer(now_s)
-            if episodes and append(self.directory / EPISODES, _lines(episodes), durable=True) > MOST_EPISODE_BYTES:
+            if episodes and append(self.directory / EPISODES, _json_lines(episodes), durable=True) > MOST_EPISODE_BYTES:
                 found, _ = self._episodes()
-                rewrite(self.directory / EPISODES, _newest(_lines(found), KEPT_EPISODE_BYTES))
+                rewrite(self.directory / EPISODES, _newest(_json_lines(found), KEPT_EPISODE_BYTES))
         except OSError as error:
             raise HistoryError(f"cannot write {self.directory}: {error.strerror}") from None
         finally:
             os.close(descriptor)
 
-    def read(self) -> Kept:
+    def read(self) -> HistoryContent:
         """All of it. HistoryError where it cannot be read."""
         spans, cut = self._spans()
         episodes, damaged = self._episodes()
-        return Kept(tuple(spans), tuple(episodes), cut + damaged)
+        return HistoryContent(tuple(spans), tuple(episodes), cut + damaged)
 
     def open_episodes(self) -> dict[str, Episode]:
         """Server → its newest episode, where that has not ended. Read again only where the file changed."""
@@ -124,7 +232,7 @@ class History:
         spans, _ = self._spans()
         for age_s in COARSER_S:
             spans = by_the_hour(spans, now_s - age_s)
-            lines = _lines(spans)
+            lines = _json_lines(spans)
             if len(lines) <= KEPT_BYTES:
                 break
         rewrite(self.directory / SPANS, _newest(lines, KEPT_BYTES))
@@ -159,20 +267,17 @@ class History:
             raise HistoryError(f"cannot open {self.directory / LOCK}: {error.strerror}; {STATE_HINT}") from None
 
 
-def _lines(records: Iterable[Span | Episode]) -> bytes:
+def _json_lines(records: Iterable[Span | Episode]) -> bytes:
     told = (_rounded(asdict(record)) for record in records)
     return b"".join(json.dumps(one, separators=(",", ":"), allow_nan=False).encode() + b"\n" for one in told)
 
 
-def _rounded(record: dict[str, Any]) -> dict[str, Any]:
+def _rounded(record: Mapping[str, object]) -> dict[str, object]:
     return {name: round(value, 3) if isinstance(value, float) else value for name, value in record.items()}
 
 
 def _newest(lines: bytes, most_bytes: int) -> bytes:
     return lines if len(lines) <= most_bytes else lines[-most_bytes:].partition(b"\n")[2]
-
-
-_NUMBERS = ("at_s", "known_s", "above_s", "unknown_s", "load_s", "most", "began_s", "seen_s", "ended_s")
 
 
 def _checked(record: Any, kind: type[Span] | type[Episode]) -> dict[str, Any]:

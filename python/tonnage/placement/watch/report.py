@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from tonnage.placement.lines import lines_about
+from tonnage.placement.load_lines import lines_about
 from tonnage.placement.site import Server, Site
 from tonnage.placement.watch.episodes import Episode
-from tonnage.placement.watch.history import Kept
-from tonnage.placement.watch.spans import Span
+from tonnage.placement.watch.history import HistoryContent, Span
 from tonnage.records.load_lines import KeptLine
 
 BUSY_SHARE = 0.8
@@ -111,7 +110,7 @@ class ServerReport:
 
 
 def reports(
-    kept: Kept,
+    kept: HistoryContent,
     site: Site,
     lines: Iterable[KeptLine],
     *,

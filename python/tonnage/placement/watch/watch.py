@@ -9,17 +9,14 @@ from dataclasses import dataclass
 
 from tonnage.cluster.scheduler import Job
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.load import Row
-from tonnage.placement.look import Look
-from tonnage.placement.rise import Caps
+from tonnage.placement.running_caps import RunningCaps
+from tonnage.placement.server_load import LoadReader, LoadRow
 from tonnage.placement.watch.episodes import Episode, Event, Tracker
-from tonnage.placement.watch.history import History, HistoryError
-from tonnage.placement.watch.seen import Seen, seen_of
-from tonnage.placement.watch.spans import Span, Spans
+from tonnage.placement.watch.history import History, HistoryError, Span, Spans
+from tonnage.placement.watch.observation import ServerObservation, observations
 
 _SHORTEST_S = 60.0
 """Looks that are further apart than thrice their interval, and than this, tell nothing of the time between."""
-
 _FRESH_S = 900.0
 """A watch that runs writes of an episode that goes on more often than this, unless it looks very seldom."""
 
@@ -28,8 +25,8 @@ _FRESH_S = 900.0
 class State:
     """What is held of one server."""
 
-    row: Row
-    seen: Seen
+    row: LoadRow
+    seen: ServerObservation
     since_s: float | None
     """When its episode began; None outside of one."""
     lasts_s: float | None
@@ -55,7 +52,7 @@ class Watch:
 
     def __init__(
         self,
-        look: Look,
+        look: LoadReader,
         *,
         every_s: float,
         history: History | None,
@@ -93,7 +90,7 @@ class Watch:
                 if server in self._trackers:
                     self._trackers[server].resume(episode, at_s, tick_s)
 
-    def _adopt(self, seen: Sequence[Seen]) -> None:
+    def _adopt(self, seen: Sequence[ServerObservation]) -> None:
         """For who keeps nothing: of servers that are above their lines, the episodes of a watch that runs now, which
         knows since when."""
         if self._history is None:
@@ -105,18 +102,18 @@ class Watch:
             if one.above and tracker.episode is None and episode and abs(at_s - episode.seen_s) < _FRESH_S:
                 tracker.resume(episode, at_s, tick_s)
 
-    def look(self) -> tuple[list[Row], list[Seen]]:
+    def look(self) -> tuple[list[LoadRow], list[ServerObservation]]:
         """Looks once. Whoever ends it in the middle has lost this look alone."""
         rows = self._look()
-        return rows, seen_of(self._look, rows)
+        return rows, observations(self._look, rows)
 
     def raise_caps(self) -> tuple[str, ...]:
         """After a look: brings this user's own arrays to what others have left, a sentence each."""
         look = self._look
-        if look.scheduler is None or look.world.jobs is None:
+        if look.scheduler is None or look.snapshot.jobs is None:
             return ()
-        jobs = [job for job in look.world.jobs if isinstance(job, Job)]
-        return Caps(look.site, Ledger(), look.scheduler, self.servers, look.world.readings).rise(jobs=jobs)
+        jobs = [job for job in look.snapshot.jobs if isinstance(job, Job)]
+        return RunningCaps(look.site, Ledger(), look.scheduler, self.servers, look.snapshot.readings).rise(jobs=jobs)
 
     def glance(self) -> tuple[State, ...]:
         """Looks once for who keeps nothing."""
@@ -125,13 +122,15 @@ class Watch:
         self._see(rows, seen)
         return self.states
 
-    def take(self, rows: Sequence[Row], seen: Sequence[Seen]) -> list[Event]:
+    def take(self, rows: Sequence[LoadRow], seen: Sequence[ServerObservation]) -> list[Event]:
         """What a look changed; keeps it."""
         events, whole, changed, at_s = self._see(rows, seen)
         self._keep(whole, changed, at_s)
         return events
 
-    def _see(self, rows: Sequence[Row], seen: Sequence[Seen]) -> tuple[list[Event], list[Span], list[Episode], float]:
+    def _see(
+        self, rows: Sequence[LoadRow], seen: Sequence[ServerObservation]
+    ) -> tuple[list[Event], list[Span], list[Episode], float]:
         at_s, tick_s = self._clock()
         events: list[Event] = []
         whole: list[Span] = []
@@ -167,7 +166,7 @@ class Watch:
             self.problem = None
 
 
-def _state(row: Row, seen: Seen, tracker: Tracker, tick_s: float) -> State:
+def _state(row: LoadRow, seen: ServerObservation, tracker: Tracker, tick_s: float) -> State:
     return State(
         row=row,
         seen=seen,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,8 +19,7 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.local import spooler_contact
-from tonnage.cluster.schedulers.local.listing import list_jobs
-from tonnage.cluster.schedulers.local.spool import Spool, explain
+from tonnage.cluster.schedulers.local.spool import WHOLE, Spool, explain
 from tonnage.cluster.schedulers.local.streams import file_name, unfit_input, unfit_output
 from tonnage.cluster.terms import Spelling
 from tonnage.errors import RequestError
@@ -90,9 +90,9 @@ class Local:
         with self._spool() as spool:
             self._check(spool, request)
             request = self._on_this_host(spool, request)
-            number, _ = spool.add(request, waiter=None, timeout_s=self._timeout_s)
+            number, _ = spool.add(request)
             try:
-                spooler_contact.wake(spool, number, timeout_s=self._timeout_s)
+                spooler_contact.wake(spool, timeout_s=self._timeout_s)
             except (SchedulerError, OSError) as error:
                 raise SubmissionUnknown(
                     f"job {number} waits, but {error}; hint: see {spool.directory / 'log'}"
@@ -110,9 +110,9 @@ class Local:
             if request.copies is not None:
                 raise SchedulerError("a job in the foreground has no copies; nothing was started")
             # What runs a program is not for those who only ask.
-            from tonnage.cluster.schedulers.local import foreground
+            from tonnage.cluster.schedulers.local.runner import attend_here
 
-            return foreground.run(spool, self._on_this_host(spool, request), timeout_s=self._timeout_s)
+            return attend_here(spool, self._on_this_host(spool, request), timeout_s=self._timeout_s)
 
     def hides_others(self) -> bool:
         return True
@@ -125,13 +125,13 @@ class Local:
         with self._spool() as spool:
             if spool.numbers():
                 spooler_contact.ensure_spooler(spool, timeout_s=self._timeout_s)
-            found = list_jobs(spool, spooler_contact.slots(spool), ended=ended)
+            found = spool.jobs(spooler_contact.slots(spool), ended=ended)
         return [replace(job, user=me, queue=QUEUE, from_host=self._host, hosts=self._hosts_of(job)) for job in found]
 
     def queues(self) -> list[Queue]:
         with self._spool() as spool:
             slots = spooler_contact.slots(spool)
-            found = list_jobs(spool, slots)
+            found = spool.jobs(slots)
         pending = sum(job.count for job in found if job.state == "pending")
         running = sum(job.state == "running" for job in found)
         return [Queue(name=QUEUE, default=True, hosts=(self._host,), slots=slots, pending=pending, running=running)]
@@ -139,45 +139,43 @@ class Local:
     def hosts(self) -> list[ClusterHost]:
         with self._spool() as spool:
             slots = spooler_contact.slots(spool)
-            used = sum(job.slots for job in list_jobs(spool, slots) if job.state == "running")
+            used = sum(job.slots for job in spool.jobs(slots) if job.state == "running")
         return [ClusterHost(name=self._host, up=True, slots=slots, slots_used=used, queues=(QUEUE,))]
 
     def cancel(self, job: str, copy: int | None = None) -> None:
         with self._spool() as spool:
             number = self._active(spool, job)
-            if copy is None:
-                spool.cancel(number)
-            else:
+            if copy is not None:
                 self._check_copy(spool, number, copy)
-                spool.cancel_copy(number, copy)
-            spooler_contact.wake(spool, number, timeout_s=self._timeout_s)
+            spool.cancel(number, copy)
+            spooler_contact.wake(spool, timeout_s=self._timeout_s)
 
     def set_cap(self, job: str, cap: int) -> None:
         with self._spool() as spool:
             number = self._active(spool, job)
             spool.set_cap(number, cap)
-            spooler_contact.wake(spool, number, timeout_s=self._timeout_s)
+            spooler_contact.wake(spool, timeout_s=self._timeout_s)
 
     @contextmanager
     def _spool(self) -> Iterator[Spool]:
         directory = user_state("local", self._host)
         try:
-            yield Spool(directory)
+            yield Spool(directory, timeout_s=self._timeout_s)
         except OSError as error:
             raise SchedulerError(f"the local scheduler's spool: {explain(error, directory)}") from None
 
     def _active(self, spool: Spool, job: str) -> int:
-        number = int(job) if job.isascii() and job.isdecimal() else 0
+        number = int(job) if re.fullmatch("[0-9]{1,18}", job) else 0
         if not spool.is_active(number):
             known = spool.entry(number) is not None
             raise SchedulerError(f"job {job} has ended already" if known else f"there is no job {job}")
         return number
 
     def _check_copy(self, spool: Spool, number: int, copy: int) -> None:
-        entry = spool.entry(number)
-        if entry is None or entry.request.copies is None or copy not in entry.copies:
+        found = None if copy == WHOLE else spool.copy(number, copy)
+        if found is None:
             raise RequestError(f"job {number} has no copy {copy}")
-        if spool.ended(number, copy) is not None:
+        if found.ended_ns is not None:
             raise SchedulerError(f"copy {copy} of job {number} has ended already")
 
     def _check(self, spool: Spool, request: JobRequest) -> None:

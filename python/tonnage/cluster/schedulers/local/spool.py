@@ -1,358 +1,444 @@
-"""The spool: a directory of one user on one host that has every job, and what became of each of its copies.
+"""The spool: one SQLite file of a user on a host, which has every job and what became of each of its copies.
 
-::
-
-    next                  the last number given; whoever adds a job holds a flock of it
-    spooler               the process that runs jobs holds a lock of it, and writes its slots there
-    starting              locked while a copy is on its way from the spooler to ``N.started``
-    wake                  a FIFO: numbers of jobs that changed
-    keys/key-KEY          a symbolic link whose text is the number of the job with that key
-    jobs/NUMBER/          jobs that wait or run
-        request.json      what was asked for, and in a second line the environment; written before the directory has
-                          its name
-        N.started N.program N.ended     of copy N; 0 where the job is no array
-        cap cancelled N.cancelled       orders
-        granted                         the word to a job in the foreground
-        go                a FIFO that wakes it
-    ended/NUMBER/         jobs that ended
-
-Each file appears whole, under its name, or not at all; the directories say what is true, the FIFOs only when to look.
+``jobs.sqlite`` in the spool's directory says what is true. Beside it lie ``spooler`` and ``starting``, of which locks
+are held, ``wake``, a FIFO that says when to look, and ``log``. Each change is one transaction that is on the disk when
+it returns. A connection lasts for one transaction: the spooler forks, and a fork must not inherit one. That, and home
+directories on network file systems, is why the journal is not SQLite's write-ahead log.
 """
 
 from __future__ import annotations
 
-import fcntl
+import errno
+import json
 import os
 import re
-import stat
+import sqlite3
 import time
 import weakref
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Literal, NamedTuple
 
-from tonnage.cluster.scheduler import JobRequest, SchedulerError
+from tonnage.cluster.numbers import Range, each
+from tonnage.cluster.scheduler import Job, JobRequest, SchedulerError, State
+from tonnage.cluster.schedulers.local.dispatch import Turn, Waiting, next_turn
 from tonnage.cluster.schedulers.local.process import Process
-from tonnage.cluster.schedulers.local.records import (
-    Ended,
-    Entry,
-    Started,
-    dump_environment,
-    dump_process,
-    load_environment,
-    load_process,
-)
+from tonnage.cluster.terms import Terms
+from tonnage.errors import RequestError
 from tonnage.machine.state import checked_inside, checked_own
 
+WHOLE = 0
+"""The copy of a job that is no array."""
 REMEMBERED_NS = 7 * 24 * 3600 * 10**9
 """How long after its submission an ended job is remembered,"""
 REMEMBERED = 2000
 """and how many of them."""
-_HELD = re.compile(r"^/proc/self/fd/[0-9]+")
-_COPY_FILE = re.compile(r"([0-9]+)\.(started|ended)")
+LATELY_NS = 3600 * 10**9
+"""How long a job that ended is listed."""
+FILE = "jobs.sqlite"
+_VERSION = 1
+_HELD = re.compile(r"/proc/self/fd/[0-9]+")
+_TABLES = (
+    """create table job (number integer primary key autoincrement, key text not null unique,
+        slots integer not null, cap integer, licences text not null, totals text not null,
+        umask integer not null, submitted_ns integer not null, request text not null, environment text not null)""",
+    """create table copy (job integer not null, copy integer not null, state text not null default 'pending',
+        foreground integer not null, waiter text, program text,
+        started_ns integer, cancelled_ns integer, ended_ns integer, status integer, reason text not null default '""',
+        primary key (job, copy))""",
+    "create index active on copy (state, job) where ended_ns is null",
+    "create index ended on copy (ended_ns) where ended_ns is not null",
+    f"pragma user_version = {_VERSION}",
+)
+_COPY = "job, copy, state, foreground, waiter, program, started_ns, cancelled_ns, ended_ns, status, reason"
+_ACTIVE = "select job from copy where ended_ns is null"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A job as it was submitted, but for its cap, which is the present one."""
+
+    number: int
+    request: JobRequest
+    umask: int
+    submitted_ns: int
+    cap: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What became of one copy, in nanoseconds since 1970."""
+
+    job: int
+    copy: int
+    state: Literal[State, "starting"]
+    """``starting``: its process in the foreground may run it."""
+    foreground: bool
+    """``waiter`` asked for it, and runs it with its own terminal."""
+    waiter: Process | None
+    """Who waits for the program, and writes down how it ended."""
+    program: Process | None
+    started_ns: int | None
+    cancelled_ns: int | None
+    """When its end was ordered."""
+    ended_ns: int | None
+    status: int | None
+    """What it exited with, 128 + n where signal n ended it; None where nobody knows, or it never ran."""
+    reason: str
+
+
+class Ended(NamedTuple):
+    """How a copy ended."""
+
+    state: State
+    status: int | None
+    reason: str
 
 
 class Spool:
-    """The directory; every process of this user may open it. It stays the one that was opened: what lies there is run,
-    so nothing is looked for under a name that could come to mean another directory."""
+    """Every process of this user may open it. It stays the directory that was opened: what lies there is run, so
+    nothing is looked for under a name that could come to mean another directory."""
 
-    def __init__(self, directory: Path) -> None:
-        """RequestError where another user could write to it, or replace it."""
+    def __init__(self, directory: Path, *, timeout_s: float = 60.0) -> None:
+        """RequestError where another user could write to it, or replace it, or another version's jobs are there.
+
+        ``timeout_s``: how long another process may keep it locked.
+        """
         self.directory = checked_own(directory)
         """Its name, to be told."""
+        self._timeout_s = timeout_s
         handle = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         weakref.finalize(self, os.close, handle)
         self.held = Path(f"/proc/self/fd/{handle}")
         """The directory itself, to be used: in this process, and in those that it forks."""
-        self._active = self.held / "jobs"
-        self._ended = self.held / "ended"
-        self._keys = self.held / "keys"
-        for place in (self._active, self._ended, self._keys):
-            with suppress(FileExistsError):
-                place.mkdir(mode=0o700)
-            checked_inside(self.directory / place.name)
         self.wake = self.held / "wake"
+        if (self.held / "jobs").exists():
+            raise RequestError(
+                f"{self.directory} has jobs of an older version of Tonnage, which this one cannot read; hint: when "
+                "they have ended, move that directory away"
+            )
         with suppress(FileExistsError):
             os.mkfifo(self.wake, 0o600)
+        with suppress(FileExistsError):
+            os.close(os.open(self.held / FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        if self._version() == 0:
+            with self.change() as db:
+                if db.execute("pragma user_version").fetchone() == (0,):
+                    for statement in _TABLES:
+                        db.execute(statement)
 
-    # SpoolState
+    def _version(self) -> int:
+        with self._look() as db:
+            (version,) = db.execute("pragma user_version").fetchone()
+        if version > _VERSION:
+            raise RequestError(f"{self.directory / FILE} is of a newer version of Tonnage; hint: use that one")
+        return int(version)
 
-    def add(self, request: JobRequest, *, waiter: Process | None, timeout_s: float) -> tuple[int, bool]:
-        """The job's number, and whether it is new: a key that the spool knows adds nothing."""
-        fresh = self.held / f".fresh-{os.urandom(8).hex()}"
-        fresh.mkdir(mode=0o700)
+    @contextmanager
+    def change(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that nothing else changes meanwhile; its end is on the disk. SchedulerError if that fails."""
+        with self._look("immediate") as db:
+            yield db
+
+    @contextmanager
+    def _look(self, how: str = "deferred") -> Iterator[sqlite3.Connection]:
+        file = self.held / FILE
+        checked_inside(file, told=self.directory / FILE)
         try:
-            _write(fresh / "request.json", Entry.of(request, waiter).dump() + dump_environment())
-            if waiter is not None:
-                os.mkfifo(fresh / "go", 0o600)
-            with self.locked(timeout_s) as counter:
-                known = self.find(request.key)
-                if known is not None:
-                    return known, False
-                number = self._number(counter)
-                key = self._key(request.key)
-                key.unlink(missing_ok=True)
-                key.symlink_to(str(number))
-                fresh.rename(self._active / str(number))
-            _sync(self._active)
-            return number, True
-        finally:
-            if fresh.exists():
-                _remove(fresh)
+            with closing(sqlite3.connect(file, timeout=self._timeout_s, isolation_level=None)) as db:
+                db.execute("pragma journal_mode = truncate")
+                db.execute(f"begin {how}")
+                yield db
+                db.execute("commit")
+        except sqlite3.Error as error:
+            raise SchedulerError(self._explained(error)) from None
+
+    def _explained(self, error: sqlite3.Error) -> str:
+        said = str(error)
+        if "locked" in said:
+            return (
+                f"{self.directory} has been locked by another process for {self._timeout_s:g} s; nothing was changed; "
+                "hint: try again"
+            )
+        told = os.strerror(errno.ENOSPC) if "disk is full" in said else f"{said} ({self.directory / FILE})"
+        return f"the local scheduler's spool: {told}"
+
+    # Jobs
+
+    def add(self, request: JobRequest, *, waiter: Process | None = None) -> tuple[int, bool]:
+        """The job's number, and whether it is new: a key that the spool knows adds nothing.
+
+        It has this process's environment and umask. ``waiter``: runs it in the foreground, when it is its turn.
+        """
+        os.umask(umask := os.umask(0o077))
+        # ASCII: words that are no UTF-8 are kept as lone surrogates, which only an escape can spell.
+        licences, totals = json.dumps(request.licences), json.dumps(request.licence_totals)
+        row = (request.key, request.slots, request.cap, licences, totals, umask, time.time_ns())
+        texts = (json.dumps(asdict(request)), json.dumps(dict(os.environ)))
+        with self.change() as db:
+            known = _number_of(db, request.key)
+            if known is not None:
+                return known, False
+            number = db.execute(
+                "insert into job (key, slots, cap, licences, totals, umask, submitted_ns, request, environment)"
+                " values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*row, *texts),
+            ).lastrowid
+            assert number is not None
+            db.executemany(
+                "insert into copy (job, copy, foreground, waiter) values (?, ?, ?, ?)",
+                (
+                    (number, copy, waiter is not None, waiter and str(waiter))
+                    for copy in (each(request.numbers) if request.numbers else (WHOLE,))
+                ),
+            )
+        return number, True
 
     def find(self, key: str) -> int | None:
         """The number of the job with that key."""
-        try:
-            number = int(str(self._key(key).readlink()))
-            entry = self.entry(number)
-        except (FileNotFoundError, ValueError):
-            return None
-        # A key may be left of a submission that was cut off before its job had a name.
-        return number if entry is not None and entry.request.key == key else None
+        with self._look() as db:
+            return _number_of(db, key)
 
     def entry(self, number: int) -> Entry | None:
-        """What was asked for; None where the spool has no such job, or one of another version that cannot be read."""
-        text = self._read(number, "request.json")
-        try:
-            return None if text is None else Entry.load(text.partition(b"\n")[0])
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None
+        """What was asked for; None where the spool has no such job, or one that cannot be read."""
+        with self._look() as db:
+            return next(_entries(db, "number = ?", number), None)
 
     def environment(self, number: int) -> dict[str, str]:
-        """That of whoever submitted the job. KeyError where the spool has no such job."""
-        text = self._read(number, "request.json")
-        if text is None:
-            raise KeyError(number)
-        return load_environment(text.partition(b"\n")[2])
-
-    def files(self, number: int) -> set[str]:
-        """The names of what is kept of a job: one look instead of one a file."""
-        for place in (self._active, self._ended):
-            with suppress(FileNotFoundError):
-                return {file.name for file in (place / str(number)).iterdir()}
-        return set()
+        """That of whoever submitted the job."""
+        with self._look() as db:
+            (text,) = db.execute("select environment from job where number = ?", (number,)).fetchone()
+        return {str(name): str(value) for name, value in json.loads(text).items()}
 
     def numbers(self, *, ended: bool = False) -> list[int]:
         """The jobs that wait or run, or those that ended, in the order of submission."""
-        names = (path.name for path in (self._ended if ended else self._active).iterdir())
-        return sorted(int(name) for name in names if name.isdecimal())
-
-    def ended_since(self, since_ns: int) -> list[int]:
-        """Those of which the last copy ended after a moment, in nanoseconds since 1970."""
-        found = []
-        for number in self.numbers(ended=True):
-            # Another process may be removing what ended long ago.
-            with suppress(FileNotFoundError):
-                if (self._ended / str(number)).stat().st_mtime_ns >= since_ns:
-                    found.append(number)
-        return found
+        with self._look() as db:
+            found = db.execute(f"select number from job where number {'not' if ended else ''} in ({_ACTIVE})")
+            return sorted(number for (number,) in found)
 
     def is_active(self, number: int) -> bool:
         """Whether it is among those that wait or run."""
-        return (self._active / str(number)).is_dir()
-
-    def is_own(self, number: int) -> bool:
-        """Whether nobody else can have written what an active job is: such a one is not run."""
-        place = self._active / str(number)
-        try:
-            job, asked = place.lstat(), (place / "request.json").lstat()
-        except FileNotFoundError:
-            return False
-        mine = {job.st_uid, asked.st_uid} == {os.geteuid()}
-        plain = stat.S_ISDIR(job.st_mode) and stat.S_ISREG(asked.st_mode)
-        return mine and plain and not (job.st_mode | asked.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
-
-    def retire(self, number: int) -> None:
-        """Puts a job whose copies have all ended away."""
-        (self._active / str(number)).rename(self._ended / str(number))
-
-    def forget(self) -> None:
-        """Removes what ended long ago, and what submissions that were cut off left."""
-        oldest_ns = time.time_ns() - REMEMBERED_NS
-        numbers = self.numbers(ended=True)
-        for index, number in enumerate(numbers):
-            entry = self.entry(number)
-            if index < len(numbers) - REMEMBERED or entry is None or entry.submitted_at_ns < oldest_ns:
-                if entry is not None and self.find(entry.request.key) == number:
-                    self._key(entry.request.key).unlink(missing_ok=True)
-                _remove(self._ended / str(number))
-        for fresh in self.held.glob(".fresh-*"):
-            with suppress(FileNotFoundError):
-                if fresh.stat().st_mtime_ns < oldest_ns:
-                    _remove(fresh)
-
-    @contextmanager
-    def locked(self, timeout_s: float) -> Iterator[int]:
-        """While no job is added; gives the descriptor of the counter. SchedulerError where that takes too long."""
-        counter = os.open(self.held / "next", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            until_s = time.monotonic() + timeout_s
-            while True:
-                try:
-                    fcntl.flock(counter, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > until_s:
-                        raise SchedulerError(
-                            f"{self.directory} has been locked by another process for {timeout_s:g} s; nothing was "
-                            "submitted; hint: try again"
-                        ) from None
-                    time.sleep(0.001)
-            yield counter
-        finally:
-            os.close(counter)
-
-    def _number(self, counter: int) -> int:
-        number = int(os.pread(counter, 32, 0) or b"0") + 1
-        # The counter is not forced to disk: after a power cut it may be behind.
-        while any((place / str(number)).exists() for place in (self._active, self._ended)):
-            number += 1
-        os.pwrite(counter, b"%-20d" % number, 0)
-        return number
-
-    # Copies
-
-    def copies(self, number: int) -> tuple[set[int], set[int]]:
-        """The copies of a job that were started, and those that ended."""
-        return copies_in(self.files(number))
-
-    def claim(self, number: int, copy: int, started: Started) -> bool:
-        """Writes down, for good, that a copy is started; False where somebody did so before, who then starts it."""
-        return self._write_once(number, f"{copy}.started", started.dump())
-
-    def started(self, number: int, copy: int) -> Started | None:
-        text = self._read(number, f"{copy}.started")
-        return None if text is None else Started.load(text)
-
-    def note_program(self, number: int, copy: int, program: Process) -> None:
-        """Which process a copy is, for whoever finds it without the process that waited for it."""
-        self._write_once(number, f"{copy}.program", dump_process(program), lasting=False)
-
-    def program(self, number: int, copy: int) -> Process | None:
-        text = self._read(number, f"{copy}.program")
-        return None if text is None else load_process(text)
-
-    def end(self, number: int, copy: int, ended: Ended) -> bool:
-        """Writes down how a copy ended; False where that is known already."""
-        return self._write_once(number, f"{copy}.ended", ended.dump())
-
-    def ended(self, number: int, copy: int) -> Ended | None:
-        text = self._read(number, f"{copy}.ended")
-        return None if text is None else Ended.load(text)
-
-    # Orders
-
-    def cancel(self, number: int) -> None:
-        """What waits of the job starts no more; the spooler ends what runs."""
-        self._write_once(number, "cancelled", b"%d\n" % time.time_ns())
-
-    def cancel_copy(self, number: int, copy: int) -> None:
-        """One that waits never starts; the spooler ends one that runs."""
-        self._write_once(number, f"{copy}.cancelled", b"%d\n" % time.time_ns())
-        now_ns = time.time_ns()
-        # Whoever claims it first decides: then it is this process that has it, and it does not run it.
-        if self.claim(number, copy, Started(Process.this(), now_ns)):
-            self.end(number, copy, Ended("cancelled", None, "cancelled before it began", now_ns))
-
-    def cancelled_at_ns(self, number: int, copy: int | None = None) -> int | None:
-        """When the end of the job was ordered, or that of the one copy alone."""
-        text = self._read(number, "cancelled" if copy is None else f"{copy}.cancelled")
-        return None if text is None else int(text)
+        return number in self.numbers()
 
     def set_cap(self, number: int, cap: int) -> None:
         """From now on."""
-        place = self._active / str(number)
-        fresh = place / f".{os.urandom(8).hex()}"
-        _write(fresh, b"%d\n" % cap)
-        fresh.replace(place / "cap")
+        with self.change() as db:
+            db.execute("update job set cap = ? where number = ?", (cap, number))
 
-    def cap(self, number: int) -> int | None:
-        """As it was ordered since; None: as it was submitted."""
-        text = self._read(number, "cap")
-        return None if text is None else int(text)
+    def cancel(self, number: int, copy: int | None = None) -> None:
+        """What waits starts no more, of the whole job or this one copy; the spooler ends what runs."""
+        now_ns, one = time.time_ns(), copy is not None
+        which = "job = ? and ended_ns is null" + (" and copy = ?" if one else "")
+        job = (number, copy) if one else (number,)
+        with self.change() as db:
+            db.execute(f"update copy set cancelled_ns = coalesce(cancelled_ns, ?) where {which}", (now_ns, *job))
+            # Copies that are ended one by one are told of one by one, and therefore have a time and a reason.
+            db.execute(
+                f"update copy set state = 'cancelled', ended_ns = ?, started_ns = ?, reason = ? where {which}"
+                " and state = 'pending'",
+                (now_ns, now_ns if one else None, json.dumps("cancelled before it began" if one else ""), *job),
+            )
 
-    def grant(self, number: int) -> None:
-        """Tells the foreground process of a job that it may start it."""
-        self._write_once(number, "granted", b"", lasting=False)
-        with suppress(OSError):
-            go = os.open(self.go(number), os.O_WRONLY | os.O_NONBLOCK)
-            os.write(go, b"\n")
-            os.close(go)
+    def forget(self) -> None:
+        """Removes what ended long ago."""
+        oldest_ns = time.time_ns() - REMEMBERED_NS
+        with self.change() as db:
+            db.execute(
+                f"delete from job where number not in ({_ACTIVE}) and (submitted_ns < ? or number not in"
+                f" (select number from job where number not in ({_ACTIVE}) order by number desc limit ?))",
+                (oldest_ns, REMEMBERED),
+            )
+            db.execute("delete from copy where job not in (select number from job)")
 
-    def granted(self, number: int) -> bool:
-        return (self._active / str(number) / "granted").exists()
+    # Copies
 
-    def go(self, number: int) -> Path:
-        """The FIFO on which the foreground process of a job is woken."""
-        return self._active / str(number) / "go"
+    def begin(self, slots: int, taken: Collection[tuple[int, int]] = ()) -> list[Copy]:
+        """The copies whose turn it is, for whoever calls to start those in the background; those in the foreground are
+        told. ``taken``: (job, copy) of those that somebody is about to start, or has."""
+        begun = []
+        with self._look() as db:
+            where = "state = 'pending' and job = ? and copy = ?"
+            early = {one for one in taken if _copies(db, where, *one)}
+            for number, count in _turn(db, slots, early).starts.items():
+                where = "job = ? and state = 'pending' and ended_ns is null order by rowid limit ?"
+                found = _copies(db, where, number, count + len(early))
+                begun += [one for one in found if (one.job, one.copy) not in early][:count]
+        for one in begun:
+            if one.foreground:
+                self._update(
+                    "state = 'starting', started_ns = ? where state = 'pending'", (time.time_ns(),), one.job, one.copy
+                )
+        return begun
 
-    # Files
+    def claim(self, number: int, copy: int, waiter: Process) -> bool:
+        """Writes down who runs a copy; False where somebody did so before, or in the foreground it is not its turn."""
+        return self._update(
+            "state = 'running', waiter = ?, started_ns = ?"
+            " where state = case when foreground then 'starting' else 'pending' end",
+            (str(waiter), time.time_ns()),
+            number,
+            copy,
+        )
 
-    def _key(self, key: str) -> Path:
-        return self._keys / f"key-{key}"
+    def note_program(self, number: int, copy: int, program: Process) -> None:
+        """Which process a copy is, for whoever finds it without the process that waited for it."""
+        self._update("program = ? where true", (str(program),), number, copy)
 
-    def _read(self, number: int, name: str) -> bytes | None:
-        # A job may be put away between two looks.
-        for place in (self._active, self._ended, self._active):
-            with suppress(FileNotFoundError):
-                return (place / str(number) / name).read_bytes()
-        return None
+    def end(self, number: int, copy: int, ended: Ended) -> bool:
+        """Writes down how a copy ended; False where that is known already."""
+        return self._update(
+            "state = ?, status = ?, reason = ?, ended_ns = ? where ended_ns is null",
+            (ended.state, ended.status, json.dumps(ended.reason), time.time_ns()),
+            number,
+            copy,
+        )
 
-    def _write_once(self, number: int, name: str, text: bytes, *, lasting: bool = True) -> bool:
-        """Whether it was this call that wrote it. ``lasting``: it is on the disk when this returns."""
-        place = self._active / str(number)
-        fresh = place / f".{os.urandom(8).hex()}"
-        try:
-            _write(fresh, text, lasting=lasting)
-            os.link(fresh, place / name)
-        except (FileExistsError, FileNotFoundError):
-            return False
-        finally:
-            fresh.unlink(missing_ok=True)
-        try:
-            if lasting:
-                _sync(place)
-        except OSError:
-            # Not said for good is not said: whoever wrote it may try again.
-            (place / name).unlink()
-            raise
-        return True
+    def copy(self, number: int, copy: int) -> Copy | None:
+        """None where the job has no such copy."""
+        with self._look() as db:
+            return next(iter(_copies(db, "job = ? and copy = ?", number, copy)), None)
+
+    def running(self) -> list[Copy]:
+        """Those that have slots, and those in the foreground that wait for some."""
+        with self._look() as db:
+            return _copies(db, "ended_ns is null and (state in ('starting', 'running') or foreground)")
+
+    def jobs(self, slots: int, *, ended: bool = False) -> list[Job]:
+        """What waits or runs on a host of so many slots, and with ``ended`` what did lately, in the order of
+        submission: a line a copy, and one for all copies that wait."""
+        since_ns = time.time_ns() - LATELY_NS if ended else 1 << 62
+        listed = f"in ({_ACTIVE} union select job from copy where ended_ns >= {since_ns})"
+        with self._look() as db:
+            reasons = _turn(db, slots).reasons
+            entries = list(_entries(db, f"number {listed}"))
+            told = f"job {listed} and started_ns is not null{'' if ended else ' and ended_ns is null'} order by copy"
+            copies: dict[int, list[Copy]] = {}
+            for copy in _copies(db, told):
+                copies.setdefault(copy.job, []).append(copy)
+            left: dict[int, list[tuple[State, int, int]]] = {}
+            for number, *counted in db.execute(
+                f"select job, state, count(*), min(copy) from copy where job {listed} and started_ns is null"
+                f"{'' if ended else ' and ended_ns is null'} group by job, state"
+            ):
+                left.setdefault(number, []).append((counted[0], counted[1], counted[2]))
+        found = []
+        for entry in entries:
+            line = _line(entry)
+            found += [_copy_line(copy, line) for copy in copies.get(entry.number, [])]
+            for state, count, first in left.get(entry.number, []):
+                alone = first if count == 1 and first != WHOLE else None
+                cap = (entry.cap or 0) if entry.request.copies else None
+                reason = reasons.get(entry.number, "") if state == "pending" else ""
+                found.append(replace(line, copy=alone, state=state, count=count, cap=cap, reason=reason))
+        return found
+
+    def _update(self, what: str, values: tuple[object, ...], number: int, copy: int) -> bool:
+        with self.change() as db:
+            return db.execute(f"update copy set {what} and job = ? and copy = ?", (*values, number, copy)).rowcount == 1
 
 
-def explain(error: OSError, directory: Path) -> str:
+def explain(error: Exception, directory: str | Path) -> str:
     """What went wrong in the spool of that directory, by the name that the user knows."""
-    said = error.strerror or str(error)
-    return f"{said} ({_HELD.sub(lambda _: str(directory), str(error.filename))})" if error.filename else said
+    if not isinstance(error, OSError) or not error.filename:
+        return str(getattr(error, "strerror", None) or error)
+    return f"{error.strerror} ({_HELD.sub(lambda _: str(directory), str(error.filename))})"
 
 
-def copies_in(files: Iterable[str]) -> tuple[set[int], set[int]]:
-    """As ``Spool.copies``, of the names in a job's directory."""
-    found: dict[str, set[int]] = {"started": set(), "ended": set()}
-    for name in files:
-        if match := _COPY_FILE.fullmatch(name):
-            found[match[2]].add(int(match[1]))
-    return found["started"], found["ended"]
+def _number_of(db: sqlite3.Connection, key: str) -> int | None:
+    row = db.execute("select number from job where key = ?", (key,)).fetchone()
+    return None if row is None else int(row[0])
 
 
-def _write(path: Path, text: bytes, *, lasting: bool = True) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(text)
-        file.flush()
-        if lasting:
-            os.fsync(file)
+def _entries(db: sqlite3.Connection, where: str, *values: object) -> Iterator[Entry]:
+    rows = db.execute(
+        f"select number, request, umask, submitted_ns, cap from job where {where} order by number", values
+    )
+    for number, text, *more in rows.fetchall():
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
+            yield Entry(number, _request(text), *more)
 
 
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _request(text: str) -> JobRequest:
+    record = json.loads(text)
+    for name in ("argv", "hosts"):
+        record[name] = tuple(record[name])
+    for name in ("licences", "licence_totals"):
+        record[name] = tuple((str(licence), int(count)) for licence, count in record[name])
+    record["numbers"] = tuple(Range(**one) for one in record["numbers"])
+    record["terms"] = Terms.load(record["terms"])
+    known = {field.name for field in fields(JobRequest)}
+    return JobRequest(**{key: value for key, value in record.items() if key in known})
 
 
-def _remove(directory: Path) -> None:
-    """A job's directory, which has files only."""
-    for file in directory.iterdir():
-        file.unlink()
-    directory.rmdir()
+def _copies(db: sqlite3.Connection, where: str, *values: object) -> list[Copy]:
+    def process(text: str | None) -> Process | None:
+        return None if text is None else Process.read(text)
+
+    rows = db.execute(f"select {_COPY} from copy where {where}", values)
+    return [
+        Copy(
+            job,
+            copy,
+            state,
+            bool(foreground),
+            process(waiter),
+            process(program),
+            began,
+            ordered,
+            ended,
+            status,
+            json.loads(reason),
+        )
+        for job, copy, state, foreground, waiter, program, began, ordered, ended, status, reason in rows
+    ]
+
+
+def _turn(db: sqlite3.Connection, slots: int, early: Collection[tuple[int, int]] = ()) -> Turn:
+    """Whose turn it is now, and why the others wait. ``early``: copies that have slots though nothing says so yet."""
+    queue: list[Waiting] = []
+    free, totals, held = slots, dict[str, int](), dict[str, int]()
+    rows = db.execute(
+        "select number, slots, cap, licences, totals, sum(state = 'pending'), sum(state != 'pending')"
+        " from copy join job on number = job where ended_ns is null group by number order by number"
+    )
+    for number, wanted, cap, licences, known, pending, running in rows:
+        count = sum(job == number for job, _ in early)
+        pending, running = pending - count, running + count
+        each_holds = tuple((str(name), int(count)) for name, count in json.loads(licences))
+        free -= wanted * running
+        totals.update(json.loads(known))
+        for name, count in each_holds:
+            held[name] = held.get(name, 0) + count * running
+        if pending:
+            queue.append(
+                Waiting(
+                    number=number, pending=pending, running=running, slots=wanted, cap=cap or None, licences=each_holds
+                )
+            )
+    return next_turn(queue, free, {name: total - held.get(name, 0) for name, total in totals.items()})
+
+
+def _line(entry: Entry) -> Job:
+    request = entry.request
+    return Job(
+        job=str(entry.number),
+        name=request.name,
+        slots=request.slots,
+        key=request.key,
+        server=request.server,
+        submitted_at_s=entry.submitted_ns / 1e9,
+    )
+
+
+def _copy_line(copy: Copy, line: Job) -> Job:
+    return replace(
+        line,
+        copy=None if copy.copy == WHOLE else copy.copy,
+        state="running" if copy.state == "starting" else copy.state,
+        started_at_s=copy.started_ns and copy.started_ns / 1e9,
+        ended_at_s=copy.ended_ns and copy.ended_ns / 1e9,
+        exit_status=copy.status,
+        reason=copy.reason,
+    )

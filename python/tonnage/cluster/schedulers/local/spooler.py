@@ -1,7 +1,7 @@
 """The process that runs the jobs of a spool: ``python -m tonnage.cluster.schedulers.local.spooler DIRECTORY IDLE``.
 
 It knows nothing that the spool does not say, so that it may be killed at any moment: each copy has a process of its
-own that waits for it and writes down how it ended, and the next spooler reads the rest from the directory.
+own that waits for it and writes down how it ended, and the next spooler reads the rest from the spool.
 """
 
 from __future__ import annotations
@@ -15,22 +15,24 @@ import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
 from typing import NoReturn
 
-from tonnage.cluster.schedulers.local.copy_runner import Case, attend
-from tonnage.cluster.schedulers.local.spool import Spool, explain
+from tonnage.cluster.scheduler import SchedulerError
+from tonnage.cluster.schedulers.local.process import Process
+from tonnage.cluster.schedulers.local.runner import GRACE_NS, attend
+from tonnage.cluster.schedulers.local.spool import Copy, Ended, Spool, explain
 from tonnage.cluster.schedulers.local.spooler_contact import lock_path, wake
-from tonnage.cluster.schedulers.local.state import Active, SpoolState
+from tonnage.errors import TonnageError
 
 POLL_S = 0.5
-"""How often the copies that are no children of this spooler are looked at."""
+"""How often the copies that are no children of this spooler are looked at, and those whose end was ordered."""
 LOOK_S = 5.0
 """How often it looks for jobs of which nobody told, as whoever submitted them was killed before."""
 FORGET_AFTER = 500
-"""SpoolState that end between two looks at what may be forgotten."""
+"""Copies that end between two looks at what may be forgotten."""
 _LOG_BYTES = 1 << 20
-_DEADLY = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
+NOT_STARTED = Ended("failed", None, "its process ended before it could start it")
+LOST = Ended("unknown", None, "the process that waited for it ended before it did")
 
 
 class Spooler:
@@ -39,126 +41,140 @@ class Spooler:
     def __init__(self, spool: Spool, lock: int, fifo: int, starting: int) -> None:
         """``lock``: makes it the only one. ``fifo``: what others write into. ``starting``: see ``main``."""
         self._spool = spool
-        self._state = SpoolState(spool, len(os.sched_getaffinity(0)))
+        self._slots = len(os.sched_getaffinity(0))
         self._lock = lock
         self._fifo = fifo
         self._starting = starting
-        self._children: dict[int, tuple[int, int]] = {}
-        self._unread = b""
-        self._retry = False
+        self.children: dict[int, tuple[int, int]] = {}
+        """The processes that wait for programs: number → job and copy."""
+        self._told: set[tuple[Process, int]] = set()
+        """Who was sent which signal."""
         self._reaped = 0
 
     def serve(self, idle_s: float) -> None:
         """Returns when nothing was to do for ``idle_s``, or at SIGTERM; what runs goes on."""
         told_to_end: list[int] = []
-        bell, ring = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
+        # A signal writes into the FIFO too, so that there is one thing to wait for.
+        signal.set_wakeup_fd(self._fifo, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda number, _: told_to_end.append(number))
-        looked_at_s = -LOOK_S
         busy_at_s = time.monotonic()
         while not told_to_end:
-            if time.monotonic() - looked_at_s >= LOOK_S:
-                self._look()
-                looked_at_s = time.monotonic()
-            self._turn()
-            if self._state.jobs:
-                busy_at_s = time.monotonic()
-            elif time.monotonic() - busy_at_s >= idle_s and self._may_end():
-                return
-            select.select([self._fifo, bell], [], [], self._limit_s(busy_at_s + idle_s))
-            with suppress(BlockingIOError):
-                os.read(bell, 4096)
-            self._reap()
-            self._listen()
-
-    def _limit_s(self, idle_until_s: float) -> float:
-        if not self._state.jobs:
-            return min(max(idle_until_s - time.monotonic(), 0), LOOK_S)
-        return POLL_S if self._retry or self._state.watched(self._children.values()) else LOOK_S
-
-    def _turn(self) -> None:
-        self._retry = False
-        for number, copy in self._state.watched(self._children.values()):
-            self._settle(number, copy)
-        for job, copy in self._state.begin():
             try:
-                if job.entry.waiter is not None:
-                    self._spool.grant(job.number)
+                self._reap()
+                limit_s = self._turn()
+                if self._spool.numbers():
+                    busy_at_s = time.monotonic()
+                elif time.monotonic() - busy_at_s >= idle_s and self._may_end():
+                    return
                 else:
-                    self._children[self._fork(job, copy)] = (job.number, copy)
-            except OSError as error:
+                    limit_s = min(max(busy_at_s + idle_s - time.monotonic(), 0), LOOK_S)
+            except (SchedulerError, OSError) as error:
                 # No process to be had now, or no room on the disk: later there will be.
-                _log(f"job {job.number}: {error.strerror}")
-                self._state.put_back(job, copy)
-                self._retry = True
+                _log(str(error))
+                limit_s = POLL_S
+            select.select([self._fifo], [], [], limit_s)
+            with suppress(BlockingIOError):
+                os.read(self._fifo, 1 << 16)
 
-    def _settle(self, number: int, copy: int) -> None:
-        try:
-            self._state.settle(number, copy, is_child=(number, copy) in self._children.values())
-        except OSError as error:
-            _log(f"job {number}: {error.strerror}")
+    def _turn(self) -> float:
+        """Looks at all that runs and starts what it can; how long that is good for."""
+        is_watched = self.settle()
+        for one in self._spool.begin(self._slots, self.children.values()):
+            if not one.foreground:  # its own process starts that
+                self.children[self._fork(one)] = (one.job, one.copy)
+        return POLL_S if is_watched else LOOK_S
+
+    def settle(self) -> bool:
+        """Looks which copies have ended, and which must be made to; whether some are to be looked at again soon: those
+        whose end nobody tells of for certain, and cancelled ones."""
+        is_watched = False
+        for one in self._spool.running():
+            is_child = (one.job, one.copy) in self.children.values()
+            waits = one.waiter is not None and one.waiter.alive
+            is_watched |= not is_child or one.cancelled_ns is not None
+            if one.cancelled_ns is not None:
+                self._enforce(one, one.cancelled_ns, one.waiter if waits else None)
+            if is_child or waits or (one.program is not None and one.program.alive):
+                continue
+            if one.state == "pending":
+                self._spool.cancel(one.job)
+            else:
+                never_ran = one.cancelled_ns is not None and one.program is None
+                ended = Ended("cancelled", None, "ended before its program began") if never_ran else LOST
+                self._spool.end(one.job, one.copy, NOT_STARTED if one.state == "starting" else ended)
+        return is_watched
+
+    def _enforce(self, one: Copy, ordered_ns: int, waiter: Process | None) -> None:
+        late_ns = time.time_ns() - ordered_ns
+        if waiter is not None and not one.foreground:
+            # It reads the order, and ends all that the program started.
+            self._send(waiter, signal.SIGTERM)
+            if one.program is None and late_ns > 2 * GRACE_NS:
+                # It hangs before it can start the program, in a file system that does not answer.
+                self._send(waiter, signal.SIGKILL)
+            if late_ns <= GRACE_NS:
+                return
+        if one.program is not None:
+            number = signal.SIGKILL if late_ns > GRACE_NS else signal.SIGTERM
+            self._send(one.program, number, group=not one.foreground)
+
+    def _send(self, process: Process, number: int, *, group: bool = False) -> None:
+        if (process, number) not in self._told:
+            self._told.add((process, number))
+            process.signal(number, group=group)
 
     def _reap(self) -> None:
-        while self._children:
+        while self.children:
             pid, _ = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 break
-            self._settle(*self._children.pop(pid))
+            one = self.children.pop(pid)
+            # Where it was killed before it could claim its copy, nobody starts that.
+            if self._spool.claim(*one, Process.this()):
+                self._spool.end(*one, NOT_STARTED)
             self._reaped += 1
         if self._reaped >= FORGET_AFTER:
             self._reaped = 0
+            self._told.clear()
             self._spool.forget()
-
-    def _listen(self) -> None:
-        """Takes what others wrote into the FIFO: ``NUMBER`` or ``NUMBER COPY`` a line."""
-        try:
-            *lines, self._unread = (self._unread + os.read(self._fifo, 1 << 16)).split(b"\n")
-        except BlockingIOError:
-            return
-        for line in dict.fromkeys(lines):
-            number, *copy = (int(word) for word in line.split())
-            if copy:
-                self._settle(number, copy[0])
-            else:
-                self._state.look(number)
 
     def _may_end(self) -> bool:
         """Whether nobody has submitted anything; whoever does so from now on finds no spooler."""
         self._spool.forget()
-        with self._spool.locked(timeout_s=60):
-            self._look()
-            if self._state.jobs:
+        with self._spool.change() as db:
+            if db.execute("select 1 from copy where ended_ns is null").fetchone():
                 return False
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
             return True
 
-    def _look(self) -> None:
-        for number in self._spool.numbers():
-            self._state.load(number)
-
-    def _fork(self, job: Active, copy: int) -> int:
+    def _fork(self, one: Copy) -> int:
         """The process of its own that a copy has."""
         parent = os.getpid()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             pid = os.fork()
             if not pid:
-                self._be_copy(job, copy, parent)
+                self._be_copy(one, parent)
         finally:
             # Also where there is no process to be had: a spooler that hears no SIGCHLD would see no copy end any more.
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return pid
 
-    def _be_copy(self, job: Active, copy: int, parent: int) -> NoReturn:
+    def _be_copy(self, one: Copy, parent: int) -> NoReturn:
+        """All signals stay blocked: none ends it before the program, and two are waited for."""
         code = 1
         try:
-            _stand_alone()
-            os.umask(job.entry.umask)
+            signal.set_wakeup_fd(-1)
+            for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE}:
+                with suppress(OSError, ValueError):
+                    # Whoever started the spooler may have ignored some, which the program would inherit.
+                    signal.signal(number, signal.SIG_DFL)
+            os.setsid()
             os.close(self._fifo)
-            attend(Case(self._spool, job.number, copy, job.entry), lambda: os.close(self._starting))
+            attend(self._spool, one.job, one.copy, lambda: os.close(self._starting))
             if os.getppid() != parent:
-                wake(self._spool, job.number, copy, timeout_s=30)
+                wake(self._spool, timeout_s=30)
             code = 0
         except BaseException:
             _log(traceback.format_exc())
@@ -166,35 +182,12 @@ class Spooler:
             os._exit(code)
 
 
-def _stand_alone() -> None:
-    """In a process that waits for a program: no signal ends it before, and the program inherits nothing of that."""
-    signal.set_wakeup_fd(-1)
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE}:
-        with suppress(OSError, ValueError):
-            # Whoever started the spooler may have ignored some, which is inherited; a handler is not.
-            signal.signal(number, _stay if number in _DEADLY else signal.SIG_DFL)
-    os.setsid()
-    signal.pthread_sigmask(signal.SIG_SETMASK, set())
-
-
-def _stay(_number: int, _frame: FrameType | None) -> None:
-    return
-
-
 def main(directory: str, idle: str) -> int:
-    """Returns once a spooler runs: this one, in the background, or one that was there before."""
-    spool = Spool(Path(directory))
-    heard, told = os.pipe()
-    if os.fork():
-        os.close(told)
-        with os.fdopen(heard, encoding="utf-8") as answer:
-            complaint = answer.read()
-        if complaint:
-            sys.stderr.write(f"{complaint}\n")
-        return 1 if complaint else 0
-    os.close(heard)
+    """Serves; at once 0 where another spooler does. Standard error is closed once that is known."""
     try:
-        os.setsid()
+        with suppress(PermissionError):  # it leads a session already
+            os.setsid()
+        spool = Spool(Path(directory))
         # First this, then the lock: who sees the lock finds somebody who reads.
         fifo = os.open(spool.wake, os.O_RDWR | os.O_NONBLOCK)
         lock = os.open(lock_path(spool), os.O_RDWR | os.O_CREAT, 0o600)
@@ -206,10 +199,11 @@ def main(directory: str, idle: str) -> int:
         # Copies inherit this lock until they are claimed: those that another spooler had begun to start come first.
         starting = os.open(spool.held / "starting", os.O_RDWR | os.O_CREAT, 0o600)
         _leave_the_terminal(spool)
-    except OSError as error:
-        os.write(told, explain(error, spool.directory).encode("utf-8", "surrogateescape"))
+    except (OSError, TonnageError) as error:
+        sys.stderr.write(f"{explain(error, directory)}\n")
         return 1
-    os.close(told)
+    # Whoever started it may have blocked signals.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     try:
         fcntl.flock(starting, fcntl.LOCK_EX)
         Spooler(spool, lock, fifo, starting).serve(float(idle))

@@ -5,10 +5,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import select
 import struct
 import sys
-import time
 from pathlib import Path
 
 import tonnage
@@ -63,45 +61,34 @@ def ensure_spooler(spool: Spool, *, timeout_s: float, idle_s: float = IDLE_S) ->
     # It runs in /, and a module in the user's directory must not take the place of one of Python's.
     environment = {**os.environ, "PYTHONPATH": str(Path(tonnage.__file__).parent.parent)}
     try:
-        ask(
-            [sys.executable, *isolated, "-m", module, str(spool.directory), str(idle_s)],
+        # A shell leaves it to itself, and its standard error ends once it serves.
+        said = ask(
+            ["sh", "-c", '"$@" &', "sh", sys.executable, *isolated, "-m", module, str(spool.directory), str(idle_s)],
             timeout_s=timeout_s,
             environment=environment,
             directory="/",
         )
     except ToolError as error:
         raise SchedulerError(f"the local scheduler does not start: {error}") from None
+    if said.err:
+        raise SchedulerError(f"the local scheduler does not start: {said.err.strip()[:500]}")
     return True
 
 
-def wake(spool: Spool, number: int, copy: int | None = None, *, timeout_s: float) -> None:
-    """Tells the spooler that a job, or one copy of it, is not as it was; starts one where there is none."""
+def wake(spool: Spool, *, timeout_s: float) -> None:
+    """Tells the spooler that something is not as it was; starts one where there is none."""
     if ensure_spooler(spool, timeout_s=timeout_s):
         return
-    line = b"%d\n" % number if copy is None else b"%d %d\n" % (number, copy)
     try:
-        _tell(spool, line, time.monotonic() + timeout_s)
-    except TimeoutError:
-        raise SchedulerError(f"the local scheduler did not take a message within {timeout_s:g} s") from None
+        fifo = os.open(spool.wake, os.O_WRONLY | os.O_NONBLOCK)
+        try:
+            os.write(fifo, b"\n")
+        finally:
+            os.close(fifo)
+    except BlockingIOError:
+        pass  # it has been told often enough
     except OSError as error:
         if error.errno not in (errno.ENXIO, errno.EPIPE):
             raise
         # It ended since; the next one reads the whole spool.
         ensure_spooler(spool, timeout_s=timeout_s)
-
-
-def _tell(spool: Spool, line: bytes, until_s: float) -> None:
-    fifo = os.open(spool.wake, os.O_WRONLY | os.O_NONBLOCK)
-    try:
-        while True:
-            try:
-                # A line this short is written whole, or not at all.
-                os.write(fifo, line)
-                return
-            except BlockingIOError:
-                left_s = until_s - time.monotonic()
-                if left_s <= 0:
-                    raise TimeoutError from None
-                select.select([], [fifo], [], left_s)
-    finally:
-        os.close(fifo)

@@ -1,15 +1,16 @@
-"""A job as a command line of ``sbatch`` or ``srun``."""
+"""A job as a command line of ``sbatch`` or ``srun``, and how Slurm spells its terms."""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tonnage.cluster.numbers import spelled
 from tonnage.cluster.scheduler import JobRequest, Spread
-from tonnage.cluster.schedulers.slurm import spelling
+from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
 from tonnage.errors import RequestError
 
 _HERE = Path(__file__).parent
@@ -18,6 +19,74 @@ _OWN = " | "
 _COMMENT = re.compile(r"tonnage:(?P<key>[A-Za-z0-9._-]{1,64})(?::(?P<server>.+?))?(?: \| .*)?", re.DOTALL)
 _OF_A_JOB = ("SLURM_", "SLURMD_", "SBATCH_", "SALLOC_", "SRUN_")
 _OF_A_SITE = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT")
+
+_MAIL = {"begin": "BEGIN", "end": "END", "fail": "FAIL"}
+
+
+def _dependency(after: Dependency) -> list[str]:
+    check_jobs(after, r"[0-9]+(_[0-9]+|\[[0-9]+\])?", "Slurm")
+    between = "?" if after.any_of else ","
+    # Of an array's copy Slurm writes 12_3.
+    each = (f"{when}:{job.replace('[', '_').rstrip(']')}" for when, job in after.conditions)
+    return [f"--dependency={between.join(each)}"]
+
+
+def _mail(mail: Mail) -> list[str]:
+    to = [f"--mail-user={mail.to}"] if mail.to is not None else []
+    return [f"--mail-type={','.join(_MAIL[event] for event in mail.events)}", *to]
+
+
+def _begin(moment_s: int) -> list[str]:
+    return [f"--begin={time.strftime('%Y-%m-%dT%H:%M:%S', time.localtime(moment_s))}"]
+
+
+SLURM = Spelling(
+    "Slurm",
+    {
+        "time_limit_s": lambda limit_s: [f"--time={limit_s // 60}:{limit_s % 60:02d}"],
+        "account": lambda name: [f"--account={name}"],
+        "memory_bytes": lambda size: [f"--mem={in_units(size, 1 << 10)}K"],
+        # By --gpus a site without the consumable resources of that name would refuse them.
+        "gpus": lambda count: [f"--gres=gpu:{count}"],
+        "dependency": _dependency,
+        "mail": _mail,
+        "exclusive": lambda _: ["--exclusive"],
+        "rerun": lambda _: ["--requeue"],
+        "begin_at_s": _begin,
+        "words": list,
+    },
+    OwnWords(
+        refused=(
+            *("--array", "-a", "--wrap", "--parsable", "--wait", "-W", "--test-only"),
+            *("--help", "-h", "--usage", "-u", "--version", "-V"),
+        ),
+        flags=(
+            *("--contiguous", "--exclusive", "--get-user-env", "--hold", "--ignore-pbs", "--immediate", "--nice"),
+            *("--no-bell", "--no-kill", "--no-requeue", "--overcommit", "--oversubscribe", "--propagate", "--quiet"),
+            *("--reboot", "--requeue", "--share", "--spread-job", "--stepmgr", "--use-min-nodes", "--verbose"),
+        ),
+        # Those of srun too.
+        values="AaBbCcDdeFGiJLMmNnopqrSTtwx",
+    ),
+)
+_OPTION, _SHORTEST = "--comment", "--com"
+"""A beginning that only this option has is this option."""
+
+
+def without_comment(words: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+    """A user's own comment, which shares the field with ours, and the other words."""
+    rest: list[str] = []
+    found = None
+    given = iter(words)
+    for word in given:
+        name, equals, text = word.partition("=")
+        if not (name.startswith(_SHORTEST) and _OPTION.startswith(name)):
+            rest.append(word)
+            continue
+        found = text if equals else next(given, None)
+        if found is None:
+            raise RequestError("--comment has no text; hint: write --comment=TEXT")
+    return found, tuple(rest)
 
 
 def sbatch(request: JobRequest, where: Sequence[str]) -> list[str]:
@@ -80,7 +149,7 @@ def srun(request: JobRequest, where: Sequence[str]) -> list[str]:
 
 
 def _common(request: JobRequest, *, is_batch: bool) -> list[str]:
-    remark, _ = spelling.without_comment(request.terms.words)
+    remark, _ = without_comment(request.terms.words)
     options = [
         f"--job-name={request.name or 'tonnage'}",
         f"--comment={comment(request)}{f'{_OWN}{remark}' if remark else ''}",
@@ -100,8 +169,8 @@ def _common(request: JobRequest, *, is_batch: bool) -> list[str]:
 
 
 def _terms(request: JobRequest) -> list[str]:
-    _, words = spelling.without_comment(request.terms.words)
-    return spelling.SLURM.options(replace(request.terms, words=words))
+    _, words = without_comment(request.terms.words)
+    return SLURM.options(replace(request.terms, words=words))
 
 
 def _output(request: JobRequest, *, is_batch: bool) -> str | None:

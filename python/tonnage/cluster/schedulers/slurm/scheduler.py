@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
@@ -21,10 +23,8 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers import answers
-from tonnage.cluster.schedulers.answers import Nonsense
-from tonnage.cluster.schedulers.refusals import Refusals
+from tonnage.cluster.schedulers.answers import Nonsense, Refusals
 from tonnage.cluster.schedulers.slurm import command, tables
-from tonnage.cluster.schedulers.slurm.present import is_configured
 from tonnage.cluster.schedulers.slurm.tables import Node
 from tonnage.errors import RequestError
 from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask
@@ -46,6 +46,13 @@ _HINTS = {
 _NEXT = ("None", "Resources", "Priority")
 """Reasons of jobs that only wait for hosts; others wait for something else first."""
 _LATELY = "now-2days"
+
+_USUAL = ("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/run/slurm/conf/slurm.conf")
+"""Of packages, and where slurmd keeps the one that it was sent."""
+_BESIDE = ("etc/slurm.conf", "etc/slurm/slurm.conf")
+"""Of what was built for a prefix of its own, below it."""
+_UNREACHED = ("contact slurm controller", "Socket timed out")
+"""In Slurm's words for a controller that it was told of and that does not answer."""
 
 
 class Slurm:
@@ -308,3 +315,29 @@ def _number(job: str) -> str:
     if not re.fullmatch(r"[0-9]+(_[0-9]+)?", job, re.ASCII):
         raise RequestError(f"{job!r} is no number of a job in Slurm")
     return job
+
+
+def is_configured(*, timeout_s: float) -> bool:
+    """Whether ``sbatch`` is installed and finds a configuration. SchedulerError where that cannot be told.
+
+    Only where no file is in the usual places is ``sinfo`` asked: a host may be told of its controller by the name
+    service alone.
+    """
+    program = shutil.which("sbatch")
+    if program is None:
+        return False
+    if "SLURM_CONF" in os.environ:
+        return True
+    prefix = Path(program).resolve().parent.parent
+    if any(file.exists() for file in (*map(Path, _USUAL), *(prefix / file for file in _BESIDE))):
+        return True
+    try:
+        ask(["sinfo", "--noheader"], timeout_s=timeout_s)
+    except ToolSilent as error:
+        # A site whose Slurm hangs is no site without one: its jobs do not run here instead.
+        raise SchedulerError(
+            f"whether this host belongs to a Slurm is not known: {error}; hint: name another with --scheduler"
+        ) from None
+    except ToolError as error:
+        return any(words in error.said for words in _UNREACHED)
+    return True

@@ -1,1 +1,0 @@
-"""What ``--json`` prints of a command of placement: a file each, with the type ``Answer``, printed by ``asdict``."""

@@ -1,0 +1,256 @@
+"""Which load line holds for a server, what was measured before what was stated; and keeping what a search found."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tonnage.analysis import Analysis, LoadLine, Point
+from tonnage.errors import RequestError
+from tonnage.machine.careful import carefully
+from tonnage.machine.state import STATE_HINT, user_state
+from tonnage.placement.caps import Plateau
+from tonnage.placement.site import Line, Server, Site, load_site
+from tonnage.placement.where import Located, locate
+from tonnage.records import Run
+from tonnage.records.load_lines import KeptLine, keep_line, lines_in
+from tonnage.units import format_size, rate_text
+
+KnownLine: TypeAlias = KeptLine | Line
+_DAY_S = 86400.0
+
+
+def line_of(
+    site: Site,
+    server: Server | None,
+    located: Located | None,
+    *,
+    operation: str = "read",
+    access: str = "sequential",
+    transfer_bytes: int | None = None,
+    among: Sequence[KeptLine] | None = None,
+) -> KnownLine | None:
+    """The load line of a server for what was located there: of those measured the nearest in pattern, then the newest;
+    else the one that the site file states; None where there is neither.
+
+    A line measured on this very storage comes before one of another that the same server holds. ``located`` is None
+    where no path was asked for: then any line of the server's. ``among``: all lines that are kept (:func:`all_lines`),
+    for who asks of many servers.
+    """
+
+    def distance(line: KeptLine) -> tuple[float, ...]:
+        return (
+            located is None or line.target != located.target,
+            line.operation != operation,
+            line.access != access,
+            abs(math.log2(line.transfer_bytes / transfer_bytes)) if transfer_bytes else 0.0,
+            -line.measured_at_s,
+        )
+
+    kept = all_lines(site)[0] if among is None else among
+    every = [line for line in kept if _concerns(site, server, located, line)]
+    return min(every, key=distance) if every else server.line if server else None
+
+
+def describe(found: KnownLine | None, *, now_s: float) -> str:
+    """The line in one sentence without a full stop, with its age or its source."""
+    if found is None:
+        return "no load line is known; hint: measure it with `tonnage probe`, or state it in tonnage.toml"
+    if isinstance(found, Line):
+        plateau = f" at {rate_text(found.plateau)}" if found.plateau else ""
+        return f"{_tasks_text(found.tasks)}{plateau}, stated in the site file"
+    return (
+        f"{_tasks_text(found.tasks)} [{found.low}, {found.high}] at {rate_text(found.plateau_bytes_per_s)}, measured "
+        f"{age_text(now_s - found.measured_at_s)} from {found.host} ({found.operation}, {found.access}, "
+        f"{format_size(found.transfer_bytes)} a transfer)"
+    )
+
+
+def plateau_of(line: KnownLine | None, tasks: int | None = None) -> Plateau | None:
+    """What a load line is as a rate; None where nobody says. ``tasks``: the line in use, where that is another."""
+    if line is None:
+        return None
+    if isinstance(line, KeptLine):
+        rate, single = line.plateau_bytes_per_s, line.single_bytes_per_s
+    else:
+        rate, single = line.plateau or 0, 0
+    if not rate:
+        return None
+    return Plateau(tasks=tasks or line.tasks, bytes_per_s=rate, single_bytes_per_s=single)
+
+
+def plateaus_of(lines: Mapping[str, KnownLine | None]) -> dict[str, Plateau]:
+    """The same of servers, by name; those where nobody says are not there."""
+    found = {name: plateau_of(line) for name, line in lines.items()}
+    return {name: plateau for name, plateau in found.items() if plateau is not None}
+
+
+def _tasks_text(number: int) -> str:
+    return f"{number} task{'s' if number > 1 else ''}"
+
+
+def age_text(age_s: float) -> str:
+    """``today``, ``12 days ago``; a clock that is behind makes nothing younger than that."""
+    days = int(age_s / _DAY_S)
+    return "today" if days < 1 else f"{days} day{'s' if days > 1 else ''} ago"
+
+
+def line_directories(site: Site) -> list[Path]:
+    """Where lines are kept, the shared directory first; this user's own may be unusable, which costs only its lines."""
+    found = [Path(site.lines)] if site.lines else []
+    try:
+        found.append(user_state("lines"))
+    except RequestError:
+        return found
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLines:
+    """Every line that is kept."""
+
+    lines: tuple[KeptLine, ...]
+    problems: tuple[str, ...]
+    """A sentence for each file that should hold one and does not."""
+    silent: tuple[str, ...]
+    """Directories that did not answer: what they hold is not known."""
+
+
+def all_lines(site: Site) -> tuple[list[KeptLine], list[str]]:
+    """Every line that is kept, and a sentence for what should be one and is not."""
+    found = known_lines(site)
+    silent = [f"{directory} does not answer" for directory in found.silent]
+    return [*found.lines], [*silent, *found.problems]
+
+
+def known_lines(site: Site) -> KeptLines:
+    """As they can be read now; within the policy's ``file_timeout`` for each directory."""
+    lines: list[KeptLine] = []
+    problems: list[str] = []
+    silent: list[str] = []
+    timeout_s = site.policy.file_timeout / 1e9
+    for directory in line_directories(site):
+        try:
+            found, wrong = carefully(partial(_lines_in, directory), [directory], timeout_s=timeout_s)
+        except OSError:
+            silent.append(str(directory))
+            continue
+        lines += (KeptLine(**line) for line in found)
+        problems += wrong
+    return KeptLines(tuple(lines), tuple(problems), tuple(silent))
+
+
+def _lines_in(directory: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """As a child can tell it."""
+    lines, problems = lines_in(directory)
+    return [asdict(line) for line in lines], problems
+
+
+def lines_about(site: Site, server: Server, among: Iterable[KeptLine]) -> list[KeptLine]:
+    """Those that were measured of this server alone, the oldest first."""
+    return sorted((line for line in among if _concerns(site, server, None, line)), key=lambda one: one.measured_at_s)
+
+
+def _concerns(site: Site, server: Server | None, located: Located | None, line: KeptLine) -> bool:
+    if located is not None and line.target == located.target:
+        return True
+    if server is None or len(line.servers) != 1:
+        return False  # what several servers carry together says nothing of one
+    name = line.servers[0]
+    return (site.named(name) or Server(name=name)).name == server.name
+
+
+def lines_of_servers(site: Site, servers: Sequence[Server], located: Located) -> dict[str, KnownLine | None]:
+    """The load line of each server. Servers over which the data is spread carry it together: they have one line, that
+    of the storage as it was measured, else the sum of what the site file states of each."""
+    kept = all_lines(site)[0]
+    found = {server.name: line_of(site, server, located, among=kept) for server in servers}
+    if not located.striped or len(servers) < 2:
+        return found
+    every = [line for line in found.values() if line is not None]
+    whole: KnownLine | None = next(
+        (line for line in every if isinstance(line, KeptLine) and line.target == located.target), None
+    )
+    if whole is None and len(every) == len(servers):
+        rates = [line.plateau for line in every if isinstance(line, Line) and line.plateau]
+        plateau = sum(rates) if len(rates) == len(every) else None
+        whole = Line(tasks=sum(line.tasks for line in every), plateau=plateau)
+    return dict.fromkeys(found, whole)
+
+
+@dataclass(frozen=True, slots=True)
+class KeepResult:
+    """What became of a run's load lines."""
+
+    lines: tuple[KeptLine, ...] = ()
+    directory: Path | None = None
+    problem: str | None = None
+    """Why they were not kept; None also where there was nothing to keep."""
+
+
+def keep_load_lines(run: Run, analysis: Analysis) -> KeepResult:
+    """Keeps each load line that was reached on a storage with a path, in the site's shared directory where this user
+    may write there, else in the user's own."""
+    paths = [entry["path"] for entry in run.manifest["target"].get("directories") or ()]
+    reached = [line for line in analysis.load_lines if line.reached and line.kind == "stream"]
+    if not paths or not reached or analysis.points[0].setting.get("storage") == "null":
+        return KeepResult()
+    try:
+        site = load_site(Path(paths[0]))
+        every = {located.target: located for located in (_locate(path, site) for path in dict.fromkeys(paths))}
+        if len(every) > 1:
+            return KeepResult(problem=f"{', '.join(every)} are several storages")
+        (located,) = every.values()
+        lines = [_kept_line(line, analysis.points, run, located) for line in reached]
+        return _keep_lines(lines, line_directories(site))
+    except RequestError as error:
+        return KeepResult(problem=str(error))
+
+
+def _locate(path: str, site: Any) -> Located:
+    return locate(path, site, timeout_s=site.policy.file_timeout / 1e9)
+
+
+def _kept_line(line: LoadLine, points: Sequence[Point], run: Run, located: Located) -> KeptLine:
+    mine = sorted((point for point in points if (point.op, point.group) == (line.op, line.group)), key=_tasks)
+    first = mine[0]
+    host = run.manifest.get("host") or {}
+    return KeptLine(
+        target=located.target,
+        operation=line.op,
+        access=first.setting["access"],
+        transfer_bytes=first.setting["transfer_size"],
+        tasks=line.tasks or 0,
+        low=line.tasks_low or 0,
+        high=line.tasks_high or 0,
+        plateau_bytes_per_s=line.plateau_bytes_per_s or 0,
+        single_bytes_per_s=round(first.median / first.tasks),
+        measured_at_s=time.time(),
+        host=host.get("hostname") or "",
+        run=str(run.path.resolve()),
+        kernel=host.get("kernel") or "",
+        servers=located.servers,
+    )
+
+
+def _tasks(point: Point) -> int:
+    return point.tasks
+
+
+def _keep_lines(lines: list[KeptLine], directories: Sequence[Path]) -> KeepResult:
+    """In the first directory that takes them."""
+    problem = f"there is no directory for it; {STATE_HINT}"
+    for directory in directories:
+        try:
+            for line in lines:
+                keep_line(directory, line)
+        except OSError as error:
+            problem = f"{directory}: {error.strerror}"
+            continue
+        return KeepResult(tuple(lines), directory)
+    return KeepResult(problem=problem)

@@ -1,0 +1,110 @@
+"""The directory in which a job starts, and its program: whether they are there, and answer."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import asdict
+from typing import Any, TypedDict
+
+from tonnage.errors import RequestError
+from tonnage.machine.careful import carefully
+from tonnage.placement.where import PathStatus, status_here
+
+
+def working_directory() -> str:
+    """Where the job will run. RequestError where it is gone."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        raise RequestError("the working directory was removed; hint: cd to one that exists") from None
+    except PermissionError:
+        raise RequestError("no permission to see the working directory; hint: cd to one that you may enter") from None
+
+
+class _Place(TypedDict):
+    """What there is at the directory, as a child can tell it."""
+
+    may_enter: bool
+    status: dict[str, Any] | None
+    """The fields of a ``PathStatus``."""
+    error: tuple[int | None, str | None]
+    """Why it could not be looked at, where ``status`` is None."""
+    refused: str | None
+    """Why it leads nowhere."""
+
+
+class StartDirectory:
+    """A look at the program, and at the directory in which a job is to start, where for most its data is as well."""
+
+    def __init__(self, directory: str, program: str, *, timeout_s: float) -> None:
+        self._directory, self._program, self._timeout_s = directory, program, timeout_s
+        self._place: _Place | None = None
+        self._failed: OSError | None = None
+        self._program_is = "silent"
+        """``found``, ``here`` (in the directory alone), ``nowhere``, or ``silent``: where it may be does not answer."""
+        try:
+            # Where nothing on the way is a server's, no process is needed that could be left behind.
+            self._program_is, self._place = carefully(
+                lambda: (self._find_program(), self._look()), [directory, *self._places()], timeout_s=timeout_s
+            )
+        except TimeoutError as late:
+            try:
+                # Which of the two is silent.
+                self._place = carefully(self._look, [directory], timeout_s=timeout_s)
+            except OSError as error:
+                self._failed = late if isinstance(error, TimeoutError) else error
+        except OSError as error:
+            self._failed = error
+
+    def _places(self) -> list[str]:
+        """Where the program is looked for, links and all."""
+        apart = [] if "/" in self._program else os.get_exec_path()
+        return [os.path.join(self._directory, one) for one in (self._program, *apart)]  # noqa: PTH118
+
+    def _find_program(self) -> str:
+        program = self._program
+        if shutil.which(program) is not None:
+            return "found"
+        return "here" if "/" not in program and os.access(program, os.X_OK) else "nowhere"
+
+    def _look(self) -> _Place:
+        place = _Place(may_enter=os.access(self._directory, os.X_OK), status=None, error=(None, None), refused=None)
+        try:
+            place["status"] = asdict(status_here(self._directory))
+        except OSError as error:
+            place["error"] = (error.errno, error.strerror)
+        except RequestError as error:
+            place["refused"] = str(error)
+        return place
+
+    def notes(self) -> list[str]:
+        """What is odd about a job that starts there. RequestError where the directory is closed to this user.
+
+        One that does not answer is no reason to stop: beside its server it may be a local disk.
+        """
+        if isinstance(self._failed, TimeoutError):
+            return [f"{self._directory} did not answer within {self._timeout_s:g} s"]
+        if self._failed is not None:
+            raise self._failed
+        assert self._place is not None
+        if not self._place["may_enter"]:
+            raise RequestError(f"no permission to enter {self._directory}; hint: cd to a directory that you may enter")
+        if self._program_is == "silent":
+            what = self._program if "/" in self._program else f"a directory of PATH, where {self._program} may be,"
+            return [f"{what} did not answer within {self._timeout_s:g} s; it is submitted all the same"]
+        if self._program_is == "found":
+            return []
+        meant = f"; did you mean ./{self._program}?" if self._program_is == "here" else ""
+        return [f"{self._program} is not found on this host; it is submitted all the same{meant}"]
+
+    def status(self) -> PathStatus:
+        """Of the directory, for ``locate``, with the errors of ``path_status``."""
+        if self._failed is not None:
+            raise self._failed
+        assert self._place is not None
+        if self._place["refused"] is not None:
+            raise RequestError(self._place["refused"])
+        if self._place["status"] is None:
+            raise OSError(*self._place["error"])
+        return PathStatus(**self._place["status"])
