@@ -10,7 +10,7 @@ from placement_site.figures import exhibits
 from placement_site.world import DAY_S, MONTH_S
 from spread import spread
 from tonnage.report.answer import Answer, Told
-from tonnage.report.figure import Table
+from tonnage.report.figures.table import Table
 from tonnage.report.page import write_answer
 
 HOUR_S = 3600.0
@@ -172,7 +172,7 @@ def results_table(outcomes: list[dict[str, Any]]) -> Table:
         mine = [outcome for outcome in outcomes if outcome["policy"] == policy]
         cells = (quoted([factor * one[key] for one in mine], form) for _, key, factor, form in COLUMNS)
         rows.append((policy, *cells))
-    return Table(("policy", *(title for title, _, _, _ in COLUMNS)), tuple(rows))
+    return Table.of(("policy", *(title for title, _, _, _ in COLUMNS)), tuple(rows))
 
 
 def laws_table(results: dict[str, Any]) -> Table:
@@ -189,11 +189,11 @@ def laws_table(results: dict[str, Any]) -> Table:
         )
         for law in sorted(results["world"]["laws"], key=lambda law: law["line"])
     ]
-    return Table(("curve", "load line, tasks", "tasks: share of the plateau", "source"), tuple(rows))
+    return Table.of(("curve", "load line, tasks", "tasks: share of the plateau", "source"), tuple(rows))
 
 
 def markdown(table: Table) -> str:
-    rows = [table.columns, ("---",) * len(table.columns), *table.rows]
+    rows = [table.headings, ("---",) * len(table.columns), *table.rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

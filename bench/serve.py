@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 from children import cleaned_up_on_signals
 from run import host_facts, machine_name
 from spread import spread
-from tonnage.dashboard.finder import identifier_of
+from tonnage.dashboard.run_files import identifier_of
 
 COMMAND = [sys.executable, "-m", "tonnage.cli"]
 CAMPAIGN = """\

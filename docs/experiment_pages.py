@@ -16,9 +16,8 @@ from tonnage import published
 from tonnage.analysis import analyse
 from tonnage.analysis.results import Analysis
 from tonnage.records import Run
-from tonnage.report import balance, conclusions
-from tonnage.report.page import exhibits_of
-from tonnage.report.published import comparisons
+from tonnage.report.published.comparisons import comparisons
+from tonnage.report.sections import balance, exhibits_of, sentences_of
 from tonnage.report.source import Source
 
 AS_PRINTED = "as printed"
@@ -82,7 +81,7 @@ def of_run(directory: Path, told: Told) -> str:
     if told.picture:
         parts.append(f"![{_shown(analysis, Source.of(run), told.section)}]({told.picture})")
     for comparison in comparisons(analysis):
-        parts.append(f"**{comparison.title}**\n\n{table(comparison.table.columns, comparison.table.rows)}")
+        parts.append(f"**{comparison.title}**\n\n{table(comparison.table.headings, comparison.table.rows)}")
         # What is doubtful about the published figures stands once on the page, beside them.
         notes = [f"- {note}" for note in comparison.notes if not note.startswith("Published: ")]
         parts += ["\n".join(notes)] if notes else []
@@ -129,14 +128,14 @@ def _gib(memory_bytes: int) -> str:
 
 def _sentences(analysis: Analysis) -> list[str]:
     """What the report says at its top, each ending as a sentence does."""
-    return [f"{conclusions.text(told).removesuffix('.')}." for told in conclusions.conclusions(analysis)]
+    return [f"{told.text.removesuffix('.')}." for told in sentences_of(analysis)]
 
 
 def _balances(analysis: Analysis) -> list[str]:
     """What each OSD of a pool had, of each operation's point with the most objects."""
-    told = zip(balance.tables(analysis.balances), balance.largest(analysis.balances), strict=True)
+    told = zip(balance.tables(analysis), balance.largest(analysis.balances), strict=True)
     return [
-        f"**Figures per OSD: {title}**\n\n{table(content.columns, content.rows)}\n\n- {_capital(balance.story(found))}"
+        f"**Figures per OSD: {title}**\n\n{table(content.headings, content.rows)}\n\n- {_capital(balance.story(found))}"
         for (title, content), found in told
     ]
 

@@ -8,20 +8,9 @@ from math import log10
 from statistics import median
 from typing import Any
 
-from tonnage.report.figure import (
-    ALERT,
-    EDGE,
-    INK,
-    KNEE,
-    LINES,
-    Exhibit,
-    Figure,
-    Table,
-    Variant,
-    edge_note,
-    layout,
-    level,
-)
+from tonnage.report.figures.colours import ALERT, INK, KNEE, LINES
+from tonnage.report.figures.figure import EDGE, Exhibit, Figure, Variant, edge_note, layout, level
+from tonnage.report.figures.table import Table, text_column
 
 from placement_site.outcome import SLOWDOWNS
 from placement_site.watch import DAY, Watch
@@ -121,7 +110,7 @@ def _day_of(results: _Results, server: int) -> Figure:
             annotations=[edge_note(log10(line), "load line", told_line, INK)],
             showlegend=True,
         ),
-        table=Table(
+        table=Table.of(
             ("hour", *(f"{name}, tasks" for name in series)),
             tuple(
                 (f"{hour}", *(f"{sum(day[hour * 6 : hour * 6 + 6]) / 6:,.1f}" for day in series.values()))
@@ -172,7 +161,7 @@ def _slowdown(results: _Results) -> Exhibit:
             height=420,
             showlegend=True,
         ),
-        table=Table(("slower than", *shares), tuple(rows)),
+        table=Table.of(("slower than", *shares), tuple(rows)),
     )
     return _alone("slowdown", "Slowdown", "How much longer jobs take than alone, their wait included.", figure)
 
@@ -199,7 +188,7 @@ def _above(results: _Results) -> Exhibit:
             height=420,
             showlegend=True,
         ),
-        table=Table(("server", *names), tuple(rows)),
+        table=Table.of((text_column("server"), *names), tuple(rows)),
     )
     return _alone("above", "Time above the line", "Beyond its line a server only makes tasks wait, or loses.", figure)
 
@@ -236,7 +225,7 @@ def _makespan(results: _Results) -> Exhibit:
             height=330,
             shapes=[month],
         ),
-        table=Table(
+        table=Table.of(
             ("policy", *(f"draw {number + 1}, days" for number in range(draws))),
             tuple((name, *(f"{day:.1f}" for day in days[name])) for name in names),
         ),

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Picture
 
     from tonnage.analysis import Analysis
-    from tonnage.report.figure import Figure
+    from tonnage.records.shapes import Manifest
+    from tonnage.report.figures.figure import Figure
 
 _THEMES = re.compile(r"@(#[0-9a-f]{6}|rgba\([\d., ]+\))\|(#[0-9a-f]{6}|rgba\([\d., ]+\))")
 """As ``report/static/report.js`` reads it: anything else stays as it is."""
@@ -60,7 +61,7 @@ class Measured:
         self.run = run
 
     @property
-    def manifest(self) -> Mapping[str, Any]:
+    def manifest(self) -> Manifest:
         """Where, when, by which command, on which host."""
         return self.run.manifest
 
@@ -74,9 +75,9 @@ class Measured:
     @property
     def sentences(self) -> list[str]:
         """Its load lines, and what else it says, in words."""
-        from tonnage.report import conclusions
+        from tonnage.report.sections import sentences_of
 
-        return [conclusions.text(told) for told in conclusions.conclusions(self.analysis)]
+        return [told.text for told in sentences_of(self.analysis)]
 
     @cached_property
     def points(self) -> DataFrame:
@@ -153,7 +154,7 @@ class Measured:
 
     @cached_property
     def _drawn(self) -> dict[str, Figure]:
-        from tonnage.report.page import exhibits_of
+        from tonnage.report.sections import exhibits_of
         from tonnage.report.source import Source
 
         lines, closer = exhibits_of(self.analysis, Source.of(self.run))
@@ -197,7 +198,7 @@ def _themed(value: Any, dark: bool) -> Any:
     return value
 
 
-def _table(lines: list[dict[str, Any]]) -> DataFrame:
+def _table(lines: Sequence[Mapping[str, object]]) -> DataFrame:
     """A row a line, a column a key. Integers stay integers where some rows have none (``Int64``): as floats, which
     pandas would make of them, they lose digits."""
     pandas = _pandas()
@@ -210,9 +211,9 @@ def _table(lines: list[dict[str, Any]]) -> DataFrame:
     return table.infer_objects()
 
 
-def _flat(line: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def _flat(line: Mapping[str, object], before: str = "") -> dict[str, object]:
     """The same with a dot in the names of what is in a table of its own."""
-    flat: dict[str, Any] = {}
+    flat: dict[str, object] = {}
     for key, value in line.items():
         flat |= _flat(value, f"{before}{key}.") if isinstance(value, Mapping) and value else {f"{before}{key}": value}
     return flat

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tonnage.analysis import analyse
 from tonnage.records import Run
-from tonnage.report import sentences
+from tonnage.report import phrases
 
 Make = Callable[..., Run]
 GB = 10**9
@@ -45,7 +45,7 @@ def test_the_bytes_that_a_device_gave_for_each_byte_read_are_told(
 ) -> None:
     analysis = of(make_run, ratio, cached)
     (point,) = analysis.points
-    assert sentences.cache(point) == words
+    assert phrases.cache(point) == words
     assert point.cache_device_ratio == pytest.approx(ratio) and point.cache_device_share == min(1, ratio)
     assert codes(analysis) == code
 
@@ -60,7 +60,7 @@ def test_a_cold_read_of_operations_as_fast_as_memory_says_so(make_run: Make) -> 
 def test_files_in_the_cache_that_nobody_counts_are_told_unless_the_reads_passed_it(make_run: Make) -> None:
     cache = {"cached_before_bytes": 700, "examined_bytes": 1000, "device_bytes": None}
     through = analyse(make_run(CURVE, op="read", result={"cache": cache, "direct": False}))
-    assert codes(through) == {"cache-unknown"} and sentences.cache(through.points[0]) == "unknown"
+    assert codes(through) == {"cache-unknown"} and phrases.cache(through.points[0]) == "unknown"
 
 
 def test_direct_reads_that_nobody_counts_are_no_figures_of_memory(make_run: Make) -> None:

@@ -9,7 +9,8 @@ import pytest
 from tonnage.analysis import Analysis, analyse
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.records import Run
-from tonnage.report import load_line, sentences
+from tonnage.report import phrases
+from tonnage.report.sections import load_line
 
 Make = Callable[..., Run]
 Curve = Callable[..., dict[int, list[float]]]
@@ -85,7 +86,7 @@ def test_picture_and_promise_say_that_a_ceiling_is_of_another_size(make_run: Mak
 
 
 def test_ceilings_of_several_sizes_are_one_line_of_each_name() -> None:
-    copied, made = sentences.ceilings(MEASURED)
+    copied, made = phrases.ceilings(MEASURED)
     assert copied == ("memory copy, by transfer size: 81.9 GB/s at 4 KiB, 21.0 GB/s at 1 MiB with 2 tasks", "")
     assert made[0].startswith("null storage, by transfer size: 410 MB/s at 4 KiB")
-    assert sentences.ceilings(MEASURED[:1])[0][1] == "measured"
+    assert phrases.ceilings(MEASURED[:1])[0][1] == "measured"

@@ -12,8 +12,8 @@ from tonnage.analysis import analyse
 from tonnage.analysis.summary import schema, summary
 from tonnage.filesystems.held import Held, Item, Part, whole
 from tonnage.records import Run, RunWriter, device_lines, event_lines, record_name, task_lines, trial_line
-from tonnage.report.devices import story, tables
-from tonnage.report.nfs import exhibits, table
+from tonnage.report.sections.devices import story, tables
+from tonnage.report.sections.nfs import exhibits, table
 from tonnage.report.source import Source
 
 SECOND, MB = 10**9, 10**6

@@ -182,7 +182,8 @@ def test_a_loopback_is_no_link(recorded: Recorded) -> None:
 
 
 def test_the_report_has_the_matrix_and_the_published_pairs_beside(tmp_path: Path) -> None:
-    from tonnage.report import links, published
+    from tonnage.report.published import comparisons as published
+    from tonnage.report.sections import links
     from tonnage.report.source import Source
 
     recorded = Recorded(tmp_path / "run", published="knox-epouta-iperf3")
@@ -201,7 +202,7 @@ def test_the_report_has_the_matrix_and_the_published_pairs_beside(tmp_path: Path
     labels = {variant.label for variant in exhibit.variants if variant.label.startswith("three-pairs")}
     assert labels == {f"three-pairs, 1 stream, {how}" for how in ("each pair alone", "all pairs at once")}
     matrix, over_time = next(variant.figures for variant in exhibit.variants if "at once" in variant.label)
-    assert matrix.table.columns == ("from \\ to", "c1", "c2", "c3")
+    assert matrix.table.headings == ("from \\ to", "c1", "c2", "c3")
     assert matrix.table.rows[2] == ("e3", "", "", "452 Mbit/s (56.5 MB/s)")
     assert [trace["name"] for trace in over_time.traces] == ["e1 to c1", "e2 to c2", "e3 to c3"]
     assert over_time.traces[2]["y"] == pytest.approx([452.0] * 10)

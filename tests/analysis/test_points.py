@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tonnage.analysis import analyse, measured_points
 from tonnage.records import Run
-from tonnage.report import sentences
+from tonnage.report import phrases
 
 Make = Callable[..., Run]
 
@@ -77,4 +77,4 @@ def test_a_percentile_is_the_median_of_its_repetitions_with_an_interval_over_the
 def test_a_percentile_of_one_repetition_has_no_interval(make_run: Make) -> None:
     (point,) = analyse(make_run({4: [1e9]})).points
     assert point.latency["p99_ns"] > 0 and point.latency_intervals["p99_ns"] is None
-    assert sentences.waits(point)[1].endswith(" [–]")
+    assert phrases.waits(point)[1].endswith(" [–]")

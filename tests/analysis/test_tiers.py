@@ -10,8 +10,8 @@ from tonnage.analysis.results import HostPart, Hosts, Point, Slowest
 from tonnage.analysis.statistics.intervals import median_interval
 from tonnage.analysis.tiers.run import crossover, tiers_of
 from tonnage.analysis.tiers.shared import Measured, exact
-from tonnage.report.published_tiers import crossovers
-from tonnage.report.tiers import sentence
+from tonnage.report.published.summit_tiers import crossovers
+from tonnage.report.sections.tiers import sentence
 from tonnage.units import BANDWIDTH
 
 

@@ -15,7 +15,7 @@ from tonnage.campaign.load import parse_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.session import run_campaign
 from tonnage.records import Run, verify_files
-from tonnage.report import tiers
+from tonnage.report.sections import tiers
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "summit-nvme-scale.toml"
 NODES = (2, 128, 256, 512, 1100, 4608)

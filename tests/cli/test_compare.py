@@ -13,7 +13,7 @@ import pytest
 from tonnage.analysis.compare.runs import Side, compare_sides
 from tonnage.cli import main
 from tonnage.records import Run
-from tonnage.report.between import figure, table
+from tonnage.report.answers.compare import figure, table
 
 from tests.records.manifests import rewritten
 

@@ -10,7 +10,8 @@ import pytest
 from tonnage.analysis.tiers.crossing import crossings, tier_of_run
 from tonnage.cli import main
 from tonnage.records import Run
-from tonnage.report import crossing, published_tiers
+from tonnage.report.answers import crossover as crossing
+from tonnage.report.published import summit_tiers as published_tiers
 
 from tests.records.manifests import rewritten
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tonnage.cli import main
 from tonnage.records import Run
-from tonnage.report.between import value_text
+from tonnage.report.answers.compare import value_text
 
 from .answers import answered
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tonnage.analysis.compare.history import Dated, History
 from tonnage.cli import main
-from tonnage.report.history import answer
+from tonnage.report.answers.history import answer
 
 from tests.records.manifests import rewritten
 

@@ -13,10 +13,10 @@ import pytest
 from tonnage.cli.commands.serve import drains_board, servers_board
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
-from tonnage.dashboard.board import Board, Row, Table
-from tonnage.dashboard.keeper import Keeper
+from tonnage.dashboard.boards import Board, Row, Table
 from tonnage.dashboard.runs import Runs
 from tonnage.dashboard.topics import Topics
+from tonnage.dashboard.updates import Keeper
 from tonnage.errors import RequestError, TonnageError
 
 EMPTY: dict[str, list[Any]] = {"rows": []}

@@ -13,10 +13,10 @@ import live
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tonnage.dashboard.finder import DEEPEST, find_runs, identifier_of
-from tonnage.dashboard.judged import judge
+from tonnage.dashboard.live_analysis import judge
+from tonnage.dashboard.run import Watched
+from tonnage.dashboard.run_files import DEEPEST, find_runs, identifier_of
 from tonnage.dashboard.runs import Runs
-from tonnage.dashboard.watched import Watched
 
 Serving = Callable[..., live.Served]
 
@@ -215,7 +215,7 @@ def test_an_error_that_nobody_foresaw_is_logged_with_its_traceback_once(
     def broken(_run: Any) -> Any:
         raise ZeroDivisionError("an error of ours")
 
-    monkeypatch.setattr("tonnage.dashboard.judged.analyse", broken)
+    monkeypatch.setattr("tonnage.dashboard.live_analysis.analyse", broken)
     run = run_with(tmp_path / "run")
     told = [judge(run)["problem"] for _ in range(3)]
     assert told == ["it cannot be shown (ZeroDivisionError); the server's log says where"] * 3

@@ -18,7 +18,7 @@ from tonnage.analysis import analyse
 from tonnage.analysis.statistics.fixed_cost import COSTS, NOT_SHOWN, SAVES
 from tonnage.analysis.verify import verify
 from tonnage.records import Run
-from tonnage.report import published
+from tonnage.report.published import comparisons as published
 
 from .conftest import Command, Said
 

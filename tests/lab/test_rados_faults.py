@@ -16,8 +16,8 @@ from hosts import wait_for
 from throttled import Impossible
 from tonnage.analysis import analyse
 from tonnage.records import Run, verify_files
+from tonnage.report.sections.trials import exhibits
 from tonnage.report.source import Source
-from tonnage.report.trials import exhibits
 
 RATE = 40
 """Operations a second: a phase lasts some seconds, however fast the machine is."""

@@ -13,9 +13,11 @@ from tonnage.analysis.loadline.models import fit
 from tonnage.analysis.loadline.projection import Projection, Refused
 from tonnage.analysis.results import Point
 from tonnage.analysis.tiers.crossing import crossings
-from tonnage.report import crossing, history, projection
 from tonnage.report.answer import Answer
-from tonnage.report.published_tiers import TIERS, tier
+from tonnage.report.answers import crossover as crossing
+from tonnage.report.answers import history
+from tonnage.report.answers import project as projection
+from tonnage.report.published.summit_tiers import TIERS, tier
 from tonnage.units import BANDWIDTH
 
 ODD = "<b>run</b> & ünü\u2028"

@@ -10,9 +10,9 @@ import report_sample as sample
 from rich.console import Console
 from tonnage.analysis.results import Analysis, Finding
 from tonnage.analysis.summary import summary
-from tonnage.report.grouped import items
 from tonnage.report.page import render
-from tonnage.report.text import print_summary
+from tonnage.report.sections.findings import items
+from tonnage.report.terminal import print_summary
 
 
 def _findings(code: str, number: int) -> list[Finding]:

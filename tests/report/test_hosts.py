@@ -10,8 +10,10 @@ import pytest
 from rich.console import Console
 from tonnage.analysis import analyse
 from tonnage.records import Run
-from tonnage.report import host_times, hosts, write_report
-from tonnage.report.text import print_summary
+from tonnage.report import write_report
+from tonnage.report.figures.rate_map import MOST_COLUMNS
+from tonnage.report.sections import hosts
+from tonnage.report.terminal import print_summary
 
 
 def said(run: Run) -> str:
@@ -103,11 +105,11 @@ def test_the_picture_of_hosts_over_time_keeps_every_byte(tmp_path: Path) -> None
         "task": [16 * n for _ in range(200) for n in range(300)],
         "bytes": [n + 1 for _ in range(200) for n in range(300)],
     }
-    drawn = host_times.figure(found, columns, tasks)
+    drawn = hosts.over_time(found, columns, tasks)
     assert drawn is not None
     (trace,) = drawn.traces
-    assert len(trace["z"]) <= host_times.MOST_HOSTS and len(trace["x"]) <= host_times.MOST_COLUMNS + 1
-    hosts_of_rows = [len(row) for row in host_times.rows_of(found)]
+    assert len(trace["z"]) <= hosts.MOST_HOSTS and len(trace["x"]) <= MOST_COLUMNS + 1
+    hosts_of_rows = [len(row) for row in hosts.rows_of(found)]
     widths = [b - a for a, b in zip(trace["x"], trace["x"][1:], strict=False)]
     total = sum(
         rate * width * many
@@ -134,11 +136,11 @@ def test_of_very_many_hosts_the_one_that_lags_has_a_row_of_its_own_above_the_oth
     ends[137] = 17 * sample.SECOND
     names = [f"node{number:03d}" for number in range(300)]
     (found,) = analyse(sample.write(tmp_path / "run", [(sample.result_of(ends), names, None)])).hosts
-    rows = host_times.rows_of(found)
-    assert [part.host for part in rows[0]] == ["node137"] and len(rows) <= host_times.MOST_HOSTS
+    rows = hosts.rows_of(found)
+    assert [part.host for part in rows[0]] == ["node137"] and len(rows) <= hosts.MOST_HOSTS
     assert sorted(part.host for row in rows for part in row) == names
     tasks = [{"task": number, "host": name} for number, name in enumerate(names)]
-    drawn = host_times.figure(found, _series(ends, 17), tasks)
+    drawn = hosts.over_time(found, _series(ends, 17), tasks)
     assert drawn is not None
     (trace,) = drawn.traces
     assert trace["y"][0] == "node137" and "slowest hosts stand above" in drawn.caption
@@ -151,7 +153,7 @@ def test_a_host_that_is_done_leaves_a_gap_and_one_that_stands_still_does_not(tmp
     columns = _series(ends, 8)
     columns["bytes"] = [0 if (start, task) == (2 * sample.SECOND, 1) else moved for start, task, moved in
                         zip(columns["start_ns"], columns["task"], columns["bytes"], strict=True)]  # fmt: skip
-    drawn = host_times.figure(found, columns, [{"task": 0, "host": "a"}, {"task": 1, "host": "b"}])
+    drawn = hosts.over_time(found, columns, [{"task": 0, "host": "a"}, {"task": 1, "host": "b"}])
     assert drawn is not None
     done, stood = drawn.traces[0]["z"]
     assert done == [1, 1, 1, 1, None, None, None, None]

@@ -18,9 +18,10 @@ import kinds_sample
 from tonnage import units
 from tonnage.analysis import analyse
 from tonnage.records import Run
-from tonnage.report import print_summary, tail
-from tonnage.report.follow import lag_of, tracks_of
+from tonnage.report import print_summary
 from tonnage.report.page import render
+from tonnage.report.sections import tail
+from tonnage.report.sections.tail import lag_of, tracks_of
 from tonnage.report.source import Source
 
 
@@ -135,7 +136,7 @@ def test_names_are_rates_and_data_beside(text: str) -> None:
 
 
 def test_a_copy_that_failed_stands_out(run: Run) -> None:
-    from tonnage.report.command import exhibits as of_commands
+    from tonnage.report.sections.command import exhibits as of_commands
 
     source = Source.of(run)
     for copy in source.copies:

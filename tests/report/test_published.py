@@ -14,7 +14,7 @@ from tonnage.analysis.tiers.run import Tiers, Way
 from tonnage.errors import RequestError
 from tonnage.report import print_summary
 from tonnage.report.page import render
-from tonnage.report.published import Comparison, comparisons
+from tonnage.report.published.comparisons import Comparison, comparisons
 from tonnage.units import OPERATIONS
 
 
@@ -41,7 +41,7 @@ def _analysis(name: str, *points: Point, scale: float = 1.0) -> Analysis:
 def cell(comparison: Comparison, row: tuple[str, ...], column: str) -> str:
     """The cell of the row that begins so."""
     (found,) = [cells for cells in comparison.table.rows if cells[: len(row)] == row]
-    return found[comparison.table.columns.index(column)]
+    return found[comparison.table.headings.index(column)]
 
 
 @pytest.mark.parametrize("name", published.EXPERIMENTS)
@@ -61,7 +61,7 @@ def test_sob_printed_mebibytes_and_its_random_reads_are_a_column_of_ours_alone()
     assert cell(table, ("1", "compute1"), "test 1 write") == "212 s, 50.7 MB/s"
     assert cell(table, ("this run", "3 tasks together"), "test 1 write") == "2.00 s, 50.0 MB/s"
     assert cell(table, ("this run", "3 tasks together"), "test 3 read") == "2.00 s, 20.0 MB/s"
-    assert {row[table.table.columns.index("test 3 read")] for row in table.table.rows if row[0] != "this run"} == {"–"}
+    assert {row[table.table.headings.index("test 3 read")] for row in table.table.rows if row[0] != "this run"} == {"–"}
     assert len(table.table.rows) == 15 + 1
     assert "0.1 times the work" in table.notes[0]
 

@@ -6,7 +6,7 @@ import pytest
 import sizes_sample as sample
 from tonnage import units
 from tonnage.analysis.sizes import ridge_bytes, roofs_of, sweeps_of
-from tonnage.report import roofline, size_map, sizes
+from tonnage.report.sections import sizes
 
 
 def test_a_sweep_finds_the_roofs_of_the_model_and_where_they_meet() -> None:
@@ -34,7 +34,7 @@ def test_one_transfer_size_is_no_section() -> None:
 
 def test_the_roofline_bends_where_the_roofs_meet_and_says_what_bounds_which_sizes() -> None:
     (sweep,) = sweeps_of(sample.points())
-    figure = roofline.figure(sweep, ())
+    figure = sizes.roofline(sweep, ())
     (roof,) = [trace for trace in figure.traces if trace["name"].startswith("most bytes")]
     ends = [sample.SIZES[0] * sample.OPERATIONS_PER_S, sample.BYTES_PER_S, sample.BYTES_PER_S]
     assert roof["x"] == [sample.SIZES[0], 100_000, sample.SIZES[-1]]
@@ -47,12 +47,12 @@ def test_the_roofline_bends_where_the_roofs_meet_and_says_what_bounds_which_size
 @pytest.mark.parametrize(("held", "kept"), [("Operations", sample.SIZES[:3]), ("Bytes", sample.SIZES[3:])])
 def test_sizes_on_one_side_of_the_bend_are_said_to_have_one_roof(held: str, kept: tuple[int, ...]) -> None:
     (sweep,) = sweeps_of(sample.points(kept))
-    assert f"{held} are the nearer roof at every size." in roofline.figure(sweep, ()).caption
+    assert f"{held} are the nearer roof at every size." in sizes.roofline(sweep, ()).caption
 
 
 def test_a_ceiling_of_one_size_is_drawn_at_that_size_alone_and_a_link_at_all() -> None:
     (sweep,) = sweeps_of(sample.points())
-    figure = roofline.figure(sweep, (sample.LINK, sample.MEMORY, sample.FAR))
+    figure = sizes.roofline(sweep, (sample.LINK, sample.MEMORY, sample.FAR))
     drawn = {trace["name"]: trace for trace in figure.traces}
     assert drawn["link 1.25 GB/s"]["x"] == [sample.SIZES[0], sample.SIZES[-1]]
     memory = drawn["memory copy 4.10 GB/s at 4 KiB"]
@@ -66,14 +66,14 @@ def test_an_interval_that_reaches_zero_stays_on_the_logarithmic_axis() -> None:
 
     found = [replace(point, low=-1.0) for point in sample.points()]
     (sweep,) = sweeps_of(found)
-    (best,) = [trace for trace in roofline.figure(sweep, ()).traces if "error_y" in trace]
+    (best,) = [trace for trace in sizes.roofline(sweep, ()).traces if "error_y" in trace]
     assert all(down < y for down, y in zip(best["error_y"]["arrayminus"], best["y"], strict=True))
 
 
 def test_the_map_has_every_cell_once_and_a_gap_where_nothing_was_measured() -> None:
     found = [point for point in sample.points() if (point.transfer_size, point.tasks) != (4096, 8)]
     (sweep,) = sweeps_of(found)
-    figure = size_map.figure(sweep, sample.lines())
+    figure = sizes.size_map(sweep, sample.lines())
     assert figure is not None
     (trace,) = figure.traces
     assert (trace["x"], trace["y"][:2]) == (["1", "2", "4", "8"], ["4 KiB", "16 KiB"])
@@ -95,7 +95,7 @@ def test_the_map_has_every_cell_once_and_a_gap_where_nothing_was_measured() -> N
 
 def test_a_frame_marks_the_load_line_of_each_size_that_has_one() -> None:
     (sweep,) = sweeps_of(sample.points())
-    figure = size_map.figure(sweep, sample.lines())
+    figure = sizes.size_map(sweep, sample.lines())
     assert figure is not None
     frames = [(shape["x0"] + 0.5, shape["y0"] + 0.5) for shape in figure.layout["shapes"]]
     assert frames == [(2, row) for row in range(1, len(sample.SIZES))]
@@ -105,7 +105,7 @@ def test_a_frame_marks_the_load_line_of_each_size_that_has_one() -> None:
 
 def test_one_number_of_tasks_is_no_map() -> None:
     (sweep,) = sweeps_of(sample.points(tasks=(4,)))
-    assert size_map.figure(sweep, ()) is None
+    assert sizes.size_map(sweep, ()) is None
 
 
 def test_the_section_has_both_figures_of_each_operation() -> None:

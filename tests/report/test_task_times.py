@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tonnage.report import task_times
-from tonnage.report.figure import Figure
+from tonnage.report.figures.figure import Figure
+from tonnage.report.sections import trials
 
 SECOND = 10**9
 TRIAL = {"setting": {"kind": "stream"}, "phase": "write", "bandwidth_bytes_per_s": 1}
@@ -35,7 +35,7 @@ def _series(ends_s: list[int], late_ns: int = 0) -> Columns:
 
 
 def _drawn(ends_s: list[int], columns: Columns, **more: Any) -> Figure:
-    found = task_times.figure("0007-write", columns, _tasks(ends_s, **more), TRIAL)
+    found = trials.tasks_over_time("0007-write", columns, _tasks(ends_s, **more), TRIAL)
     assert found is not None
     return found
 
@@ -63,10 +63,10 @@ def test_of_very_many_tasks_the_slowest_has_a_row_of_its_own_above_the_others() 
     columns["bytes"] = [
         moved // 2 if task == 137 else moved for task, moved in zip(columns["task"], columns["bytes"], strict=True)
     ]
-    found = task_times.figure("0007-write", columns, tasks, TRIAL)
+    found = trials.tasks_over_time("0007-write", columns, tasks, TRIAL)
     assert found is not None and "The 8 slowest tasks stand above" in found.caption
     (trace,) = found.traces
-    assert len(trace["y"]) <= task_times.MOST_TASKS
+    assert len(trace["y"]) <= trials.MOST_ROWS
     assert trace["y"][0] == "task 137 on a" and trace["z"][0] == [0.5] * 10
     assert all(line == pytest.approx([1.0] * 10) for line in trace["z"][1:])
     assert found.table.rows[0][:3] == ("task 137 on a", "500 MB/s", "500 MB/s")
@@ -79,5 +79,5 @@ def test_a_line_of_several_modelled_tasks_is_told_so_and_divided() -> None:
 
 
 def test_one_task_and_a_phase_without_a_series_have_no_such_picture() -> None:
-    assert task_times.figure("0007-write", _series([3]), _tasks([3]), TRIAL) is None
-    assert task_times.figure("0007-write", {}, _tasks([3, 3]), TRIAL) is None
+    assert trials.tasks_over_time("0007-write", _series([3]), _tasks([3]), TRIAL) is None
+    assert trials.tasks_over_time("0007-write", {}, _tasks([3, 3]), TRIAL) is None

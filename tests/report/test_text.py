@@ -8,9 +8,9 @@ import io
 import report_sample as sample
 from rich.console import Console
 from tonnage.analysis.results import Analysis, Finding
-from tonnage.report import short
-from tonnage.report.figure import Table
-from tonnage.report.text import print_summary
+from tonnage.report import terminal
+from tonnage.report.figures.table import Table
+from tonnage.report.terminal import print_summary
 
 
 def _printed(analysis: Analysis, *, width: int = 100, terminal: bool = False) -> str:
@@ -87,7 +87,7 @@ def test_many_settings_are_one_table_of_which_the_ends_are_shown() -> None:
     assert "324 points in all: the page has each of them" in text
     shown = [line for line in text.splitlines() if line.startswith("write (size=") and "median" not in line]
     table, told = [line for line in shown if "GB/s" in line and "plateau" not in line], shown[-12:]
-    assert len(table) == short.ROWS_MOST - 1 and "… 39 more" in text
+    assert len(table) == terminal.ROWS_MOST - 1 and "… 39 more" in text
     # Of each setting the number of tasks that did most.
     assert all(line.split(")")[1].split()[0] == "6" for line in table)
     assert all("plateau" in line for line in told) and "… and 42 more: the page has all" in text
@@ -97,12 +97,20 @@ def test_many_settings_are_one_table_of_which_the_ends_are_shown() -> None:
 def test_a_few_settings_have_a_table_each_and_a_long_one_its_ends() -> None:
     text = _printed(_many(2, 40), width=200)
     assert text.count("… 25 more") == 2 and "points in all" not in text
-    (first,) = [content for title, content in short.fitting(_titled(40), 64)]
+    (first,) = [content for title, content in terminal.fitting(_titled(40), 64)]
     assert [row[0] for row in first.rows] == [*map(str, range(10)), "… 25 more", *map(str, range(35, 40))]
 
 
 def _titled(rows: int) -> list[tuple[str, Table]]:
-    return [("numbers", Table(("n",), tuple((str(number),) for number in range(rows))))]
+    return [
+        (
+            "numbers",
+            Table.of(
+                ("n",),
+                tuple((str(number),) for number in range(rows)),
+            ),
+        )
+    ]
 
 
 def test_a_run_without_a_page_says_where_the_rest_is() -> None:

@@ -14,11 +14,11 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from tonnage.dashboard import pages
-from tonnage.dashboard.aside import aside
-from tonnage.dashboard.gate import Gate, Rules
-from tonnage.dashboard.keeper import Keeper
-from tonnage.dashboard.unforeseen import unforeseen
-from tonnage.dashboard.watched import Watched
+from tonnage.dashboard.access import Gate, Rules
+from tonnage.dashboard.background import aside
+from tonnage.dashboard.run import Watched
+from tonnage.dashboard.run_files import unforeseen
+from tonnage.dashboard.updates import Keeper
 from tonnage.errors import TonnageError
 
 _IDENTIFIER = re.compile(r"[0-9a-f]{16}\Z")

@@ -11,13 +11,13 @@ from typing import Any
 
 from tonnage.analysis import analyse
 from tonnage.analysis.compare.runs import THRESHOLD, Side, compare_sides
-from tonnage.dashboard.board import Board
-from tonnage.dashboard.plain import Signature, check_plain, signature
-from tonnage.dashboard.watched import Watched
+from tonnage.dashboard.boards import Board
+from tonnage.dashboard.run import Watched
+from tonnage.dashboard.run_files import Signature, check_plain, signature
 from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.records.names import MANIFEST, ODD_BYTES, TRIALS
-from tonnage.report.between import answer
+from tonnage.report.answers.compare import answer
 from tonnage.report.page import render, render_answer
 from tonnage.report.source import Source
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tonnage import records, units
-from tonnage.dashboard import words
-from tonnage.dashboard.course import Course, plain
-from tonnage.dashboard.finder import find_runs
-from tonnage.dashboard.pace import Pace
+from tonnage.dashboard import run_text
+from tonnage.dashboard.background import Pace
+from tonnage.dashboard.run import RunRow, Watched
+from tonnage.dashboard.run_files import find_runs, unforeseen
+from tonnage.dashboard.timeline import Course, plain
 from tonnage.dashboard.topics import encode
-from tonnage.dashboard.unforeseen import unforeseen
-from tonnage.dashboard.watched import Watched
 from tonnage.records import Run
+from tonnage.records.shapes import TrialLine
 
 _LOOK_S = 3.0
 """Between two looks for new runs, and at those that have ended."""
@@ -83,7 +82,7 @@ class Runs:
                 return str(path.relative_to(root.absolute()).parent)
         return str(path.parent)
 
-    def _closely(self, run: Watched, row: dict[str, Any]) -> dict[str, str]:
+    def _closely(self, run: Watched, row: RunRow) -> dict[str, str]:
         """What the page of one run shows."""
         course, known, heat = self._courses.get(run.identifier, (Course(), (-1, None), "null"))
         notes = (run.told or {}).get("notes")
@@ -124,7 +123,7 @@ def latest(run: Watched) -> list[list[str]]:
     """Rows of the records that ended last, the latest first."""
     rows = []
     for line in list(run.latest)[: -_LINES - 1 : -1]:
-        latency = words.table(line, "latency")
+        latency = run_text.table(line, "latency")
         ended = str(line["status"]) if line["status"] != "ok" else ""
         ended = f"{ended}: {line['reason']}" if ended and line.get("reason") else ended
         quantiles = (latency.get(name) for name in ("p50_ns", "p99_ns"))
@@ -141,7 +140,7 @@ def latest(run: Watched) -> list[list[str]]:
     return rows
 
 
-def _headline(line: dict[str, Any]) -> str:
+def _headline(line: TrialLine) -> str:
     try:
         return units.headline(*records.headline(line))
     except (KeyError, TypeError, ValueError, OverflowError):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.asked_for import own_names
-from tonnage.dashboard.board import Board
+from tonnage.dashboard.boards import Board
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def serve(wish: Wish, boards: Sequence[Board], announce: Callable[[str, bool], N
 
 
 def _tls(wish: Wish) -> ssl.SSLContext | None:
-    from tonnage.dashboard.certificate import https
+    from tonnage.dashboard.connections import https
 
     if wish.certificate is not None:
         return https(wish.certificate, wish.key)
@@ -112,11 +112,11 @@ def _listen(host: str, port: int) -> tuple[socket.socket, str]:
 async def _serve(wish: Wish, boards: Sequence[Board], door: _Door, announce: Callable[[str], None]) -> None:
     import uvicorn
 
+    from tonnage.dashboard.access import Rules
     from tonnage.dashboard.application import Application
-    from tonnage.dashboard.gate import Rules
-    from tonnage.dashboard.keeper import Keeper
     from tonnage.dashboard.runs import Runs
     from tonnage.dashboard.topics import Topics
+    from tonnage.dashboard.updates import Keeper
 
     class Server(uvicorn.Server):
         """Leaves signals to who started it, and tells when it listens."""
@@ -165,7 +165,7 @@ async def _serve(wish: Wish, boards: Sequence[Board], door: _Door, announce: Cal
 
 async def _listener(server: uvicorn.Server, place: socket.socket, tls: ssl.SSLContext | None) -> asyncio.Server:
     """Shakes hands for no longer than a request may take."""
-    from tonnage.dashboard.patient import REQUEST_S, Patient
+    from tonnage.dashboard.connections import REQUEST_S, Patient
 
     return await asyncio.get_running_loop().create_server(
         lambda: Patient(server.config, server.server_state, server.lifespan.state),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tonnage.report.page import write_report
-    from tonnage.report.text import print_summary
+    from tonnage.report.terminal import print_summary
 
 __all__ = ["print_summary", "write_report"]
 
@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
 
         return write_report
     if name == "print_summary":
-        from tonnage.report.text import print_summary
+        from tonnage.report.terminal import print_summary
 
         return print_summary
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tonnage.report.figure import Exhibit, Table
+from tonnage.report.figures.figure import Exhibit
+from tonnage.report.figures.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,12 @@ class Told:
     """What it stands on, a sentence each."""
     sure: bool = True
     """Whether it answers the question."""
+
+    @property
+    def text(self) -> str:
+        """On one line: ``write: 6 tasks [5, 8] reach …``."""
+        said = f"{self.name}: {self.sentence}" if self.name else self.sentence
+        return f"{said}{'' if said.endswith('.') else ';'} {' '.join(self.why)}" if self.why else said
 
 
 @dataclass(frozen=True, slots=True)

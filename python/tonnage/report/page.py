@@ -13,37 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis.results import Analysis, Point
+from tonnage.analysis.results import Analysis
 from tonnage.errors import RequestError
 from tonnage.outputs import Form, Output
 from tonnage.records import Run, Tasks, Trials
 from tonnage.records.names import ODD_BYTES
-from tonnage.report import (
-    balance,
-    command,
-    compared,
-    conclusions,
-    devices,
-    divided,
-    files,
-    grouped,
-    hosts,
-    links,
-    load_line,
-    mixed,
-    nfs,
-    percentiles,
-    published,
-    sentences,
-    sizes,
-    snapshots,
-    tail,
-    tiers,
-    trials,
-    workflow,
-)
-from tonnage.report.answer import Answer
-from tonnage.report.figure import Exhibit, Table
+from tonnage.report import phrases
+from tonnage.report.answer import Answer, Told
+from tonnage.report.figures.figure import Exhibit
+from tonnage.report.figures.table import Column
+from tonnage.report.published.comparisons import comparisons
+from tonnage.report.sections import SECTIONS, divided, exhibits_of, findings, load_line, points
 from tonnage.report.source import Source
 
 MARKER = '<meta name="generator" content="Tonnage report">'
@@ -86,15 +66,6 @@ def _path_of(run: Run, out: str | Path | None) -> Path:
     return Path(out) if out is not None else run.path / _FILE
 
 
-def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list[Exhibit]]:
-    """All that a run's page draws: what it found, and the closer look at single records."""
-    lines = [*load_line.exhibits(analysis), *sizes.exhibits(analysis)]
-    told = (links, tiers, devices, nfs, hosts, snapshots, mixed, files, tail, command, workflow, compared, balance)
-    for section in told:
-        lines += section.exhibits(analysis, source)
-    return lines, [*percentiles.exhibits(analysis, source), *trials.exhibits(analysis, source)]
-
-
 def render(analysis: Analysis, source: Source) -> str:
     """The page as text."""
     lines, closer = exhibits_of(analysis, source)
@@ -103,23 +74,28 @@ def render(analysis: Analysis, source: Source) -> str:
         "page.html",
         [*lines, *closer],
         analysis=analysis,
-        beside=conclusions.beside(analysis),
+        beside=_beside(analysis),
         manifest=source.manifest,
         manifest_text=json.dumps(source.manifest, indent=2, ensure_ascii=False),
         facts=_facts(source),
         state=_state(analysis, source),
-        findings=grouped.items(analysis.findings),
-        points=_points_table(analysis.points),
+        findings=findings.items(analysis.findings),
+        points=points.table(analysis.points),
         lines=lines,
-        comparisons=published.comparisons(analysis),
+        comparisons=comparisons(analysis),
         divided=divided.tables(analysis),
         divided_notes=divided.notes(analysis),
         closer=closer,
         unfinished=unfinished[:LISTED_MOST],
         unfinished_more=max(0, len(unfinished) - LISTED_MOST),
         unreadable=source.unreadable,
-        sentences=sentences,
+        phrases=phrases,
     )
+
+
+def _beside(analysis: Analysis) -> list[Told]:
+    """What the run says besides its load lines, of which the page tells in its own words."""
+    return [told for section in SECTIONS if section is not load_line.SECTION for told in section.sentences(analysis)]
 
 
 def write_answer(answer: Answer, out: str | Path) -> Path:
@@ -194,27 +170,6 @@ def _state(analysis: Analysis, source: Source) -> str | None:
     return " ".join(parts) or None
 
 
-def _points_table(points: tuple[Point, ...]) -> Table:
-    groups = any(point.group for point in points)
-    head = ("operation", *(("setting",) if groups else ()), "tasks", "median", "interval", "repetitions")
-    columns = (*head, "p50", "p99", "max", "CPU per GiB", "cache")
-    return Table(columns, tuple(_point_row(point, groups) for point in points))
-
-
-def _point_row(point: Point, groups: bool) -> tuple[str, ...]:
-    return (
-        point.op,
-        *((point.group,) if groups else ()),
-        str(point.tasks),
-        units.speed(point.median, point.metric),
-        sentences.bounds(point),
-        str(point.repetitions),
-        *sentences.waits(point),
-        units.duration(point.cpu_ns_per_gib or None),
-        sentences.cache(point) or units.NOT_MEASURED,
-    )
-
-
 def _unbroken(text: str) -> str:
     """A number and its unit stay on one line."""
     return _NUMBER_AND_UNIT.sub("\\1\u00a0", text)
@@ -229,8 +184,10 @@ def _embedded(exhibits: list[Exhibit]) -> str:
     return text
 
 
-def _as_map(part: Any) -> dict[str, Any]:
+def _as_map(part: Any) -> dict[str, object] | str:
     """Of an exhibit. Nothing is copied: its lists are long."""
+    if isinstance(part, Column):
+        return part.heading
     return {field.name: getattr(part, field.name) for field in fields(part)}
 
 

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from tonnage.errors import RecordError
 from tonnage.records import Run, Tasks, Trials
 from tonnage.records.rows import by_record
+from tonnage.records.shapes import CopyLine, EventLine, Manifest, TaskLine, TrialLine, WorkflowLine
 
-Row = Mapping[str, Any]
 Columns = dict[str, list[int]]
 Histogram = list[tuple[int, int]]
+
+
+class _OfTask(TypedDict):
+    time_ns: int
+    task: int
+
+
+class TaskEvent(_OfTask, total=False):
+    """An event of a task: a stall, or a time in which its operations failed and were tried again."""
+
+    duration_ns: int | None
+    attempts: int
+    message: str | None
 
 
 @dataclass(frozen=True)
@@ -24,15 +37,15 @@ class Source:
     """
 
     path: Path
-    manifest: Row
-    trials: Sequence[Row]
+    manifest: Manifest
+    trials: Sequence[TrialLine]
     tasks: Tasks
-    events: Sequence[Row]
+    events: Sequence[EventLine]
     read_series: Callable[[str], Columns | None]
     read_heat: Callable[[str], Columns | None]
     read_histogram: Callable[[str], Histogram | None]
-    copies: Sequence[Row] = ()
-    workflow: Sequence[Row] = ()
+    copies: Sequence[CopyLine] = ()
+    workflow: Sequence[WorkflowLine] = ()
     timed: frozenset[str] | None = None
     """Records that have a histogram, where that is known."""
     unreadable: list[str] = field(default_factory=list)
@@ -84,35 +97,35 @@ class Source:
             self.unreadable.append(problem)
         return None
 
-    def trial(self, record: str) -> Row:
+    def trial(self, record: str) -> TrialLine:
         """The line of ``trials.jsonl`` of a record; empty where there is none."""
-        return by_record(self.trials).get(record, {})
+        return by_record(self.trials).get(record) or {}
 
     @property
     def unfinished(self) -> Trials:
         """The trials that failed or were interrupted, in the order they ran."""
         return Trials.of(self.trials).unlike("status", "ok")
 
-    def tasks_of(self, record: str) -> list[Row]:
+    def tasks_of(self, record: str) -> list[TaskLine]:
         """The tasks of a record, by number."""
         return sorted(self.tasks.get(record, ()), key=lambda row: row["task"])
 
-    def copies_of(self, record: str) -> list[Row]:
+    def copies_of(self, record: str) -> list[CopyLine]:
         """The copies of a record, by number."""
         return sorted((row for row in self.copies if row["record"] == record), key=lambda row: row["copy"])
 
-    def workflow_of(self, record: str) -> list[Row]:
+    def workflow_of(self, record: str) -> list[WorkflowLine]:
         """The tasks of the workflows that the copies of a record ran."""
         return [row for row in self.workflow if row["record"] == record]
 
-    def stalls_of(self, record: str) -> list[Row]:
+    def stalls_of(self, record: str) -> list[TaskEvent]:
         """The stalls of a record, in order of time."""
         return self._events_of(record, "stall")
 
-    def retries_of(self, record: str) -> list[Row]:
+    def retries_of(self, record: str) -> list[TaskEvent]:
         """When operations of a record failed and were tried again, in order of time."""
         return self._events_of(record, "retry")
 
-    def _events_of(self, record: str, kind: str) -> list[Row]:
-        found = [row for row in self.events if row.get("record") == record and row["kind"] == kind]
+    def _events_of(self, record: str, kind: str) -> list[TaskEvent]:
+        found: list[Any] = [row for row in self.events if row.get("record") == record and row["kind"] == kind]
         return sorted(found, key=lambda row: row["time_ns"])

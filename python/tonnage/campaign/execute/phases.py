@@ -32,7 +32,7 @@ from tonnage.records import (
 )
 from tonnage.records.promised import promised
 from tonnage.records.results import PhaseResult
-from tonnage.records.shapes import DeviceItem, EventLine, Gathering, HostEvents, TaskLine, TrialLine, WorkflowTask
+from tonnage.records.shapes import DeviceItem, EventLine, HostEvents, TaskLine, TrialLine, WorkflowTask
 from tonnage.records.specs import PhaseSpec
 
 TICK_S = 0.1

@@ -85,14 +85,14 @@ def run(arguments: Namespace) -> int:
     if arguments.fail_if is not None:
         _judged(found)
     if arguments.out is not None:
-        from tonnage.report.between import answer
+        from tonnage.report.answers.compare import answer
         from tonnage.report.page import write_answer
 
         write_answer(answer(found, threshold), arguments.out)
     if arguments.json:
         print_json({"comparisons": [asdict(between) for between in found]})
     else:
-        from tonnage.report.text import print_between
+        from tonnage.report.terminal import print_between
 
         for between in found:
             print_between(between, console())

@@ -73,7 +73,7 @@ def run(arguments: Namespace) -> int:
     """Exit code 0 where a crossover, or that there is none, can be said."""
     from tonnage.analysis.tiers.crossing import crossings
     from tonnage.cli.runs import console, print_json
-    from tonnage.report.crossing import answer
+    from tonnage.report.answers.crossover import answer
 
     if arguments.first == arguments.second:
         raise RequestError("a tier does not cross itself; hint: give two runs, or a run and a published tier")
@@ -95,7 +95,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print_json({"crossings": [asdict(one) for one in found]})
     else:
-        from tonnage.report.text import print_answer
+        from tonnage.report.terminal import print_answer
 
         print_answer(answer(found), console())
     return 0
@@ -104,10 +104,10 @@ def run(arguments: Namespace) -> int:
 def _tier(name: str) -> Tier:
     from tonnage.analysis.tiers.crossing import tier_of_run
     from tonnage.cli.runs import sealed_run
-    from tonnage.report import published_tiers
+    from tonnage.report.published import summit_tiers
 
-    if name.startswith(published_tiers.PREFIX):
-        return published_tiers.tier(name)
+    if name.startswith(summit_tiers.PREFIX):
+        return summit_tiers.tier(name)
     return tier_of_run(sealed_run(name), name)
 
 
@@ -115,12 +115,11 @@ def _divided(found: list[Crossing], asked: str, names: tuple[str, str]) -> list[
     from tonnage.analysis.compare.per import Owner, given_to, owner_of
     from tonnage.analysis.tiers.crossing import parts_of
     from tonnage.cli.runs import sealed_run
-    from tonnage.report import published_tiers
+    from tonnage.report.published import summit_tiers
 
     # A published tier does not say what carried it.
     owners = [
-        Owner(name, (), name) if name.startswith(published_tiers.PREFIX) else owner_of(sealed_run(name))
-        for name in names
+        Owner(name, (), name) if name.startswith(summit_tiers.PREFIX) else owner_of(sealed_run(name)) for name in names
     ]
     bases = dict(zip(names, given_to(asked, [[owner] for owner in owners], "tier"), strict=True))
     return [replace(one, per=parts_of(one, asked, bases)) for one in found]

@@ -104,7 +104,7 @@ def run(arguments: Namespace) -> int:
     from tonnage.analysis.compare.per import given_to, owner_of
     from tonnage.analysis.compare.runs import THRESHOLD
     from tonnage.cli.runs import console, failing, once, print_json, runs_in
-    from tonnage.report.history import answer
+    from tonnage.report.answers.history import answer
 
     groups = once([runs_in([path]) for path in arguments.runs])
     runs = [run for group in groups for run in group]
@@ -120,7 +120,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print_json({"history": asdict(history)})
     else:
-        from tonnage.report.text import print_answer
+        from tonnage.report.terminal import print_answer
 
         print_answer(answer(history), console())
     if not history.series:

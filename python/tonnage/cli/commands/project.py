@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
     """Exit code 2 where nothing can be said."""
     from tonnage.analysis.loadline.projection import project
     from tonnage.cli.runs import console, print_json, sealed_run
-    from tonnage.report.projection import answer, normalised
+    from tonnage.report.answers.project import answer, normalised
 
     link = arguments.link
     found, refused = project(
@@ -86,7 +86,7 @@ def run(arguments: Namespace) -> int:
             projections.append({**asdict(one), "points": points, "normalised": divided})
         print_json({"projections": projections, "refused": [asdict(one) for one in refused]})
     else:
-        from tonnage.report.text import print_answer
+        from tonnage.report.terminal import print_answer
 
         print_answer(shown, console())
     return 0

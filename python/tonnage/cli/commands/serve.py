@@ -14,7 +14,7 @@ from tonnage.cli.commands.load import HEADINGS, cells, problems
 from tonnage.cli.shared_options import SITE
 from tonnage.cli.stage.list_movers import statuses
 from tonnage.cli.stage.status_words import details, progress_line, share_done, totals_text
-from tonnage.dashboard.board import Board, Row, Table
+from tonnage.dashboard.boards import Board, Row, Table
 from tonnage.errors import RequestError
 from tonnage.option import Option, parse_port
 from tonnage.plain import one_line

@@ -1,0 +1,225 @@
+"""Runs against runs: what got faster or slower, what else is different, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tonnage import __version__, units
+from tonnage.analysis.compare.ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED
+from tonnage.analysis.compare.runs import RUNS, SYSTEM, Between, Cell, named
+from tonnage.report.answer import Answer, Told
+from tonnage.report.figures import hover
+from tonnage.report.figures.figure import Exhibit, Figure, Variant
+from tonnage.report.figures.forest import Row, forest
+from tonnage.report.figures.table import Table, text_column
+from tonnage.report.sections.divided import beyond as doubts
+
+_RATIO = (
+    "A ratio is the throughput of the other side ÷ that of the base, by the medians of their runs; a point right of "
+    "the line is faster."
+)
+_UNCHANGED = (
+    "“No change shown” does not say that nothing changed: “to decide” tells how many runs a side (or repetitions, "
+    "where two runs alone are judged) would show a change such as the one seen."
+)
+_OF_SYSTEM = (
+    "A verdict is of the system and stands on runs, three a side at least: runs of one system on different days differ "
+    "by more than the repetitions of each show."
+)
+_OF_RUNS = "Verdicts are of these two runs alone. They say nothing of the systems on another day."
+
+
+def answer(found: Sequence[Between], threshold: float) -> Answer:
+    """Runs against a first one: a sentence for each, the pictures, what else is different."""
+    facts = (("base", found[0].base), ("Tonnage", __version__))
+    told = tuple(Told(one.other, sentence(one), (*why(one), *beyond(one)), bool(one.judged)) for one in found)
+    tables = tuple((f"What else is different: {one.other}", differences(one)) for one in found)
+    rule = (
+        "A change is shown where the whole interval lies on one side of 1 and the ratio is at least "
+        f"{units.share(threshold)} away from it. The intervals of a table hold together at 95 %."
+    )
+    notes = (_RATIO, rule, _OF_RUNS if found[0].of == RUNS else _OF_SYSTEM, _UNCHANGED)
+    return Answer("Faster or slower", facts, told, tuple(exhibits(found)), tables, notes)
+
+
+def why(between: Between) -> list[str]:
+    """Sentences on what only one side has, and that nothing is different where nothing is."""
+    alike = [] if between.differences else ["Nothing else is different but what differs between any two runs."]
+    return [*unpaired(between), *alike, *needed(between)]
+
+
+def sentence(between: Between) -> str:
+    """``4 equal settings: 3 faster, 0 slower, 1 with no change shown; all verdicts together hold at 95 %.``"""
+    cells, judged = between.cells, between.judged
+    if not cells:
+        return "The runs have no setting in common: there is nothing to compare."
+    of = f"{len(cells)} equal setting{'s' if len(cells) != 1 else ''}"
+    if not judged:
+        return f"{of}: {UNCHANGED}; {_missing(between)}."
+    told = (
+        f"{between.count(FASTER)} faster, {between.count(SLOWER)} slower, {between.count(UNCHANGED)} with {UNCHANGED}"
+    )
+    sure = units.share(max(cell.confidence for cell in judged))
+    rest = (
+        f"of these two runs alone; within them all verdicts together hold at {sure}"
+        if between.of == RUNS
+        else f"all verdicts together hold at {sure}"
+    )
+    left = len(cells) - len(judged)
+    few = f"; {left} cannot be judged: {_missing(between)}" if left else ""
+    return f"{of}: {told}; {rest}{few}."
+
+
+def _missing(between: Between) -> str:
+    """Why there is no verdict."""
+    if between.of == RUNS:
+        return "single repetitions decide nothing"
+    single = len(between.base_runs) == len(between.other_runs) == 1
+    within = ", and the intervals hold within these two runs only" if single else ""
+    return f"a verdict about the system takes {LEAST_RUNS} runs a side{within}"
+
+
+def needed(between: Between) -> list[str]:
+    """How many runs a side would show what was seen, where too few runs were compared."""
+    open_ = [cell for cell in between.cells if cell not in between.judged and cell.runs_to_decide is not None]
+    if between.of != SYSTEM or not open_:
+        return []
+    counts = [cell.runs_to_decide for cell in open_ if cell.runs_to_decide is not None]
+    low, high = min(counts), max(counts)
+    many = f"{low}" if low == high else f"{low} to {high}, by setting,"
+    apart = f"If runs lie {units.share(DAYS_APART)} apart from day to day"
+    return [f"{apart}, {many} runs a side would show ratios such as these four times of five."]
+
+
+def table(between: Between) -> Table:
+    """A row for each cell."""
+    bounds = "interval" if all(cell.holds_for == SYSTEM for cell in between.cells) else "interval within these runs"
+    columns = (text_column("what"), "base", "n", "other", "its n", "ratio", bounds, text_column("verdict"), "to decide")
+    rows = tuple(
+        (
+            _named(cell),
+            units.rated(cell.base, cell.metric, cell.unit),
+            _count(cell.base_runs, cell.base_repetitions),
+            units.rated(cell.other, cell.metric, cell.unit),
+            _count(cell.runs, cell.repetitions),
+            units.ratio(cell.ratio),
+            units.interval(cell.low, cell.high, units.ratio) if cell.confidence else units.NOT_MEASURED,
+            _verdict(between, cell),
+            _to_decide(cell),
+        )
+        for cell in between.cells
+    )
+    return Table.of(columns, rows)
+
+
+def divided(between: Between) -> str:
+    """What the rates were divided by; empty where they were not."""
+    return f"Rates are divided: the base's by {between.per[0]}, the other's by {between.per[1]}." if between.per else ""
+
+
+def _count(runs: int, repetitions: int) -> str:
+    """``8`` repetitions of one run; ``15 in 3`` runs."""
+    return f"{repetitions} in {runs}" if runs > 1 else str(repetitions)
+
+
+def _to_decide(cell: Cell) -> str:
+    """``9 each, 5 more`` repetitions, or ``5 runs, 2 more``, that would decide; empty: it is decided, or not known."""
+    if cell.runs_to_decide is not None:
+        return _with_more(f"{cell.runs_to_decide} runs", cell.runs_to_decide, (cell.base_runs, cell.runs))
+    if cell.repetitions_to_decide is not None:
+        done = cell.base_repetitions, cell.repetitions
+        return _with_more(f"{cell.repetitions_to_decide} each", cell.repetitions_to_decide, done)
+    return ""
+
+
+def _with_more(said: str, needed: int, done: tuple[int, int]) -> str:
+    more = [max(0, needed - count) for count in done]
+    return said + (f", {' and '.join(map(str, dict.fromkeys(more)))} more" if any(more) else "")
+
+
+def beyond(between: Between) -> list[str]:
+    """What is to be said of rates above that of their link."""
+    over = [_named(cell) for cell in between.cells if cell.unit.startswith("of ") and max(cell.base, cell.other) > 1]
+    return doubts("the link", over)
+
+
+def _named(cell: Cell) -> str:
+    return named(cell.op, cell.group, cell.tasks)
+
+
+def differences(between: Between) -> Table:
+    """What is not the same on both sides."""
+    rows = tuple(
+        (one.key, value_text(one.base, one.key), value_text(one.other, one.key)) for one in between.differences
+    )
+    return Table.of((text_column("what"), "in the base", "in the other"), rows)
+
+
+def unpaired(between: Between) -> list[str]:
+    """Sentences on what only one side has."""
+    found = []
+    for where, names in ((between.base, between.only_base), (between.other, between.only_other)):
+        if names:
+            found.append(f"Only in {where}: {'; '.join(names)}.")
+    return found
+
+
+def value_text(value: object, key: str = "") -> str:
+    """Of a manifest, with its unit as the key's end tells it; a dash where it is not there."""
+    if value is None:
+        return units.NOT_MEASURED
+    if isinstance(value, list):
+        return ", ".join(value_text(one, key) for one in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) and key.endswith(("_size", "_bytes")):
+        return units.size(value) if value % 1024 == 0 else f"{value:,} B"
+    if isinstance(value, int) and key.endswith("_ns"):
+        return units.duration(value)
+    return str(value)
+
+
+def exhibits(found: Sequence[Between]) -> list[Exhibit]:
+    """One section, with a choice where several runs are compared with the base."""
+    rows = [row for one in found for row in _rows(one)]
+    variants = tuple(Variant(one.other, (figure(one, rows),)) for one in found if one.cells)
+    if not variants:
+        return []
+    introduction = (
+        "Equal settings of both sides. A change of the system is shown where three runs a side were compared and the "
+        "whole interval lies on one side of 1."
+        if found[0].of == SYSTEM
+        else "Equal settings of two runs, judged alone. A change is shown where the whole interval is on one side of 1."
+    )
+    return [Exhibit("between", "Setting by setting", introduction, "Run", variants)]
+
+
+def _rows(between: Between) -> list[Row]:
+    return [
+        Row(_named(cell), cell.ratio, cell.low, cell.high, _verdict(between, cell), _told(cell))
+        for cell in between.cells
+    ]
+
+
+def _verdict(between: Between, cell: Cell) -> str:
+    return cell.verdict if cell in between.judged else "not judged"
+
+
+def figure(between: Between, beside: Sequence[Row] = ()) -> Figure:
+    """Each cell's ratio with its interval beside a line at 1, on the axis of the rows of other sides ``beside``."""
+    return forest(
+        _rows(between),
+        beside=beside,
+        title=f"{between.other} against {between.base}",
+        axis="Throughput ÷ that of the base",
+        unit="times the base's throughput",
+        told=" ".join(filter(None, (sentence(between), divided(between)))),
+        table=table(between),
+    )
+
+
+def _told(cell: Cell) -> str:
+    return "<br>".join(
+        f"{name} {units.rated(value, cell.metric, cell.unit)}, {hover.records(records)}"
+        for name, value, records in (("base", cell.base, cell.base_records), ("other", cell.other, cell.records))
+    )

@@ -1,0 +1,87 @@
+"""What a run's report says, one file a section. The page, the terminal, the live page and notebooks take what they show
+from this list."""
+
+from __future__ import annotations
+
+from tonnage.analysis.results import Analysis
+from tonnage.report.answer import Told
+from tonnage.report.figures.figure import Exhibit
+from tonnage.report.sections import (
+    balance,
+    command,
+    comparisons,
+    devices,
+    divided,
+    files,
+    hosts,
+    links,
+    load_line,
+    mixed,
+    nfs,
+    percentiles,
+    sizes,
+    snapshots,
+    tail,
+    tiers,
+    trials,
+    workflow,
+)
+from tonnage.report.sections.section import Section
+from tonnage.report.source import Source
+
+SECTIONS: tuple[Section, ...] = (
+    load_line.SECTION,
+    sizes.SECTION,
+    links.SECTION,
+    tiers.SECTION,
+    devices.SECTION,
+    nfs.SECTION,
+    hosts.SECTION,
+    snapshots.SECTION,
+    mixed.SECTION,
+    files.SECTION,
+    tail.SECTION,
+    command.SECTION,
+    workflow.SECTION,
+    comparisons.SECTION,
+    divided.SECTION,
+    balance.SECTION,
+    percentiles.SECTION,
+    trials.SECTION,
+)
+"""In the order of a page, and of what a run says."""
+
+_TERMINAL = (
+    "load line", "mixed", "files", "tail", "workflow", "links", "tiers", "snapshots", "command", "comparisons",
+    "devices", "hosts", "divided", "balance",
+)  # fmt: skip
+
+
+def of_terminal() -> list[Section]:
+    """The same in the order of a terminal, whose reader begins at the end: what most look for stands near it."""
+    order = {name: place for place, name in enumerate(_TERMINAL)}
+    return sorted(SECTIONS, key=lambda section: order.get(section.name, len(order)))
+
+
+def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list[Exhibit]]:
+    """All that a run's page draws: what it found, and the closer look at single records."""
+    found, closer = (
+        [
+            exhibit
+            for section in SECTIONS
+            if section.is_closer_look == is_closer
+            for exhibit in section.exhibits(analysis, source)
+        ]
+        for is_closer in (False, True)
+    )
+    return found, closer
+
+
+def sentences_of(analysis: Analysis) -> list[Told]:
+    """What a run says: what its terminal output ends with, and its page, pages of docs and notebooks begin with."""
+    return [told for section in SECTIONS for told in section.sentences(analysis)]
+
+
+def live_exhibits(analysis: Analysis) -> list[Exhibit]:
+    """What the live page draws of a run so far."""
+    return [exhibit for section in SECTIONS for exhibit in section.live(analysis)]

@@ -1,0 +1,240 @@
+"""What the terminal says at the end of a run. Plain text on a pipe or with NO_COLOR: the console of rich decides.
+
+The last lines are what the run says, for that is where the eye ends up. Above them stands what it rests on, no more of
+it than one looks at: the page and ``--json`` have all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.segment import Segments
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from tonnage.analysis.results import Analysis, Finding
+from tonnage.report import phrases
+from tonnage.report.answers import compare
+from tonnage.report.figures.table import Table
+from tonnage.report.published.comparisons import comparisons
+from tonnage.report.sections import findings as findings_section
+from tonnage.report.sections import of_terminal, points, sentences_of
+from tonnage.report.sections.section import Titled
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tonnage.analysis.compare.runs import Between
+    from tonnage.report.answer import Answer, Told
+
+
+ROWS_MOST = 16
+"""Rows of one table."""
+PUBLISHED_MOST = 24
+"""Rows of one that was printed before: who knows it looks for its own."""
+LINES_MOST = 64
+"""Lines of all tables of points together: about a screen."""
+ASIDE_MOST = 24
+"""Lines of the tables of another section."""
+AROUND = 3
+"""Lines that a table has besides its rows: title, columns, and the empty one after it."""
+GAP = "…"
+_WIDEST = 1000
+_LISTED_MOST = 5
+"""Findings of one code, and sentences on one kind of table, that a terminal lists."""
+_TOLD_MOST = 12
+"""Sentences of the answer."""
+
+
+class _Blocks:
+    """Printed one below the other, an empty line between two."""
+
+    def __init__(self, console: Console, elsewhere: str) -> None:
+        self.console = console
+        self._elsewhere = elsewhere
+        self._begun = False
+
+    def begin(self) -> None:
+        """The next block."""
+        if self._begun:
+            self.console.print()
+        self._begun = True
+
+    def tables(self, tables: Sequence[Titled], most: int = ASIDE_MOST) -> None:
+        """As many as fit into so many lines, a block each, and how many do not."""
+        shown = fitting(tables, most) if tables else []
+        for titled in shown:
+            self.begin()
+            _print_table(self.console, _plain(*titled))
+        if more := len(tables) - len(shown):
+            self.more(more)
+
+    def more(self, number: int) -> None:
+        """What was left out."""
+        self.line(f"{GAP} and {phrases.number(number)} more: {self._elsewhere} all")
+
+    def line(self, text: str, style: str = "") -> None:
+        # Never wrapped: a path in two pieces cannot be copied, and grep wants whole lines.
+        self.console.print(Text(text, style=style), soft_wrap=True)
+
+
+def print_summary(analysis: Analysis, console: Console, report_path: str | Path | None) -> None:
+    """Tables, ceilings, findings, and last what the run says and where its report is (None: none was written)."""
+    elsewhere = "the page has" if report_path is not None else "--json has"
+    blocks = _Blocks(console, elsewhere)
+    _print_points(blocks, analysis, elsewhere)
+    for section in of_terminal():
+        blocks.tables(section.tables(analysis))
+        notes = section.notes(analysis)
+        for note in notes[:_LISTED_MOST]:
+            _print_indented(console, note)
+        if len(notes) > _LISTED_MOST:
+            blocks.more(len(notes) - _LISTED_MOST)
+    for comparison in comparisons(analysis):
+        blocks.begin()
+        _print_table(console, _plain(comparison.title, clipped(comparison.table, PUBLISHED_MOST)))
+        for number, note in enumerate(comparison.notes, 1):
+            _print_indented(console, f"{number}. {note}")
+    _print_facts(blocks, analysis)
+    _print_findings(blocks, analysis.findings, f"{elsewhere} all")
+    told = sentences_of(analysis)
+    if told:
+        blocks.begin()
+    for one in told[:_TOLD_MOST]:
+        _print_told(console, one)
+    if len(told) > _TOLD_MOST:
+        blocks.more(len(told) - _TOLD_MOST)
+    if report_path is not None:
+        blocks.begin()
+        blocks.line(f"Report: {report_path}")
+
+
+def _print_points(blocks: _Blocks, analysis: Analysis, elsewhere: str) -> None:
+    """A table a setting; where these are more than one looks at, one table with a row a setting."""
+    tables = [titled for section in of_terminal() for titled in section.points(analysis)]
+    if lines_of(tables) <= LINES_MOST:
+        blocks.tables(tables, LINES_MOST)
+    else:
+        blocks.tables([points.best(analysis.points)])
+        blocks.line(f"{phrases.number(len(analysis.points))} points in all: {elsewhere} each of them")
+    if not analysis.points:
+        blocks.begin()
+        blocks.line("Nothing was measured.")
+
+
+def _on_one_line(name: str) -> str:
+    """A target's name may have newlines."""
+    return name.replace("\n", "\\n")
+
+
+def _print_findings(blocks: _Blocks, findings: Sequence[Finding], others: str) -> None:
+    """``others``: where those are that a list leaves out."""
+    for item in findings_section.items(findings):
+        blocks.begin()
+        blocks.console.print(Text.assemble((item.code, "yellow"), f"  {_on_one_line(item.where)}"))
+        for finding in item.listed(_LISTED_MOST):
+            _print_indented(
+                blocks.console,
+                finding.evidence if item.alone else f"{_on_one_line(finding.subject)}: {finding.evidence}",
+            )
+        if more := item.more(_LISTED_MOST):
+            _print_indented(blocks.console, f"{more}: {others}")
+        for advice in item.advice:
+            _print_indented(blocks.console, f"→ {advice}")
+    if findings:
+        blocks.begin()
+        blocks.line(phrases.explained(findings))
+
+
+def print_between(found: Between, console: Console) -> None:
+    """A run against another: cells, what else differs, the verdict."""
+    console.print(Text(f"base   {found.base}\nother  {found.other}"), soft_wrap=True)
+    for title, content in (("", compare.table(found)), ("What else is different", compare.differences(found))):
+        if content.rows:
+            console.print()
+            _print_table(console, _plain(title, content))
+    for told in filter(None, (compare.divided(found), *compare.beyond(found), *compare.why(found))):
+        console.print()
+        console.print(Text(told), soft_wrap=True)
+    console.print()
+    console.print(Text(compare.sentence(found), style="bold"), soft_wrap=True)
+
+
+def print_answer(answer: Answer, console: Console) -> None:
+    """Tables, then what they say."""
+    for title, content in answer.tables:
+        if content.rows:
+            _print_table(console, _plain(title, content))
+            console.print()
+    for told in answer.told:
+        _print_told(console, told)
+
+
+def _print_told(console: Console, told: Told) -> None:
+    name = f"{told.name}: " if told.name else ""
+    console.print(Text(f"{name}{told.sentence}", style="bold" if told.sure else "bold yellow"), soft_wrap=True)
+    for why in told.why:
+        _print_indented(console, why)
+
+
+def _print_table(console: Console, table: RichTable) -> None:
+    """On a narrow terminal lines may wrap: a number that is cut off would be a wrong number."""
+    needed = Measurement.get(console, console.options.update(width=_WIDEST), table).maximum
+    wide = console.options.update(width=max(console.width, needed))
+    console.print(Segments(console.render(table, wide)), soft_wrap=True, end="")
+
+
+def _plain(title: str, content: Table) -> RichTable:
+    """A table of the page for the terminal: words to the left, numbers to the right."""
+    table = RichTable(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="dim")
+    for column in content.columns:
+        table.add_column(column.heading, justify=column.align, no_wrap=True)
+    for row in content.rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _print_facts(blocks: _Blocks, analysis: Analysis) -> None:
+    if analysis.ceilings or analysis.cost:
+        blocks.begin()
+    for ceiling, _ in phrases.ceilings(analysis.ceilings):
+        blocks.line(f"Ceiling, {ceiling}", "dim")
+    if analysis.cost:
+        blocks.line(f"Generator's own cost: {phrases.cost(analysis.cost)}", "dim")
+
+
+def _print_indented(console: Console, text: str) -> None:
+    if console.is_terminal:
+        console.print(Padding(Text(text), (0, 0, 0, 2), expand=False))
+    else:
+        # A pipe has no width: lines broken there would only be in the way of grep.
+        console.print(Text(f"  {text}"), soft_wrap=True)
+
+
+def clipped(table: Table, most: int = ROWS_MOST) -> Table:
+    """Its first rows and its last, where it has more than ``most``: sweeps are told by their ends, and what holds of
+    all stands last."""
+    if len(table.rows) <= most:
+        return table
+    first = 2 * most // 3
+    last = most - first - 1
+    left_out = len(table.rows) - first - last
+    gap = (f"{GAP} {phrases.number(left_out)} more", *[""] * (len(table.columns) - 1))
+    return Table(table.columns, (*table.rows[:first], gap, *table.rows[-last:]))
+
+
+def lines_of(tables: Sequence[Titled]) -> int:
+    """So many lines they would take, each clipped."""
+    return sum(min(len(content.rows), ROWS_MOST) + AROUND for _, content in tables)
+
+
+def fitting(tables: Sequence[Titled], most: int) -> list[Titled]:
+    """As many of the tables as fit, the first one in any case, each clipped."""
+    number = 1
+    while number < len(tables) and lines_of(tables[: number + 1]) <= most:
+        number += 1
+    return [(title, clipped(content)) for title, content in tables[:number]]
