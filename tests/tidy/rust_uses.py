@@ -88,7 +88,7 @@ class Crate:
     def circles(self) -> list[list[str]]:
         """Files that need each other, the largest circle first."""
         edges = {key: self.uses(key) for key in self.names}
-        found = [[self.names[key] for key in circle] for circle in _circles(edges) if len(circle) > 1]
+        found = [[self.names[key] for key in circle] for circle in circles(edges) if len(circle) > 1]
         return sorted((sorted(circle) for circle in found), key=len, reverse=True)
 
 
@@ -96,7 +96,7 @@ def _exports(text: str) -> dict[str, Key]:
     return {path[-1]: path for tree in _EXPORT.findall(text) for path in paths_of(" ".join(tree.split()))}
 
 
-def _circles(edges: Mapping[Key, Iterable[Key]]) -> Iterator[set[Key]]:
+def circles(edges: Mapping[Key, Iterable[Key]]) -> Iterator[set[Key]]:
     """Sets of modules each of which leads to all others of its set."""
     reach: dict[Key, set[Key]] = {}
     for start in edges:

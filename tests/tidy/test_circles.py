@@ -1,13 +1,14 @@
-"""Files of a crate lead one way: a circle of files that need each other is small, or says at its door why it is not."""
+"""Files lead one way: a circle of files that need each other is small."""
 
 from __future__ import annotations
 
 import pytest
 
-from .rust_uses import Crate, paths_of
-from .tree import ROOT, read, rust_files
+from .python_uses import Package
+from .rust_uses import Crate, circles, paths_of
+from .tree import PACKAGE, ROOT, python_files, read, rust_files
 
-MOST = 6
+MOST = 3
 """Files in a circle."""
 CRATES = sorted(path.name for path in (ROOT / "crates").iterdir() if (path / "src").is_dir())
 
@@ -36,3 +37,30 @@ def test_a_circle_is_seen_through_exports_and_paths_and_not_through_tests() -> N
 
 def test_a_tree_of_uses_is_one_path_each() -> None:
     assert paths_of("crate::{a, b::{c, d as e}}") == [("crate", "a"), ("crate", "b", "c"), ("crate", "b", "d")]
+
+
+def package() -> Package:
+    sources: dict[str, str] = {}
+    doors: set[str] = set()
+    for path in python_files("python/tonnage/"):
+        parts = ["tonnage", *path.relative_to(PACKAGE).with_suffix("").parts]
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        sources[name] = read(path)
+        doors |= {name} if parts[-1] == "__init__" else set()
+    return Package(sources, frozenset(doors))
+
+
+def test_no_circle_of_python_files_is_large() -> None:
+    found = [sorted(circle) for circle in circles(package().uses) if len(circle) > MOST]
+    assert not found, "\n".join(f"{len(circle)} files need each other: {circle}" for circle in found)
+
+
+def test_a_circle_of_python_files_is_seen_in_functions_and_types_and_not_through_the_engine() -> None:
+    sources = {
+        "p": "from p import a",
+        "p.a": "def f():\n    from p.b import x",
+        "p.b": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import a",
+        "p.c": "from p import _native, __version__\nimport p.a",
+    }
+    found = sorted(sorted(circle) for circle in circles(Package(sources, frozenset({"p"})).uses) if len(circle) > 1)
+    assert found == [["p.a", "p.b"]]

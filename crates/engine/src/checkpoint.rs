@@ -2,12 +2,13 @@
 
 mod drop;
 mod rounds;
+mod taker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tonnage_records::{CheckpointResult, LatencyRecorder, PhaseResult, RoundLog, Tagged, snapshot_events};
-use tonnage_storage::{CacheState, Facts, SnapshotRequest, Snapshots, Storage, StorageError};
+use tonnage_storage::{CacheState, Facts, SnapshotRequest, Storage, StorageError};
 use tonnage_workload::{Checkpoint, CheckpointStep, Op, PhaseSpec};
 
 use crate::stream::StreamWorkload;
@@ -15,9 +16,7 @@ use crate::supervisor::notes_of;
 use crate::task::{PhaseWorkload, Shared, Worker};
 use drop::Remover;
 use rounds::RoundsWorker;
-
-/// Takes and removes snapshots: one for all tasks, or each task's own.
-pub type Taker = Arc<Mutex<Box<dyn Snapshots>>>;
+use taker::{Taker, lock};
 
 /// What the tasks of a checkpoint phase share.
 pub struct CheckpointWorkload {
@@ -38,10 +37,6 @@ struct Ready {
     takers: Vec<Taker>,
     /// Where each of these writes or reads, if that is not the storage as it is.
     places: Vec<Option<Arc<dyn Storage>>>,
-}
-
-pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl CheckpointWorkload {

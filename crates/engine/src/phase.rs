@@ -17,7 +17,7 @@ use crate::kinds::workload_of;
 use crate::line::{LONGEST_WAIT, StartLine};
 use crate::remote_barrier::RemoteBarrier;
 use crate::supervisor::{Recent, Supervisor};
-use crate::task::{Outcome, Shared, Task};
+use crate::task::{Outcome, Shared, Task, TaskHandle};
 use crate::task_counters::{Step, TaskCounters, quantile_of, total_heat};
 
 /// Stack of a task's thread: the loop needs a few kB; 256 tasks must stay small.
@@ -58,9 +58,6 @@ impl Live {
         self
     }
 }
-
-/// The handle of one task's thread: its outcome, or why it could not be prepared; `None` if it was sent home.
-pub type TaskHandle = JoinHandle<Result<Option<Outcome>, StorageError>>;
 
 /// A phase whose tasks are at the start line, run, or have ended.
 pub struct Phase {

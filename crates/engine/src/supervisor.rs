@@ -14,8 +14,7 @@ use tonnage_workload::Work;
 
 use crate::clock::monotonic_ns;
 use crate::finished::{EngineError, Finished};
-use crate::phase::TaskHandle;
-use crate::task::{Outcome, Shared};
+use crate::task::{Outcome, Shared, TaskHandle};
 use crate::task_counters::{Reading, TaskCounters, quantile_of};
 use crate::usage::Usage;
 

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
 
 use tonnage_records::{DAMAGE_KEPT, DamageAt, ErrorAt, Event, LatencyRecorder, PhaseResult, Role, Side, Tagged, TaskResult};
 use tonnage_storage::{CacheState, Storage, StorageError};
@@ -31,6 +32,9 @@ pub struct Shared {
     /// Where they agree with the tasks of other processes, if they do.
     pub remote_barrier: Option<Arc<RemoteBarrier>>,
 }
+
+/// The handle of one task's thread: its outcome, or why it could not be prepared; `None` if it was sent home.
+pub type TaskHandle = JoinHandle<Result<Option<Outcome>, StorageError>>;
 
 /// What a task leaves behind.
 pub struct Outcome {

@@ -1,102 +1,20 @@
 //! The three files of a record: series, heat and latency. Their formats are in `docs/record-format.md`.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{CWD, Mode, OFlags, openat, renameat};
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
+use crate::file_error::FileError;
 use crate::histograms::{Encoded, Encoder, write_log};
 use crate::latency::{Bucket, LatencyRecorder, bucket_bounds};
 use crate::memory::{Collected, Memory};
+use crate::series_row::SeriesRow;
 use crate::table::Table;
-
-/// Why a file of a record could not be written or read.
-#[derive(Debug, Error)]
-pub enum FileError {
-    /// The system refused.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The record has its files already.
-    #[error("{} is there already, and a record is written once; resume the run, or begin a new one", .0.display())]
-    Exists(PathBuf),
-    /// The file is not what its name says.
-    #[error("{} is damaged or unfinished: {what}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// The name would lead out of the run directory.
-    #[error("{0:?} is not a record name; use letters, digits, '-', '_' and '.', not first")]
-    Name(String),
-}
-
-impl FileError {
-    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
-        Self::Io { path: path.to_owned(), source }
-    }
-
-    pub(crate) fn damaged(path: &Path, what: &impl ToString) -> Self {
-        Self::Damaged { path: path.to_owned(), what: what.to_string() }
-    }
-}
-
-/// What one task did in one interval. Times are relative to the opening of the start line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "docs/record-format.md")]
-pub struct SeriesRow {
-    pub start_ns: u64,
-    pub end_ns: u64,
-    pub task: u32,
-    pub bytes: u64,
-    pub operations: u64,
-    pub latency_sum_ns: u64,
-}
-
-/// Whose histogram it is: its tag in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Tagged {
-    /// Latencies of a task that works: `task-<n>`. All of these together are the phase's.
-    Task(u32),
-    /// Latencies of a task that follows: `follow-<n>`.
-    Follow(u32),
-    /// How far a follower was behind: `lag-<n>`.
-    Lag(u32),
-    /// What a task's snapshots took: `snapshot-<n>`.
-    Snapshot(u32),
-}
-
-/// What the latencies of all snapshots together are called where those of several processes are added.
-pub const SNAPSHOTS: &str = "snapshot";
-
-impl From<u32> for Tagged {
-    fn from(task: u32) -> Self {
-        Self::Task(task)
-    }
-}
-
-impl fmt::Display for Tagged {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Task(task) => write!(out, "task-{task}"),
-            Self::Follow(task) => write!(out, "follow-{task}"),
-            Self::Lag(task) => write!(out, "lag-{task}"),
-            Self::Snapshot(task) => write!(out, "{SNAPSHOTS}-{task}"),
-        }
-    }
-}
+use crate::tagged::Tagged;
 
 /// What is kept of one record while its phase runs: in its files, or in memory where another process writes them. An
 /// engine takes an `Option<PhaseFiles>`: `None` keeps nothing.

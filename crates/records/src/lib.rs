@@ -9,6 +9,7 @@
 //! PhaseResult, TaskResult, Event: what the line of a trial says
 //! ```
 
+mod file_error;
 mod files;
 mod histograms;
 mod latency;
@@ -18,11 +19,14 @@ mod read;
 mod result;
 mod rounds;
 mod rows;
+mod series_row;
 mod share;
 mod table;
+mod tagged;
 mod tally;
 
-pub use files::{FileError, PhaseFiles, SNAPSHOTS, SeriesRow, Tagged, create_file, write_series};
+pub use file_error::FileError;
+pub use files::{PhaseFiles, create_file, write_series};
 pub use latency::{BUCKETS, Bucket, LatencyRecorder, bucket_bounds, bucket_of};
 pub use memory::Collected;
 pub use placement::{HeldResult, PlacementResult};
@@ -33,5 +37,7 @@ pub use result::{
 };
 pub use rounds::{RoundLog, snapshot_events};
 pub use rows::{NOTHING, Rows, RowsError, Value};
+pub use series_row::SeriesRow;
 pub use share::{Share, ShareError};
+pub use tagged::{SNAPSHOTS, Tagged};
 pub use tally::{DAMAGE_KEPT, Followed, SIDES, Side, Silence, parts_of};

@@ -14,7 +14,7 @@ use parquet::column::reader::ColumnReader;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use crate::files::FileError;
+use crate::file_error::FileError;
 use crate::histograms::COUNT_HEADER;
 
 /// One histogram: its tag, and (highest equivalent value in ns, count) of each value that occurred, ascending.

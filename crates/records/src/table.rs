@@ -12,7 +12,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use crate::files::FileError;
+use crate::file_error::FileError;
 
 /// Rows held in memory before they go to the file, so that an hour of series costs no more memory than a minute.
 const GROUP_ROWS: usize = 64 << 10;

@@ -5,8 +5,6 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::phase::PhaseSpec;
-use crate::program::Terms;
 use crate::refused::SpecError;
 use crate::terms::TaskRange;
 
@@ -38,13 +36,6 @@ impl Command {
             copies as u32
         };
         before(tasks.first)..before(tasks.first + tasks.here)
-    }
-
-    /// When a task ends, and when its copies start. They are dealt to whoever is free: no task has a part of its own.
-    #[must_use]
-    pub fn terms(&self, spec: &PhaseSpec, task: u32) -> Terms {
-        let schedule = spec.pace.schedule(0, task, spec.tasks.total);
-        Terms { limit: spec.limit, pace: spec.pace, schedule, pass: u64::MAX, slots: 1 }
     }
 
     pub(crate) fn check(&self) -> Result<(), SpecError> {

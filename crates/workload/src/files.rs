@@ -10,8 +10,6 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::payload::PayloadKind;
-use crate::phase::PhaseSpec;
-use crate::program::Terms;
 use crate::refused::SpecError;
 use crate::terms::{CachePolicy, TaskRange};
 
@@ -229,18 +227,6 @@ impl Files {
     #[must_use]
     pub fn operations_of(&self, task: u32, total: u32) -> u64 {
         self.owners(task, total).map(|owner| self.operations_on(owner)).sum()
-    }
-
-    /// When `task` ends, and when its operations start.
-    #[must_use]
-    pub fn terms(&self, spec: &PhaseSpec, task: u32) -> Terms {
-        Terms {
-            limit: spec.limit,
-            pace: spec.pace,
-            schedule: spec.pace.schedule(self.moved_bytes(), task, spec.tasks.total),
-            pass: self.operations_of(task, spec.tasks.total),
-            slots: 1,
-        }
     }
 
     pub(crate) fn check(&self, tasks: TaskRange) -> Result<(), SpecError> {

@@ -30,6 +30,7 @@ mod source;
 mod stream;
 mod tail;
 mod terms;
+mod terms_of_phase;
 mod walk;
 
 pub use checkpoint::{Checkpoint, CheckpointStep, Coordination, Means, SnapshotCommand};

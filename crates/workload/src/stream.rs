@@ -5,8 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::geometry::{Access, Geometry, Layout, Offsets};
 use crate::mix::{SplitMix64, mix64};
 use crate::payload::PayloadKind;
-use crate::phase::PhaseSpec;
-use crate::program::Terms;
 use crate::refused::SpecError;
 use crate::source::Source;
 use crate::terms::{CachePolicy, Durability, Op, TaskRange};
@@ -86,14 +84,6 @@ impl Stream {
         }
     }
 
-    /// Operations that each task keeps in flight for as long as the phase's time lasts, each begun when one before it
-    /// ended; 0 where anything else decides when they begin.
-    #[must_use]
-    pub const fn in_flight(&self, spec: &PhaseSpec) -> u32 {
-        let looped = spec.limit.time_ns.is_some() && !spec.limit.wear_out && !spec.pace.waits();
-        if looped { self.queue_depth } else { 0 }
-    }
-
     /// Whether the end of an operation may leave its bytes to the fsync after the last one, where a cache takes them.
     #[must_use]
     pub fn leaves_to_sync(&self) -> bool {
@@ -133,18 +123,6 @@ impl Stream {
         files
     }
 
-    /// When `task` ends, and when its operations start.
-    #[must_use]
-    pub fn terms(&self, spec: &PhaseSpec, task: u32) -> Terms {
-        Terms {
-            limit: spec.limit,
-            pace: spec.pace,
-            schedule: spec.pace.schedule(self.geometry.transfer_size, task, spec.tasks.total),
-            pass: self.geometry.operations(),
-            slots: self.queue_depth,
-        }
-    }
-
     /// The offsets that `task` of `tasks` visits, in order, endlessly. `seed` is the phase's.
     #[must_use]
     pub fn offsets(&self, task: u32, tasks: u32, seed: u64) -> Offsets {
@@ -168,12 +146,6 @@ impl Stream {
     #[must_use]
     pub fn reach_bytes(&self, tasks: u32, seed: u64, operations: Option<u64>) -> u64 {
         self.spread().unwrap_or_else(|| self.geometry.reach_bytes(tasks, self.order_seed.unwrap_or(seed), operations))
-    }
-
-    /// Bytes that a file must hold for what `spec` reads of it.
-    #[must_use]
-    pub fn needed_bytes(&self, spec: &PhaseSpec) -> u64 {
-        self.reach_bytes(spec.tasks.total, spec.seed, spec.limit.operations)
     }
 
     /// What the operations of `task` do, in order, endlessly.

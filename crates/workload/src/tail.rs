@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::phase::PhaseSpec;
-use crate::program::Terms;
 use crate::refused::SpecError;
 use crate::terms::{Durability, TaskRange};
 
@@ -61,13 +59,6 @@ impl Tail {
     #[must_use]
     pub const fn transfers(&self) -> u64 {
         self.file_bytes / self.transfer_size
-    }
-
-    /// When the writer ends, and when its operations start: the whole rate is its own.
-    #[must_use]
-    pub fn terms(&self, spec: &PhaseSpec) -> Terms {
-        let schedule = spec.pace.schedule(self.transfer_size, 0, 1);
-        Terms { limit: spec.limit, pace: spec.pace, schedule, pass: self.transfers(), slots: 1 }
     }
 
     /// What is said of a reader that did not read all in the time that it had after the writer's end.

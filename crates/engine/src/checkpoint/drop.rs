@@ -8,8 +8,7 @@ use tonnage_records::RoundLog;
 use tonnage_storage::StorageError;
 use tonnage_workload::{Checkpoint, RemovalStep, Removals};
 
-use super::rounds::fail;
-use super::{Taker, lock};
+use super::taker::{Taker, fail, lock};
 use crate::clock::monotonic_ns;
 use crate::task::{TaskContext, Worker};
 

@@ -8,7 +8,7 @@ use tonnage_records::RoundLog;
 use tonnage_storage::StorageError;
 use tonnage_workload::{Checkpoint, RoundStep, Rounds, TaskRange};
 
-use super::{Taker, lock};
+use super::taker::{Taker, fail, lock};
 use crate::clock::monotonic_ns;
 use crate::retry::Retries;
 use crate::steering::wait_until;
@@ -133,12 +133,6 @@ impl RoundsWorker {
         }
         None
     }
-}
-
-/// Ends the trial for what a means of snapshots says.
-pub fn fail(context: &mut TaskContext, file: u32, error: &StorageError) {
-    let errno = error.io().and_then(std::io::Error::raw_os_error).unwrap_or(0);
-    context.fail(file, 0, errno, error.to_string());
 }
 
 impl Worker for RoundsWorker {

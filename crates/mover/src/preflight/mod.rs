@@ -4,6 +4,7 @@ mod identity;
 mod lock;
 mod place;
 mod probe;
+mod refused;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ pub use identity::Established;
 pub(crate) use identity::establish;
 use lock::Lock;
 use place::Place;
+use refused::{refused, words};
 
 /// Two trees that a mover can work on, and the right to.
 #[derive(Debug)]
@@ -88,17 +90,6 @@ impl Preflight {
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
-}
-
-/// A request that cannot work: what is wrong, and what to do.
-fn refused(wrong: &str, hint: &str) -> MoverError {
-    MoverError::Request(format!("{wrong}; hint: {hint}"))
-}
-
-/// The system's words, without the number that Rust adds.
-fn words(error: Errno) -> String {
-    let text = std::io::Error::from(error).to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 fn source(options: &Options) -> Result<Tree> {

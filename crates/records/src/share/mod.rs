@@ -15,11 +15,14 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use thiserror::Error;
 
-use crate::files::{FileError, Files, SeriesRow, Tagged};
+use crate::file_error::FileError;
+use crate::files::Files;
 use crate::histograms::Encoder;
 use crate::latency::LatencyRecorder;
 use crate::memory::Collected;
 use crate::result::PhaseResult;
+use crate::series_row::SeriesRow;
+use crate::tagged::Tagged;
 use process_share::ProcessShare;
 
 /// Shares of another layout are refused.

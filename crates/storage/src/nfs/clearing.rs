@@ -5,8 +5,8 @@ use std::io;
 use nfs3_types::nfs3::{ftype3, nfs_fh3};
 use tonnage_workload::MAX_DEPTH;
 
-use super::RunDirectory;
 use super::client::Client;
+use super::run_directory::RunDirectory;
 use crate::error::Result;
 use crate::names::{Spelled, is_tree_name, spelled};
 use crate::scratch::marker::MARKER_NAME;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use tonnage_workload::Op;
 
-use super::RunDirectory;
 use super::pipeline::{Memory, Pipeline};
+use super::run_directory::RunDirectory;
 use crate::api::{Completion, File, OpenRequest, Queue, Request, RetryReport};
 use crate::error::{Result, StorageError};
 use crate::scratch::spelled::data_name;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use nfs3_types::nfs3::nfs_fh3;
 use rustix::io::Errno;
 
-use super::RunDirectory;
 use super::pipeline::Pipeline;
+use super::run_directory::RunDirectory;
 use crate::api::{ItemKind, Names, NamesRequest, Opening, RetryReport};
 use crate::error::{Result, StorageError};
 use crate::names::{Spelling, directory_name, parent_of, tree_name};
