@@ -14,7 +14,7 @@ from typing import Any
 
 from tonnage import published
 from tonnage.analysis import analyse
-from tonnage.analysis.results import Analysis
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run
 from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import balance, exhibits_of, sentences_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tonnage import published
 from tonnage.analysis import analyse
-from tonnage.analysis.results import Analysis
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.campaign.load import parse_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.session import run_campaign

@@ -10,7 +10,8 @@ from math import exp, log
 from pathlib import Path
 from typing import Any
 
-from tonnage.analysis.results import Analysis, Finding, LatencyLine, LoadLine, Model, Point, Promise
+from tonnage.analysis.results import Finding, LatencyLine, LoadLine, Model, Point, Promise
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Tasks
 from tonnage.report.source import Source
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import report_sample as sample
-from tonnage.analysis.results import Analysis, LoadLine, Point
+from tonnage.analysis.results import LoadLine, Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.source import Source
 
 KIB = 1 << 10

@@ -8,7 +8,8 @@ import re
 
 import report_sample as sample
 from rich.console import Console
-from tonnage.analysis.results import Analysis, Finding
+from tonnage.analysis.results import Finding
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.summary import summary
 from tonnage.report.page import render
 from tonnage.report.sections.findings import items

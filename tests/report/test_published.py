@@ -9,7 +9,8 @@ import pytest
 import report_sample as sample
 from rich.console import Console
 from tonnage import published
-from tonnage.analysis.results import Analysis, Copies, Point
+from tonnage.analysis.results import Copies, Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.tiers.run import Tiers, Way
 from tonnage.errors import RequestError
 from tonnage.report import print_summary

@@ -7,7 +7,8 @@ import io
 
 import report_sample as sample
 from rich.console import Console
-from tonnage.analysis.results import Analysis, Finding
+from tonnage.analysis.results import Finding
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import terminal
 from tonnage.report.figures.table import Table
 from tonnage.report.terminal import print_summary

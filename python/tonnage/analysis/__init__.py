@@ -19,7 +19,8 @@ from tonnage.analysis.loadline.estimate import SUSTAIN, Estimate, estimate, load
 from tonnage.analysis.loadline.latency import latency_lines
 from tonnage.analysis.loadline.search import Search
 from tonnage.analysis.loadline.trials import Steady, halves_apart, too_short
-from tonnage.analysis.results import Analysis, Finding, LoadLine, Model, Point, Promise
+from tonnage.analysis.results import Finding, LoadLine, Model, Point, Promise
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
 from tonnage.records.shapes import TaskLine, TrialLine
 

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tonnage.analysis.results import Analysis, Devices, Divided, Intervals, LoadLine, Point
+from tonnage.analysis.results import Devices, Divided, Intervals, LoadLine, Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import SnapshotCost
 from tonnage.analysis.statistics.fixed_cost import Change, Cost
 from tonnage.units import BANDWIDTH, OPERATIONS

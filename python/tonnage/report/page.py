@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis.results import Analysis
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.errors import RequestError
 from tonnage.outputs import Form, Output
 from tonnage.records import Run, Tasks, Trials

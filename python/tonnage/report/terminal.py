@@ -16,7 +16,8 @@ from rich.segment import Segments
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tonnage.analysis.results import Analysis, Finding
+from tonnage.analysis.results import Finding
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.answers import compare
 from tonnage.report.figures.table import Table

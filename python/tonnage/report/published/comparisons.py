@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tonnage import published, units
-from tonnage.analysis.results import Analysis, Point
+from tonnage.analysis.results import Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.published import ceph_snapshots, summit_tiers

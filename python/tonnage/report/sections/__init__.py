@@ -3,7 +3,7 @@ from this list."""
 
 from __future__ import annotations
 
-from tonnage.analysis.results import Analysis
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.answer import Told
 from tonnage.report.figures.figure import Exhibit
 from tonnage.report.sections import (

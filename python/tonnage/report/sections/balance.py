@@ -5,7 +5,7 @@ from __future__ import annotations
 from tonnage import units
 from tonnage.analysis.balance import UNEVEN, Balance, OsdPart
 from tonnage.analysis.balance import largest as largest  # of the terminal, too
-from tonnage.analysis.results import Analysis
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import MUTED, line_colour

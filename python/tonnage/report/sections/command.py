@@ -6,7 +6,8 @@ from statistics import median
 
 from tonnage import units
 from tonnage.analysis.hosts import nearest
-from tonnage.analysis.results import Analysis, Point
+from tonnage.analysis.results import Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.records.shapes import CopyLine
 from tonnage.report import phrases
 from tonnage.report.figures import hover

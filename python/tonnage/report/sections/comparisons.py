@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tonnage import units
-from tonnage.analysis.results import Analysis, Comparison, Point
+from tonnage.analysis.results import Comparison, Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import Exhibit, Figure, Variant

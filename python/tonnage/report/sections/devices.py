@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage import units
-from tonnage.analysis.results import Analysis, Devices
+from tonnage.analysis.results import Devices
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import rate_scale_title

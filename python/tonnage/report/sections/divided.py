@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from tonnage import units
 from tonnage.analysis.compare.normalise import Normalised
 from tonnage.analysis.compare.per import OSD, contradiction
-from tonnage.analysis.results import Analysis, Point
+from tonnage.analysis.results import Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.sections.section import Section, Titled

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import ceil, floor, log10
 
 from tonnage import units
-from tonnage.analysis.results import Analysis, Point
+from tonnage.analysis.results import Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis

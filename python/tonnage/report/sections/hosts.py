@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tonnage import units
-from tonnage.analysis.results import Analysis, HostPart, Hosts
+from tonnage.analysis.results import HostPart, Hosts
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.records.shapes import HostOffset, TaskLine
 from tonnage.report import phrases
 from tonnage.report.figures import hover

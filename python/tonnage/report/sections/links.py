@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from tonnage import units
 from tonnage.analysis.hosts import nearest
-from tonnage.analysis.results import Analysis, Link
+from tonnage.analysis.results import Link
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover

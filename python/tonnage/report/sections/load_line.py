@@ -8,7 +8,8 @@ from math import log10
 from tonnage import units
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.analysis.loadline.latency import name_of
-from tonnage.analysis.results import Analysis, LoadLine, Point
+from tonnage.analysis.results import LoadLine, Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover

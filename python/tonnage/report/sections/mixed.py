@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage import units
-from tonnage.analysis.results import Analysis, Part, Point
+from tonnage.analysis.results import Part, Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis, rate_scale_title, tasks_axis

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tonnage.analysis.results import Analysis
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.answer import Told
 from tonnage.report.figures.figure import Exhibit
 from tonnage.report.figures.table import Table

@@ -7,7 +7,8 @@ from math import log10
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis.results import Analysis, LoadLine, Point
+from tonnage.analysis.results import LoadLine, Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.sizes import Roof, Sweep, line_of, ridge_bytes, roofs_of, size_of, sweeps_of
 from tonnage.report import phrases
 from tonnage.report.figures import hover

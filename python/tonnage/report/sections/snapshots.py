@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import ceil, floor, log2, log10
 
 from tonnage import units
-from tonnage.analysis.results import Analysis, Point
+from tonnage.analysis.results import Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
 from tonnage.analysis.statistics.fixed_cost import COSTS, NOT_SHOWN, SAVES, UNCHANGED, Change, Cost
 from tonnage.report import phrases

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tonnage import units
-from tonnage.analysis.results import Analysis, Point
+from tonnage.analysis.results import Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.answer import Told
 from tonnage.report.figures import hover, series

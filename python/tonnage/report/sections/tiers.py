@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonnage import units
-from tonnage.analysis.results import Analysis
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.tiers.run import Crossover, Tiers, Way
 from tonnage.analysis.tiers.shared import Measured
 from tonnage.report import phrases

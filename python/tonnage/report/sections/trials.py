@@ -8,7 +8,8 @@ from statistics import median
 from typing import Literal
 
 from tonnage import units
-from tonnage.analysis.results import Analysis, Point
+from tonnage.analysis.results import Point
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import headline
 from tonnage.records.shapes import TaskLine, TrialLine
 from tonnage.report import phrases

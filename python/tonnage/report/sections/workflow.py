@@ -6,7 +6,8 @@ from typing import Literal
 
 from tonnage import units
 from tonnage.analysis.hosts import nearest
-from tonnage.analysis.results import Analysis, Point, Share, Workflow
+from tonnage.analysis.results import Point, Share, Workflow
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.workflow import ALL_ENGINE, ENGINE, critical_path, spans
 from tonnage.records.shapes import CopyLine, WorkflowLine
 from tonnage.report import phrases

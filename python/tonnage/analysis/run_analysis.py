@@ -1,0 +1,51 @@
+"""Everything that is said about a run, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tonnage.analysis.compare.normalise import Basis
+from tonnage.analysis.results import Comparison, Devices, Divided, Finding, Hosts, Link, LoadLine, Model, Point, Promise
+from tonnage.records.shapes import EventLine, Json
+
+if TYPE_CHECKING:
+    from tonnage.analysis.balance import Balance
+    from tonnage.analysis.snapshots import SnapshotCost
+    from tonnage.analysis.tiers.run import Tiers
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Everything that is said about a run."""
+
+    run: str
+    points: tuple[Point, ...]
+    load_lines: tuple[LoadLine, ...]
+    models: tuple[Model, ...]
+    findings: tuple[Finding, ...]
+    promises: tuple[Promise, ...]
+    ceilings: tuple[Json, ...]
+    cost: Json | None
+    stalls: tuple[EventLine, ...] = field(default=())
+    published: str | None = None
+    """Name of the published figures that the campaign wants to be shown beside these."""
+    scale: float = 1.0
+    """What the campaign's amounts of work were multiplied by."""
+    tiers: Tiers | None = None
+    """Where the run compares two."""
+    hosts: tuple[Hosts, ...] = ()
+    """Phases over several hosts, in the order of their points."""
+    devices: tuple[Devices, ...] = ()
+    """Where several devices held the files, in the order of their points."""
+    links: tuple[Link, ...] = ()
+    """Where the run has a ``network``."""
+    comparisons: tuple[Comparison, ...] = ()
+    """Where a command was run in several settings."""
+    snapshots: tuple[SnapshotCost, ...] = ()
+    """Where checkpoints were measured with a snapshot and without."""
+    bases: tuple[Basis, ...] = ()
+    """What the campaign wants the best figures divided by."""
+    divided: tuple[Divided, ...] = ()
+    """Those figures."""
+    balances: tuple[Balance, ...] = ()
