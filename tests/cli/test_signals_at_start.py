@@ -28,7 +28,7 @@ def test_a_signal_waits_until_the_modules_are_there(number: signal.Signals) -> N
     ran = subprocess.run(
         [sys.executable, "-c", INTERRUPTED.format(number=int(number))], capture_output=True, text=True, timeout=60
     )
-    assert ran.stdout == "tonnage.placement.doctor\n"
+    assert ran.stdout == "tonnage.placement.doctor.site_checks\n"
     if number is signal.SIGINT:
         assert (ran.returncode, ran.stderr) == (130, "tonnage: error: interrupted\n")
     else:
