@@ -9,7 +9,7 @@ from typing import Any
 from placement_site.figures import exhibits
 from placement_site.world import DAY_S, MONTH_S
 from spread import spread
-from tonnage.report.answer import Answer, Told
+from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures.table import Table
 from tonnage.report.page import write_answer
 
@@ -90,8 +90,8 @@ def write_page(results: dict[str, Any], out: Path) -> Path:
         ("machine", f"{host['cpu_model']}, {host['cpu_count']} processors"),
     )
     told = (
-        Told("", said(results), (caps_text(results), model(results))),
-        Told("", decision_text(results), sure=median(results["decision"]["decided_s"]) <= GOAL_S),
+        Statement("", said(results), (caps_text(results), model(results))),
+        Statement("", decision_text(results), sure=median(results["decision"]["decided_s"]) <= GOAL_S),
     )
     tables = [(f"Figures, load {asked['load'][0]:.0%}", results_table(results["outcomes"]))]
     for load in sorted({outcome["load"] for outcome in results["others"]}):

@@ -28,7 +28,7 @@ _TOO_DEEP = re.compile(rf"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """Where in a file a value stands."""
 
     path: tuple[str, ...]
@@ -91,7 +91,7 @@ class Document:
         place = self.place(first["loc"])
         named = place.path and first["type"] not in ("extra_forbidden", "missing", "request")
         if first["type"] == "request":
-            place = Place((*place.path, *filter(None, first["ctx"]["key"].split("."))), place.table, place.number)
+            place = Position((*place.path, *filter(None, first["ctx"]["key"].split("."))), place.table, place.number)
             what = first["msg"]
         elif first["type"] == "extra_forbidden":
             what = _unknown_key(place)
@@ -111,7 +111,7 @@ class Document:
         where = f"{name}:{line}: " if line else f"{name}: " if name else ""
         return f"{where}{_in_file(place.path)}: {what}" if named else f"{where}{what}"
 
-    def place(self, loc: tuple[int | str, ...]) -> Place:
+    def place(self, loc: tuple[int | str, ...]) -> Position:
         """Where pydantic's location is in the file."""
         path = tuple(part for part in loc if isinstance(part, str))
         number = next((part for part in loc[1:2] if isinstance(part, int)), 0)
@@ -119,7 +119,7 @@ class Document:
         for part in path[:-1]:
             field = table.model_fields.get(part) if table else None
             table = table_in(field.annotation) if field else None
-        return Place(path, table, number)
+        return Position(path, table, number)
 
 
 def read_text(path: Path) -> str:
@@ -163,7 +163,7 @@ def near_or_all(wrong: str, known: typing.Iterable[str], what: str = "keys") -> 
     return f"did you mean {near[0]!r}?" if near else f"known {what} are {', '.join(every)}"
 
 
-def _unknown_key(place: Place) -> str:
+def _unknown_key(place: Position) -> str:
     *path, key = place.path
     hint = near_or_all(key, valid_keys(place.table)) if place.table else "leave it out"
     table = f" in [{'.'.join(path)}]" if path else ""

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from tonnage.analysis import analyse
 from tonnage.analysis.summary import schema, summary
-from tonnage.filesystems.held import Held, Item, Part, whole
+from tonnage.filesystems.held import FilePart, Held, Item, whole
 from tonnage.records import Run, RunWriter, device_lines, event_lines, record_name, task_lines, trial_line
 from tonnage.report.sections.devices import story, tables
 from tonnage.report.sections.nfs import exhibits, table
@@ -39,7 +39,7 @@ def run_of(path: Path, repetitions: list[dict[str, int]], *, source: str = "own"
         names = [device for device in rates for _ in range(2)]
         tasks = [task(number, rates[device] // 2) for number, device in enumerate(names)]
         items = tuple(
-            Item(f"data.{number}", 4 * MB, (Part(device, 4 * MB), Part("spare", 4 * MB, 1)), number, number)
+            Item(f"data.{number}", 4 * MB, (FilePart(device, 4 * MB), FilePart("spare", 4 * MB, 1)), number, number)
             for number, device in enumerate(names)
         )
         held = Held(items=items, total=len(items))

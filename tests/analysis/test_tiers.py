@@ -9,7 +9,7 @@ import pytest
 from tonnage.analysis.results import HostPart, Hosts, Point, Slowest
 from tonnage.analysis.statistics.intervals import median_interval
 from tonnage.analysis.tiers.run import crossover, tiers_of
-from tonnage.analysis.tiers.shared import Measured, exact
+from tonnage.analysis.tiers.shared import MeasuredRate, exact
 from tonnage.report.published.summit_tiers import crossovers
 from tonnage.report.sections.tiers import sentence
 from tonnage.units import BANDWIDTH
@@ -34,12 +34,12 @@ def test_a_fast_tier_that_is_faster_alone_wins_from_the_first_node() -> None:
 
 
 def test_an_uncertain_rate_on_either_side_makes_the_crossover_uncertain() -> None:
-    sure, unsure = Measured(1e9, 1e9, 1e9, 0.95), Measured(10e9, 8e9, 12.5e9, 0.95)
+    sure, unsure = MeasuredRate(1e9, 1e9, 1e9, 0.95), MeasuredRate(10e9, 8e9, 12.5e9, 0.95)
     found = crossover("write", sure, unsure)
     assert (found.low, found.high) == pytest.approx((8, 12.5))
     turned = crossover("write", unsure, sure)
     assert (1 / turned.high, 1 / turned.low) == pytest.approx((8, 12.5))
-    both = crossover("write", Measured(1e9, 0.8e9, 1.25e9, 0.95), unsure)
+    both = crossover("write", MeasuredRate(1e9, 0.8e9, 1.25e9, 0.95), unsure)
     assert both.low < found.low < found.high < both.high
 
 
@@ -47,8 +47,8 @@ def test_the_interval_covers_the_true_crossover_as_often_as_it_says() -> None:
     draw = random.Random(7)
     fast, slow, noise, runs = 2.1e9, 1.1e12, 0.15, 2000
 
-    def interval(rate: float) -> Measured:
-        return Measured(*median_interval([rate * math.exp(draw.gauss(0, noise)) for _ in range(5)]))
+    def interval(rate: float) -> MeasuredRate:
+        return MeasuredRate(*median_interval([rate * math.exp(draw.gauss(0, noise)) for _ in range(5)]))
 
     hits = 0
     for _ in range(runs):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from tonnage.campaign.execute.phases import Measured, PhaseRunner, TrialRun
+from tonnage.campaign.execute.phases import PhaseOutcome, PhaseRunner, TrialRun
 from tonnage.campaign.schedule import Trial
 
 
 def test_a_sustained_trial_that_cannot_be_laid_out_is_no_failed_measurement() -> None:
     kept: list[dict[str, Any]] = []
 
-    def record(line: dict[str, Any], _result: Any, _hosts: Any) -> Measured:
+    def record(line: dict[str, Any], _result: Any, _hosts: Any) -> PhaseOutcome:
         kept.append(line)
-        return Measured(line["status"], line)
+        return PhaseOutcome(line["status"], line)
 
     phases: Any = SimpleNamespace(_record=record)
     phases.outside = lambda *words: PhaseRunner.outside(phases, *words)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tonnage.analysis.results import Copies, Follow, Part, Point
+from tonnage.analysis.results import Copies, Follow, MixPart, Point
 from tonnage.analysis.statistics.intervals import TOO_FEW, Noise, median_interval, pooled_noise
 from tonnage.analysis.statistics.percentiles import Columns, columns_of, intervals_of, medians, noise_of
 from tonnage.analysis.workflow import workflow_of
@@ -21,7 +21,7 @@ from tonnage.records.stopped import reason_of
 from tonnage.units import BANDWIDTH, OPERATIONS, format_size, format_time
 
 
-def parts_of(lines: Trials) -> tuple[Part, ...]:
+def parts_of(lines: Trials) -> tuple[MixPart, ...]:
     """Rates and latencies of each kind of operation; empty where a phase does only one."""
     parts: dict[str, list[PartResult]] = defaultdict(list)
     for told in lines.having("parts").column("parts"):
@@ -29,7 +29,7 @@ def parts_of(lines: Trials) -> tuple[Part, ...]:
             parts[part["op"]].append(part)
     elapsed_ns = sum(lines.column("elapsed_ns")) if parts else 0
     return tuple(
-        Part(
+        MixPart(
             op,
             sum(part["bytes"] for part in found) * 1e9 / elapsed_ns,
             sum(part["operations"] for part in found) * 1e9 / elapsed_ns,

@@ -28,7 +28,7 @@ Intervals = Mapping[str, Bounds | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MixPart:
     """What one kind of operation did at a point that mixes several."""
 
     op: str
@@ -104,7 +104,7 @@ class Point:
     """All bytes over all time, whatever the metric."""
     elapsed_ns: int = 0
     """Of the median repetition."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[MixPart, ...] = ()
     follow: Follow | None = None
     copies: Copies | None = None
     workflow: Workflow | None = None

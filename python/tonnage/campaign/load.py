@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from tonnage.campaign.kinds import WORKLOADS
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import parse_target
-from tonnage.documents import Document, Place
+from tonnage.documents import Document, Position
 from tonnage.errors import RequestError
 from tonnage.records.shapes import Json
 
@@ -22,13 +22,13 @@ from tonnage.records.shapes import Json
 class _CampaignFile(Document):
     """Its ``[workload]`` is of several kinds, each with keys of its own."""
 
-    def place(self, loc: tuple[int | str, ...]) -> Place:
+    def place(self, loc: tuple[int | str, ...]) -> Position:
         if loc[:1] not in (("workload",), ("workloads",)):
             return super().place(loc)
         path = [part for part in loc[1:] if isinstance(part, str)]
         number = next((part for part in loc if isinstance(part, int)), 0)
         kind = path.pop(0) if path and path[0] in WORKLOADS else "stream"
-        return Place(("workload", *path), WORKLOADS[kind] if path else Campaign, number)
+        return Position(("workload", *path), WORKLOADS[kind] if path else Campaign, number)
 
 
 _FILE = _CampaignFile(Campaign, "campaign file", "docs/campaign.md", "examples/first-light.toml")

@@ -24,7 +24,7 @@ def printable(text: str) -> str:
     return _HIDDEN.sub(lambda found: f"\\x{ord(found[0]):02x}" if found[0] < " " else f"\\u{ord(found[0]):04x}", text)
 
 
-class Door:
+class TerminalStream:
     """A stream as ``print`` and others write to it: only what is :func:`printable` reaches the terminal."""
 
     def __init__(self, stream: TextIO, *, is_data: bool) -> None:
@@ -70,8 +70,8 @@ def abandon(stream: TextIO) -> None:
 def doors() -> Iterator[None]:
     """While entered, stdout and stderr are doors."""
     before = sys.stdout, sys.stderr
-    sys.stdout = cast("TextIO", Door(before[0], is_data=True))
-    sys.stderr = cast("TextIO", Door(before[1], is_data=False))
+    sys.stdout = cast("TextIO", TerminalStream(before[0], is_data=True))
+    sys.stderr = cast("TextIO", TerminalStream(before[1], is_data=False))
     try:
         yield
     finally:
@@ -80,4 +80,4 @@ def doors() -> Iterator[None]:
 
 def terminal(stream: TextIO) -> TextIO:
     """What is behind the door: for who moves the cursor, and has made all other text printable."""
-    return stream.stream if isinstance(stream, Door) else stream
+    return stream.stream if isinstance(stream, TerminalStream) else stream

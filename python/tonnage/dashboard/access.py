@@ -45,7 +45,7 @@ class Rules:
         return f"tonnage-{self.port}"
 
 
-class Gate:
+class AccessCheck:
     """Before everything else."""
 
     def __init__(self, app: ASGIApp, rules: Rules) -> None:

@@ -14,11 +14,11 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from tonnage.dashboard import pages
-from tonnage.dashboard.access import Gate, Rules
+from tonnage.dashboard.access import AccessCheck, Rules
 from tonnage.dashboard.background import aside
 from tonnage.dashboard.run import Watched
 from tonnage.dashboard.run_files import unforeseen
-from tonnage.dashboard.updates import Keeper
+from tonnage.dashboard.updates import UpdateLoop
 from tonnage.errors import TonnageError
 
 _IDENTIFIER = re.compile(r"[0-9a-f]{16}\Z")
@@ -36,7 +36,7 @@ _REPORT_POLICY = (
 class Application:
     """The page of one set of directories."""
 
-    def __init__(self, keeper: Keeper, roots: list[str]) -> None:
+    def __init__(self, keeper: UpdateLoop, roots: list[str]) -> None:
         self._keeper, self._roots = keeper, roots
         self._reports = pages.Reports()
         self._heavy = asyncio.Lock()
@@ -52,7 +52,7 @@ class Application:
             Route("/compare/{base}/{other}", self._compare),
             Route("/static/{name}", self._static),
         ]
-        return Starlette(routes=routes, middleware=[Middleware(Gate, rules=rules)], lifespan=self._lifespan)
+        return Starlette(routes=routes, middleware=[Middleware(AccessCheck, rules=rules)], lifespan=self._lifespan)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:

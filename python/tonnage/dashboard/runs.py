@@ -11,7 +11,7 @@ from tonnage.dashboard import run_text
 from tonnage.dashboard.background import Pace
 from tonnage.dashboard.run import RunRow, Watched
 from tonnage.dashboard.run_files import find_runs, unforeseen
-from tonnage.dashboard.timeline import Course, plain
+from tonnage.dashboard.timeline import Timeline, plain
 from tonnage.dashboard.topics import encode
 from tonnage.records import Run
 from tonnage.records.shapes import TrialLine
@@ -29,7 +29,7 @@ class Runs:
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = roots
         self._known: dict[str, Watched] = {}
-        self._courses: dict[str, tuple[Course, tuple[int, object], str]] = {}
+        self._courses: dict[str, tuple[Timeline, tuple[int, object], str]] = {}
         """Of the runs that are looked at: the pictures, what the heat map knows (records, and the latest of the phase
         that runs), and that map."""
         self._pace = Pace(_LOOK_S)
@@ -84,7 +84,7 @@ class Runs:
 
     def _closely(self, run: Watched, row: RunRow) -> dict[str, str]:
         """What the page of one run shows."""
-        course, known, heat = self._courses.get(run.identifier, (Course(), (-1, None), "null"))
+        course, known, heat = self._courses.get(run.identifier, (Timeline(), (-1, None), "null"))
         notes = (run.told or {}).get("notes")
         said = [str(note)[:1000] for note in notes[-_MOST_NOTES:]] if isinstance(notes, list) else []
         told = {**row, "path": str(run.path), "live": live(run), "latest": latest(run), "notes": said}

@@ -33,7 +33,7 @@ _NICE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ServeRequest:
     """What was asked for."""
 
     roots: Sequence[Path]
@@ -57,7 +57,7 @@ class _Door:
     tls: ssl.SSLContext | None
 
 
-def serve(wish: Wish, boards: Sequence[Board], announce: Callable[[str, bool], None]) -> None:
+def serve(wish: ServeRequest, boards: Sequence[Board], announce: Callable[[str, bool], None]) -> None:
     """Until SIGINT or SIGTERM. ``announce`` gets the address once it can be opened, and whether what is served crosses
     a network as plain text. RequestError where a directory is none, the address cannot be listened on, the certificate
     or its key does not do, or what it needs is not installed."""
@@ -86,7 +86,7 @@ def serve(wish: Wish, boards: Sequence[Board], announce: Callable[[str, bool], N
         asyncio.run(_serve(wish, boards, _Door(listening, token, tls), lambda address: announce(address, is_plain)))
 
 
-def _tls(wish: Wish) -> ssl.SSLContext | None:
+def _tls(wish: ServeRequest) -> ssl.SSLContext | None:
     from tonnage.dashboard.connections import https
 
     if wish.certificate is not None:
@@ -109,14 +109,14 @@ def _listen(host: str, port: int) -> tuple[socket.socket, str]:
     return listening, str(listening.getsockname()[0])
 
 
-async def _serve(wish: Wish, boards: Sequence[Board], door: _Door, announce: Callable[[str], None]) -> None:
+async def _serve(wish: ServeRequest, boards: Sequence[Board], door: _Door, announce: Callable[[str], None]) -> None:
     import uvicorn
 
     from tonnage.dashboard.access import Rules
     from tonnage.dashboard.application import Application
     from tonnage.dashboard.runs import Runs
     from tonnage.dashboard.topics import Topics
-    from tonnage.dashboard.updates import Keeper
+    from tonnage.dashboard.updates import UpdateLoop
 
     class Server(uvicorn.Server):
         """Leaves signals to who started it, and tells when it listens."""
@@ -136,7 +136,7 @@ async def _serve(wish: Wish, boards: Sequence[Board], door: _Door, announce: Cal
 
     port = door.listening.getsockname()[1]
     topics = Topics()
-    keeper = Keeper(Runs(wish.roots), boards, topics)
+    keeper = UpdateLoop(Runs(wish.roots), boards, topics)
     rules = Rules(own_names(wish.host), door.token, port)
     application = Application(keeper, [str(root) for root in wish.roots]).starlette(rules)
     # Its words are for who develops a server, not for who looks at runs.

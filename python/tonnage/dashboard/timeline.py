@@ -47,7 +47,7 @@ class Placed:
     elapsed_ns: int
 
 
-class Course:
+class Timeline:
     """Pictures of one run; what was read of a record is kept, for records do not change."""
 
     def __init__(self) -> None:

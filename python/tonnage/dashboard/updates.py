@@ -31,7 +31,7 @@ Key = tuple[int, str]
 """Of a judgement: how many records it knew, and the state of the run."""
 
 
-class Keeper:
+class UpdateLoop:
     """For one event loop."""
 
     def __init__(self, runs: Runs, boards: Sequence[Board], topics: Topics) -> None:

@@ -1,6 +1,6 @@
 """What a file system tells of itself and of where it keeps files, and what it can be told: one module a file system."""
 
-from tonnage.filesystems.held import Held, Holding, Item, Part
+from tonnage.filesystems.held import FilePart, Held, Holding, Item
 from tonnage.filesystems.registry import facts_of, held_files, served_by, snapshots_of, stripe, type_of
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
 from tonnage.filesystems.striping import Striped, Striping
@@ -8,11 +8,11 @@ from tonnage.filesystems.striping import Striped, Striping
 __all__ = [
     "Answer",
     "Device",
+    "FilePart",
     "Held",
     "Holding",
     "Item",
     "ObservedPath",
-    "Part",
     "Striped",
     "Striping",
     "facts_of",

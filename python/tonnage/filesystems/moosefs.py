@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.filesystems.held import Holding, Looked, Part
+from tonnage.filesystems.held import FilePart, Holding, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.bounded import in_time
@@ -92,11 +92,11 @@ def chunks(text: str, paths: Sequence[str]) -> dict[str, list[list[str]]]:
 
 def holding(servers: Sequence[Sequence[str]], size: int) -> Holding:
     """Of a file whose chunks are on these servers."""
-    parts: list[Part] = []
+    parts: list[FilePart] = []
     for number, copies in enumerate(servers):
         length = min(CHUNK_BYTES, size - number * CHUNK_BYTES)
         if length > 0:
-            parts += [Part(server, length, copy) for copy, server in enumerate(copies)]
+            parts += [FilePart(server, length, copy) for copy, server in enumerate(copies)]
     return Holding(tuple(parts))
 
 

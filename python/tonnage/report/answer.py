@@ -9,7 +9,7 @@ from tonnage.report.figures.table import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Statement:
     """A sentence of the answer."""
 
     name: str
@@ -34,7 +34,7 @@ class Answer:
     title: str
     facts: tuple[tuple[str, str], ...]
     """What the small header says."""
-    told: tuple[Told, ...]
+    told: tuple[Statement, ...]
     exhibits: tuple[Exhibit, ...]
     tables: tuple[tuple[str, Table], ...]
     notes: tuple[str, ...]

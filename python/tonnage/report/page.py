@@ -19,7 +19,7 @@ from tonnage.outputs import Form, Output
 from tonnage.records import Run, Tasks, Trials
 from tonnage.records.names import ODD_BYTES
 from tonnage.report import phrases
-from tonnage.report.answer import Answer, Told
+from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures.figure import Exhibit
 from tonnage.report.figures.table import Column
 from tonnage.report.published.comparisons import comparisons
@@ -93,7 +93,7 @@ def render(analysis: Analysis, source: Source) -> str:
     )
 
 
-def _beside(analysis: Analysis) -> list[Told]:
+def _beside(analysis: Analysis) -> list[Statement]:
     """What the run says besides its load lines, of which the page tells in its own words."""
     return [told for section in SECTIONS if section is not load_line.SECTION for told in section.sentences(analysis)]
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tonnage.analysis.compare.runs import Between
-    from tonnage.report.answer import Answer, Told
+    from tonnage.report.answer import Answer, Statement
 
 
 ROWS_MOST = 16
@@ -175,7 +175,7 @@ def print_answer(answer: Answer, console: Console) -> None:
         _print_told(console, told)
 
 
-def _print_told(console: Console, told: Told) -> None:
+def _print_told(console: Console, told: Statement) -> None:
     name = f"{told.name}: " if told.name else ""
     console.print(Text(f"{name}{told.sentence}", style="bold" if told.sure else "bold yellow"), soft_wrap=True)
     for why in told.why:

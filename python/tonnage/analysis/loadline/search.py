@@ -28,7 +28,7 @@ _PLATEAU_WIDTH = 0.02
 """Relative half-width of the plateau at which it is known well enough."""
 
 
-class Measured(Protocol):
+class MeasuredPoint(Protocol):
     """What the search needs to know of a point: ``tonnage.analysis.results.Point`` has it."""
 
     @property
@@ -48,7 +48,7 @@ class Search:
         self._turn = self._random.sample(range(_TURNS), _TURNS)
         self._estimated: tuple[dict[int, Sequence[float]], Estimate] | None = None
 
-    def next(self, points: Sequence[Measured], trials_left: int) -> int | None:
+    def next(self, points: Sequence[MeasuredPoint], trials_left: int) -> int | None:
         """Tasks of the next trial, or None when the load line is known well enough or no trial is left."""
         if trials_left <= 0:
             return None
@@ -60,7 +60,7 @@ class Search:
             self._round = self._plan(values, trials_left)
         return self._round.pop() if self._round else None
 
-    def stopped(self, points: Sequence[Measured], ended: Reason) -> dict[int, Reason]:
+    def stopped(self, points: Sequence[MeasuredPoint], ended: Reason) -> dict[int, Reason]:
         """Of each number of tasks: why it is not measured again. ``ended``: what ends a search that would go on."""
         values = {point.tasks: point.values for point in points if point.values}
         if not values or self._first_look(values) is not None:
@@ -71,7 +71,7 @@ class Search:
         near = self._matters(values, found)
         return {tasks: ended if tasks in near else "aside" for tasks in values}
 
-    def on_plateau(self, points: Sequence[Measured]) -> int | None:
+    def on_plateau(self, points: Sequence[MeasuredPoint]) -> int | None:
         """The smallest measured number of tasks that is on the plateau beyond doubt; None where none was reached."""
         values = {point.tasks: point.values for point in points if point.values}
         found = self._estimate(values) if len(values) > 1 else None
@@ -85,7 +85,7 @@ class Search:
             self._estimated = values, estimate(values)
         return self._estimated[1]
 
-    def highest(self, points: Sequence[Measured]) -> list[int]:
+    def highest(self, points: Sequence[MeasuredPoint]) -> list[int]:
         """The measured numbers of tasks on the plateau, those that do most first: what each trial gets at its start
         grows with the tasks, so the plateau is best told apart from that where it is read. Empty where none was
         reached."""

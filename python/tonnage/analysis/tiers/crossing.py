@@ -22,7 +22,7 @@ from tonnage.analysis.tiers.run import (
     of_a_node,
     seen_on_both_sides,
 )
-from tonnage.analysis.tiers.shared import Measured, exact, quotient, shared_rate
+from tonnage.analysis.tiers.shared import MeasuredRate, exact, quotient, shared_rate
 from tonnage.errors import RequestError
 from tonnage.records import Run
 
@@ -62,7 +62,7 @@ class Tier:
     """``node``, ``shared``, or None where its records do not tell."""
     curves: Mapping[str, Mapping[int, At]]
     """Operation → nodes → rate of all of them, in B/s (operations/s for ``open-write-close``)."""
-    ceilings: Mapping[str, Measured] = field(default_factory=dict)
+    ceilings: Mapping[str, MeasuredRate] = field(default_factory=dict)
     """What a shared one is known not to exceed, by operation, where more is known than its curve shows."""
     source: str = "measured"
 
@@ -72,9 +72,9 @@ class Wins:
     """Which tier wins at one number of nodes."""
 
     nodes: int
-    fast: Measured
+    fast: MeasuredRate
     """Rate of all nodes on the tier of their own."""
-    slow: Measured
+    slow: MeasuredRate
     """… and on the shared one."""
     ahead: str
     """Name of the tier that is ahead; empty where the intervals overlap."""
@@ -92,9 +92,9 @@ class Parts:
     """… and what that of the shared tier."""
     unit: str
     """``B/s per disk``, ``of the link``."""
-    fast: Measured
-    slow: Measured
-    ratio: Measured
+    fast: MeasuredRate
+    slow: MeasuredRate
+    ratio: MeasuredRate
     """``fast`` ÷ ``slow``."""
 
 
@@ -107,13 +107,13 @@ class Crossing:
     crossover: Crossover
     fast_curve: tuple[At, ...]
     slow_curve: tuple[At, ...]
-    slow_one: Measured
+    slow_one: MeasuredRate
     """What a node gets out of the shared tier where the fewest share it."""
     from_first: bool
     """A node's own tier gives it more than the shared one does even alone: it is never behind."""
     stated: tuple[str, ...]
     """Which of ``fast`` and ``slow`` was stated, not measured."""
-    ceiling: Measured | None = None
+    ceiling: MeasuredRate | None = None
     """What the shared tier does not exceed, where that was stated or published; else its curve tells."""
     at: Wins | None = None
     per: Parts | None = None
@@ -240,8 +240,8 @@ def wins(crossing: Crossing, nodes: int) -> Wins:
     return Wins(nodes, fast, slow, ahead, nodes > most)
 
 
-def _times(rate: Measured | At, nodes: float) -> Measured:
-    return Measured(rate.median * nodes, rate.low * nodes, rate.high * nodes, rate.confidence)
+def _times(rate: MeasuredRate | At, nodes: float) -> MeasuredRate:
+    return MeasuredRate(rate.median * nodes, rate.low * nodes, rate.high * nodes, rate.confidence)
 
 
 def parts_of(crossing: Crossing, asked: str, bases: Mapping[str, Basis]) -> Parts:
@@ -265,6 +265,6 @@ def parts_of(crossing: Crossing, asked: str, bases: Mapping[str, Basis]) -> Part
     return Parts(str(fast), str(slow), unit_of(metric, fast), one, of_all, quotient(one, of_all))
 
 
-def _part(rate: Measured, metric: str, basis: Basis) -> Measured:
+def _part(rate: MeasuredRate, metric: str, basis: Basis) -> MeasuredRate:
     part = normalise(rate.median, metric, basis, rate.low, rate.high)
-    return Measured(part.value, part.low, part.high, rate.confidence)
+    return MeasuredRate(part.value, part.low, part.high, rate.confidence)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tonnage.analysis.results import Hosts, Point
-from tonnage.analysis.tiers.shared import Measured, Rated, meeting, quotient
+from tonnage.analysis.tiers.shared import MeasuredRate, Rated, meeting, quotient
 from tonnage.records.rows import by_record
 from tonnage.records.shapes import TrialLine
 
@@ -32,9 +32,9 @@ class Crossover:
     high: float
     confidence: float
     """0: no interval."""
-    fast: Measured
+    fast: MeasuredRate
     """Of one node, in B/s, or operations/s for ``open-write-close``."""
-    slow: Measured
+    slow: MeasuredRate
     """Of all nodes together."""
     behind: int | None = None
     """The most nodes at which the fast tier was measured behind…"""
@@ -74,7 +74,7 @@ class Tiers:
     crossovers: tuple[Crossover, ...]
 
 
-def crossover(op: str, fast: Measured, slow: Measured) -> Crossover:
+def crossover(op: str, fast: MeasuredRate, slow: MeasuredRate) -> Crossover:
     """``fast``: rate of one node, ``slow``: of all nodes together."""
     nodes = quotient(slow, fast)
     return Crossover(op, nodes.median, nodes.low, nodes.high, nodes.confidence, fast, slow)
@@ -119,7 +119,7 @@ def _of_curves(op: str, one: Mapping[int, Rated], other: Mapping[int, Rated]) ->
     return seen_on_both_sides(crossover_of_curve(op, of_a_node(fast), slow), fast, slow)
 
 
-def crossover_of_curve(op: str, each: Measured, slow: Mapping[int, Rated]) -> Crossover:
+def crossover_of_curve(op: str, each: MeasuredRate, slow: Mapping[int, Rated]) -> Crossover:
     """Where ``each`` node's rate passes what the shared tier was measured to give to so many together."""
     found = meeting(each, slow)
     nodes = found.nodes
@@ -147,12 +147,12 @@ def grows_more(one: Mapping[int, Rated], other: Mapping[int, Rated]) -> bool:
     return one[most].median >= other[most].median
 
 
-def of_a_node(curve: Mapping[int, Rated]) -> Measured:
+def of_a_node(curve: Mapping[int, Rated]) -> MeasuredRate:
     """What a node of the fast tier does, where most did it at once: that is what it can count on; few nodes may each be
     faster, out of caches."""
     most = max(curve)
     point = curve[most]
-    return Measured(point.median / most, point.low / most, point.high / most, point.confidence)
+    return MeasuredRate(point.median / most, point.low / most, point.high / most, point.confidence)
 
 
 def _on(point: Point, device: int) -> bool:
@@ -162,10 +162,10 @@ def _on(point: Point, device: int) -> bool:
     return point.setting.get("device") == device and alone
 
 
-def _best(points: Sequence[Point]) -> Measured | None:
+def _best(points: Sequence[Point]) -> MeasuredRate | None:
     """The most that any number of tasks reached."""
     best = max(points, key=lambda point: point.median, default=None)
-    return None if best is None else Measured(best.median, best.low, best.high, best.confidence)
+    return None if best is None else MeasuredRate(best.median, best.low, best.high, best.confidence)
 
 
 def _ways(points: Sequence[Point], trials: Sequence[TrialLine], slow: int) -> list[Way]:

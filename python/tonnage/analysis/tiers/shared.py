@@ -42,7 +42,7 @@ class Rated(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredRate:
     """A rate with the interval of its median, which is equal to it where there is none (``confidence`` 0)."""
 
     median: float
@@ -55,16 +55,16 @@ class Measured:
 class Meeting:
     """Where the lines cross."""
 
-    nodes: Measured
+    nodes: MeasuredRate
     """Not shown: the number of nodes up to which the shared tier is ahead, without an interval."""
-    rate: Measured
+    rate: MeasuredRate
     """Of the shared tier there, of all nodes."""
     shown: bool
     measure_at: int | None
     """Not shown: with so many nodes the shared tier is to be measured."""
 
 
-def quotient(top: Measured, bottom: Measured) -> Measured:
+def quotient(top: MeasuredRate, bottom: MeasuredRate) -> MeasuredRate:
     """``top`` ÷ ``bottom``.
 
     The interval of a ratio from the intervals of its parts, by recovered variances on the logarithms (Zou and Donner
@@ -75,22 +75,22 @@ def quotient(top: Measured, bottom: Measured) -> Measured:
         return exact(ratio)
     down = math.hypot(math.log(top.median / top.low), math.log(bottom.high / bottom.median))
     up = math.hypot(math.log(top.high / top.median), math.log(bottom.median / bottom.low))
-    return Measured(ratio, ratio * math.exp(-down), ratio * math.exp(up), min(top.confidence, bottom.confidence))
+    return MeasuredRate(ratio, ratio * math.exp(-down), ratio * math.exp(up), min(top.confidence, bottom.confidence))
 
 
-def exact(rate: float) -> Measured:
+def exact(rate: float) -> MeasuredRate:
     """A rate without an interval, as published figures are."""
-    return Measured(rate, rate, rate, 0.0)
+    return MeasuredRate(rate, rate, rate, 0.0)
 
 
-def shared_rate(curve: Mapping[int, Rated], nodes: float) -> Measured:
+def shared_rate(curve: Mapping[int, Rated], nodes: float) -> MeasuredRate:
     """What all of so many nodes get together out of a tier that was measured with the numbers of nodes of ``curve``."""
     known = sorted(curve)
     sure = CONFIDENCE if all(point.confidence for point in curve.values()) else 0.0
     few, most = known[0], known[-1]
     if nodes <= few:
         point, part = curve[few], nodes / few
-        return Measured(point.median * part, point.low * part, point.high if sure else point.median * part, sure)
+        return MeasuredRate(point.median * part, point.low * part, point.high if sure else point.median * part, sure)
     if nodes >= most:
         return _beyond(curve, nodes, sure)
     left = max(count for count in known if count <= nodes)
@@ -100,10 +100,10 @@ def shared_rate(curve: Mapping[int, Rated], nodes: float) -> Measured:
     middle = one.median * (two.median / one.median) ** along
     if not sure:
         return exact(middle)
-    return Measured(middle, min(one.low, two.low), max(one.high, two.high), sure)
+    return MeasuredRate(middle, min(one.low, two.low), max(one.high, two.high), sure)
 
 
-def _beyond(curve: Mapping[int, Rated], nodes: float, sure: float) -> Measured:
+def _beyond(curve: Mapping[int, Rated], nodes: float, sure: float) -> MeasuredRate:
     most = max(curve)
     last, further = curve[most], nodes / most
     rise, most_rise = _rises(curve)
@@ -111,7 +111,7 @@ def _beyond(curve: Mapping[int, Rated], nodes: float, sure: float) -> Measured:
     if not sure:
         return exact(middle)
     # It cannot be known that it falls no more than it did; that it goes on falling is not reckoned with.
-    return Measured(max(middle, last.low), last.low, last.high * further**most_rise, sure)
+    return MeasuredRate(max(middle, last.low), last.low, last.high * further**most_rise, sure)
 
 
 def _rises(curve: Mapping[int, Rated]) -> tuple[float, float]:
@@ -127,11 +127,11 @@ def _rises(curve: Mapping[int, Rated]) -> tuple[float, float]:
     return rise / 2, min(1.0, max(0.0, math.log(step.high) / doublings))
 
 
-def _measured(point: Rated) -> Measured:
-    return Measured(point.median, point.low, point.high, point.confidence)
+def _measured(point: Rated) -> MeasuredRate:
+    return MeasuredRate(point.median, point.low, point.high, point.confidence)
 
 
-def meeting(each: Measured, curve: Mapping[int, Rated]) -> Meeting:
+def meeting(each: MeasuredRate, curve: Mapping[int, Rated]) -> Meeting:
     """From how many nodes on ``each`` of them has more on a tier of its own than all get out of the shared one.
 
     The interval reckons with 5 % between the days of both tiers' runs. It ends at one node, below which there is none.
@@ -139,7 +139,7 @@ def meeting(each: Measured, curve: Mapping[int, Rated]) -> Meeting:
     furthest = float(FURTHEST * max(curve))
     sure = bool(each.confidence and shared_rate(curve, 1).confidence)
 
-    def crossed(own: float, side: Callable[[Measured], float], factor: float) -> float:
+    def crossed(own: float, side: Callable[[MeasuredRate], float], factor: float) -> float:
         return _last_behind(lambda nodes: own * nodes < side(shared_rate(curve, nodes)) * factor, furthest)
 
     middle = crossed(each.median, lambda rate: rate.median, 1.0)
@@ -148,7 +148,7 @@ def meeting(each: Measured, curve: Mapping[int, Rated]) -> Meeting:
     high = crossed(each.low, lambda rate: rate.high, days) if sure else middle
     shown = high < furthest and (len(curve) > 1 or high <= 1)
     if shown:
-        nodes = Measured(min(max(middle, low), high), low, high, CONFIDENCE if sure else 0.0)
+        nodes = MeasuredRate(min(max(middle, low), high), low, high, CONFIDENCE if sure else 0.0)
         return Meeting(nodes, shared_rate(curve, nodes.median), True, None)
     most = max(curve)
     wanted = max(2 * most, math.ceil(min(middle, furthest) * 1.2))

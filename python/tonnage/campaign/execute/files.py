@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tonnage.campaign.execute.executor import Executor, Refusal
 from tonnage.campaign.execute.hooks import Hook
-from tonnage.campaign.execute.phases import Measured, Status, TrialRun
+from tonnage.campaign.execute.phases import PhaseOutcome, Status, TrialRun
 from tonnage.campaign.kinds.files import MAKING, OF_DIRECTORIES, TREE, WRITING, FilesSetting
 from tonnage.campaign.target import Target
 from tonnage.records.specs import PhaseSpec
@@ -94,16 +94,16 @@ def _measure(setting: FilesSetting, trial: TrialRun) -> Status:
     return "failed" if failed is not None else "ok"
 
 
-def _with_hooks(setting: FilesSetting, trial: TrialRun, phase: str, spec: PhaseSpec) -> Measured:
+def _with_hooks(setting: FilesSetting, trial: TrialRun, phase: str, spec: PhaseSpec) -> PhaseOutcome:
     """The phase, with the user's commands before and after it."""
     if phase in TREE or trial.target.scheme == "sim":
         return trial.phase(setting, phase, spec)
     hook = Hook(Path.cwd(), (), trial.interrupts)
     about = {"TONNAGE_TRIAL": str(trial.number), "TONNAGE_TASKS": str(setting.tasks), "TONNAGE_PHASE": phase}
     if reason := hook.run("before_phase", setting.before_phase, about):
-        return Measured(trial.without(phase, reason))
+        return PhaseOutcome(trial.without(phase, reason))
     if setting.before_phase and trial.interrupts:
-        return Measured("interrupted")
+        return PhaseOutcome("interrupted")
     measured = trial.phase(setting, phase, spec)
     if setting.after_phase and measured.status == "ok":
         began_ns = time.monotonic_ns()

@@ -58,7 +58,7 @@ Harvester = Callable[[PhaseResult, Callable[[], int], Callable[[], int]], Harves
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class PhaseOutcome:
     """What became of a phase."""
 
     status: Status
@@ -156,7 +156,7 @@ class PhaseRunner:
         *,
         purpose: str | None = None,
         harvest: Harvester | None = None,
-    ) -> Measured:
+    ) -> PhaseOutcome:
         """Runs one PhaseSpec on the storage of ``setting`` and records it under the name ``phase``.
 
         ``harvest`` collects what programs left meanwhile, which is then part of the record.
@@ -185,7 +185,7 @@ class PhaseRunner:
             reason, self.lost = str(error), True
         except OSError as error:
             if self.interrupts.again:
-                return Measured("interrupted")
+                return PhaseOutcome("interrupted")
             reason = error.strerror or str(error)
         except (ValueError, MemoryError) as error:
             reason = str(error)
@@ -210,7 +210,7 @@ class PhaseRunner:
 
     def outside(
         self, number: int, trial: Trial, phase: str, act: Callable[[], Acted], hosts: Sequence[str] = ()
-    ) -> Measured:
+    ) -> PhaseOutcome:
         """Records what happens beside the engine: ``act`` gives a PhaseResult, or None, and why it failed, or None.
 
         ``hosts``, filled by then: of each task, where it is not this one.
@@ -221,7 +221,7 @@ class PhaseRunner:
         here = [self.clock.host] * len(result["tasks"]) if result else []
         return self._record(line, result, hosts or here)
 
-    def without(self, number: int, trial: Trial, phase: str, reason: str) -> Measured:
+    def without(self, number: int, trial: Trial, phase: str, reason: str) -> PhaseOutcome:
         """Records a phase that could not be measured: a requested phase without a record would be a blank."""
         return self.outside(number, trial, phase, lambda: (None, reason))
 
@@ -246,7 +246,7 @@ class PhaseRunner:
         hosts: Sequence[str],
         left: Harvest | None = None,
         items: Sequence[DeviceItem] = (),
-    ) -> Measured:
+    ) -> PhaseOutcome:
         tasks = task_lines(line, result, hosts)
         events = event_lines(line, result)
         for problem in left.problems if left else ():
@@ -266,7 +266,7 @@ class PhaseRunner:
             if note["code"] not in self._noted:
                 self._noted.add(note["code"])
                 self.observer.note(f"note: {note['message']}")
-        return Measured(cast("Status", line["status"]), line, tasks)
+        return PhaseOutcome(cast("Status", line["status"]), line, tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +309,7 @@ class TrialRun:
         *,
         purpose: str | None = None,
         harvest: Harvester | None = None,
-    ) -> Measured:
+    ) -> PhaseOutcome:
         """Runs and records a phase (``PhaseRunner.run``)."""
         return self.phases.run(self.number, self.trial, setting, phase, spec, purpose=purpose, harvest=harvest)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tonnage.campaign.execute.executor import Executor, Refusal
-from tonnage.campaign.execute.phases import Measured, Status, TrialRun
+from tonnage.campaign.execute.phases import PhaseOutcome, Status, TrialRun
 from tonnage.campaign.kinds.stream import StreamSetting, hog_bytes
 from tonnage.campaign.target import Target
 from tonnage.records.specs import Limit, Pace, PhaseSpec, Source, Work
@@ -87,7 +87,7 @@ def write_pilot(setting: StreamSetting, trial: TrialRun) -> None:
     trial.workspace.clear()
 
 
-def _phase(setting: StreamSetting, trial: TrialRun, doing: StreamSetting) -> Measured:
+def _phase(setting: StreamSetting, trial: TrialRun, doing: StreamSetting) -> PhaseOutcome:
     measured = trial.phase(setting, setting.op, phase_spec(doing, trial.record(setting.op), trial.seed))
     _keep_damaged(trial, measured)
     return measured
@@ -147,7 +147,7 @@ def _check(setting: StreamSetting, trial: TrialRun) -> Status:
     return measured.status
 
 
-def _keep_damaged(trial: TrialRun, measured: Measured) -> None:
+def _keep_damaged(trial: TrialRun, measured: PhaseOutcome) -> None:
     """Files in which damage was just found stay, where that is wanted."""
     target = trial.target
     if measured.line and target.keep_damaged and not target.keep:

@@ -89,10 +89,10 @@ _MOST_DETAILS = 4
 
 def run(arguments: Namespace) -> int:
     """Exit code; Ctrl-C is how one leaves it."""
-    from tonnage.dashboard.server import Wish, serve
+    from tonnage.dashboard.server import ServeRequest, serve
 
     boards = [board for board in (servers_board(Path.cwd(), arguments.site), drains_board()) if board]
-    wish = Wish(
+    wish = ServeRequest(
         roots=[Path(directory).absolute() for directory in arguments.directories or ["."]],
         host=arguments.host or HOST,
         port=arguments.port or 0,

@@ -35,7 +35,7 @@ _ALONE_S = 2.0
 """From a signal to end, with no order following, until this process leaves by itself."""
 
 
-class Duty(TypedDict):
+class ServiceRequest(TypedDict):
     """A service that the first process wants; the answer has its serial."""
 
     serial: int
@@ -172,7 +172,7 @@ class Worker:
         assert part.above is not None
         self._ranks.transport.send(part.above, Tag.SHARE, part.message())
 
-    def _do_duty(self, message: Duty) -> None:
+    def _do_duty(self, message: ServiceRequest) -> None:
         # Most processes are never asked: one on each host is.
         from tonnage.cluster.host_group import perform
 

@@ -45,7 +45,7 @@ class Handle(TypedDict):
     pid: int
 
 
-class Told(TypedDict):
+class ProgramState(TypedDict):
     """What is known of one; ``await_program`` says what each key means."""
 
     running: bool
@@ -150,7 +150,7 @@ class _Program:
         wanted = os.fsencode(text)
         return wanted in self._out or wanted in self._err
 
-    def as_told(self, *, ready: bool) -> Told:
+    def as_told(self, *, ready: bool) -> ProgramState:
         return {
             "running": not self.gone,
             "pid": self.pid,
@@ -198,7 +198,7 @@ def start_program(
     return {"handle": handle, "pid": program.pid}
 
 
-def await_program(handle: str, timeout_s: float, said: str | None = None, listening: int | None = None) -> Told:
+def await_program(handle: str, timeout_s: float, said: str | None = None, listening: int | None = None) -> ProgramState:
     """Duty ``await-program``: returns when the program has ended, or at the limit; whichever of these is given ends the
     wait as well: it has ``said`` this text, it is ``listening`` at this TCP port.
 
@@ -220,7 +220,7 @@ def await_program(handle: str, timeout_s: float, said: str | None = None, listen
         return program.as_told(ready=ready or (program.gone and said is None and listening is None))
 
 
-def stop_program(handle: str, grace_s: float = GRACE_S) -> Told:
+def stop_program(handle: str, grace_s: float = GRACE_S) -> ProgramState:
     """Duty ``stop-program``: asks it to end (SIGTERM), ends it and all that it started after ``grace_s``, and forgets
     it. The same as ``await-program``; an end that the kernel holds back for longer is not waited for."""
     program = _known(handle)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tonnage import __version__, units
 from tonnage.analysis.compare.ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED
 from tonnage.analysis.compare.runs import RUNS, SYSTEM, Between, Cell, named
-from tonnage.report.answer import Answer, Told
+from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import Exhibit, Figure, Variant
 from tonnage.report.figures.forest import Row, forest
@@ -32,7 +32,7 @@ _OF_RUNS = "Verdicts are of these two runs alone. They say nothing of the system
 def answer(found: Sequence[Between], threshold: float) -> Answer:
     """Runs against a first one: a sentence for each, the pictures, what else is different."""
     facts = (("base", found[0].base), ("Tonnage", __version__))
-    told = tuple(Told(one.other, sentence(one), (*why(one), *beyond(one)), bool(one.judged)) for one in found)
+    told = tuple(Statement(one.other, sentence(one), (*why(one), *beyond(one)), bool(one.judged)) for one in found)
     tables = tuple((f"What else is different: {one.other}", differences(one)) for one in found)
     rule = (
         "A change is shown where the whole interval lies on one side of 1 and the ratio is at least "

@@ -7,8 +7,8 @@ from math import log10
 
 from tonnage import units
 from tonnage.analysis.tiers.crossing import At, Crossing, Parts, Wins, wins
-from tonnage.analysis.tiers.shared import Measured
-from tonnage.report.answer import Answer, Told
+from tonnage.analysis.tiers.shared import MeasuredRate
+from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import nodes_axis, rate_axis
 from tonnage.report.figures.colours import GRID, KNEE, KNEE_BAND, LINES, MUTED, VEIL, band_colour
@@ -45,12 +45,12 @@ def answer(found: Sequence[Crossing]) -> Answer:
     )
 
 
-def _told(found: Crossing) -> list[Told]:
+def _told(found: Crossing) -> list[Statement]:
     crossover = found.crossover
-    told = [Told(crossover.op, _sentence(found), tuple(_why(found)), crossover.levelled or found.from_first)]
+    told = [Statement(crossover.op, _sentence(found), tuple(_why(found)), crossover.levelled or found.from_first)]
     if found.at is not None:
         told.append(
-            Told(f"{crossover.op}, {number(found.at.nodes)} nodes", _at(found, found.at), (), bool(found.at.ahead))
+            Statement(f"{crossover.op}, {number(found.at.nodes)} nodes", _at(found, found.at), (), bool(found.at.ahead))
         )
     return told
 
@@ -113,7 +113,7 @@ def _metric(found: Crossing) -> str:
     return OPERATIONS if found.crossover.op == "open-write-close" else BANDWIDTH
 
 
-def _speed(found: Crossing, rate: Measured) -> str:
+def _speed(found: Crossing, rate: MeasuredRate) -> str:
     return units.speed(rate.median, _metric(found))
 
 
@@ -150,7 +150,7 @@ def _parts(found: Sequence[Crossing]) -> list[tuple[str, Table]]:
     return [("Divided by what carried each tier", Table.of(columns, tuple(rows)))] if rows else []
 
 
-def _part(found: Crossing, rate: Measured, per: Parts) -> tuple[str, str]:
+def _part(found: Crossing, rate: MeasuredRate, per: Parts) -> tuple[str, str]:
     def text(value: float) -> str:
         return units.rated(value, _metric(found), per.unit)
 
@@ -201,7 +201,7 @@ def _figure(found: Crossing, top: float, ends: tuple[float, float]) -> Figure:
     )
 
 
-def _line(name: str, hue: str, grid: Sequence[int], rates: Sequence[Measured], metric: str) -> list[Trace]:
+def _line(name: str, hue: str, grid: Sequence[int], rates: Sequence[MeasuredRate], metric: str) -> list[Trace]:
     bands = interval_band(list(grid), [rate.low for rate in rates], [rate.high for rate in rates], band_colour(hue))
     line: Trace = {
         "x": list(grid),

@@ -10,7 +10,7 @@ from tonnage import units
 from tonnage.analysis.compare.change import CORRELATION, FEWEST
 from tonnage.analysis.compare.history import Change, Dated, History, Series
 from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED
-from tonnage.report.answer import Answer, Told
+from tonnage.report.answer import Answer, Statement
 from tonnage.report.answers.compare import value_text
 from tonnage.report.figures.axes import divided_scale_title
 from tonnage.report.figures.colours import KNEE, KNEE_BAND, LINES, MUTED, VEIL, band_colour, line_colour
@@ -46,7 +46,7 @@ def answer(history: History) -> Answer:
     facts = (("runs", str(len(history.runs))), ("first", _when(first)), ("last", _when(last)), *by)
     tables = (("Setting by setting", settings(history)), ("What changed beside it", beside(history)))
     doubts = (*_undated(history), *_beyond(history))
-    told = (Told("", sentence(history), doubts), *_told(history))
+    told = (Statement("", sentence(history), doubts), *_told(history))
     return Answer("History", facts, told, tuple(_exhibits(history)), tables, _NOTES)
 
 
@@ -91,7 +91,7 @@ def _beyond(history: History) -> list[str]:
     return divided.beyond("the link", over)
 
 
-def _told(history: History) -> list[Told]:
+def _told(history: History) -> list[Statement]:
     """A sentence for each time, with all settings that changed then."""
     times: dict[tuple[int, int], list[str]] = {}
     for one in history.series:
@@ -101,7 +101,7 @@ def _told(history: History) -> list[Told]:
             times.setdefault((change.after, change.high), []).append(text)
     runs = history.runs
     return [
-        Told(
+        Statement(
             f"after {_when(runs[after])}, by {_when(runs[high])}",
             f"{_some(texts)}.",
             (_causes(after, high, history),),

@@ -10,7 +10,7 @@ from tonnage.analysis.compare.normalise import Basis, Normalised, normalise
 from tonnage.analysis.loadline import models
 from tonnage.analysis.loadline.projection import Projection, Refused
 from tonnage.report import phrases
-from tonnage.report.answer import Answer, Told
+from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import speed_scale_title, tasks_axis
 from tonnage.report.figures.colours import INK, KNEE, MUTED, band_colour, line_colour
@@ -34,7 +34,9 @@ def answer(run: str, found: Sequence[Projection], refused: Sequence[Refused], ba
     """A sentence for each operation, also for those of which nothing can be said. ``bases``: what figures are also
     divided by; a link is that of each node."""
     told = [_told(one, bases) for one in found]
-    told += [Told(phrases.subject(one.op, one.group), f"Nothing can be said: {one.why}.", (), False) for one in refused]
+    told += [
+        Statement(phrases.subject(one.op, one.group), f"Nothing can be said: {one.why}.", (), False) for one in refused
+    ]
     variants = tuple(Variant(phrases.subject(one.op, one.group), (_figure(one),)) for one in found)
     introduction = "What was measured, and what to expect between and beyond."
     exhibits = (Exhibit("projection", "Beyond what was measured", introduction, "Operation", variants),)
@@ -51,14 +53,16 @@ def normalised(found: Projection, basis: Basis) -> Normalised:
     return normalise(found.median, metric, basis, found.low, found.high)
 
 
-def _told(found: Projection, bases: Sequence[Basis]) -> Told:
+def _told(found: Projection, bases: Sequence[Basis]) -> Statement:
     at = f"{phrases.tasks(found.tasks)}{_on(found.nodes)}"
     expected = f"{_speed(found, found.median)}, {units.share(found.confidence)} interval {_interval(found)}"
     why = [_far(found)]
     if found.ceiling and found.ceiling_per_s is not None:
         why.append(f"The interval ends at a ceiling: {found.ceiling}, {units.rate(found.ceiling_per_s)}.")
     why += [_divided(normalised(found, basis)) for basis in bases]
-    return Told(phrases.subject(found.op, found.group), f"Expect {expected} at {at}.", tuple(why), found.beyond <= 1)
+    return Statement(
+        phrases.subject(found.op, found.group), f"Expect {expected} at {at}.", tuple(why), found.beyond <= 1
+    )
 
 
 def _on(nodes: int | None) -> str:

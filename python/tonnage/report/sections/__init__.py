@@ -4,7 +4,7 @@ from this list."""
 from __future__ import annotations
 
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.report.answer import Told
+from tonnage.report.answer import Statement
 from tonnage.report.figures.figure import Exhibit
 from tonnage.report.sections import (
     balance,
@@ -77,7 +77,7 @@ def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list
     return found, closer
 
 
-def sentences_of(analysis: Analysis) -> list[Told]:
+def sentences_of(analysis: Analysis) -> list[Statement]:
     """What a run says: what its terminal output ends with, and its page, pages of docs and notebooks begin with."""
     return [told for section in SECTIONS for told in section.sentences(analysis)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tonnage import units
 from tonnage.analysis.results import Comparison, Point
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.report.answer import Told
+from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import Exhibit, Figure, Variant
 from tonnage.report.figures.forest import Row, forest
@@ -19,9 +19,9 @@ def tables(analysis: Analysis) -> list[Titled]:
     return [("Against the first setting", _table(analysis.comparisons))] if analysis.comparisons else []
 
 
-def sentences(analysis: Analysis) -> list[Told]:
+def sentences(analysis: Analysis) -> list[Statement]:
     """Each comparison, as what the run says."""
-    return [Told("", sentence(one), sure=bool(one.confidence)) for one in analysis.comparisons]
+    return [Statement("", sentence(one), sure=bool(one.confidence)) for one in analysis.comparisons]
 
 
 def story(comparisons: tuple[Comparison, ...]) -> list[str]:

@@ -9,7 +9,7 @@ from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Link
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
-from tonnage.report.answer import Told
+from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import step_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, layout, words
@@ -282,9 +282,9 @@ def _alone(links: Sequence[Link], together: Link) -> Link | None:
     return max(mine, key=lambda link: link.point.median, default=None)
 
 
-def sentences(analysis: Analysis) -> list[Told]:
+def sentences(analysis: Analysis) -> list[Statement]:
     """The same as what the run says."""
-    return [Told("", sentence) for sentence in story_of(analysis.links)]
+    return [Statement("", sentence) for sentence in story_of(analysis.links)]
 
 
 SECTION = Section("links", exhibits, tables=tables, sentences=sentences)

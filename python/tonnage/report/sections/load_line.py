@@ -11,7 +11,7 @@ from tonnage.analysis.loadline.latency import name_of
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
-from tonnage.report.answer import Told
+from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis, speed_scale_title, tasks_axis
 from tonnage.report.figures.colours import ALERT, INK, KNEE, KNEE_BAND, MUTED, VEIL, band_colour, line_colour
@@ -479,10 +479,10 @@ def _interval(point: Point) -> str:
     return found if found == units.NOT_KNOWN else f"[{found}]"
 
 
-def sentences(analysis: Analysis) -> list[Told]:
+def sentences(analysis: Analysis) -> list[Statement]:
     """One a curve, with the interval of its plateau, its latency objective where there is one, and why it ended."""
     return [
-        Told(
+        Statement(
             phrases.subject(line.op, line.group),
             line.why,
             tuple(filter(None, (phrases.plateau(line), *phrases.objectives(line), phrases.ended(line)))),

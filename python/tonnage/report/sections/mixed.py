@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage import units
-from tonnage.analysis.results import Part, Point
+from tonnage.analysis.results import MixPart, Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.figures import hover
@@ -17,7 +17,7 @@ from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
 
-Pair = tuple[Point, Part]
+Pair = tuple[Point, MixPart]
 
 
 def points(analysis: Analysis) -> list[Titled]:
@@ -101,7 +101,7 @@ def _line(name: str, pairs: list[Pair], y: list[float], op: str | None = None, d
     }
 
 
-def _told(point: Point, part: Part) -> str:
+def _told(point: Point, part: MixPart) -> str:
     return "<br>".join(
         [
             phrases.tasks(point.tasks),

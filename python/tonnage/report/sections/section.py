@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.report.answer import Told
+from tonnage.report.answer import Statement
 from tonnage.report.figures.figure import Exhibit
 from tonnage.report.figures.table import Table
 from tonnage.report.source import Source
@@ -33,7 +33,7 @@ class Section:
     """Tables of what follows from it, for the terminal."""
     notes: Callable[[Analysis], Sequence[str]] = _nothing
     """What is to be said below these."""
-    sentences: Callable[[Analysis], Sequence[Told]] = _nothing
+    sentences: Callable[[Analysis], Sequence[Statement]] = _nothing
     """What the run says of the subject."""
     live: Callable[[Analysis], Sequence[Exhibit]] = _nothing
     """Figures of the live page, from what is known so far."""

@@ -10,7 +10,7 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
 from tonnage.analysis.statistics.fixed_cost import COSTS, NOT_SHOWN, SAVES, UNCHANGED, Change, Cost
 from tonnage.report import phrases
-from tonnage.report.answer import Told
+from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis, tasks_axis
 from tonnage.report.figures.colours import KNEE_BAND, LINES, MUTED, step_colour
@@ -57,12 +57,12 @@ def tables(analysis: Analysis) -> list[Titled]:
     return [(f"What a snapshot costs: {name(cost)}", table(cost)) for cost in analysis.snapshots]
 
 
-def sentences(analysis: Analysis) -> list[Told]:
+def sentences(analysis: Analysis) -> list[Statement]:
     """The same as what the run says; sure where a cost is shown."""
     found = []
     for cost in analysis.snapshots:
         first, *more = said(cost)
-        found.append(Told("", first, tuple(more), bool(cost.cost.confidence) and cost.cost.verdict != NOT_SHOWN))
+        found.append(Statement("", first, tuple(more), bool(cost.cost.confidence) and cost.cost.verdict != NOT_SHOWN))
     return found
 
 

@@ -10,7 +10,7 @@ from tonnage import units
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
-from tonnage.report.answer import Told
+from tonnage.report.answer import Statement
 from tonnage.report.figures import hover, series
 from tonnage.report.figures.axes import latency_axis, rate_scale_title
 from tonnage.report.figures.colours import band_colour, line_colour, step_colour
@@ -330,9 +330,9 @@ def _lag_table(behind: dict[int, Lag]) -> Table:
     return Table.of(("reader", Column("time", "s"), Column("behind", "bytes"), "behind"), rows)
 
 
-def sentences(analysis: Analysis) -> list[Told]:
+def sentences(analysis: Analysis) -> list[Statement]:
     """What readers cost the writer, as what the run says."""
-    return [Told("", sentence) for sentence in story(analysis.points)]
+    return [Statement("", sentence) for sentence in story(analysis.points)]
 
 
 SECTION = Section("tail", exhibits, points=points, sentences=sentences)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tonnage import units
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.tiers.run import Crossover, Tiers, Way
-from tonnage.analysis.tiers.shared import Measured
+from tonnage.analysis.tiers.shared import MeasuredRate
 from tonnage.report import phrases
-from tonnage.report.answer import Told
+from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import LINES
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
@@ -43,9 +43,9 @@ def tables(analysis: Analysis) -> list[Titled]:
     return [("Which way wins", _table(list(tiers.ways)))] if tiers and tiers.ways else []
 
 
-def sentences(analysis: Analysis) -> list[Told]:
+def sentences(analysis: Analysis) -> list[Statement]:
     """Who wins, as what the run says."""
-    return [Told("", sentence) for sentence in (story(analysis.tiers) if analysis.tiers else ())]
+    return [Statement("", sentence) for sentence in (story(analysis.tiers) if analysis.tiers else ())]
 
 
 def story(tiers: Tiers) -> list[str]:
@@ -204,7 +204,7 @@ def _rates(found: Crossover) -> tuple[str, str]:
     return _speed(found.fast, metric), _speed(found.slow, metric)
 
 
-def _speed(measured: Measured, metric: str) -> str:
+def _speed(measured: MeasuredRate, metric: str) -> str:
     return units.speed(measured.median, metric)
 
 
