@@ -27,7 +27,7 @@ _DIRECT_BYTES = 1 << 16
 
 
 def look_path(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> PathLook:
-    """Duty ``look-path``: facts about an absolute ``path`` on this host.
+    """Service ``look-path``: facts about an absolute ``path`` on this host.
 
     ``{"path", "problem", "is_directory", "mount_point", "file_system", "device", "options", "identity", "free_bytes",
     "size_bytes", "writable", "not_writable", "direct", "not_direct"}``. ``problem``: why it is not there, then all else
@@ -40,7 +40,7 @@ def look_path(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> P
 
 
 def leave_mark(path: str, *, timeout_s: float = LOOK_S) -> str:
-    """Duty ``leave-mark``: makes an empty file in a directory, by which other hosts know whether theirs is the same
+    """Service ``leave-mark``: makes an empty file in a directory, by which other hosts know whether theirs is the same
     one; its name, of our own making."""
     name = _new_name()
     _answered(path, lambda: Path(path, name).touch(mode=0o600, exist_ok=False), timeout_s)
@@ -48,12 +48,12 @@ def leave_mark(path: str, *, timeout_s: float = LOOK_S) -> str:
 
 
 def sees_mark(path: str, name: str, *, timeout_s: float = LOOK_S) -> bool:
-    """Duty ``sees-mark``: whether it is in this host's directory of that path."""
+    """Service ``sees-mark``: whether it is in this host's directory of that path."""
     return bool(_answered(path, lambda: _mark(path, name).exists(), timeout_s))
 
 
 def remove_mark(path: str, name: str, *, timeout_s: float = LOOK_S) -> None:
-    """Duty ``remove-mark``: takes it away again, and nothing else."""
+    """Service ``remove-mark``: takes it away again, and nothing else."""
     _answered(path, lambda: _mark(path, name).unlink(), timeout_s)
 
 

@@ -24,7 +24,7 @@ _TOOLS = ("iperf3",)
 
 
 def surroundings() -> Surroundings:
-    """Duty ``surroundings``: the keys of ``host_facts`` and of ``load``, and ``available_bytes``, ``swap_bytes``,
+    """Service ``surroundings``: the keys of ``host_facts`` and of ``load``, and ``available_bytes``, ``swap_bytes``,
     ``swap_used_bytes``, ``governors`` (each that a CPU has), ``boost`` (may CPUs go above their nominal rate),
     ``open_files`` (this process's limit), ``io_uring`` (allowed), ``not_io_uring`` (why not), ``io_uring_disabled``
     (the sysctl), ``cache_settings`` (name → value) and ``tools`` (those installed). None: the system does not say.

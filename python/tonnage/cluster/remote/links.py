@@ -55,7 +55,7 @@ class Tried(TypedDict):
 
 
 def listen() -> Listening:
-    """Duty ``link-listen``: waits in the background for one other host, 30 s at most. ``{"port", "word",
+    """Service ``link-listen``: waits in the background for one other host, 30 s at most. ``{"port", "word",
     "addresses"}``."""
     family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
     server = socket.create_server(("", 0), family=family, backlog=8, dualstack_ipv6=family == socket.AF_INET6)
@@ -65,7 +65,7 @@ def listen() -> Listening:
 
 
 def attempt(addresses: Sequence[str], port: int, word: str, duration_s: float = 0.3) -> Tried:
-    """Duty ``link-try``: connects to the first of ``addresses`` where the other host is.
+    """Service ``link-try``: connects to the first of ``addresses`` where the other host is.
 
     ``{"address", "round_trip_ns" (the shortest), "median_round_trip_ns", "bytes", "elapsed_ns"}``, the last two as they
     arrived. TonnageError with the reason at each address.

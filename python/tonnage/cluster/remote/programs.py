@@ -171,7 +171,7 @@ _numbers = itertools.count(1)
 def start_program(
     argv: Sequence[str], environment: Mapping[str, str] | None = None, directory: str | None = None
 ) -> Handle:
-    """Duty ``start-program``: starts a program from a list of words and returns ``{"handle", "pid"}``.
+    """Service ``start-program``: starts a program from a list of words and returns ``{"handle", "pid"}``.
 
     ``environment``: what is added to this process's. ToolMissing where it is not installed, ToolError where it cannot
     be started, both with the reason.
@@ -199,7 +199,7 @@ def start_program(
 
 
 def await_program(handle: str, timeout_s: float, said: str | None = None, listening: int | None = None) -> ProgramState:
-    """Duty ``await-program``: returns when the program has ended, or at the limit; whichever of these is given ends the
+    """Service ``await-program``: returns when the program has ended, or at the limit; whichever of these is given ends the
     wait as well: it has ``said`` this text, it is ``listening`` at this TCP port.
 
     ``{"running", "pid", "status", "out", "err", "cut", "began_ns", "ended_ns", "ready"}``: status 128 + n after signal
@@ -221,7 +221,7 @@ def await_program(handle: str, timeout_s: float, said: str | None = None, listen
 
 
 def stop_program(handle: str, grace_s: float = GRACE_S) -> ProgramState:
-    """Duty ``stop-program``: asks it to end (SIGTERM), ends it and all that it started after ``grace_s``, and forgets
+    """Service ``stop-program``: asks it to end (SIGTERM), ends it and all that it started after ``grace_s``, and forgets
     it. The same as ``await-program``; an end that the kernel holds back for longer is not waited for."""
     program = _known(handle)
     del _programs[handle]
