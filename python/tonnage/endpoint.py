@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from tonnage.asked_for import own_names, refusal
 from tonnage.errors import RequestError
+from tonnage.http_origin import own_names, refusal
 
 NAMES = "TONNAGE_METRICS_NAMES"
 """The variable that has further names, between commas, under which a scraper may ask: through a proxy, say."""

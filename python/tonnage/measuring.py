@@ -207,7 +207,7 @@ def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool)
 
 def _require_alone() -> None:
     """RequestError where a run cannot be carried out from here."""
-    from tonnage.cluster.mpi.started import started
+    from tonnage.cluster.mpi.launch_environment import started
 
     if threading.current_thread() is not threading.main_thread():
         raise RequestError("a run listens to signals, which only the main thread can; hint: call it from there")

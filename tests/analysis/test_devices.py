@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from tonnage.analysis import analyse
 from tonnage.analysis.summary import schema, summary
-from tonnage.filesystems.held import FilePart, Held, Item, whole
+from tonnage.filesystems.file_holders import FilePart, Held, Item, whole
 from tonnage.records import Run, RunWriter, device_lines, event_lines, record_name, task_lines, trial_line
 from tonnage.report.sections.devices import story, tables
 from tonnage.report.sections.nfs import exhibits, table

@@ -16,7 +16,7 @@ from tonnage.campaign.observer import Observer
 from tonnage.campaign.session import Outcome, run_campaign
 from tonnage.cli import main
 from tonnage.records import Run
-from tonnage.records.stopped import packed, reason_of
+from tonnage.records.stop_reasons import packed, reason_of
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 

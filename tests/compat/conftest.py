@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.compat.ior.command import run
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 
 from .ior_front import Ior, Said
 

@@ -17,7 +17,7 @@ from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.compat.front import HelpAsked, split_program
 from tonnage.compat.iobsub.front import NOT_FOUND, run
 from tonnage.compat.iobsub.options import IOBSUB
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
 

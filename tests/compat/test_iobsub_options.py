@@ -24,7 +24,7 @@ from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.iobsub.script import MOST_BYTES, Script
 from tonnage.compat.iobsub.translate import begin, hosts, name_of, translate
 from tonnage.compat.iobsub.words import Asked, read_words, with_script
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
 from tonnage.placement.plan import queue_of_hosts

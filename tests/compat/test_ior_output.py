@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tonnage.compat.ior.command import run
 from tonnage.compat.ior.numbers import cell, deviation, human
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 
 from .ior_peer import recorded, shapes
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 from tonnage.compat.lsf import bhosts, bjobs, bkill, bqueues
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 
 

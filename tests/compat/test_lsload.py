@@ -10,7 +10,7 @@ import pytest
 from tonnage.compat.lsload.front import run, table
 from tonnage.compat.lsload.indices import LONG, SHORT, status
 from tonnage.compat.lsload.requirement import parse
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.indices.reading import Host, Reading
 from tonnage.placement.server_load import LoadRow

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tonnage.cli.entry import run_command
 from tonnage.compat.iobsub.front import run
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

@@ -17,8 +17,8 @@ from tonnage.filesystems.beegfs import of_client
 from tonnage.filesystems.ceph_hash import placement_group, rjenkins, stable_mod
 from tonnage.filesystems.cephfs import objects
 from tonnage.filesystems.ext4 import of_options
+from tonnage.filesystems.file_holders import FilePart
 from tonnage.filesystems.glusterfs import limits
-from tonnage.filesystems.held import FilePart
 from tonnage.filesystems.lustre import by_file, holding, of_parameters
 from tonnage.filesystems.moosefs import chunks, storage_class
 from tonnage.filesystems.moosefs import holding as moosefs_holding

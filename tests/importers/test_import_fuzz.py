@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tonnage.cli import main
 from tonnage.importers.figures import LARGEST
-from tonnage.importers.found import Found
+from tonnage.importers.parsed import Found
 from tonnage.importers.registry import KINDS, reader
 
 from .imported import RECORDED

@@ -10,9 +10,9 @@ from tonnage.cluster.launcher import ANYWHERE, Placing
 from tonnage.cluster.live import together
 from tonnage.cluster.mpi.assign import Share, as_runs, assign, clipped, hosts_of, of_runs
 from tonnage.cluster.mpi.commands import Answer, Command, Problem, read_answer
+from tonnage.cluster.mpi.launch_environment import Started, started
 from tonnage.cluster.mpi.limits import SILENT_S, silent_s
 from tonnage.cluster.mpi.member import Member, crowded
-from tonnage.cluster.mpi.started import Started, started
 from tonnage.cluster.mpi.tree import children, parent
 from tonnage.errors import RequestError
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tonnage.compat.output import Voice
 from tonnage.compat.spectral_wait import front
 from tonnage.compat.spectral_wait.log import Log
-from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.staging.control import Server
 from tonnage.staging.plan import STATE_DIRECTORY

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tonnage.importers.figures import rounded
-from tonnage.importers.found import Found, Phase
+from tonnage.importers.parsed import Found, Phase
 
 _LINE = re.compile(r"([0-9]{1,18}) bytes .*copied, ([0-9.]+) s, ")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tonnage.analysis.compare.normalise import Normalised
 from tonnage.records.shapes import Gathering, SettingValues
-from tonnage.records.stopped import Reason
+from tonnage.records.stop_reasons import Reason
 from tonnage.units import BANDWIDTH
 
 

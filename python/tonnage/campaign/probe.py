@@ -18,7 +18,7 @@ from tonnage.campaign.schedule import Trial
 from tonnage.campaign.search_space import SearchSpace
 from tonnage.records import loop_rate
 from tonnage.records.shapes import TrialLine
-from tonnage.records.stopped import Reason
+from tonnage.records.stop_reasons import Reason
 
 Op = Literal["write", "read"]
 

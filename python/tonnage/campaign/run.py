@@ -13,7 +13,7 @@ from tonnage.campaign.execute.phases import TICK_S, PhaseRunner, Status, TrialRu
 from tonnage.campaign.execute.stream import write_pilot
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.schedule import Schedule, Trial
-from tonnage.cluster.lost import ProcessLost
+from tonnage.cluster.lost_process import ProcessLost
 from tonnage.errors import MeasurementError
 from tonnage.records.shapes import TrialLine
 

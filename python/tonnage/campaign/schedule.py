@@ -12,7 +12,7 @@ from tonnage.campaign.model import Campaign
 from tonnage.records import headline, trial_line
 from tonnage.records.results import PhaseResult
 from tonnage.records.shapes import TrialLine
-from tonnage.records.stopped import Reason
+from tonnage.records.stop_reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)

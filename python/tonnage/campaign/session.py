@@ -34,7 +34,7 @@ from tonnage.campaign.search_space import fit_search, frees_late, space_of
 from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster.launcher import Ensemble, Launcher
-from tonnage.cluster.lost import ProcessLost
+from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.registry import launcher
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.machine.host import host_facts
@@ -43,7 +43,7 @@ from tonnage.machine.mounts import mount_of
 from tonnage.records import Run, RunWriter
 from tonnage.records.own_files import refuse_links
 from tonnage.records.shapes import Json, Manifest, TrialLine
-from tonnage.records.stopped import Reason, packed
+from tonnage.records.stop_reasons import Reason, packed
 
 _ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask"})
 """What advice of the engine begins with."""

@@ -73,7 +73,7 @@ def _open_streams() -> None:
 
 def _among_others(argv: list[str]) -> int:
     """The same, in a process that an MPI launcher may have started among others."""
-    from tonnage.cluster.mpi.started import started
+    from tonnage.cluster.mpi.launch_environment import started
 
     here = started()
     if here is not None and here.size > 1 and argv and argv[0] in _TOGETHER:

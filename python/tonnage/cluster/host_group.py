@@ -18,7 +18,7 @@ from tonnage.errors import TonnageError
 SERVICES: dict[str, str] = {
     "wall-clock": "time:time_ns",
     "facts": "tonnage.machine.host:host_facts",
-    "surroundings": "tonnage.machine.surroundings:surroundings",
+    "surroundings": "tonnage.machine.host_state:surroundings",
     "load": "tonnage.machine.load:load",
     "ceilings": "tonnage.cluster.ceilings:measure",
     "look-scratch": "tonnage.cluster.own_scratch:look",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from tonnage.cluster.host_group import HostGroup
 from tonnage.cluster.live import Live
-from tonnage.cluster.lost import ProcessLost
+from tonnage.cluster.lost_process import ProcessLost
 
 if TYPE_CHECKING:
     from tonnage.records.results import PhaseResult

@@ -13,7 +13,7 @@ from tonnage import _native
 from tonnage.cluster.host_group import Alone, HostGroup
 from tonnage.cluster.launcher import ANYWHERE, LauncherFacts, Placing
 from tonnage.cluster.live import Live
-from tonnage.cluster.mpi.started import started
+from tonnage.cluster.mpi.launch_environment import started
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:

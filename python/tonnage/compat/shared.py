@@ -10,7 +10,7 @@ from tonnage.campaign.load import build_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.session import Outcome, run_campaign
 from tonnage.cluster.registry import launcher
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.outputs import lines
 from tonnage.records import Run
 from tonnage.records.shapes import TaskLine, TrialLine

@@ -17,9 +17,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.asked_for import own_names
 from tonnage.dashboard.boards import Board
 from tonnage.errors import RequestError
+from tonnage.http_origin import own_names
 
 if TYPE_CHECKING:
     import uvicorn

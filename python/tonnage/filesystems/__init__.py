@@ -1,6 +1,6 @@
 """What a file system tells of itself and of where it keeps files, and what it can be told: one module a file system."""
 
-from tonnage.filesystems.held import FilePart, Held, Holding, Item
+from tonnage.filesystems.file_holders import FilePart, Held, Holding, Item
 from tonnage.filesystems.registry import facts_of, held_files, served_by, snapshots_of, stripe, type_of
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
 from tonnage.filesystems.striping import Striped, Striping

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.filesystems.held import Holding, Looked, striped
+from tonnage.filesystems.file_holders import Holding, Looked, striped
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.filesystems.striping import Striped, Striping, by_tool

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from uuid import UUID
 
-from tonnage.filesystems.held import Looked, whole
+from tonnage.filesystems.file_holders import Looked, whole
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
-from tonnage.machine.bounded import in_time
+from tonnage.machine.time_limit import in_time
 
 SNAPSHOTS = "btrfs"
 """The means, as a campaign file has it. Whether this one takes snapshots the engine says when it tries."""

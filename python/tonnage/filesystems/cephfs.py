@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tonnage.filesystems.ceph_hash import placement_group
-from tonnage.filesystems.held import FilePart, Holding, Looked
+from tonnage.filesystems.file_holders import FilePart, Holding, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
-from tonnage.machine.bounded import in_time
 from tonnage.machine.mounts import Mount
+from tonnage.machine.time_limit import in_time
 from tonnage.machine.tool import ToolError
 
 SNAPSHOTS = "cephfs"

@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.filesystems.held import Holding, Looked, whole
+from tonnage.filesystems.file_holders import Holding, Looked, whole
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath, first_attribute
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.filesystems.striping import LIMIT_S, Striped, Striping
-from tonnage.machine.bounded import in_time
 from tonnage.machine.mounts import mount_of
+from tonnage.machine.time_limit import in_time
 
 PATHINFO = ("glusterfs.pathinfo", "trusted.glusterfs.pathinfo")
 _LIMITS = {

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.filesystems.held import FilePart, Holding, Looked
+from tonnage.filesystems.file_holders import FilePart, Holding, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.striping import Striped, Striping, by_tool
-from tonnage.machine.bounded import in_time
+from tonnage.machine.time_limit import in_time
 
 CHUNK_BYTES = 64 << 20
 """Of every file, in every version: a constant of the protocol."""

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tonnage.machine.bounded import in_time
 from tonnage.machine.mounts import Mount
+from tonnage.machine.time_limit import in_time
 from tonnage.machine.tool import ToolError, ask
 
 _SIDE_ROOMS = ("/usr/sbin", "/sbin", "/usr/lpp/mmfs/bin", "/opt/beegfs/sbin")

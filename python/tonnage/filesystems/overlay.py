@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 
 from tonnage.filesystems.servers import Answer, ObservedPath
-from tonnage.machine.bounded import in_time
+from tonnage.machine.time_limit import in_time
 
 
 def served_by(observed: ObservedPath) -> Answer:

@@ -23,12 +23,12 @@ from typing import Any
 
 from tonnage import plugins
 from tonnage.filesystems import local, remote
-from tonnage.filesystems.held import Held, Item, Looked
+from tonnage.filesystems.file_holders import Held, Item, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, ObservedPath
 from tonnage.filesystems.striping import Striped, Striping
 from tonnage.machine.blocks import block_name, block_number
-from tonnage.machine.careful import carefully
+from tonnage.machine.guarded_look import carefully
 from tonnage.machine.identity import is_local
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
 from tonnage.machine.tool import ToolError

@@ -8,7 +8,7 @@ import struct
 
 from tonnage.filesystems.local import add_device, holders
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
-from tonnage.machine.bounded import in_time
+from tonnage.machine.time_limit import in_time
 
 __all__ = ["facts", "holders"]
 SNAPSHOTS = "reflink"

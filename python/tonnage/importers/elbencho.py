@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from tonnage.importers.figures import MIB, Rounded, elapsed_ns, rounded, whole
-from tonnage.importers.found import Found, Latency, Note, Phase, Said, few, latency
+from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, few, latency
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.shapes import SettingValues
 

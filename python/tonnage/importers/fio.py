@@ -17,7 +17,7 @@ from typing import Any
 
 from tonnage.importers import broken_json
 from tonnage.importers.figures import KIB, Rounded, elapsed_ns, letters, rounded, whole
-from tonnage.importers.found import Found, Latency, Note, Phase, Said, Task, few, latency, line_of
+from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, Task, few, latency, line_of
 from tonnage.importers.trace import LARGEST
 from tonnage.records.shapes import Json, SettingValues
 

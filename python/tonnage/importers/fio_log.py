@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import PurePath
 
 from tonnage.importers.figures import KIB, whole
-from tonnage.importers.found import Found, Latency, Phase, few, latency
+from tonnage.importers.parsed import Found, Latency, Phase, few, latency
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.shapes import SettingValues
 

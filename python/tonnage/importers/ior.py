@@ -11,8 +11,8 @@ from typing import Any
 
 from tonnage.importers import broken_json, ior_table
 from tonnage.importers.figures import whole
-from tonnage.importers.found import Found, few
 from tonnage.importers.ior_test import Test, phase_of
+from tonnage.importers.parsed import Found, few
 from tonnage.importers.trace import content
 from tonnage.records.shapes import Json
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tonnage.importers.figures import MIB, Rounded, exact, iterations, rounded, whole
-from tonnage.importers.found import FROM_SUMMARY, Found, Phase, few
 from tonnage.importers.ior_test import Test, phase_of
+from tonnage.importers.parsed import FROM_SUMMARY, Found, Phase, few
 from tonnage.records.shapes import Json
 
 

@@ -19,7 +19,7 @@ from tonnage.importers.figures import (
     size_printed,
     whole,
 )
-from tonnage.importers.found import Note, Phase, Said, words_of
+from tonnage.importers.parsed import Note, Phase, Said, words_of
 from tonnage.records.shapes import SettingValues
 
 _LAYOUTS = {"file-per-process": "file-per-task", "single-shared-file": "shared"}

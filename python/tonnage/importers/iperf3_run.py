@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from tonnage.importers import broken_json, iperf3
 from tonnage.importers.figures import rounded, whole
-from tonnage.importers.found import Found, Phase, Said, Task, line_of
+from tonnage.importers.parsed import Found, Phase, Said, Task, line_of
 from tonnage.importers.trace import LARGEST
 from tonnage.records.lines import rate
 from tonnage.records.results import FlowResult, NetworkResult

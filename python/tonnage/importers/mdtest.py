@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tonnage.importers.figures import Rounded, elapsed_ns, iterations, letters, rounded, whole
-from tonnage.importers.found import FROM_SUMMARY, Found, Phase, Said, few, words_of
+from tonnage.importers.parsed import FROM_SUMMARY, Found, Phase, Said, few, words_of
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.shapes import SettingValues
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tonnage.importers import broken_json
 from tonnage.importers.figures import MIB, elapsed_ns, nanoseconds, rounded, whole
-from tonnage.importers.found import Found, Latency, Note, Phase, Said, few, latency
+from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, few, latency
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.shapes import Json
 

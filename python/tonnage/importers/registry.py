@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tonnage import plugins
 
 if TYPE_CHECKING:
-    from tonnage.importers.found import Found
+    from tonnage.importers.parsed import Found
 
 KINDS = {
     "ior": "ior",
@@ -29,7 +29,7 @@ KINDS = {
 def reader(kind: str) -> Callable[[bytes, str], Found]:
     """What reads a file of this kind, given its content and its name. It never raises, whatever the bytes are; a
     plug-in that does is named in a RequestError."""
-    from tonnage.importers.found import bounded
+    from tonnage.importers.parsed import bounded
 
     if kind not in KINDS:
         added: Callable[[bytes, str], Found] = plugins.load(plugins.IMPORTERS, kind)

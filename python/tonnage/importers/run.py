@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from tonnage.importers.figures import Rounded
-from tonnage.importers.found import Phase, Said
+from tonnage.importers.parsed import Phase, Said
 from tonnage.importers.trace import LARGEST
 from tonnage.records import RunWriter, event_lines, setting_key, task_lines, trial_line, workflow_lines
 from tonnage.records.lines import untimed_task

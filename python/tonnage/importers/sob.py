@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tonnage.importers.figures import MIB, elapsed_ns, rounded
-from tonnage.importers.found import Found, Phase, Said, few
+from tonnage.importers.parsed import Found, Phase, Said, few
 from tonnage.importers.trace import LARGEST, content
 
 _LINE = re.compile(

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from tonnage.machine.blocks import backing_file, block_name, block_number, file_system_uuid
-from tonnage.machine.bounded import in_time
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
+from tonnage.machine.time_limit import in_time
 
 _XATTR_LIMIT_S = 2.0
 _MOST_LAYERS = 4

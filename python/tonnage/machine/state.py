@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.machine.own_way import NotSafeError, check_inside, own_directory
+from tonnage.machine.private_path import NotSafeError, check_inside, own_directory
 
 STATE_HINT = "hint: set XDG_STATE_HOME to a directory of yours that no other user can write to or replace"
 

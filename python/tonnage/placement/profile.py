@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from tonnage.errors import RecordError, RequestError
-from tonnage.machine.careful import carefully
+from tonnage.machine.guarded_look import carefully
 from tonnage.placement.caps import Demand
 from tonnage.placement.site import Policy
 from tonnage.placement.start_directory import working_directory

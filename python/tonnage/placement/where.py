@@ -13,10 +13,10 @@ from pathlib import Path
 from tonnage.errors import RequestError
 from tonnage.filesystems.registry import served_by
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
-from tonnage.machine.bounded import in_time
-from tonnage.machine.careful import carefully
+from tonnage.machine.guarded_look import carefully
 from tonnage.machine.identity import identity
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
+from tonnage.machine.time_limit import in_time
 from tonnage.placement.site import Server, Site
 
 _MOST_LAYERS = 4

@@ -26,6 +26,7 @@ from tonnage.records.chain import (
     uncounted_files,
     whole_lines,
 )
+from tonnage.records.expected_files import missing
 from tonnage.records.lines import record_name
 from tonnage.records.names import (
     CHAIN,
@@ -46,6 +47,7 @@ from tonnage.records.names import (
     TRIALS,
     WORKFLOW,
 )
+from tonnage.records.output_writers import settle_output
 from tonnage.records.own_files import (
     Lost,
     append_bytes,
@@ -56,8 +58,6 @@ from tonnage.records.own_files import (
     truncate,
     truncate_torn_line,
 )
-from tonnage.records.promised import missing
-from tonnage.records.settled import settle_output
 from tonnage.records.shapes import (
     CopyLine,
     DeviceLine,

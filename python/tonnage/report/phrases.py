@@ -9,7 +9,7 @@ from tonnage import units
 from tonnage.analysis.ceilings import size_of
 from tonnage.analysis.results import Finding, Intervals, LoadLine, Point
 from tonnage.records.lines import AMPLIFIED
-from tonnage.records.stopped import Reason
+from tonnage.records.stop_reasons import Reason
 
 
 def subject(op: str, group: str) -> str:

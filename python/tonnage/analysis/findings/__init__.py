@@ -1,18 +1,7 @@
 """Named judgements on a run, each a small function in a registry. ``docs/findings/`` has a page for every code."""
 
-from tonnage.analysis.findings import (
-    curve,
-    hosts,
-    imported,
-    kinds,
-    links,
-    meanwhile,
-    noise,
-    omission,
-    snapshots,
-    time,
-    trust,
-)
+from tonnage.analysis.findings import curve, hosts, imported, kinds, links, noise, omission, snapshots, time, trust
+from tonnage.analysis.findings import host_events as meanwhile
 from tonnage.analysis.findings.registry import REGISTRY, Evidence, judge
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from tonnage.analysis.loadline.estimate import Estimate, estimate
 from tonnage.analysis.loadline.latency import Crossing, Latencies, crossing
-from tonnage.records.stopped import Reason
+from tonnage.records.stop_reasons import Reason
 
 _PROMISING = 0.9
 """Share of the best throughput that a number between two doublings must be able to reach to be measured."""

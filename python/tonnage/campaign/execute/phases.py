@@ -17,8 +17,8 @@ from tonnage.campaign.schedule import Trial
 from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster import launcher
-from tonnage.cluster.lost import ProcessLost
-from tonnage.machine.meanwhile import Meanwhile
+from tonnage.cluster.lost_process import ProcessLost
+from tonnage.machine.host_events import Meanwhile
 from tonnage.records import (
     RunWriter,
     copy_lines,
@@ -30,7 +30,7 @@ from tonnage.records import (
     trial_line,
     workflow_lines,
 )
-from tonnage.records.promised import promised
+from tonnage.records.expected_files import promised
 from tonnage.records.results import PhaseResult
 from tonnage.records.shapes import DeviceItem, EventLine, HostEvents, TaskLine, TrialLine, WorkflowTask
 from tonnage.records.specs import PhaseSpec

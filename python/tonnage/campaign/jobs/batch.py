@@ -16,7 +16,7 @@ from tonnage.cluster.scheduler import ClusterHost, JobRequest, Queue, Scheduler,
 from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
 from tonnage.records.shapes import TrialLine
-from tonnage.records.stopped import Reason
+from tonnage.records.stop_reasons import Reason
 
 
 def allocations_of(campaign: Campaign) -> list[Allocation]:

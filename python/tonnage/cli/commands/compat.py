@@ -46,7 +46,7 @@ class FrontEndCommand:
 
     def run(self, arguments: Namespace) -> int:
         """Exit code."""
-        from tonnage.compat.voice import Voice
+        from tonnage.compat.output import Voice
 
         module, voice = import_module(self.module), Voice(sys.stdout, sys.stderr)
         if self.is_watched:

@@ -32,7 +32,7 @@ COMMAND = Command(
         ("tonnage import fio randread.json --out run-fio", "what fio --output-format=json wrote"),
         ("tonnage import fio-log randread_bw.1.log --out run-log", "and its log, with throughput over time"),
     ),
-    loads=("tonnage.cli.runs", "tonnage.importers.door"),
+    loads=("tonnage.cli.runs", "tonnage.importers.import_run"),
 )
 
 
@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> int:
 
     from tonnage.campaign.run import run_directory
     from tonnage.cli.runs import present
-    from tonnage.importers.door import import_files
+    from tonnage.importers.import_run import import_files
 
     run_id = uuid.uuid4().hex[:8]
     imported = import_files(

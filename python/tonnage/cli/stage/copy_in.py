@@ -29,13 +29,13 @@ COMMAND = Command(
         *PACE,
     ),
     (("tonnage stage in --from /gpfs/me/inputs --to /local/me/inputs", "programs and inputs, before the run"),),
-    loads=("tonnage.staging.session", "tonnage.cli.stage.which"),
+    loads=("tonnage.staging.session", "tonnage.cli.stage.find_mover"),
 )
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
+    from tonnage.cli.stage.find_mover import plan_of
     from tonnage.cli.stage.start import attached
-    from tonnage.cli.stage.which import plan_of
 
     return attached(plan_of(arguments, direction="in"), drain=True)

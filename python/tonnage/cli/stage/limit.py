@@ -20,13 +20,13 @@ COMMAND = Command(
         ("tonnage stage limit 0", "pause"),
         ("tonnage stage limit none --name run7", "full speed"),
     ),
-    loads=("tonnage.cli.stage.which",),
+    loads=("tonnage.cli.stage.find_mover",),
 )
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
-    from tonnage.cli.stage.which import find
+    from tonnage.cli.stage.find_mover import find
     from tonnage.staging.control import Client, NoMover
 
     state, limits = find(arguments), arguments.limit

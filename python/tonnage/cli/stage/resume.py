@@ -30,14 +30,14 @@ COMMAND = Command(
         ("tonnage stage resume --wait --from /local/me --to /gpfs/me/run7", "finish what a killed job left"),
         ("tonnage stage resume --name run7", "go on in the background"),
     ),
-    loads=("tonnage.staging.session", "tonnage.cli.stage.which"),
+    loads=("tonnage.staging.session", "tonnage.cli.stage.find_mover"),
 )
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
+    from tonnage.cli.stage.find_mover import find
     from tonnage.cli.stage.start import attached, in_background
-    from tonnage.cli.stage.which import find
     from tonnage.staging.control import answers
     from tonnage.staging.host import JOURNAL
 
@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> int:
 
 def saved_plan(arguments: Namespace, state: Path) -> StagePlan:
     """The plan it had; where that is lost, the defaults for the trees that are named."""
-    from tonnage.cli.stage.which import LOCAL, REMOTE
+    from tonnage.cli.stage.find_mover import LOCAL, REMOTE
     from tonnage.staging.plan import StagePlan, make_plan
     from tonnage.staging.registry import name_of
 

@@ -23,14 +23,14 @@ COMMAND = Command(
         ),
     ),
     program="-- PROGRAM [WORD]...",
-    loads=("tonnage.staging.session", "tonnage.cli.stage.which"),
+    loads=("tonnage.staging.session", "tonnage.cli.stage.find_mover"),
 )
 
 
 def run(arguments: Namespace) -> int:
     """The program's exit status, or 1 where a file is not safe."""
+    from tonnage.cli.stage.find_mover import LOCAL, REMOTE, plan_of
     from tonnage.cli.stage.view import carry_out, view
-    from tonnage.cli.stage.which import LOCAL, REMOTE, plan_of
     from tonnage.staging.application import Application
     from tonnage.staging.host import Host
     from tonnage.staging.session import accompany

@@ -35,13 +35,13 @@ COMMAND = Command(
             "and keep the local file system below 80 %",
         ),
     ),
-    loads=("tonnage.staging.session", "tonnage.cli.stage.which", "tonnage.staging.background"),
+    loads=("tonnage.staging.session", "tonnage.cli.stage.find_mover", "tonnage.staging.background"),
 )
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
-    from tonnage.cli.stage.which import plan_of
+    from tonnage.cli.stage.find_mover import plan_of
 
     plan = plan_of(arguments)
     return attached(plan, drain=False) if arguments.foreground else in_background(plan)

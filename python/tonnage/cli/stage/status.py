@@ -26,13 +26,13 @@ COMMAND = Command(
         ("tonnage stage status", "of the only mover, or that of PERSIST_DIR"),
         ("tonnage stage status --name run7 --json", "for a script"),
     ),
-    loads=("tonnage.cli.stage.which", "tonnage.staging.waiting"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.waiting"),
 )
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where a file failed, or a mover that does not run left files."""
-    from tonnage.cli.stage.which import find
+    from tonnage.cli.stage.find_mover import find
     from tonnage.staging.host import is_safe
 
     status = status_now(find(arguments), watching=arguments.watch)

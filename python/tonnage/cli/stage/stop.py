@@ -36,13 +36,13 @@ COMMAND = Command(
         ("tonnage stage stop", "at the end of a job, after `stage wait`"),
         ("tonnage stage stop --deadline 5m", "five minutes for what matters most"),
     ),
-    loads=("tonnage.cli.stage.which", "tonnage.staging.waiting"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.waiting"),
 )
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where files are left."""
-    from tonnage.cli.stage.which import find
+    from tonnage.cli.stage.find_mover import find
     from tonnage.staging.control import Client, NoMover
     from tonnage.staging.host import is_safe, status_of
 

@@ -34,13 +34,13 @@ COMMAND = Command(
         JSON,
     ),
     (("tonnage stage verify --to /gpfs/me/run7", "every byte of it"),),
-    loads=("tonnage.cli.stage.which", "tonnage.staging.verify"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.verify"),
 )
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where a file is not what its manifest says, or a manifest cannot be read."""
-    from tonnage.cli.stage.which import REMOTE
+    from tonnage.cli.stage.find_mover import REMOTE
     from tonnage.staging.verify import verify
 
     to = arguments.to or os.environ.get(REMOTE)

@@ -22,14 +22,14 @@ COMMAND = Command(
         ("tonnage stage wait", "between two steps of a job"),
         ("tonnage stage wait --name run7 --timeout 10m || exit 1", "at most ten minutes"),
     ),
-    loads=("tonnage.cli.stage.which", "tonnage.staging.waiting"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.waiting"),
 )
 
 
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where something is not safe."""
+    from tonnage.cli.stage.find_mover import find
     from tonnage.cli.stage.view import view
-    from tonnage.cli.stage.which import find
     from tonnage.staging.control import Client, NoMover
     from tonnage.staging.host import is_safe, status_of
     from tonnage.staging.waiting import wait_until_safe

@@ -4,6 +4,6 @@
 package, ``tonnage.cluster.host_group`` and the engine, and nothing that takes long.
 """
 
-from tonnage.cluster.mpi.started import Started, started
+from tonnage.cluster.mpi.launch_environment import Started, started
 
 __all__ = ["Started", "started"]

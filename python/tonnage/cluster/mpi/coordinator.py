@@ -11,7 +11,7 @@ from typing import Any
 
 from tonnage.cluster.host_group import Answer as Said
 from tonnage.cluster.host_group import Arguments, perform
-from tonnage.cluster.lost import ProcessLost
+from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import clocks
 from tonnage.cluster.mpi.commands import Answer, Command, Problem, carry_out, pass_on
 from tonnage.cluster.mpi.limits import ORDER_S, silent_s

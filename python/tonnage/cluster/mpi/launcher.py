@@ -13,7 +13,7 @@ from tonnage.cluster.host_group import Answer, Arguments
 from tonnage.cluster.launcher import ANYWHERE, Ensemble, LauncherFacts, Placing
 from tonnage.cluster.live import Live
 from tonnage.cluster.local import Local
-from tonnage.cluster.lost import ProcessLost
+from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import session
 from tonnage.cluster.mpi.assign import Share, as_runs, assign, clipped, hosts_in_order, hosts_of
 from tonnage.cluster.mpi.commands import Command

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from tonnage import _native
 from tonnage.cluster.live import Live, together
-from tonnage.cluster.lost import ProcessLost
+from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import barrier
 from tonnage.cluster.mpi.assign import Share
 from tonnage.cluster.mpi.commands import FEW, Problem

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from tonnage import _native
 from tonnage.cluster import own_scratch
-from tonnage.cluster.lost import ProcessLost
+from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import clocks
 from tonnage.cluster.mpi.assign import of_runs
 from tonnage.cluster.mpi.commands import Command, carry_out, pass_on, tell_above

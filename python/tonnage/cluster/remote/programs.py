@@ -199,8 +199,8 @@ def start_program(
 
 
 def await_program(handle: str, timeout_s: float, said: str | None = None, listening: int | None = None) -> ProgramState:
-    """Service ``await-program``: returns when the program has ended, or at the limit; whichever of these is given ends the
-    wait as well: it has ``said`` this text, it is ``listening`` at this TCP port.
+    """Service ``await-program``: returns when the program has ended, or at the limit; whichever of these is given ends
+    the wait as well: it has ``said`` this text, it is ``listening`` at this TCP port.
 
     ``{"running", "pid", "status", "out", "err", "cut", "began_ns", "ended_ns", "ready"}``: status 128 + n after signal
     n; None while it runs, or where nobody saw its end; ``cut``: more was printed than is kept; instants are this host's
@@ -221,8 +221,8 @@ def await_program(handle: str, timeout_s: float, said: str | None = None, listen
 
 
 def stop_program(handle: str, grace_s: float = GRACE_S) -> ProgramState:
-    """Service ``stop-program``: asks it to end (SIGTERM), ends it and all that it started after ``grace_s``, and forgets
-    it. The same as ``await-program``; an end that the kernel holds back for longer is not waited for."""
+    """Service ``stop-program``: asks it to end (SIGTERM), ends it and all that it started after ``grace_s``, and
+    forgets it. The same as ``await-program``; an end that the kernel holds back for longer is not waited for."""
     program = _known(handle)
     del _programs[handle]
     program.ask_to_end()

@@ -13,7 +13,7 @@ from tonnage.compat.iobsub.program import find_directory, find_program
 from tonnage.compat.iobsub.script import read_script
 from tonnage.compat.iobsub.translate import OF_LSF, Translated, hosts, name_of, translate
 from tonnage.compat.iobsub.words import Asked, read_words, with_script
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, where_to

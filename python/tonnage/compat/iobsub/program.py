@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.machine.careful import carefully
+from tonnage.machine.guarded_look import carefully
 from tonnage.placement.start_directory import working_directory
 
 _LOOK_S = 2.0

@@ -22,8 +22,8 @@ from tonnage.compat.ior.results import TestResult
 from tonnage.compat.ior.striping import problems, refuse_striping
 from tonnage.compat.ior.text import TextPrinter
 from tonnage.compat.ior.validate import validate
+from tonnage.compat.output import Voice
 from tonnage.compat.shared import Ranks
-from tonnage.compat.voice import Voice
 from tonnage.records import Run
 
 AnyPrinter = TextPrinter | CsvPrinter | JsonPrinter

@@ -13,7 +13,7 @@ from tonnage.compat.ior.numbers import deviation, mean
 from tonnage.compat.ior.parameters import aggregate_bytes
 from tonnage.compat.ior.results import Row, TestResult, row_of
 from tonnage.compat.ior.text import now
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.records.names import TASKS
 from tonnage.records.shapes import TaskLine, TrialLine
 

@@ -10,7 +10,7 @@ from tonnage.compat.lsf.bqueues import table
 from tonnage.compat.lsf.options import BHOSTS
 from tonnage.compat.lsf.read import FAILED, read_words
 from tonnage.compat.lsf.words import UNKNOWN
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.placement.jobs import asked_scheduler
 
 _HEADINGS = ("HOST_NAME", "STATUS", "JL/U", "MAX", "NJOBS", "RUN", "SSUSP", "USUSP", "RSV")

@@ -12,7 +12,7 @@ from tonnage.compat.lsf.fields import Format, read_format
 from tonnage.compat.lsf.long import long_form
 from tonnage.compat.lsf.options import BJOBS
 from tonnage.compat.lsf.read import FAILED, matches, named, read_words
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.placement.jobs import asked_scheduler

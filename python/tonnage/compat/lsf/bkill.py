@@ -8,7 +8,7 @@ from tonnage.cluster.scheduler import Job, Scheduler
 from tonnage.compat.front import Given, HelpAsked, help_text
 from tonnage.compat.lsf.options import BKILL
 from tonnage.compat.lsf.read import FAILED, matches, named, read_words
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.placement.jobs import asked_scheduler, cancel_jobs

@@ -9,7 +9,7 @@ from tonnage.compat.front import HelpAsked, help_text
 from tonnage.compat.lsf.options import BQUEUES
 from tonnage.compat.lsf.read import FAILED, read_words
 from tonnage.compat.lsf.words import UNKNOWN
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.placement.jobs import asked_scheduler
 from tonnage.plain import shown
 

@@ -10,7 +10,7 @@ from tonnage.compat.lsload.indices import INDICES, LONG, SHORT, UNKNOWN, status,
 from tonnage.compat.lsload.options import LSLOAD
 from tonnage.compat.lsload.requirement import index_name, parse
 from tonnage.compat.lsload.shared import shared_table
-from tonnage.compat.voice import Voice
+from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.server_load import LoadReader, LoadRow, select_servers
 from tonnage.placement.site import load_site

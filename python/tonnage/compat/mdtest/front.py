@@ -14,8 +14,8 @@ from tonnage.compat.mdtest.details import refuse_foreign, save
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import OPERATIONS_MOST, TREE, Request, campaign_of, understand
 from tonnage.compat.mdtest.results import TESTS, Results, results
+from tonnage.compat.output import Voice
 from tonnage.compat.shared import Finding, Ranks, conclude, measure
-from tonnage.compat.voice import Voice
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
 from tonnage.records import Run

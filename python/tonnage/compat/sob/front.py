@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from tonnage.campaign.observer import Observer
 from tonnage.compat.front import Given, HelpAsked, help_text, parse_arguments
+from tonnage.compat.output import Voice
 from tonnage.compat.shared import Finding, Ranks, conclude, measure
 from tonnage.compat.sob.options import SOB
-from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.records.lines import COLD_SHARE
 from tonnage.records.shapes import TaskLine, TrialLine

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tonnage.compat.front import HelpAsked, help_text, parse_arguments
+from tonnage.compat.output import Voice
 from tonnage.compat.spectral_wait.log import Log
 from tonnage.compat.spectral_wait.options import SPECTRAL_WAIT
-from tonnage.compat.voice import Voice
 from tonnage.errors import RequestError
 from tonnage.staging.control import Client, NoMover
 from tonnage.staging.host import ENDED, is_safe, status_of

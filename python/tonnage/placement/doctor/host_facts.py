@@ -56,7 +56,7 @@ class Host:
     problem: str | None = None
     """Why it does not answer; then nothing else is known."""
     facts: _Surroundings = field(default_factory=lambda: cast("Surroundings", {}))
-    """Of ``tonnage.machine.surroundings``."""
+    """Of ``tonnage.machine.host_state``."""
     clock_ahead_ns: int | None = None
     """Its wall clock against ours."""
     clock_uncertainty_ns: int | None = None

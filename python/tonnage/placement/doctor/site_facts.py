@@ -14,9 +14,9 @@ from pathlib import Path
 from tonnage.cluster.scheduler import ClusterHost, Queue, SchedulerError, TellsLicences
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.errors import RequestError, TonnageError
-from tonnage.machine.bounded import in_time
-from tonnage.machine.careful import carefully
+from tonnage.machine.guarded_look import carefully
 from tonnage.machine.mounts import Mount, read_mounts
+from tonnage.machine.time_limit import in_time
 from tonnage.placement.choice import NoFileServer, NothingNear
 from tonnage.placement.indices.read import fresh_indices
 from tonnage.placement.indices.reading import Reading

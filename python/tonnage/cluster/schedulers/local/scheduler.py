@@ -23,8 +23,8 @@ from tonnage.cluster.schedulers.local.spool import WHOLE, Spool, explain
 from tonnage.cluster.schedulers.local.streams import file_name, unfit_input, unfit_output
 from tonnage.cluster.terms import Spelling
 from tonnage.errors import RequestError
-from tonnage.machine.bounded import in_time
 from tonnage.machine.state import user_state
+from tonnage.machine.time_limit import in_time
 from tonnage.machine.user import user_name
 
 QUEUE = "local"

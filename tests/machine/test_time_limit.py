@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from tonnage.errors import RequestError
-from tonnage.machine import bounded
-from tonnage.machine.bounded import in_time
+from tonnage.machine import time_limit as bounded
+from tonnage.machine.time_limit import in_time
 
 
 def test_the_value_comes_back_whatever_bytes_are_in_it() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from tonnage.errors import RecordError, RequestError
-from tonnage.importers.found import Found, instant
+from tonnage.importers.parsed import Found, instant
 from tonnage.importers.registry import reader
 from tonnage.importers.run import write_phases
 from tonnage.importers.trace import MOST_BYTES

@@ -11,7 +11,7 @@ import shlex
 import stat
 from pathlib import Path
 
-from tonnage.machine.bounded import in_time
+from tonnage.machine.time_limit import in_time
 
 _MOST_LINKS = 40
 """As many as the kernel follows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tonnage.filesystems.held import FilePart, Held, Item, natural, striped, whole
+from tonnage.filesystems.file_holders import FilePart, Held, Item, natural, striped, whole
 
 
 def test_stripes_share_a_file_as_bytes_go_to_the_devices_in_turn() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from tonnage.machine.bounded import in_time
 from tonnage.machine.identity import is_local
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
+from tonnage.machine.time_limit import in_time
 
 _T = TypeVar("_T")
 _MOST_LINKS = 40
@@ -20,7 +20,7 @@ def carefully(call: Callable[[], _T], paths: Iterable[str | os.PathLike[str]], *
     """What ``call`` returns, which looks at absolute ``paths`` and above them.
 
     Where each of them stays on this host's own devices and memory, also through links, it is called right here; else as
-    by :func:`tonnage.machine.bounded.in_time`, with its errors.
+    by :func:`tonnage.machine.time_limit.in_time`, with its errors.
     """
     mounts = read_mounts()
     if all(stays_here(mounts, os.fspath(path)) for path in paths):

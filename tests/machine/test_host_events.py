@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tonnage.machine import meanwhile
-from tonnage.machine.meanwhile import Meanwhile
+from tonnage.machine import host_events as meanwhile
+from tonnage.machine.host_events import Meanwhile
 
 PRESSURE = "some avg10=0.00 avg60=1.20 avg300=0.31 total={}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
 STAT = "cpu  3649619 300082 1264778 3112499 304653 0 46504 {} 0 0\ncpu0 1 1 1 1 1 1 1 99999999 0 0\n"
