@@ -14,7 +14,7 @@ from typing import TypeVar
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
 from tonnage.cluster.schedulers.local.process import Process, adopt, descendants
-from tonnage.cluster.schedulers.local.spool import FILE, WHOLE, Ended, Entry, Spool
+from tonnage.cluster.schedulers.local.spool import FILE, UNREADABLE, WHOLE, Ended, Entry, Spool
 from tonnage.cluster.schedulers.local.spooler_contact import ensure_spooler, wake
 from tonnage.cluster.schedulers.local.streams import UnfitError, file_name, open_input, open_output
 from tonnage.machine.tool import ToolError, ToolMissing
@@ -40,7 +40,7 @@ def attend(spool: Spool, number: int, copy: int, claimed: Callable[[], object]) 
     if _ordered_ns(spool, number, copy) is not None:
         ended = Ended("cancelled", None, "cancelled before it began")
     elif entry is None:
-        ended = Ended("failed", None, "another version of Tonnage submitted it")
+        ended = Ended("failed", None, UNREADABLE)
     else:
         ended = _run(spool, entry, copy)
     _patient(spool, lambda: spool.end(number, copy, ended))

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from tonnage.cluster.numbers import Range, each
 from tonnage.cluster.scheduler import Job, JobRequest, SchedulerError, State
@@ -35,6 +35,8 @@ REMEMBERED_NS = 7 * 24 * 3600 * 10**9
 """How long after its submission an ended job is remembered,"""
 REMEMBERED = 2000
 """and how many of them."""
+UNREADABLE = "what was asked for cannot be read: another version of Tonnage submitted it, or it is damaged"
+"""Why such a job does not run."""
 LATELY_NS = 3600 * 10**9
 """How long a job that ended is listed."""
 FILE = "jobs.sqlite"
@@ -52,6 +54,8 @@ _TABLES = (
     "create index ended on copy (ended_ns) where ended_ns is not null",
     f"pragma user_version = {_VERSION}",
 )
+_AWAY = "move it away, and the jobs in it are forgotten"
+_STATES = (*get_args(State), "starting")
 _COPY = "job, copy, state, foreground, waiter, program, started_ns, cancelled_ns, ended_ns, status, reason"
 _ACTIVE = "select job from copy where ended_ns is null"
 
@@ -89,6 +93,10 @@ class Copy:
     reason: str
 
 
+class _Damaged(Exception):
+    """A row is not one that a spool writes."""
+
+
 class Ended(NamedTuple):
     """How a copy ended."""
 
@@ -120,10 +128,12 @@ class Spool:
                 "they have ended, move that directory away"
             )
         with suppress(FileExistsError):
-            os.mkfifo(self.wake, 0o600)
-        with suppress(FileExistsError):
             os.close(os.open(self.held / FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        if self._version() == 0:
+        version = self._version()
+        # Not before: what is refused stays as it is.
+        with suppress(FileExistsError):
+            os.mkfifo(self.wake, 0o600)
+        if version == 0:
             with self.change() as db:
                 if db.execute("pragma user_version").fetchone() == (0,):
                     for statement in _TABLES:
@@ -132,8 +142,11 @@ class Spool:
     def _version(self) -> int:
         with self._look() as db:
             (version,) = db.execute("pragma user_version").fetchone()
+            tables = {name for (name,) in db.execute("select name from sqlite_master where type = 'table'")}
         if version > _VERSION:
             raise RequestError(f"{self.directory / FILE} is of a newer version of Tonnage; hint: use that one")
+        if tables - {"sqlite_sequence"} != ({"job", "copy"} if version else set()):
+            raise RequestError(f"{self.directory / FILE} is another program's; hint: {_AWAY}")
         return int(version)
 
     @contextmanager
@@ -152,8 +165,12 @@ class Spool:
                 db.execute(f"begin {how}")
                 yield db
                 db.execute("commit")
-        except sqlite3.Error as error:
+        except _Damaged as error:
+            raise RequestError(f"{self.directory / FILE} is damaged: {error}; hint: {_AWAY}") from None
+        except sqlite3.OperationalError as error:
             raise SchedulerError(self._explained(error)) from None
+        except sqlite3.DatabaseError as error:
+            raise RequestError(f"{self.directory / FILE} is damaged: {error}; hint: {_AWAY}") from None
 
     def _explained(self, error: sqlite3.Error) -> str:
         said = str(error)
@@ -313,6 +330,7 @@ class Spool:
         with self._look() as db:
             reasons = _turn(db, slots).reasons
             entries = list(_entries(db, f"number {listed}"))
+            others = _unreadable(db, f"number {listed}", {entry.number for entry in entries})
             told = f"job {listed} and started_ns is not null{'' if ended else ' and ended_ns is null'} order by copy"
             copies: dict[int, list[Copy]] = {}
             for copy in _copies(db, told):
@@ -324,13 +342,13 @@ class Spool:
             ):
                 left.setdefault(number, []).append((counted[0], counted[1], counted[2]))
         found = []
-        for entry in entries:
-            line = _line(entry)
-            found += [_copy_line(copy, line) for copy in copies.get(entry.number, [])]
-            for state, count, first in left.get(entry.number, []):
+        lines = {entry.number: (_line(entry), (entry.cap or 0) if entry.request.copies else None) for entry in entries}
+        lines |= {number: (line, None) for number, line in others.items()}
+        for number, (line, cap) in sorted(lines.items()):
+            found += [_copy_line(copy, line) for copy in copies.get(number, [])]
+            for state, count, first in left.get(number, []):
                 alone = first if count == 1 and first != WHOLE else None
-                cap = (entry.cap or 0) if entry.request.copies else None
-                reason = reasons.get(entry.number, "") if state == "pending" else ""
+                reason = line.reason or (reasons.get(number, "") if state == "pending" else "")
                 found.append(replace(line, copy=alone, state=state, count=count, cap=cap, reason=reason))
         return found
 
@@ -360,6 +378,16 @@ def _entries(db: sqlite3.Connection, where: str, *values: object) -> Iterator[En
             yield Entry(number, _request(text), *more)
 
 
+def _unreadable(db: sqlite3.Connection, where: str, readable: Collection[int]) -> dict[int, Job]:
+    """Jobs of which nobody can tell what they ask for; they are listed and can be cancelled all the same."""
+    rows = db.execute(f"select number, slots, key, submitted_ns from job where {where}").fetchall()
+    return {
+        number: Job(job=str(number), slots=slots, key=key, submitted_at_s=submitted_ns / 1e9, reason=UNREADABLE)
+        for number, slots, key, submitted_ns in rows
+        if number not in readable
+    }
+
+
 def _request(text: str) -> JobRequest:
     record = json.loads(text)
     for name in ("argv", "hosts"):
@@ -377,22 +405,34 @@ def _copies(db: sqlite3.Connection, where: str, *values: object) -> list[Copy]:
         return None if text is None else Process.read(text)
 
     rows = db.execute(f"select {_COPY} from copy where {where}", values)
-    return [
-        Copy(
-            job,
-            copy,
-            state,
-            bool(foreground),
-            process(waiter),
-            process(program),
-            began,
-            ordered,
-            ended,
-            status,
-            json.loads(reason),
-        )
-        for job, copy, state, foreground, waiter, program, began, ordered, ended, status, reason in rows
-    ]
+    found = []
+    for job, number, state, foreground, waiter, program, began, ordered, ended, status, reason in rows:
+        try:
+            one = Copy(
+                job,
+                number,
+                state,
+                bool(foreground),
+                process(waiter),
+                process(program),
+                _instant(began),
+                _instant(ordered),
+                _instant(ended),
+                status,
+                json.loads(reason),
+            )
+        except (ValueError, TypeError) as error:
+            raise _Damaged(f"copy {number} of job {job}: {error}") from None
+        if state not in _STATES:
+            raise _Damaged(f"copy {number} of job {job} has the state {state!r}")
+        found.append(one)
+    return found
+
+
+def _instant(value: object) -> int | None:
+    if value is not None and type(value) is not int:
+        raise TypeError(f"{value!r} is no time")
+    return value
 
 
 def _turn(db: sqlite3.Connection, slots: int, early: Collection[tuple[int, int]] = ()) -> Turn:
@@ -406,9 +446,14 @@ def _turn(db: sqlite3.Connection, slots: int, early: Collection[tuple[int, int]]
     for number, wanted, cap, licences, known, pending, running in rows:
         count = sum(job == number for job, _ in early)
         pending, running = pending - count, running + count
-        each_holds = tuple((str(name), int(count)) for name, count in json.loads(licences))
+        try:
+            each_holds = tuple((str(name), int(count)) for name, count in json.loads(licences))
+            known_totals = {str(name): int(total) for name, total in dict(json.loads(known)).items()}
+            wanted, cap = int(wanted), None if cap is None else int(cap)
+        except (ValueError, TypeError) as error:
+            raise _Damaged(f"job {number}: {error}") from None
         free -= wanted * running
-        totals.update(json.loads(known))
+        totals.update(known_totals)
         for name, count in each_holds:
             held[name] = held.get(name, 0) + count * running
         if pending:

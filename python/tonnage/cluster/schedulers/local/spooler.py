@@ -195,6 +195,7 @@ def main(directory: str, idle: str) -> int:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return 0
+        os.ftruncate(lock, 0)
         os.pwrite(lock, b"%-20d" % len(os.sched_getaffinity(0)), 0)
         # Copies inherit this lock until they are claimed: those that another spooler had begun to start come first.
         starting = os.open(spool.held / "starting", os.O_RDWR | os.O_CREAT, 0o600)

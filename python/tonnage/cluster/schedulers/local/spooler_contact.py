@@ -16,6 +16,8 @@ from tonnage.machine.tool import ToolError, ask
 
 IDLE_S = 30.0
 """How long a spooler with nothing to do stays."""
+_SLOTS_BYTES = 20
+"""Of the number in the spooler's file."""
 _FLOCK = "hhqqi0q"
 """C's ``struct flock``: type, whence, start, length, process."""
 
@@ -46,9 +48,11 @@ def lock_path(spool: Spool) -> Path:
 def slots(spool: Spool) -> int:
     """How many slots there are: those that the running spooler counts, else the CPUs that this process may use."""
     if spooler(spool) is not None:
-        text = lock_path(spool).read_text(encoding="ascii")
-        if text.strip():
-            return int(text)
+        with lock_path(spool).open("rb") as file:
+            told = file.read(_SLOTS_BYTES).strip()
+        # What is no number, a spooler that begins just now has not written yet.
+        if told.isdigit():
+            return int(told)
     return len(os.sched_getaffinity(0))
 
 
