@@ -110,6 +110,8 @@ def run(
     from tonnage.campaign.session import run_campaign
 
     _require_alone()
+    if scale is not None and not (isinstance(scale, int | float) and 0 < scale <= 1e6):
+        raise RequestError(f"scale: {scale!r} is not a factor above 0; hint: write it like 0.01")
     asked = campaign if isinstance(campaign, Mapping) else os.fspath(campaign)
     text: str | None = None
     if isinstance(asked, Mapping):

@@ -43,10 +43,18 @@ def compare(base: Paths, *others: Paths, of: str = "system") -> DataFrame:
     side; ``of="runs"`` judges one run a side and says nothing of another day. Ratios are of rates: above 1 the other
     side is faster.
     """
-    from tonnage.analysis.compare.runs import Side, compare_sides
+    from tonnage.analysis.compare.runs import RUNS, SYSTEM, Side, compare_sides
+
+    if of not in (SYSTEM, RUNS):
+        raise RequestError(f"of: {of!r} is neither {SYSTEM!r} nor {RUNS!r}")
+    if not others:
+        raise RequestError("one side is given, and two are compared; hint: give another run")
 
     def side(paths: Paths) -> Side:
-        return Side.of(*map(Run.open, [paths] if isinstance(paths, str | Path) else paths))
+        runs = list(map(Run.open, [paths] if isinstance(paths, str | Path) else paths))
+        if not runs:
+            raise RequestError("a side has no run; hint: give one, or a list of them")
+        return Side.of(*runs)
 
     found = [compare_sides(side(base), side(other), of=of) for other in others]
     return _pandas().DataFrame([{"run": one.other, **asdict(cell)} for one in found for cell in one.cells])

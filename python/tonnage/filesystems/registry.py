@@ -72,10 +72,50 @@ def type_of(mount: Mount) -> str:
     return "fuse.mfs" if mount.device.startswith("mfs#") else _SOURCES.get(mount.device, "fuse")
 
 
-def module_of(kind: str) -> ModuleType | None:
+_ANSWERS: dict[str, type] = {"facts": dict, "holders": Looked, "served_by": Answer, "stripe": Striped}
+"""What each function of a module returns; ``facts`` may return None as well."""
+
+
+class _PlugIn:
+    """A plug-in's module: what its functions raise, or return that is none of what they promise, names it. That a file
+    system did not answer is for whoever asked."""
+
+    def __init__(self, kind: str, module: Any) -> None:
+        self._kind, self._module = kind, module
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._module, name)
+        if name not in _ANSWERS:
+            return function
+
+        def guarded(*arguments: Any) -> Any:
+            unanswered: list[BaseException] = []
+
+            def told() -> Any:
+                try:
+                    answer = function(*arguments)
+                except (OSError, ToolError) as error:
+                    unanswered.append(error)
+                    return None
+                if not isinstance(answer, _ANSWERS[name]) and not (name == "facts" and answer is None):
+                    raise TypeError(f"{name} returned {answer!r}, which is no {_ANSWERS[name].__name__}")
+                return answer
+
+            found = plugins.call(plugins.FILESYSTEMS, self._kind, told)
+            if unanswered:
+                raise unanswered[0]
+            return found
+
+        return guarded
+
+
+def module_of(kind: str) -> ModuleType | _PlugIn | None:
     """Who knows file systems of a type; None where nobody does. RequestError where a plug-in cannot be loaded."""
     name = _MODULES.get(kind)
-    return plugins.load(plugins.FILESYSTEMS, kind) if name is None else import_module(f"tonnage.filesystems.{name}")
+    if name is not None:
+        return import_module(f"tonnage.filesystems.{name}")
+    added = plugins.load(plugins.FILESYSTEMS, kind)
+    return None if added is None else _PlugIn(kind, added)
 
 
 def _who_can(what: str, mount: Mount) -> Any:

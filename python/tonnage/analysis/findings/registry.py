@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -111,10 +111,22 @@ def asked_rate(setting: SettingValues) -> tuple[int, Count] | None:
     return (setting["operations_rate"], "operations") if setting.get("operations_rate") else None
 
 
+def _added(code: str, told: Iterable[object]) -> list[Finding]:
+    """What a plug-in's finding yields, which is of its own code."""
+    found = []
+    for one in told:
+        if not isinstance(one, Finding):
+            raise TypeError(f"it yielded {one!r}, which is no Finding")
+        if one.code != code:
+            raise ValueError(f"it yielded the code {one.code!r}")
+        found.append(one)
+    return found
+
+
 def judge(evidence: Evidence) -> list[Finding]:
     """All findings of a run, in the order of the registry; then those of plug-ins (:mod:`tonnage.plugins`)."""
     own = [found for judge_of_code in REGISTRY.values() for found in judge_of_code(evidence)]
     for code, added in plugins.each(plugins.FINDINGS, REGISTRY):
         # What it yields is made inside the call, so that its failure is named there.
-        own += plugins.call(plugins.FINDINGS, code, lambda added=added: list(added(evidence)))  # type: ignore[misc]
+        own += plugins.call(plugins.FINDINGS, code, lambda code=code, added=added: _added(code, added(evidence)))  # type: ignore[misc]
     return own
