@@ -16,7 +16,7 @@ from tonnage.campaign.observer import Observer
 from tonnage.errors import MeasurementError, RequestError, TonnageError
 from tonnage.notebook import Measured
 from tonnage.records import Run, RunWriter
-from tonnage.units import read_time
+from tonnage.units import is_factor, read_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +110,7 @@ def run(
     from tonnage.campaign.session import run_campaign
 
     _require_alone()
-    if scale is not None and not (isinstance(scale, int | float) and 0 < scale <= 1e6):
+    if scale is not None and not (isinstance(scale, int | float) and is_factor(scale)):
         raise RequestError(f"scale: {scale!r} is not a factor above 0; hint: write it like 0.01")
     asked = campaign if isinstance(campaign, Mapping) else os.fspath(campaign)
     text: str | None = None

@@ -99,6 +99,11 @@ def parse_share(text: str) -> float:
     return share
 
 
+def is_factor(value: float) -> bool:
+    """Whether amounts of work may be multiplied by it: above 0 and at most a million."""
+    return 0 < value <= 1e6
+
+
 def parse_count(text: str) -> int:
     """A whole number from 1 on, as ``8``."""
     digits = text.lstrip("0") if text.isascii() and text.isdigit() else ""

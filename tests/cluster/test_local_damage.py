@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tonnage.cluster.scheduler import SubmissionUnknown
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import FILE, UNREADABLE, Spool
 from tonnage.errors import RequestError
@@ -67,12 +68,14 @@ def test_a_file_that_is_no_spool_is_refused_and_nothing_is_made_beside_it(base: 
     assert [path.name for path in place.iterdir()] == [FILE]
 
 
+@pytest.mark.parametrize("journal", ["delete", "wal"])
 @pytest.mark.parametrize("version", [0, 1])
-def test_another_programs_database_stays_as_it_is(base: Path, version: int) -> None:
+def test_another_programs_database_stays_as_it_is(base: Path, version: int, journal: str) -> None:
     place = base / "spool"
     place.mkdir(0o700)
     (place / FILE).touch(0o600)
     with closing(sqlite3.connect(place / FILE)) as db:
+        db.execute(f"pragma journal_mode = {journal}")
         db.execute("create table foo (a)")
         db.execute(f"pragma user_version = {version}")
         db.commit()
@@ -100,3 +103,14 @@ def test_slots_are_counted_where_the_spoolers_file_has_anything_else_in_it(local
     job = local.submit(request("true", key="k", directory=base)).job
     assert ended(local, job).state == "done"
     assert local.hosts()[0].slots > 0
+
+
+@pytest.mark.parametrize("name", ["spooler", "log"])
+def test_a_link_in_a_files_place_is_not_written_through(local: Local, base: Path, name: str) -> None:
+    mine = base / "mine"
+    mine.write_bytes(b"x" * (2 << 20))
+    (spool_of(local).directory / name).symlink_to(mine)
+    with pytest.raises(SubmissionUnknown, match="does not start"):
+        local.submit(request("true", key="k", directory=base))
+    assert mine.read_bytes() == b"x" * (2 << 20)
+    (spool_of(local).directory / name).unlink()

@@ -11,7 +11,7 @@ from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT
 from tonnage.errors import RequestError
 from tonnage.option import Option
 from tonnage.plain import one_line
-from tonnage.units import parse_count, parse_time
+from tonnage.units import is_factor, parse_count, parse_time
 
 if TYPE_CHECKING:
     from tonnage.campaign.model import Campaign
@@ -23,7 +23,7 @@ def _factor(text: str) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0 < value <= 1e6:
+    if not is_factor(value):
         raise RequestError(f"{text!r} is not a factor above 0; hint: write it like 0.01")
     return value
 

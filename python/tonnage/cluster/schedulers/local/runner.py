@@ -17,6 +17,7 @@ from tonnage.cluster.schedulers.local.process import Process, adopt, descendants
 from tonnage.cluster.schedulers.local.spool import FILE, UNREADABLE, WHOLE, Ended, Entry, Spool
 from tonnage.cluster.schedulers.local.spooler_contact import ensure_spooler, wake
 from tonnage.cluster.schedulers.local.streams import UnfitError, file_name, open_input, open_output
+from tonnage.errors import TonnageError
 from tonnage.machine.tool import ToolError, ToolMissing
 
 GRACE_NS = 5 * 10**9
@@ -82,11 +83,12 @@ def _refuse_cancelled(spool: Spool, number: int) -> None:
 
 
 def _patient(spool: Spool, act: Callable[[], Known]) -> Known:
-    """What ``act`` returns, which a full disk only delays: nobody else could tell how the copy ended."""
+    """What ``act`` returns, which a full disk or a damaged file only delays: nobody else could tell how the copy
+    ended."""
     while True:
         try:
             return act()
-        except SchedulerError:
+        except TonnageError:
             if not (spool.held / FILE).exists():
                 raise
         time.sleep(ROOM_S)
@@ -102,7 +104,7 @@ def _note(spool: Spool, number: int, copy: int, pid: int) -> None:
     identity = Process.of(pid)
     if identity is not None:
         # On a full disk it goes unsaid: only who finds the copy without us would read it.
-        with suppress(SchedulerError):
+        with suppress(TonnageError):
             spool.note_program(number, copy, identity)
 
 

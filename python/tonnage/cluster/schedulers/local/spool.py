@@ -151,7 +151,8 @@ class Spool:
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that nothing else changes meanwhile; its end is on the disk. SchedulerError if that fails."""
+        """A transaction that nothing else changes meanwhile; its end is on the disk. SchedulerError if that fails,
+        RequestError where the file is damaged."""
         with self._look("immediate") as db:
             yield db
 
@@ -161,7 +162,9 @@ class Spool:
         checked_inside(file, told=self.directory / FILE)
         try:
             with closing(sqlite3.connect(file, timeout=self._timeout_s, isolation_level=None)) as db:
-                db.execute("pragma journal_mode = truncate")
+                if how == "immediate":
+                    # Only where something changes: it would take the write-ahead log from another program's file.
+                    db.execute("pragma journal_mode = truncate")
                 db.execute(f"begin {how}")
                 yield db
                 db.execute("commit")

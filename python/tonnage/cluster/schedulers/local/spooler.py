@@ -17,7 +17,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.runner import GRACE_NS, attend
 from tonnage.cluster.schedulers.local.spool import Copy, Ended, Spool, explain
@@ -69,7 +68,7 @@ class Spooler:
                     return
                 else:
                     limit_s = min(max(busy_at_s + idle_s - time.monotonic(), 0), LOOK_S)
-            except (SchedulerError, OSError) as error:
+            except (TonnageError, OSError) as error:
                 # No process to be had now, or no room on the disk: later there will be.
                 _log(str(error))
                 limit_s = POLL_S
@@ -190,12 +189,12 @@ def main(directory: str, idle: str) -> int:
         spool = Spool(Path(directory))
         # First this, then the lock: who sees the lock finds somebody who reads.
         fifo = os.open(spool.wake, os.O_RDWR | os.O_NONBLOCK)
-        lock = os.open(lock_path(spool), os.O_RDWR | os.O_CREAT, 0o600)
+        # Through no link: what it leads to would be written over.
+        lock = os.open(lock_path(spool), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return 0
-        os.ftruncate(lock, 0)
         os.pwrite(lock, b"%-20d" % len(os.sched_getaffinity(0)), 0)
         # Copies inherit this lock until they are claimed: those that another spooler had begun to start come first.
         starting = os.open(spool.held / "starting", os.O_RDWR | os.O_CREAT, 0o600)
@@ -216,7 +215,7 @@ def main(directory: str, idle: str) -> int:
 
 def _leave_the_terminal(spool: Spool) -> None:
     path = spool.held / "log"
-    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     if os.fstat(log).st_size > _LOG_BYTES:
         os.ftruncate(log, 0)
     null = os.open(os.devnull, os.O_RDONLY)
