@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from throttled import Impossible, throttled
 
-TOLERANCE = 0.02
-BUDGET = "112s"
-"""For one operation: a twenty-eighth of it is a trial. The search ends long before, when it knows enough."""
+TOLERANCE = 0.025
+BUDGET = "252s"
+"""For one operation: a sixty-third of it is a trial. The search ends long before, when it knows enough."""
 PLAIN = ("--direct", "yes", "--seed", "1")
 KIB, MIB = 1 << 10, 1 << 20
 MIX = """
