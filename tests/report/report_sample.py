@@ -6,6 +6,7 @@ No engine is needed: analysis and records are built by hand, so that each figure
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -307,12 +308,12 @@ def whole(path: Path = Path("/scratch/tonnage-runs/3f2a")) -> tuple[Analysis, So
     return analysis(builder, lines), builder.source(path, manifest())
 
 
-def sweep(factors: tuple[float, float] = (0.4, 1.0)) -> tuple[Analysis, Source]:
+def sweep(factors: tuple[float, float] = (0.4, 1.0), tried: Sequence[int] = (1, 4, 16)) -> tuple[Analysis, Source]:
     """A campaign over two transfer sizes: one curve each."""
     builder = Builder(2)
     groups = ("transfer_size=64KiB", "transfer_size=1MiB")
     for group, factor in zip(groups, factors, strict=True):
-        for tasks in (1, 4, 16):
+        for tasks in tried:
             builder.point("write", tasks, group, repetitions=3, factor=factor)
     lines = (line("write", groups[0], reached=False), line("write", groups[1]))
     return analysis(builder, lines), builder.source(Path("/scratch/run"), manifest())

@@ -83,7 +83,7 @@ def test_every_figure_draws_and_no_text_covers_another(
 ) -> None:
     page, trouble = _open(browser, page_file("whole", page_text), width=width, theme=theme)
     plots = page.query_selector_all(".plot")
-    assert len(plots) == 9
+    assert len(plots) == 11
     _look_at(page, plots, width)
     assert trouble == []
     page.close()
@@ -125,7 +125,7 @@ def test_every_kind_of_workload_draws_beside_published_figures(
 ) -> None:
     page, trouble = _open(browser, page_file("kinds", kinds_page), width=width, theme=theme)
     plots = page.query_selector_all(".plot")
-    assert len(plots) == 19
+    assert len(plots) == 21
     _look_at(page, plots, width)
     assert page.inner_text("#published").count("this run") >= 2
     assert trouble == []

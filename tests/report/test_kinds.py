@@ -24,6 +24,9 @@ from tonnage.report.sections import tail
 from tonnage.report.sections.tail import lag_of, tracks_of
 from tonnage.report.source import Source
 
+_CURVE = ["Throughput by number of tasks", "Latency by number of tasks", "Latency against throughput"]
+"""Figures of a curve of several points whose latencies are known."""
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
@@ -53,8 +56,16 @@ def test_each_kind_has_its_section(exhibits: dict[str, Any]) -> None:
     }
     assert titles.pop("percentiles")
     assert titles == {
-        "load-line-mixed": ["Throughput by number of tasks", "Latency against throughput"],
-        "load-line-command": ["Throughput by number of tasks", "Latency against throughput"],
+        "load-line-mixed": [
+            "Throughput by number of tasks",
+            "Latency by number of tasks",
+            "Latency against throughput",
+        ],
+        "load-line-command": [
+            "Throughput by number of tasks",
+            "Latency by number of tasks",
+            "Latency against throughput",
+        ],
         "mixed": ["Rate of each part", "Latency of each part"],
         "files": ["Rate of each phase", "Time of one operation"],
         "tail": ["Write rate by number of readers", "Write latency by number of readers"],

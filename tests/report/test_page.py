@@ -13,6 +13,9 @@ import report_sample as sample
 from tonnage.analysis.results import Finding, Promise
 from tonnage.report.page import MARKER, render
 
+_CURVE = ["Throughput by number of tasks", "Latency by number of tasks", "Latency against throughput"]
+"""Figures of a curve of several points whose latencies are known."""
+
 _SECTIONS = [
     "answer",
     "load-line-write",
@@ -49,8 +52,12 @@ def test_every_figure_has_its_words_its_axes_and_its_table(page_text: str) -> No
         for name, exhibit in exhibits.items()
     }
     assert shape == {
-        "load-line-write": ["Throughput by number of tasks", "Latency against throughput"],
-        "load-line-read": ["Throughput by number of tasks", "Latency against throughput"],
+        "load-line-write": [
+            "Throughput by number of tasks",
+            "Latency by number of tasks",
+            "Latency against throughput",
+        ],
+        "load-line-read": _CURVE,
         "percentiles": ["Latency by percentile: write"],
         "trial": ["Throughput over time", "Latency over time", "Tasks over time", "Each task's part"],
     }
@@ -261,7 +268,7 @@ def test_the_panels_of_a_section_have_the_same_axes() -> None:
 
 def test_a_panel_that_a_common_axis_would_flatten_keeps_its_own_and_says_so() -> None:
     page = render(*sample.sweep((0.02, 1.0)))
-    for number, axis in ((0, 2), (1, 0)):
+    for number, axis in ((0, 2), (2, 0)):
         small, large = _axes(page, "load-line-write", number)
         assert small[axis : axis + 2] != large[axis : axis + 2]
     for variant in _data(page)["load-line-write"]["variants"]:
@@ -269,5 +276,25 @@ def test_a_panel_that_a_common_axis_would_flatten_keeps_its_own_and_says_so() ->
 
 
 def test_writes_and_reads_have_the_same_axes(page_text: str) -> None:
-    for number in range(2):
+    for number in range(3):
         assert _axes(page_text, "load-line-write", number) == _axes(page_text, "load-line-read", number)
+
+
+def test_the_contents_lead_to_every_section_and_long_tables_are_folded(page_text: str) -> None:
+    sections = re.findall(r'<(?:section|footer) id="([^"]+)"', page_text)
+    assert re.findall(r'<li><a href="#([^"]+)">', page_text) == sections
+    tables = re.findall(r"<tbody>(.*?)</tbody>(.{0,120})", page_text, re.DOTALL)
+    assert tables
+    for rows, after in tables:
+        many = rows.count("<tr")
+        assert rows.count('<tr class="rest">') == max(0, many - 12)
+        assert (f"All {many} rows" in after) == (many > 12)
+
+
+def test_one_number_of_tasks_is_a_dot_with_its_interval_and_no_curve() -> None:
+    data = _data(render(*sample.sweep(tried=(4,))))
+    (figure,) = data["load-line-write"]["variants"][0]["figures"]
+    median = next(trace for trace in figure["traces"] if "error_x" in trace)
+    assert median["mode"] == "markers"
+    assert len(median["x"]) == 1
+    assert median["y"] == ["4 tasks"]

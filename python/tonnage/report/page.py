@@ -10,7 +10,7 @@ import pkgutil
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tonnage import units
 from tonnage.analysis.run_analysis import Analysis
@@ -26,6 +26,9 @@ from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import SECTIONS, divided, exhibits_of, findings, load_line, points
 from tonnage.report.source import Source
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 MARKER = '<meta name="generator" content="Tonnage report">'
 """In the first bytes of every page: what is replaced must carry it."""
 
@@ -33,6 +36,7 @@ LISTED_MOST = 500
 """Trials that did not finish, of which a page has the list."""
 
 _FILE = "report.html"
+_HEADING = re.compile(r'<h[12] id="([^"]+)-title">([^<]*)</h[12]>')
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|[kMGTP]?B/s|[nµm]?s\b|[kKMGT]i?B\b|tasks?\b)")
 
 
@@ -124,6 +128,7 @@ def _filled(template: str, drawn: list[Exhibit], **given: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["unbroken"] = _unbroken
+    environment.filters["contents"] = _contents
     library, script = _plotly(), _static("figures.js") + _static("report.js")
     return environment.get_template(template).render(
         units=units,
@@ -173,6 +178,13 @@ def _state(analysis: Analysis, source: Source) -> str | None:
 def _unbroken(text: str) -> str:
     """A number and its unit stay on one line."""
     return _NUMBER_AND_UNIT.sub("\\1\u00a0", text)
+
+
+def _contents(content: str) -> list[tuple[str, Markup]]:
+    """Each section of a page: what a link to it names, and its heading, of which everything is escaped already."""
+    from markupsafe import Markup
+
+    return [(name, Markup(title)) for name, title in _HEADING.findall(content)]
 
 
 def _embedded(exhibits: list[Exhibit]) -> str:

@@ -7,9 +7,11 @@ from typing import Any
 
 from tonnage import units
 from tonnage.analysis.ceilings import size_of
-from tonnage.analysis.results import Finding, Intervals, LoadLine, Point
+from tonnage.analysis.results import Finding, Intervals, LoadLine, Point, Promise
 from tonnage.records.lines import AMPLIFIED
 from tonnage.records.stop_reasons import Reason
+
+_KEPT = {True: "kept", False: "not kept", None: "do not apply"}
 
 
 def subject(op: str, group: str) -> str:
@@ -99,6 +101,12 @@ def wait(latency: Mapping[str, int], intervals: Intervals, key: str) -> str:
         return f"{units.duration(value)} [{units.NOT_MEASURED}]"
     text = units.interval(bounds.low_ns, bounds.high_ns, lambda ns: units.significant(ns / divisor), ", ")
     return f"{units.duration(value)} [{text}]"
+
+
+def promises(judged: Sequence[Promise]) -> str:
+    """How many are kept: ``9 kept, 1 not kept, 2 do not apply``."""
+    counts = [(sum(one.kept is kept for one in judged), words) for kept, words in _KEPT.items()]
+    return ", ".join(f"{many} {words}" for many, words in counts if many)
 
 
 def waits(point: Point) -> tuple[str, str, str]:

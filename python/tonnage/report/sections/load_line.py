@@ -7,14 +7,13 @@ from math import log10
 
 from tonnage import units
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
-from tonnage.analysis.loadline.latency import name_of
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
-from tonnage.report.figures.axes import latency_axis, speed_scale_title, tasks_axis
-from tonnage.report.figures.colours import ALERT, INK, KNEE, KNEE_BAND, MUTED, VEIL, band_colour, line_colour
+from tonnage.report.figures.axes import speed_scale_title, tasks_axis
+from tonnage.report.figures.colours import INK, KNEE, KNEE_BAND, MUTED, VEIL, band_colour, line_colour
 from tonnage.report.figures.figure import (
     EDGE,
     Exhibit,
@@ -30,6 +29,7 @@ from tonnage.report.figures.figure import (
 from tonnage.report.figures.panels import OWN, Panels
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
 from tonnage.report.figures.table import Column, Table, text_column
+from tonnage.report.sections.curves import latency_by_tasks, latency_by_throughput, one_point, points_table
 from tonnage.report.sections.points import drawn, left_out
 from tonnage.report.sections.section import Section, Titled
 from tonnage.report.source import Source
@@ -75,8 +75,11 @@ def _exhibit(analysis: Analysis, name: str, title: str, points: list[Point], tog
         lines += line is not None
         # Another tool may have recorded no latencies.
         timed = all("p50_ns" in point.latency and "p99_ns" in point.latency for point in curve)
-        more = (_latencies(curve, line, panels),) if timed else ()
-        figures = (_throughput(analysis, curve, line, panels), *more)
+        if len(curve) == 1:
+            figures: tuple[Figure, ...] = (one_point(curve[0]),)
+        else:
+            more = (latency_by_tasks(curve, line, panels), latency_by_throughput(curve, line, panels)) if timed else ()
+            figures = (_throughput(analysis, curve, line, panels), *more)
         variants.append(Variant((group or op) if op == name else phrases.subject(op, group), figures))
     return Exhibit(
         identifier=f"load-line-{name}",
@@ -105,7 +108,7 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None, p
     axis: Axis = {"title": title, "range": [0, top / scale]}
     return Figure(
         title="Throughput by number of tasks",
-        caption=" ".join(_caption(curve, line, panels, _of_other_sizes(above, curve))),
+        caption=" ".join(_caption(analysis, curve, line, panels, _of_other_sizes(above, curve))),
         alt=f"Throughput of {phrases.subject(op, group)} against tasks. {phrases.sentence(line) if line else ''}",
         traces=traces,
         layout=layout(tasks_axis(panels.tasks), axis, height=420, margin_right=EDGE, shapes=shapes, annotations=notes),
@@ -158,9 +161,13 @@ def _measured(curve: list[Point], scale: float) -> list[Trace]:
     ]
 
 
-def _caption(curve: list[Point], line: LoadLine | None, panels: Panels, of_other_sizes: Sequence[str]) -> Iterator[str]:
-    if line:
-        yield f"{phrases.sentence(line)}."
+def _caption(
+    analysis: Analysis, curve: list[Point], line: LoadLine | None, panels: Panels, of_other_sizes: Sequence[str]
+) -> Iterator[str]:
+    if line and line.reached:
+        yield "Upright: the load line; level: the plateau; each in the band of its interval."
+    if any((model.op, model.group) == (curve[0].op, curve[0].group) for model in analysis.models):
+        yield "Dashed: models, drawn beside what was measured."
     if max(point.high for point in curve) > panels.height(curve):
         yield "An interval of few repetitions reaches beyond the axis; the table has it."
     if fewer := left_out(curve):
@@ -307,125 +314,6 @@ def _level_notes(levels: list[Level], scale: float, top: float, metric: str) -> 
         free = place + 0.12 * top
         notes.append(edge_note(place / scale, name, units.speed(y, metric), colour))
     return notes
-
-
-_LISTED_MOST = 50
-"""Repetitions whose values a table lists."""
-
-
-def _latencies(curve: list[Point], line: LoadLine | None, panels: Panels) -> Figure:
-    """p50 and p99 of one curve, joined in order of the number of tasks; each point has both."""
-    fastest = max(point.median for point in panels.beside(curve))
-    scale, title = speed_scale_title(fastest, curve[0].metric, phrases.done(curve[0].kind))
-    colour = line_colour(curve[0].op)
-    x = [point.median / scale for point in curve]
-    labels = _spread_labels(curve)
-    traces: list[Trace] = []
-    for name, dash, symbol in (("p50", "solid", "circle"), ("p99", "dot", "diamond")):
-        y = [point.latency[f"{name}_ns"] for point in curve]
-        traces.append(
-            {
-                "x": x,
-                "y": y,
-                "mode": "lines+markers+text",
-                "name": name,
-                "line": {"color": colour, "width": 2, "dash": dash},
-                "marker": {"color": colour, "size": 8, "symbol": symbol},
-                "text": labels if name == "p99" else [""] * len(curve),
-                "textposition": [_label_side(curve, at) for at in range(len(curve))],
-                "textfont": {"color": MUTED, "size": 12},
-                "cliponaxis": False,
-                "customdata": [
-                    [hover.of_point(point), units.duration(value)] for point, value in zip(curve, y, strict=True)
-                ],
-                "hovertemplate": name + " %{customdata[1]}<br>%{customdata[0]}<extra></extra>",
-            }
-        )
-    values: list[float] = [*panels.latencies_ns]
-    shapes, notes = [], []
-    objectives = line.latency_lines if line is not None else ()
-    for found in objectives:
-        values.append(found.objective_ns)
-        shapes.append(level(found.objective_ns, ALERT, "dash"))
-        name = f"{name_of(found.percentile)} objective"
-        notes.append(edge_note(log10(found.objective_ns), name, units.duration(found.objective_ns), ALERT))
-    return Figure(
-        title="Latency against throughput",
-        caption="The same points: what each step up in throughput costs one operation. Numbers are tasks.",
-        alt="Median and 99th percentile latency against throughput, joined in order of the number of tasks.",
-        traces=traces,
-        layout=layout(
-            {"title": title, "range": [0, 1.12 * (fastest / scale or 1.0)]},
-            latency_axis(min(values), max(values)),
-            height=420,
-            margin_right=EDGE if objectives else 24,
-            shapes=shapes,
-            annotations=notes,
-        ),
-        table=points_table(curve),
-    )
-
-
-def _spread_labels(curve: list[Point]) -> list[str]:
-    """Task numbers for those points that lie far enough from the last one named."""
-    widest = max(point.median for point in curve) or 1.0
-    heights = [log10(max(1, point.latency["p99_ns"])) for point in curve]
-    tall = max(max(heights) - min(heights), 0.5)
-    kept: list[tuple[float, float]] = []
-    labels = []
-    for point, height in zip(curve, heights, strict=True):
-        place = (point.median / widest, height / tall)
-        free = all(abs(place[0] - x) > 0.06 or abs(place[1] - y) > 0.09 for x, y in kept)
-        labels.append(str(point.tasks) if free else "")
-        if free:
-            kept.append(place)
-    return labels
-
-
-def _label_side(curve: list[Point], at: int) -> str:
-    """Above a point while throughput rises, below it at the bend, and beside it where the curve climbs straight up."""
-    rises = at == 0 or curve[at].median > 1.06 * curve[at - 1].median
-    bends = at + 1 < len(curve) and curve[at + 1].median <= 1.06 * curve[at].median
-    if rises:
-        return "bottom center" if bends else "top center"
-    return "middle right"
-
-
-def points_table(curve: list[Point]) -> Table:
-    """The points of a curve; the same for both of its figures."""
-    columns = (
-        "tasks",
-        "repetitions",
-        "median",
-        "interval",
-        "each repetition",
-        "p50",
-        "p99",
-        "max",
-        "operations/s",
-        text_column("stopped"),
-    )
-    rows = tuple(
-        (
-            str(point.tasks),
-            str(point.repetitions),
-            units.speed(point.median, point.metric),
-            phrases.bounds(point),
-            _values(point),
-            *phrases.waits(point),
-            units.count(point.operations_per_s),
-            phrases.stopped(point.stopped),
-        )
-        for point in curve
-    )
-    return Table.of(columns, rows)
-
-
-def _values(point: Point) -> str:
-    """Of each repetition; the first of very many."""
-    listed = ", ".join(units.speed(value, point.metric) for value in point.values[:_LISTED_MOST])
-    more = point.repetitions - _LISTED_MOST
-    return f"{listed} and {phrases.number(more)} more" if more > 0 else listed
 
 
 def points(analysis: Analysis) -> list[Titled]:

@@ -1,4 +1,20 @@
 "use strict";
+// Folds what is long, and opens what a link leads to or what goes to paper.
+(() => {
+  document.getElementById("contents").open = matchMedia("(min-width: 75rem)").matches;
+  for (const button of document.querySelectorAll("button.rows")) {
+    const box = button.previousElementSibling;
+    box.classList.add("folded");
+    button.hidden = false;
+    button.addEventListener("click", () => { box.classList.remove("folded"); button.remove(); });
+  }
+  const open = (section) => section?.querySelectorAll(":scope > details").forEach((part) => { part.open = true; });
+  const follow = () => { if (location.hash) open(document.getElementById(decodeURIComponent(location.hash.slice(1)))); };
+  addEventListener("hashchange", follow);
+  follow();
+  addEventListener("beforeprint", () => open(document.getElementById("promises")));
+})();
+
 // Draws the figures of the page from its embedded data. Everything that came from a run enters as text, never as markup.
 (async () => {
   if (!("DecompressionStream" in window)) {
