@@ -12,7 +12,6 @@ from tonnage.analysis import Analysis
 from tonnage.analysis.summary import summary
 from tonnage.campaign.session import Outcome
 from tonnage.cli.entry import complain
-from tonnage.cli.stream import is_plain
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.measuring import analysed, keep_load_line
 from tonnage.records import Run
@@ -75,7 +74,7 @@ def console() -> Console:
     """Of stdout, as it takes it."""
     from tonnage.cli.terminal import rich_console
 
-    return rich_console(sys.stdout, has_colours=not is_plain(sys.stdout))
+    return rich_console(sys.stdout)
 
 
 def _tell(text: str) -> None:

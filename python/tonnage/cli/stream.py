@@ -9,13 +9,28 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
 
+from tonnage.cluster.mpi.launch_environment import started
+
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """What moves a cursor, changes a terminal, or turns the direction of text, instead of being seen."""
 
 
+_OWN_TERMINALS = ("Slurm",)
+"""Launchers whose processes have a terminal only where the user asked for that one (``srun --pty``)."""
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether somebody sits before ``stream``. An MPI launcher gives its processes a pseudo-terminal and passes on what
+    they write, to a file as likely as not: that one is none."""
+    if not stream.isatty():
+        return False
+    by = started()
+    return by is None or by.by in _OWN_TERMINALS
+
+
 def is_plain(stream: TextIO) -> bool:
-    """Whether ``stream`` takes text only: a pipe, a dumb terminal, or a user who set NO_COLOR."""
-    return not stream.isatty() or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "", None)
+    """Whether ``stream`` takes text only: no terminal, a dumb one, or one of a user who set NO_COLOR."""
+    return not is_terminal(stream) or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "", None)
 
 
 def printable(text: str) -> str:

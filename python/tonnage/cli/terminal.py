@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TextIO
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook, RenderResult
 from rich.segment import Segment
 
-from tonnage.cli.stream import printable, terminal
+from tonnage.cli.stream import is_plain, is_terminal, printable, terminal
 
 
 class Shown:
@@ -26,14 +27,22 @@ class _Showing(RenderHook):
         return [Shown(one) for one in renderables]
 
 
-def rich_console(stream: TextIO, *, has_colours: bool = True) -> Console:
-    """A console on ``stream``: brackets are no markup, and what a terminal would obey is escaped."""
+LOG_WIDTH = 80
+"""Columns of what is behind a pipe, or in a file: nobody knows on what it will be read."""
+
+
+def rich_console(stream: TextIO) -> Console:
+    """A console on ``stream``, as that takes it: brackets are no markup, and what a terminal would obey is escaped. What
+    is no terminal gets neither colours nor movements of the cursor, whatever the environment says."""
+    shown = is_terminal(stream)
     console = Console(
         file=terminal(stream),
         highlight=False,
         markup=False,
         emoji=False,
-        color_system="auto" if has_colours else None,
+        force_terminal=shown,
+        color_system=None if is_plain(stream) else "auto",
+        width=None if shown or "COLUMNS" in os.environ else LOG_WIDTH,
     )
     console.push_render_hook(_Showing())
     return console
