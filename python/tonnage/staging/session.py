@@ -9,6 +9,7 @@ from signal import SIGINT
 
 from tonnage.staging.application import Application
 from tonnage.staging.host import Host, is_safe
+from tonnage.staging.movement import LOOK_S, Movement
 from tonnage.staging.signals import Asked, Signals
 from tonnage.staging.status import Status
 
@@ -17,7 +18,7 @@ Tell = Callable[[Status], None]
 
 _NEAR_S = 0.05
 """Between two looks while the end may come any moment."""
-_FAR_S = 0.25
+_TOLD_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class Ended:
 
     status: Status
     elapsed_ns: int
+    moving_ns: int
+    """The part of it in which something was moved."""
     asked: Asked | None
     """Who wanted it to end, if that is why."""
     application: int | None = None
@@ -54,8 +57,9 @@ def attend(host: Host, tell: Tell, *, drain: bool) -> Ended:
         host.mover.give_way_to(None)
         if drain:
             host.mover.drain()
-        asked = _until_ended(host, signals, tell)
-        return Ended(host.status(), time.monotonic_ns() - started, asked)
+        movement = Movement(started)
+        asked = _until_ended(host, signals, tell, movement)
+        return _ended(host, started, movement, asked)
 
 
 def accompany(host: Host, application: Application, tell: Tell) -> Ended:
@@ -68,24 +72,36 @@ def accompany(host: Host, application: Application, tell: Tell) -> Ended:
         host.start()
         host.mover.give_way_to(application.pid)
         application.go()
-        asked, until_ns = _beside(host, application, signals)
+        movement = Movement(started)
+        asked, until_ns = _beside(host, application, signals, movement)
         if until_ns is not None:
             host.mover.stop(max(until_ns - time.monotonic_ns(), 0))
         elif host.plan.deadline_ns is not None:
             host.mover.stop(host.plan.deadline_ns)
         else:
             host.mover.drain()
-        asked = _until_ended(host, signals, tell) or asked
-        return Ended(host.status(), time.monotonic_ns() - started, asked, application.status)
+        asked = _until_ended(host, signals, tell, movement) or asked
+        return _ended(host, started, movement, asked, application.status)
 
 
-def _beside(host: Host, application: Application, signals: Signals) -> tuple[Asked | None, int | None]:
+def _ended(
+    host: Host, started_ns: int, movement: Movement, asked: Asked | None, application: int | None = None
+) -> Ended:
+    status, now_ns = host.status(), time.monotonic_ns()
+    movement.look(status, now_ns)
+    return Ended(status, now_ns - started_ns, movement.moving_ns, asked, application)
+
+
+def _beside(
+    host: Host, application: Application, signals: Signals, movement: Movement
+) -> tuple[Asked | None, int | None]:
     """Until the application has ended; the first request to end, and when the mover's time is over."""
     first: Asked | None = None
     until_ns: int | None = None
     while not application.has_ended():
         # The end of a child wakes it.
-        asked = signals.wait(_FAR_S)
+        asked = signals.wait(LOOK_S)
+        movement.look(host.status(), time.monotonic_ns())
         if asked and not asked.by_terminal:
             application.send(asked.number)
         if asked and first is None:
@@ -96,16 +112,17 @@ def _beside(host: Host, application: Application, signals: Signals) -> tuple[Ask
     return first, until_ns
 
 
-def _until_ended(host: Host, signals: Signals, tell: Tell) -> Asked | None:
+def _until_ended(host: Host, signals: Signals, tell: Tell, movement: Movement) -> Asked | None:
     """Until the mover has ended. Ctrl-C halts it, anything else gives it its time, a second one halts it."""
     first: Asked | None = None
     told_ns, near = 0, True
     while not host.has_ended():
-        if time.monotonic_ns() - told_ns > _FAR_S * 1e9:
-            status = host.status()
+        status = host.status()
+        movement.look(status, time.monotonic_ns())
+        if time.monotonic_ns() - told_ns > _TOLD_S * 1e9:
             tell(status)
             told_ns, near = time.monotonic_ns(), status["progress"] == "draining"
-        asked = signals.wait(_NEAR_S if near else _FAR_S)
+        asked = signals.wait(_NEAR_S if near else LOOK_S)
         if asked:
             halt = first is not None or asked.number == SIGINT
             host.mover.stop(0 if halt else host.plan.grace_ns)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tonnage import units
 from tonnage.errors import RequestError
+from tonnage.staging.movement import is_paused
 from tonnage.units import parse_rate
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _rate(text: str, part: str) -> int:
 def limits_text(status: Status) -> str:
     """``limit 200 MB/s and 100 files/s``, ``paused``; empty without a bound."""
     size, files = status["limit_bytes_per_s"], status["limit_files_per_s"]
-    if size == 0 or files == 0:
+    if is_paused(status):
         return "paused"
     found = [units.rate(size)] * (size is not None) + [f"{files} files/s"] * (files is not None)
     return f"limit {' and '.join(found)}" if found else ""
@@ -157,11 +158,14 @@ def _life(status: Status) -> str:
     return "does not run" if status["progress"] == "finished" else "does not run, and had not come to its end"
 
 
-def summary(status: Status, elapsed_ns: int) -> str:
-    """The last line: what is safe, what this process copied, in which time."""
-    copied, rate = status["copied_bytes"], status["copied_bytes"] * 1e9 / max(elapsed_ns, 1)
-    text = f"{totals_text(status['done'])} safe in {status['to']}; "
-    text += f"{volume(copied)} copied in {units.duration(elapsed_ns)} ({units.rate(rate)})"
+def summary(status: Status, elapsed_ns: int, moving_ns: int) -> str:
+    """The last line: what is safe, what this process copied, in which time, and how fast while it moved: most of its
+    life it may have waited for the application."""
+    copied = status["copied_bytes"]
+    text = f"{totals_text(status['done'])} safe in {status['to']}; {volume(copied)} copied"
+    text += f" in {units.duration(elapsed_ns)}"
+    if copied and moving_ns:
+        text += f", moving for {units.duration(moving_ns)} ({units.rate(copied * 1e9 / moving_ns)})"
     for totals, told in ((status["failed"], "failed"), (status["queued"], "left")):
         if totals["files"]:
             text += f"; {totals_text(totals)} {told}"

@@ -93,7 +93,7 @@ def carry_out(view: View, work: Callable[[Tell], Ended], plan: StagePlan) -> int
 def conclude(ended: Ended, plan: StagePlan) -> int:
     """The last lines on stderr, the exit code."""
     status = ended.status
-    print(f"tonnage: {summary(status, ended.elapsed_ns)}", file=sys.stderr)
+    print(f"tonnage: {summary(status, ended.elapsed_ns, ended.moving_ns)}", file=sys.stderr)
     for failure in status["failures"]:
         print(f"tonnage: failed: {failure['path']}: {failure['reason']}", file=sys.stderr)
     if ended.is_interrupted:
