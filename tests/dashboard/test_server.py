@@ -144,7 +144,7 @@ def test_a_run_whose_process_died_is_told_so(tmp_path: Path, serving: Serving) -
     process.kill()
     process.wait()
     served = serving(tmp_path)
-    assert [row["state"] for row in served.rows()] == ["silent"]
+    assert [(row["state"], row["underWay"]) for row in served.rows()] == [("ended-without-summary", False)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

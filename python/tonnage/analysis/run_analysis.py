@@ -49,3 +49,5 @@ class Analysis:
     divided: tuple[Divided, ...] = ()
     """Those figures."""
     balances: tuple[Balance, ...] = ()
+    state: str = "complete"
+    """Of the run (``Run.state``)."""

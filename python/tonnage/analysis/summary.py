@@ -25,6 +25,8 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         "findings": [asdict(finding) for finding in analysis.findings],
         "cost": dict(analysis.cost) if analysis.cost else None,
     }
+    if analysis.state != "complete":
+        found["state"] = analysis.state
     # Only where there are any: a summary that an older version kept says nothing of them.
     if analysis.comparisons:
         found["comparisons"] = [asdict(comparison) for comparison in analysis.comparisons]

@@ -15,6 +15,7 @@ from typing import TypedDict, cast
 
 from tonnage.campaign.kinds import Setting, setting_of
 from tonnage.records.names import TRIALS
+from tonnage.records.process import MeasuringProcess, this_process
 from tonnage.records.progress import PROGRESS, read_told
 from tonnage.records.shapes import Json, TrialLine
 
@@ -91,6 +92,8 @@ class Progress:
     """Number of the job among those of the run; None: it is measured without a scheduler's jobs."""
     host: str = ""
     pid: int = 0
+    process: MeasuringProcess | None = None
+    """The same, so that nobody takes another one for it."""
     step: Step | None = None
     live: Live | None = None
     samples: tuple[tuple[int, ...], ...] = ()
@@ -194,7 +197,7 @@ class Snapshots(Observer):
     def __init__(self, run: Path, job: int | None, listener: Observer | None = None) -> None:
         self._path = run / PROGRESS
         self._listener = listener or Observer()
-        self._now = Progress(job, platform.node(), os.getpid())
+        self._now = Progress(job, platform.node(), os.getpid(), this_process())
         self._forget()
         self._written_ns = 0
         self._write()
@@ -263,7 +266,7 @@ class Snapshots(Observer):
 
 def _dump(progress: Progress) -> Json:
     step = progress.step
-    names = ("job", "host", "pid", "live", "samples", "heat", "notes", "ended", "problem", "recorded_bytes")
+    names = ("job", "host", "pid", "process", "live", "samples", "heat", "notes", "ended", "problem", "recorded_bytes")
     told = {name: getattr(progress, name) for name in names}
     if step is None:
         return {**told, "step": None}

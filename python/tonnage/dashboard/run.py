@@ -14,6 +14,7 @@ from tonnage.dashboard.run_files import Signature, check_plain, signature, unfor
 from tonnage.errors import RecordError
 from tonnage.records import Run
 from tonnage.records.names import MANIFEST, TRIALS
+from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary, is_gone
 from tonnage.records.progress import PROGRESS, read_told
 from tonnage.records.shapes import Manifest, TrialLine
 
@@ -108,9 +109,11 @@ class Watched:
         state = self.manifest.get("state")
         if state != "running":
             return state if state in ("complete", "interrupted", "failed") else "unknown"
+        if ended_without_summary(self.path, self.manifest):
+            return ENDED_WITHOUT_SUMMARY
         told = self.told or {}
         if told.get("host") == platform.node() and told.get("ended") is None and (pid := run_text.count(told, "pid")):
-            return "running" if Path(f"/proc/{pid}").exists() else "silent"
+            return "running" if Path(f"/proc/{pid}").exists() and not is_gone(told.get("process")) else "silent"
         written = [signature(self.path / name) for name in (PROGRESS, TRIALS, MANIFEST)]
         last_s = max((found[2] for found in written if found), default=0) / 1e9
         if time.time() - last_s < _SILENT_S:

@@ -24,6 +24,7 @@ from tonnage.records.names import (
     TRIALS,
     WORKFLOW,
 )
+from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary
 from tonnage.records.rows import Trials, from_engine
 from tonnage.records.shapes import (
     CopyLine,
@@ -114,6 +115,13 @@ class Run:
             )
         _check_manifest(manifest, str(file))
         return Run(directory, manifest)
+
+    @property
+    def state(self) -> str:
+        """As its manifest says; ``ENDED_WITHOUT_SUMMARY`` where that is ``running`` and its process is surely gone."""
+        if ended_without_summary(self.path, self.manifest):
+            return ENDED_WITHOUT_SUMMARY
+        return str(self.manifest.get("state"))
 
     @property
     def is_sealed(self) -> bool:

@@ -160,12 +160,7 @@ def _facts(source: Source) -> list[tuple[str, str]]:
 def _state(analysis: Analysis, source: Source) -> str | None:
     """What a reader must know before any figure: that the run is not whole. None where it is."""
     trials_run, failed = len(source.trials), len(source.unfinished)
-    ended = {
-        "running": "This run has not ended, or its process died: what is here is what was recorded so far.",
-        "interrupted": "This run was interrupted: what is here is what was recorded before.",
-        "failed": "This run failed.",
-    }.get(str(source.manifest.get("state")))
-    parts = [ended] if ended else []
+    parts = [ended] if (ended := phrases.state(analysis)) else []
     if not trials_run:
         parts.append("It has no record of any trial, so there is nothing to draw.")
     elif failed:

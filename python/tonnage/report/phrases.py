@@ -8,7 +8,9 @@ from typing import Any
 from tonnage import units
 from tonnage.analysis.ceilings import size_of
 from tonnage.analysis.results import Finding, Intervals, LoadLine, Point, Promise
+from tonnage.analysis.run_analysis import Analysis
 from tonnage.records.lines import AMPLIFIED
+from tonnage.records.process import ENDED_WITHOUT_SUMMARY
 from tonnage.records.stop_reasons import Reason
 
 _KEPT = {True: "kept", False: "not kept", None: "do not apply"}
@@ -29,6 +31,20 @@ def interval(line: LoadLine) -> str:
 def sentence(line: LoadLine) -> str:
     """The answer of a run for one curve: ``write: 6 tasks [5, 8] reach 95 % of …``."""
     return f"{subject(line.op, line.group)}: {line.why}"
+
+
+_STATES = {
+    "running": "This run has not ended, or its process died: what is here is what was recorded so far.",
+    ENDED_WITHOUT_SUMMARY: "This run ended without a summary: its process is gone. What is here is what was recorded "
+    "before; tonnage run --resume goes on with it.",
+    "interrupted": "This run was interrupted: what is here is what was recorded before.",
+    "failed": "This run failed.",
+}
+
+
+def state(analysis: Analysis) -> str | None:
+    """That a run is not whole; None where it is."""
+    return _STATES.get(analysis.state)
 
 
 def explained(findings: Sequence[Finding]) -> str:

@@ -6,7 +6,7 @@
   const page = document.body.dataset.page;
   const config = { displaylogo: false, responsive: true, displayModeBar: false };
   const STATES = {
-    running: "running", silent: "no sign of life", waiting: "waits for its next job", complete: "complete",
+    running: "running", silent: "no sign of life", waiting: "waits for its next job", "ended-without-summary": "ended without a summary", complete: "complete",
     interrupted: "interrupted", failed: "failed", damaged: "cannot be read", unknown: "in a state of its own",
   };
   const $ = (selector, from = document) => from.querySelector(selector);
@@ -189,8 +189,9 @@
       element("div", {}, element("dt", { textContent: name }), element("dd", { textContent: value }))));
     $("#now .times").textContent = [run.trials, run.times].filter(Boolean).join(" · ");
     const banner = $("#now .banner");
-    banner.hidden = !run.problem && run.state !== "silent";
-    banner.textContent = run.problem || "Nothing has been written for a while, or its process is gone: it can be resumed.";
+    const killed = run.state === "ended-without-summary";
+    banner.hidden = !run.problem && !killed && run.state !== "silent";
+    banner.textContent = run.problem || (killed ? "Its process is gone, and it has no summary: tonnage run --resume goes on with it." : "Nothing has been written for a while, or its process is gone: it can be resumed.");
     $(".notes-of-run").replaceChildren(...run.notes.map((textContent) => element("li", { textContent })));
     $("#latest").hidden = run.latest.length === 0;
     $("#latest tbody").replaceChildren(...run.latest.map((row) =>
