@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from tonnage.campaign.observer import Step
-from tonnage.cli.live import recorded_text, step_text
+from tonnage.cli.live import PlainLines, recorded_text, step_text
 from tonnage.cli.panel import Panel
 
 
@@ -60,3 +60,26 @@ def test_a_line_names_its_workload_where_there_are_several() -> None:
     assert recorded_text(line("files", "names")).startswith("0000-create  names    2 tasks    5.00 k/s")
     assert recorded_text(line("files")).startswith("0000-create    2 tasks")
     assert step_text(step("files", "names")) == "names: create, 2 tasks, repetition 1"
+
+
+def test_a_log_gets_a_line_now_and_then_with_how_many_trials_there_were() -> None:
+    stream, now_s = io.StringIO(), [0.0]
+    told = PlainLines(stream, every_s=5.0, now_s=lambda: now_s[0])  # type: ignore[arg-type]
+    for number in range(100):
+        now_s[0] = number / 10
+        told.recorded(line("stream", phase=f"write{number}"))  # type: ignore[arg-type]
+    told.recorded(line("stream", phase="bad") | {"status": "failed", "reason": "no room"})  # type: ignore[arg-type]
+    told.ended()
+    lines = stream.getvalue().splitlines()
+    assert [text.split()[0] for text in lines] == ["0000-write0", "0000-write50", "0000-bad", "0000-write99"]
+    assert lines[1].endswith("(and 49 before it)") and lines[3].endswith("(and 48 before it)")
+    assert lines[2].endswith("failed: no room")
+
+
+def test_somebody_at_a_terminal_without_colours_sees_every_trial() -> None:
+    stream = io.StringIO()
+    told = PlainLines(stream)
+    for number in range(3):
+        told.recorded(line("stream", phase=f"write{number}"))  # type: ignore[arg-type]
+    told.ended()
+    assert stream.getvalue().count("\n") == 3

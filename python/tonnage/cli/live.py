@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
 from tonnage import records, units
 from tonnage.campaign.observer import Observer, Step
-from tonnage.cli.stream import is_plain
+from tonnage.cli.stream import is_plain, is_terminal
 from tonnage.plain import one_line
 from tonnage.records.shapes import TrialLine
 
 
 def observer(stream: TextIO | None = None) -> Observer:
-    """The panel where ``stream`` (stderr) is a terminal that takes colours and cursor movements, else plain lines."""
+    """The panel where ``stream`` (stderr) is a terminal that takes colours and cursor movements, else plain lines: one a
+    trial where somebody looks on, and a few in a log."""
     stream = stream or sys.stderr
     if is_plain(stream):
-        return PlainLines(stream)
+        return PlainLines(stream, every_s=0.0 if is_terminal(stream) else EVERY_S)
     from tonnage.cli.panel import Panel
 
     return Panel(stream)
@@ -59,12 +63,21 @@ def recorded_text(line: TrialLine) -> str:
     return f"{head}  {units.headline(*records.headline(line)):>10}{told}  {units.duration(line['elapsed_ns'])}{cache}"
 
 
-class PlainLines(Observer):
-    """One line a trial."""
+EVERY_S = 5.0
+"""Between two lines of progress in a log."""
+_FAILED_MOST = 10
+"""Trials that failed, each told when it does; the end of the run tells all."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+
+class PlainLines(Observer):
+    """A line a trial, or of those of ``every_s`` the last one and how many there were; what a user must know at once."""
+
+    def __init__(self, stream: TextIO, *, every_s: float = 0.0, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._stream, self._every_s, self._now_s = stream, every_s, now_s
         self._waiting = ""
+        self._untold, self._latest = 0, ""
+        self._told_s = -math.inf
+        self._failed = 0
 
     def started(self, path: Path, target: str, name: str) -> None:
         self._say(f"{name}: measuring {target}; records in {path}")
@@ -72,14 +85,30 @@ class PlainLines(Observer):
     def waiting(self, text: str) -> None:
         if text != self._waiting:
             self._waiting = text
-            self._say(text)
+            self._tell(text)
 
     def recorded(self, line: TrialLine) -> None:
-        if line["purpose"] != "fill" or line["status"] != "ok":
+        if line["status"] != "ok" and self._failed < _FAILED_MOST:
+            self._failed += 1
             self._say(recorded_text(line))
+        elif line["purpose"] != "fill" or line["status"] != "ok":
+            self._tell(recorded_text(line))
 
     def note(self, text: str) -> None:
         self._say(text)
+
+    def ended(self) -> None:
+        self._tell_last()
+
+    def _tell(self, text: str) -> None:
+        self._untold, self._latest = self._untold + 1, text
+        if self._now_s() - self._told_s >= self._every_s:
+            self._tell_last()
+
+    def _tell_last(self) -> None:
+        if self._untold:
+            self._say(self._latest + (f"  (and {self._untold - 1} before it)" if self._untold > 1 else ""))
+            self._untold, self._told_s = 0, self._now_s()
 
     def _say(self, text: str) -> None:
         try:
