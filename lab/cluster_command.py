@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import NoReturn
 
 import cluster_keeper as keeper
+import nextflow
 from hosts import PATIENCE_S, children, ended, wait_for
 from scheduled import HEAD
 from throttled import Impossible
 from two_sites import COMPUTE, FILES, GBIT_BYTES_PER_S, STORAGE, Plan
 
 _UNITS = {"kbit": 125, "Mbit": 125_000, "Gbit": 125_000_000, "kB/s": 1000, "MB/s": 1_000_000, "GB/s": 1_000_000_000}
+WORKFLOWS = Path(__file__).resolve().parent / "workflows"
 _FORWARDED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 _BY_A_PROCESS = 0
 """The code of a signal that a process sent, not a terminal to all in front of it."""
@@ -89,7 +91,25 @@ def _up(given: argparse.Namespace) -> int:
     print(f"up in {time.monotonic() - began:.1f} s: {len(COMPUTE)} compute hosts, {_spelled(plan)}, {files}")
     if wanted.files and not plan.files:
         print("no file system is served: loop devices and a brick's attributes need root", file=sys.stderr)
+    _prepare_examples()
     return 0
+
+
+def _prepare_examples() -> None:
+    """What ``examples/knox-epouta.toml`` needs on these hosts: its workflows, which are put there, and Nextflow, which is
+    named where it is missing: nothing is fetched from elsewhere unless somebody asks."""
+    note = keeper.note()
+    words = note.words(HEAD, ["cp", "--recursive", "--no-target-directory", str(WORKFLOWS), f"{FILES}/workflows"], "/")
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    if done.returncode:
+        print(f"{FILES}/workflows, which examples/knox-epouta.toml needs: {done.stderr.strip()}", file=sys.stderr)
+    if nextflow.prepared() is None:
+        print(
+            "two workloads of examples/knox-epouta.toml need nextflow, which is not here: `python3 lab/nextflow.py` "
+            "prepares it (28 MB, by Maven); without it: tonnage run --without cancer-analysis "
+            "--without wgs-structvar-manta",
+            file=sys.stderr,
+        )
 
 
 def _spelled(plan: Plan) -> str:
@@ -107,6 +127,8 @@ def _exec(host: str, argv: list[str]) -> int:
         # A name space of another user's shows its files to that user only.
         here = here if note.owned or there.is_dir() else FILES
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    if (engine := nextflow.prepared()) is not None:
+        path = f"{path}:{engine.parent}"
     words = note.words(host, argv, here)
     # Before it begins: one that came in between would end this process, and leave the program behind.
     signal.pthread_sigmask(signal.SIG_BLOCK, [*_FORWARDED, signal.SIGCHLD])

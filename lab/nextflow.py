@@ -35,27 +35,39 @@ class Impossible(Exception):
     """Nextflow cannot run here; the text says why."""
 
 
-def program() -> Path:
-    """A ``nextflow`` that runs; prepared the first time. Impossible with what is missing."""
+def prepared() -> Path | None:
+    """A ``nextflow`` that runs; None where there is none yet."""
     if own := shutil.which("nextflow"):
         return Path(own)
+    program = _home() / f"nextflow-{VERSION}" / "nextflow"
+    return program if program.is_file() and shutil.which("java") else None
+
+
+def _home() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tonnage-lab"
+
+
+def program() -> Path:
+    """A ``nextflow`` that runs; prepared the first time. Impossible with what is missing."""
+    if (there := prepared()) is not None:
+        return there
     java = shutil.which("java")
     if java is None:
         raise Impossible("java is not installed; hint: apt-get install default-jre-headless")
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tonnage-lab"
-    prepared = home / f"nextflow-{VERSION}"
-    if not prepared.is_dir():
+    home = _home()
+    whole = home / f"nextflow-{VERSION}"
+    if not whole.is_dir():
         home.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="nextflow-", dir=home) as fresh:
             _fetch(Path(fresh))
-            _write_program(Path(fresh), java, prepared)
+            _write_program(Path(fresh), java, whole)
             try:
                 # Whoever comes second finds it done.
-                Path(fresh).joinpath("whole").rename(prepared)
+                Path(fresh).joinpath("whole").rename(whole)
             except OSError:
-                if not prepared.is_dir():
+                if not whole.is_dir():
                     raise
-    return prepared / "nextflow"
+    return whole / "nextflow"
 
 
 def _fetch(directory: Path) -> None:

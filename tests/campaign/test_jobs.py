@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tonnage.campaign.jobs import job
-from tonnage.campaign.jobs.batch import Batch, BatchSchedule, allocations_of, job_request, settings_of, spread_of
+from tonnage.campaign.jobs.batch import (
+    Batch,
+    BatchSchedule,
+    allocations_of,
+    check_programs,
+    check_site,
+    job_request,
+    settings_of,
+    spread_of,
+)
 from tonnage.campaign.jobs.ledger import Ledger
 from tonnage.campaign.jobs.session import has_record, record_lost
 from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Step
 from tonnage.campaign.schedule import Allocation, Sweep, Trial
+from tonnage.cluster.scheduler import JobRequest, Queue
 from tonnage.errors import RequestError
 from tonnage.records import Run, RunWriter, trial_line
 
@@ -201,3 +212,62 @@ def test_a_trial_that_its_job_recorded_itself_is_not_lost(
     size = (path / "trials.jsonl").stat().st_size
     assert has_record(path, step, beyond_bytes=size if before else 0) is found
     assert not has_record(path, None, beyond_bytes=0)
+
+
+class Site:
+    """A scheduler of three hosts that takes any job."""
+
+    name = "slurm"
+
+    def queues(self) -> list[Queue]:
+        return []
+
+    def hosts(self) -> list[Any]:
+        return [SimpleNamespace(name=name, up=True) for name in ("a", "b", "c")]
+
+    def command(self, request: JobRequest) -> tuple[str, ...]:
+        return request.argv
+
+
+@pytest.mark.parametrize(
+    ("workload", "job", "told"),
+    [
+        ({"tasks": 4, "tasks_per_node": 1}, {"nodes": 3}, "4 tasks are more than 1 on each of 3 nodes (tasks_per_node); hint: ask for 4"),
+        ({"tasks": 4}, {"nodes": 3, "processes_per_node": 1}, "4 tasks are more than the 3 processes of the job (1 on each of 3 nodes)"),
+        ({"tasks": 9, "tasks_per_node": 4}, {"nodes": 3}, None),
+        ({"tasks": 4}, {"nodes": 3}, None),
+        ({"tasks": 64}, {"nodes": 1}, None),
+    ],
+)  # fmt: skip
+def test_tasks_that_no_job_can_take_are_refused_where_it_is_submitted(
+    workload: dict[str, Any], job: dict[str, Any], told: str | None
+) -> None:
+    found = campaign(workload, job={"on": "slurm", **job})
+    site: Any = Site()
+    if told is None:
+        check_site(found, site)
+    else:
+        with pytest.raises(RequestError) as refused:
+            check_site(found, site)
+        assert told in str(refused.value)
+
+
+def commands(*programs: str, target: str, **more: Any) -> Campaign:
+    workloads = [
+        {"name": f"w{number}", "kind": "command", "argv": [program, "x"], "copies": 1, "tasks": 1, **more}
+        for number, program in enumerate(programs)
+    ]
+    return build_campaign({"target": target, "job": {"on": "slurm"}, "workload": workloads})
+
+
+def test_programs_that_are_not_there_are_refused_with_what_measures_the_rest(tmp_path: Path) -> None:
+    check_programs(commands("true", str(tmp_path.parent / "not-here/engine"), target=str(tmp_path)))
+    with pytest.raises(RequestError) as refused:
+        check_programs(commands("no-such-engine", "true", "no-such-other", target=str(tmp_path)))
+    said = str(refused.value)
+    assert "workload.argv: there is no program 'no-such-engine'; hint: " in said
+    assert said.endswith("or measure the rest: --without w0 --without w2")
+    with pytest.raises(RequestError, match="there is no program './engine'"):
+        check_programs(commands("./engine", target=str(tmp_path)))
+    with pytest.raises(RequestError, match="workload.cleanup: there is no program 'no-rm'"):
+        check_programs(commands("true", target=str(tmp_path), cleanup=["no-rm"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.campaign.load import build_campaign, parse_campaign
+from tonnage.campaign.load import build_campaign, of_workloads, parse_campaign
 from tonnage.errors import RequestError
 
 HEAD = 'target = "null:"\n'
@@ -142,3 +142,30 @@ def test_any_workload_is_a_campaign_or_a_request_error(workload: dict[str, objec
 )
 def test_keys_that_contradict_each_other_are_refused(keys: str, said: str) -> None:
     assert said in message(HEAD + f"[workload]\n{keys}\n")
+
+
+SEVERAL = "".join(f'[[workload]]\nname = "{name}"\ntasks = 1\nblock_size = "1MiB"\n' for name in ("a", "b", "last"))
+
+
+@pytest.mark.parametrize(
+    ("only", "without", "left"),
+    [((), (), "a b last"), (("last", "a"), (), "a last"), ((), ("b",), "a last"), (("a", "b"), ("b",), "a")],
+)
+def test_some_of_the_workloads_can_be_carried_out(only: tuple[str, ...], without: tuple[str, ...], left: str) -> None:
+    found = of_workloads(parse_campaign(f'target = "null:"\n{SEVERAL}', "c.toml"), only=only, without=without)
+    assert " ".join(one.name for one in found.workloads) == left
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"only": ["lst"]}, "--only: the campaign has no workload 'lst'; hint: did you mean 'last'?"),
+        ({"without": ["xyz"]}, "--without: the campaign has no workload 'xyz'; hint: it has a, b, last"),
+        ({"without": ["a", "b", "last"]}, "--without leaves no workload; hint: leave out fewer"),
+        ({"only": ["a"], "without": ["a"]}, "--without leaves no workload; hint: leave out fewer"),
+    ],
+)
+def test_a_workload_that_is_not_there_is_refused(given: dict[str, list[str]], told: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        of_workloads(parse_campaign(f'target = "null:"\n{SEVERAL}', "c.toml"), **given)
+    assert str(refused.value) == told

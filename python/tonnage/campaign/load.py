@@ -5,6 +5,7 @@ A mistake is one line that says where and what to do.
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Sequence
 from typing import TypedDict
@@ -51,6 +52,23 @@ def on_target(campaign: Campaign, *, scale: float | None = None, target: str | N
     changed = campaign.model_copy(update=given)
     here = parse_target(changed.target)
     return changed.model_copy(update={"workloads": tuple(one.on(here) for one in changed.workloads)})
+
+
+def of_workloads(campaign: Campaign, *, only: Sequence[str] = (), without: Sequence[str] = ()) -> Campaign:
+    """The same with some of its workloads, in the order of the file. RequestError for a name that none has, and where
+    none is left."""
+    names = [one.name for one in campaign.workloads]
+    for option, given in (("--only", only), ("--without", without)):
+        for name in given:
+            if name not in names:
+                near = difflib.get_close_matches(name, filter(None, names), n=1, cutoff=0.6)
+                known = ", ".join(filter(None, names)) or "none: its only workload has no name"
+                hint = f"did you mean {near[0]!r}?" if near else f"it has {known}"
+                raise RequestError(f"{option}: the campaign has no workload {name!r}; hint: {hint}")
+    left = tuple(one for one in campaign.workloads if (not only or one.name in only) and one.name not in without)
+    if not left:
+        raise RequestError("--without leaves no workload; hint: leave out fewer")
+    return campaign.model_copy(update={"workloads": left})
 
 
 def parse_campaign(text: str, name: str) -> Campaign:

@@ -35,15 +35,8 @@ class CommandExecutor(Executor[CommandSetting]):
         directory = directory_of(setting, target)
         if not directory.is_dir():
             raise RequestError(f"workload.directory: {directory} is not a directory; hint: give one in which to run")
-        path = dict(variable.split("=", 1) for variable in setting.environment).get("PATH", os.environ.get("PATH"))
-        for key in ("argv", "setup", "prepare", "cleanup", "teardown"):
-            argv = getattr(setting, key)
-            if key == "argv" and argv[0] == OURSELVES:
-                continue
-            if argv and not _found(argv[0].replace(PLACE, "0"), directory, path):
-                raise RequestError(
-                    f"workload.{key}: there is no program {argv[0]!r}; hint: give its path, or put it in PATH"
-                )
+        if (missing := missing_program(setting, target)) is not None:
+            raise RequestError(f"{missing}; hint: give its path, or put it in PATH")
 
     def measure(self, setting: CommandSetting, trial: TrialRun) -> Status:
         target, record = trial.target, trial.record(PHASE)
@@ -76,6 +69,23 @@ class CommandExecutor(Executor[CommandSetting]):
         if reason := hook.run("cleanup", setting.cleanup, about):
             trial.phases.complain(reason)
         return status
+
+
+def missing_program(setting: CommandSetting, target: Target, *, only_here: bool = False) -> str | None:
+    """Which of a setting's programs is not there, as a sentence; None where all are. ``only_here``: of files in a
+    directory that this host does not have nothing is said."""
+    directory = directory_of(setting, target)
+    path = dict(variable.split("=", 1) for variable in setting.environment).get("PATH", os.environ.get("PATH"))
+    for key in ("argv", "setup", "prepare", "cleanup", "teardown"):
+        argv = getattr(setting, key)
+        if not argv or (key == "argv" and argv[0] == OURSELVES):
+            continue
+        program = argv[0].replace(PLACE, "0")
+        if only_here and "/" in program and not (directory / program).parent.is_dir():
+            continue
+        if not _found(program, directory, path):
+            return f"workload.{key}: there is no program {argv[0]!r}"
+    return None
 
 
 def directory_of(setting: CommandSetting, target: Target) -> Path:

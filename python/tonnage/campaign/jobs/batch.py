@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tonnage.campaign.execute.command import missing_program
 from tonnage.campaign.kinds import Setting
+from tonnage.campaign.kinds.command import CommandSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Allocation, Schedule, Trial
+from tonnage.campaign.target import parse_target
 from tonnage.cluster.scheduler import ClusterHost, JobRequest, Queue, Scheduler, Spread
 from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
@@ -173,24 +176,49 @@ def check_site(campaign: Campaign, scheduler: Scheduler) -> None:
         _check_hosts(allocation, queue, hosts, scheduler)
         # What the scheduler has no way to say, it says now.
         scheduler.command(job_request(campaign, Path.cwd(), "check", Batch(0, number, None), str(Path.cwd())))
-        nodes = spread_of(campaign, allocation).nodes
-        _check_tasks([setting for setting in campaign.settings() if Allocation.of(setting) == allocation], nodes)
+        spread = spread_of(campaign, allocation)
+        nodes = spread.nodes
+        _check_tasks(campaign, [one for one in campaign.settings() if Allocation.of(one) == allocation], spread)
         members = queue.hosts if queue is not None and queue.hosts else tuple(hosts)
         if members and nodes > len(members):
             where = f"the partition {queue.name}" if queue is not None and queue.hosts else scheduler.name
             raise RequestError(f"{nodes} nodes are asked for, and {where} has {len(members)}; hint: ask for fewer")
 
 
-def _check_tasks(settings: Sequence[Setting], nodes: int) -> None:
+def _check_tasks(campaign: Campaign, settings: Sequence[Setting], spread: Spread) -> None:
     """What the job would refuse only once it has waited for its turn."""
+    nodes, on = spread.nodes, f"{spread.nodes} node{'s' if spread.nodes != 1 else ''}"
     for setting in settings:
-        each = setting.tasks_per_node
-        if each is not None and setting.tasks > each * nodes:
-            on = f"{nodes} node{'s' if nodes != 1 else ''}"
+        each, tasks = setting.tasks_per_node, setting.tasks
+        if campaign.search is not None:
+            tasks = campaign.search.max_tasks
+        if each is not None and tasks > each * nodes:
             raise RequestError(
-                f"{setting.tasks} tasks are more than {each} on each of {on} (tasks_per_node); "
-                f"hint: ask for {-(-setting.tasks // each)} nodes, or give more tasks to each"
+                f"{tasks} tasks are more than {each} on each of {on} (tasks_per_node); "
+                f"hint: ask for {-(-tasks // each)} nodes, or give more tasks to each"
             )
+        # Tasks of one process are its threads; of several, each has one task.
+        if each is None and setting.uses_storage and 1 < spread.processes < tasks:
+            raise RequestError(
+                f"{tasks} tasks are more than the {spread.processes} processes of the job ({spread.per_node} on each of "
+                f"{on}); hint: ask for {-(-tasks // spread.per_node)} nodes, or say --tasks-per-node"
+            )
+
+
+def check_programs(campaign: Campaign) -> None:
+    """RequestError where a program is not there: the job inherits this PATH, and sees these files. Of a directory that is
+    not here, the job alone knows what is in it."""
+    target = parse_target(campaign.target)
+    if target.scheme == "sim":
+        return
+    commands = [setting for setting in campaign.settings() if isinstance(setting, CommandSetting)]
+    missing = {one.workload: said for one in commands if (said := missing_program(one, target, only_here=True))}
+    if missing:
+        rest = len(missing) < len(campaign.workloads)
+        others = f", or measure the rest: {' '.join(f'--without {name}' for name in missing)}" if rest else ""
+        raise RequestError(
+            f"{next(iter(missing.values()))}; hint: put it in PATH, or give its path as the job's hosts have it{others}"
+        )
 
 
 def _queue(name: str | None, queues: dict[str, Queue], scheduler: Scheduler) -> Queue | None:

@@ -15,6 +15,7 @@ from tonnage.campaign.jobs.batch import (
     DIRECTORY,
     Batch,
     allocations_of,
+    check_programs,
     check_site,
     describe_jobs,
     job_request,
@@ -61,6 +62,7 @@ def submit_run(
         campaign = campaign.model_copy(update={"seed": secrets.randbelow(2**32)})
     scheduler = _scheduler(campaign)
     check_site(campaign, scheduler)
+    check_programs(campaign)
     run_id = secrets.token_hex(4)
     path = run_directory(out, campaign.name, run_id).absolute()
     writer = begin_run(campaign, make_plan(campaign), path, text=text, command_line=command_line, run_id=run_id)
@@ -92,6 +94,7 @@ def planned_jobs(campaign: Campaign) -> list[str]:
     """The jobs that ``submit_run`` would submit, as lines of text, after the checks that it would make."""
     scheduler = _scheduler(campaign)
     check_site(campaign, scheduler)
+    check_programs(campaign)
     return describe_jobs(campaign, scheduler)
 
 

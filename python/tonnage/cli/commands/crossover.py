@@ -88,17 +88,30 @@ def run(arguments: Namespace) -> int:
     )
     if arguments.per is not None:
         found = _divided(found, arguments.per, (arguments.first, arguments.second))
+    names = _targets(arguments.first, arguments.second)
+    shown = [replace(one, fast=names[one.fast], slow=names[one.slow]) for one in found]
     if arguments.out is not None:
         from tonnage.report.page import write_answer
 
-        write_answer(answer(found), arguments.out)
+        write_answer(answer(shown), arguments.out)
     if arguments.json:
         print_json({"crossings": [asdict(one) for one in found]})
     else:
         from tonnage.report.terminal import print_answer
 
-        print_answer(answer(found), console())
+        print_answer(answer(shown), console())
     return 0
+
+
+def _targets(*tiers: str) -> dict[str, str]:
+    """What to call each tier: the target of its run, where the two have different ones; else as it was typed."""
+    from tonnage.cli.runs import sealed_run
+    from tonnage.report.published import summit_tiers
+
+    runs = {tier: sealed_run(tier) for tier in tiers if not tier.startswith(summit_tiers.PREFIX)}
+    names = {tier: str((run.manifest.get("target") or {}).get("name") or tier) for tier, run in runs.items()}
+    names = {tier: names.get(tier, tier) for tier in tiers}
+    return names if len(set(names.values())) == len(tiers) else {tier: tier for tier in tiers}
 
 
 def _tier(name: str) -> Tier:

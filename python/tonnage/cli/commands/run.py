@@ -51,6 +51,10 @@ COMMAND = Command(
             parse=_factor,
         ),
         Option(
+            ("--only",), "of several [[workload]] tables this one; may be given again", "WORKLOAD", repeats=True
+        ),
+        Option(("--without",), "all but this one; may be given again", "WORKLOAD", repeats=True),
+        Option(
             ("--on",),
             "submit it to this scheduler, in jobs, and stay until it is done; local: this host, in the background",
             None,
@@ -90,6 +94,10 @@ COMMAND = Command(
         ("tonnage run --dry-run examples/first-light.toml", "what would be done, and what it takes"),
         ("tonnage run examples/first-light.toml", "do it"),
         ("tonnage run --scale 0.01 --target /scratch/me examples/first-light.toml", "elsewhere, a hundredth of it"),
+        (
+            "tonnage run --without cancer-analysis --without wgs-structvar-manta examples/knox-epouta.toml",
+            "all workloads of a file but two, for want of their program",
+        ),
         ("tonnage run --resume tonnage-runs/20261121T101500Z-first-light-1f2e3d4c", "go on after Ctrl-C"),
         ("tonnage run --on slurm --partition mm --nodes 3 FILE", "on three nodes of a partition, by jobs of Slurm"),
     ),
@@ -111,9 +119,10 @@ def run(arguments: Namespace) -> int:
     if arguments.resume is not None:
         outcome = _resume(arguments)
     else:
-        from tonnage.campaign.load import load_campaign
+        from tonnage.campaign.load import load_campaign, of_workloads
 
         campaign, text = load_campaign(arguments.file, scale=arguments.scale, target=arguments.target)
+        campaign = of_workloads(campaign, only=arguments.only or (), without=arguments.without or ())
         campaign = _with_job(campaign, arguments)
         if arguments.dry_run:
             return dry_run(campaign)
@@ -157,7 +166,7 @@ def _resume(arguments: Namespace) -> Outcome:
     from tonnage.campaign.session import resume_run
     from tonnage.cli.live import observer
 
-    given = ("dry_run", "out", "scale", "target", *_OF_JOBS)
+    given = ("dry_run", "out", "scale", "target", "only", "without", *_OF_JOBS)
     for name in given:
         if getattr(arguments, name):
             raise RequestError(f"{_option(name)} does not go with --resume; hint: leave it out")
