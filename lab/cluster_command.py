@@ -96,8 +96,8 @@ def _up(given: argparse.Namespace) -> int:
 
 
 def _prepare_examples() -> None:
-    """What ``examples/knox-epouta.toml`` needs on these hosts: its workflows, which are put there, and Nextflow, which is
-    named where it is missing: nothing is fetched from elsewhere unless somebody asks."""
+    """What ``examples/knox-epouta.toml`` needs here: its workflows, which are put there, and Nextflow, which is named
+    where it is missing: nothing is fetched from elsewhere unless somebody asks."""
     note = keeper.note()
     words = note.words(HEAD, ["cp", "--recursive", "--no-target-directory", str(WORKFLOWS), f"{FILES}/workflows"], "/")
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE_S)

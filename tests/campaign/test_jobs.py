@@ -232,8 +232,8 @@ class Site:
 @pytest.mark.parametrize(
     ("workload", "job", "told"),
     [
-        ({"tasks": 4, "tasks_per_node": 1}, {"nodes": 3}, "4 tasks are more than 1 on each of 3 nodes (tasks_per_node); hint: ask for 4"),
-        ({"tasks": 4}, {"nodes": 3, "processes_per_node": 1}, "4 tasks are more than the 3 processes of the job (1 on each of 3 nodes)"),
+        ({"tasks": 4, "tasks_per_node": 1}, {"nodes": 3}, "on each of 3 nodes (tasks_per_node); hint: ask for 4"),
+        ({"tasks": 4}, {"nodes": 3, "processes_per_node": 1}, "than the 3 processes of the job (1 on each of 3 nodes)"),
         ({"tasks": 9, "tasks_per_node": 4}, {"nodes": 3}, None),
         ({"tasks": 4}, {"nodes": 3}, None),
         ({"tasks": 64}, {"nodes": 1}, None),
@@ -267,7 +267,7 @@ def test_programs_that_are_not_there_are_refused_with_what_measures_the_rest(tmp
     said = str(refused.value)
     assert "workload.argv: there is no program 'no-such-engine'; hint: " in said
     assert said.endswith("or measure the rest: --without w0 --without w2")
-    with pytest.raises(RequestError, match="there is no program './engine'"):
+    with pytest.raises(RequestError, match=r"there is no program '\./engine'"):
         check_programs(commands("./engine", target=str(tmp_path)))
-    with pytest.raises(RequestError, match="workload.cleanup: there is no program 'no-rm'"):
+    with pytest.raises(RequestError, match=r"workload\.cleanup: there is no program 'no-rm'"):
         check_programs(commands("true", target=str(tmp_path), cleanup=["no-rm"]))

@@ -99,6 +99,17 @@ def test_a_shared_tier_seen_from_one_node_leaves_it_open_and_a_stated_ceiling_cl
     assert found["crossover"]["levelled"] and found["crossover"]["nodes"] == pytest.approx(CROSS, rel=0.1)
 
 
+def test_tiers_are_called_by_their_targets_and_not_by_the_places_of_their_runs(
+    tiers: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    main(["crossover", str(tiers["own"]), str(tiers["shared"])])
+    said = capsys.readouterr().out
+    assert "sim:node-plateau=2GB/s" in said and str(tiers["own"]) not in said
+    (found, *_) = told(capsys, tiers["own"], tiers["shared"])
+    assert {found["fast"], found["slow"]} == {str(tiers["own"]), str(tiers["shared"])}
+
+
 def test_a_node_that_gets_less_out_of_the_shared_tier_even_alone_never_waits_for_a_crossover(
     tiers: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

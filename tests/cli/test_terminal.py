@@ -51,8 +51,9 @@ def test_the_terminal_that_a_user_asked_srun_for_is_one(pty: TextIO, monkeypatch
 
 
 def test_what_is_behind_a_pipe_gets_no_colours_though_the_environment_forces_them(
-    pty: TextIO, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.setenv(name, "1")
     with (tmp_path / "log").open("w") as stream:

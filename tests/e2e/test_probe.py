@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -10,7 +11,7 @@ import time
 import jsonschema
 import pytest
 
-from .shell import DEADLINE_S, LAUNCHER, Shell
+from .shell import DEADLINE_S, LAUNCHER, Shell, wait_until
 
 QUICK = ("--budget", "4s", "--max-tasks", "4")
 
@@ -126,6 +127,60 @@ def test_on_a_pipe_there_are_a_few_plain_lines_and_not_one_a_trial(shell: Shell)
     lines = [line for line in said.err.splitlines() if "-write" in line]
     assert 2 <= len(lines) <= 3 + elapsed_s / 5 and lines[-1].endswith(" before it)")
     assert "\x1b" not in said.err + said.out
+
+
+def test_a_finished_probe_prints_one_screen_and_all_of_it_where_that_is_asked(shell: Shell) -> None:
+    model = ("sim:knee=8,plateau=2GB/s,noise=20%", "--seed", "1", "--out", "run")
+    said = shell("probe", *model)
+    lines = said.out.splitlines()
+    assert sum(max(1, -(-len(line) // 80)) for line in lines) <= 24, said.out
+    for op in ("write", "read"):
+        assert any(line.startswith(f"{op}: ") for line in lines), said.out
+    assert said.out == shell("report", "run").out
+    whole = shell("report", "-v", "run").out
+    assert "\n  → " in whole and "write, 1 MiB transfers" in whole and len(whole.splitlines()) > len(lines)
+    tables = whole[: whole.index("\n\nunsteady")].splitlines()
+    assert max(map(len, tables)) <= 80 and {"CPU/GiB", "stopped", "p99"} <= set(whole.split())
+
+
+def test_reads_of_the_page_cache_are_no_answer_and_the_headline_says_so(shell: Shell) -> None:
+    (shell.home / "cached.toml").write_text(
+        f'target = "sim:knee=2,cache=1TiB"\nseed = 1\n[repeat]\ncount = 5\n[workload]\nop = "read"\n'
+        'tasks = [1, 2, 4, 8]\nblock_size = "64MiB"\n'
+    )
+    said = shell("run", "cached.toml", "--out", "run")
+    answer = said.out[said.out.rindex("\nread: ") :]
+    assert "\n  but cache-read: 0 % of the bytes came from a device" in answer
+    found = shell("report", "run", "--json").json
+    jsonschema.validate(found, shell("schema", "json").json)
+    (line,) = found["load_lines"]
+    assert "cache-read" in line["undone_by"]
+    assert {one["code"] for one in found["findings"] if one.get("undoes_answer")} >= {"cache-read"}
+    page = (shell.home / "run/report.html").read_text(encoding="utf-8")
+    assert re.search(r'<div class="answer open">(?:(?!</div>).)*class="doubt">cache-read: [0-9]', page, re.DOTALL)
+
+
+def test_a_run_whose_process_was_killed_ended_without_a_summary(shell: Shell) -> None:
+    words = [LAUNCHER, "probe", shell.data, "--budget", "120s", "--space", "64MiB", "--max-tasks", "2", "--out", "run"]
+    process = subprocess.Popen(
+        words, cwd=shell.home, env=shell.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    wait_until(lambda: len(trials(shell)) > 2, "trials")
+    assert shell("report", "run", "--json").json["state"] == "running"
+    process.kill()
+    process.wait()
+    said = shell("report", "run")
+    assert "This run ended without a summary: its process is gone." in said.out
+    assert "This run ended without a summary" in (shell.home / "run/report.html").read_text(encoding="utf-8")
+    found = shell("report", "run", "--json").json
+    assert found["state"] == "ended-without-summary"
+    jsonschema.validate(found, shell("schema", "json").json)
+    shell("clean", shell.data)
+
+
+def trials(shell: Shell) -> list[str]:
+    file = shell.home / "run/trials.jsonl"
+    return file.read_text().splitlines() if file.exists() else []
 
 
 def test_an_objective_gives_a_second_line(shell: Shell) -> None:

@@ -45,6 +45,17 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     run("down")
 
 
+@pytest.fixture
+def bare_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    """The command where no Nextflow was prepared, and none is installed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    tools = [place for place in os.environ["PATH"].split(":") if not (Path(place) / "nextflow").exists()]
+    monkeypatch.setenv("PATH", ":".join(tools))
+    run = lab_of(tmp_path)
+    yield run
+    run("down")
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Of a cluster that is up for many tests."""
@@ -76,13 +87,8 @@ def test_exec_is_the_program_on_the_host(up: Lab) -> None:
     assert up("exec", "head", "no-such-program").returncode == 127
 
 
-def test_up_prepares_what_the_example_needs_or_names_it(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    tools = [place for place in os.environ["PATH"].split(":") if not (Path(place) / "nextflow").exists()]
-    monkeypatch.setenv("PATH", ":".join(tools))
-    run = lab_of(tmp_path)
+def test_up_prepares_what_the_example_needs_or_names_it(bare_lab: Lab, tmp_path: Path) -> None:
+    run = bare_lab
     done = run("up", "--without-files")
     if done.returncode:
         pytest.skip(done.stderr)

@@ -16,7 +16,9 @@ from tonnage.records.process import is_gone, this_process
 
 def of_another() -> tuple[subprocess.Popen[str], dict[str, Any]]:
     """A process that lives until its input ends, as it names itself."""
-    words = "import json, sys; from tonnage.records.process import this_process as t; print(json.dumps(t()), flush=True)"
+    words = (
+        "import json, sys; from tonnage.records.process import this_process as t; print(json.dumps(t()), flush=True)"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", f"{words}; sys.stdin.read()"],
         stdin=subprocess.PIPE,
@@ -48,7 +50,9 @@ def test_a_process_is_gone_once_it_has_ended_also_where_nobody_has_waited_for_it
     assert is_gone(named)
 
 
-@pytest.mark.parametrize("change", [{"boot": "another"}, {"namespace": "4:1"}, {"pid": "7"}, {"pid": 0}, {"start_ticks": None}])
+@pytest.mark.parametrize(
+    "change", [{"boot": "another"}, {"namespace": "4:1"}, {"pid": "7"}, {"pid": 0}, {"start_ticks": None}]
+)
 def test_of_another_host_another_start_or_another_make_nothing_is_known(change: dict[str, Any]) -> None:
     process, named = of_another()
     process.kill()

@@ -322,5 +322,5 @@ def sweep(factors: tuple[float, float] = (0.4, 1.0), tried: Sequence[int] = (1, 
 def empty(state: str) -> tuple[Analysis, Source]:
     """A run that recorded nothing."""
     builder = Builder()
-    nothing = analysis(builder, (), findings=(), promises=(), ceilings=(), cost=None)
+    nothing = analysis(builder, (), findings=(), promises=(), ceilings=(), cost=None, state=state)
     return nothing, builder.source(Path("/scratch/run"), manifest(state=state))

@@ -47,6 +47,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     from tonnage.analysis.compare.ratio import compare_points
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of
+    from tonnage.analysis.findings.undoing import doubts
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
     from tonnage.analysis.snapshots import snapshots_of
@@ -100,6 +101,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         bases=bases,
         divided=divide(measured, bases),
         balances=balances,
+        doubts=doubts(findings, measured, lines),
         state=run.state,
     )
 

@@ -11,6 +11,7 @@ from tonnage.records.shapes import EventLine, Json
 
 if TYPE_CHECKING:
     from tonnage.analysis.balance import Balance
+    from tonnage.analysis.findings.undoing import Doubt
     from tonnage.analysis.snapshots import SnapshotCost
     from tonnage.analysis.tiers.run import Tiers
 
@@ -49,5 +50,7 @@ class Analysis:
     divided: tuple[Divided, ...] = ()
     """Those figures."""
     balances: tuple[Balance, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+    """The findings that undo an answer, and which."""
     state: str = "complete"
     """Of the run (``Run.state``)."""

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tonnage.analysis.results import Devices, Divided, Intervals, LoadLine, Point
+from tonnage.analysis.findings.undoing import undone_by
+from tonnage.analysis.results import Devices, Divided, Finding, Intervals, LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import SnapshotCost
 from tonnage.analysis.statistics.fixed_cost import Change, Cost
@@ -19,10 +20,10 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
     found = {
         "run": analysis.run,
         "report": None if report_path is None else str(report_path),
-        "load_lines": [_load_line(line) for line in analysis.load_lines],
+        "load_lines": [_load_line(line, analysis) for line in analysis.load_lines],
         "points": [_point(point) for point in analysis.points],
         "ceilings": [dict(ceiling) for ceiling in analysis.ceilings],
-        "findings": [asdict(finding) for finding in analysis.findings],
+        "findings": [_finding(finding, analysis) for finding in analysis.findings],
         "cost": dict(analysis.cost) if analysis.cost else None,
     }
     if analysis.state != "complete":
@@ -43,6 +44,10 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
     return found
 
 
+NEW_KEYS = frozenset({"state", "undone_by", "undoes_answer"})
+"""Only where they say something; a summary that an older version kept has none of them."""
+
+
 def schema(name: str = "summary") -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what ``--json`` prints, a file of this directory: ``summary`` (a run),
     ``compare``, ``history``, ``crossover`` or ``project``."""
@@ -51,8 +56,15 @@ def schema(name: str = "summary") -> dict[str, Any]:
     return loaded
 
 
-def _load_line(line: LoadLine) -> dict[str, Any]:
+def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
+    undoes = any(doubt.finding is finding for doubt in analysis.doubts)
+    return {**asdict(finding), **({"undoes_answer": True} if undoes else {})}
+
+
+def _load_line(line: LoadLine, analysis: Analysis) -> dict[str, Any]:
     found = asdict(line)
+    if codes := dict.fromkeys(one.code for one in undone_by(analysis.doubts, line.op, line.group)):
+        found["undone_by"] = list(codes)
     found["latency_lines"] = list(found["latency_lines"])
     if not line.latency_lines:
         del found["latency_lines"]  # a summary that an older version kept says nothing of them

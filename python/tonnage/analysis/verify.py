@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.analysis import analyse
-from tonnage.analysis.summary import summary
+from tonnage.analysis.summary import NEW_KEYS, summary
 from tonnage.errors import RecordError
 from tonnage.records import Run, verify_files
 from tonnage.records.names import MANIFEST
@@ -50,13 +50,14 @@ def verify(run: Run) -> Verdict:
 
 def _summarised(run: Run, said: Json) -> list[str]:
     now = summary(analyse(run), None)
-    keys = sorted((said.keys() | now.keys()) - _PLACES)
+    keys = sorted((said.keys() | now.keys()) - _PLACES - (NEW_KEYS - said.keys()))
     return [text for key in keys for text in _differences(f"summary.{key}", said.get(key), now.get(key))]
 
 
 def _differences(where: str, said: Any, now: Any) -> list[str]:
     if isinstance(said, dict) and isinstance(now, dict):
-        pairs = [(f"{where}.{key}", said.get(key), now.get(key)) for key in sorted(said.keys() | now.keys())]
+        keys = (said.keys() | now.keys()) - (NEW_KEYS - said.keys())
+        pairs = [(f"{where}.{key}", said.get(key), now.get(key)) for key in sorted(keys)]
         return [text for pair in pairs for text in _differences(*pair)]
     if isinstance(said, list | tuple) and isinstance(now, list | tuple) and len(said) == len(now):
         pairs = [(f"{where}[{i}]", *both) for i, both in enumerate(zip(said, now, strict=True))]

@@ -18,8 +18,8 @@ from tonnage.records.shapes import TrialLine
 
 
 def observer(stream: TextIO | None = None) -> Observer:
-    """The panel where ``stream`` (stderr) is a terminal that takes colours and cursor movements, else plain lines: one a
-    trial where somebody looks on, and a few in a log."""
+    """The panel where ``stream`` (stderr) is a terminal that takes colours and cursor movements, else plain lines: one
+    a trial where somebody looks on, and a few in a log."""
     stream = stream or sys.stderr
     if is_plain(stream):
         return PlainLines(stream, every_s=0.0 if is_terminal(stream) else EVERY_S)
@@ -70,7 +70,7 @@ _FAILED_MOST = 10
 
 
 class PlainLines(Observer):
-    """A line a trial, or of those of ``every_s`` the last one and how many there were; what a user must know at once."""
+    """A line a trial, or of ``every_s`` the last one and how many there were; at once what a user must know."""
 
     def __init__(self, stream: TextIO, *, every_s: float = 0.0, now_s: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._every_s, self._now_s = stream, every_s, now_s

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: bool) -> int:
+def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: bool, is_verbose: bool) -> int:
     """Analyses the run, writes its report, prints the result; the exit code of the command.
 
     ``keep_line``: the load line of a search that came to its end is kept for placement.
     """
     run = Run.open(outcome.path)
     if run.has_trials():
-        analysis, _ = present(outcome.path, as_json=as_json, with_report=with_report, keep=True)
+        analysis, _ = present(outcome.path, as_json=as_json, with_report=with_report, keep=True, is_verbose=is_verbose)
         if keep_line and outcome.state == "complete" and run.manifest.get("search"):
             keep_load_line(run, analysis, _tell)
     for failure in outcome.failed:
@@ -55,18 +55,22 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
     return outcome.exit_code
 
 
-def present(path: Path, *, as_json: bool, with_report: bool, keep: bool = False) -> tuple[Analysis, Path | None]:
+def present(
+    path: Path, *, as_json: bool, with_report: bool, keep: bool = False, is_verbose: bool = False
+) -> tuple[Analysis, Path | None]:
     """Prints what the run says, and gives it and where the report is (None: it was not written).
 
-    ``keep``: and puts it into the manifest, for ``tonnage verify`` to compare with.
+    ``is_verbose``: all of it, also of a search, of which else a screen is printed. ``keep``: and puts it into the
+    manifest, for ``tonnage verify`` to compare with.
     """
     analysis, report = analysed(path, with_report=with_report, keep=keep, tell=_tell)
     if as_json:
         print_json(summary(analysis, report))
         return analysis, report
-    from tonnage.report import print_summary
+    from tonnage.report import print_screen, print_summary
 
-    print_summary(analysis, console(), report)
+    printed = print_screen if Run.open(path).manifest.get("search") and not is_verbose else print_summary
+    printed(analysis, console(), report)
     return analysis, report
 
 

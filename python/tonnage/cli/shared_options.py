@@ -7,6 +7,7 @@ from tonnage.option import Option, parse_port
 
 OUT = Option(("--out",), "run directory to make", "DIR", "./tonnage-runs/<time>-<name>-<id>", completes="directory")
 JSON = Option(("--json",), "print one JSON object on stdout and nothing else there")
+VERBOSE = Option(("-v", "--verbose"), "print all tables and findings, also where a screen tells what a search found")
 NO_REPORT = Option(("--no-report",), "do not write report.html")
 NO_KEEP = Option(("--no-keep",), "do not keep the load line that a search finds for placement")
 RUN = Option(("run_directory",), "a run directory", "RUN", completes="directory")

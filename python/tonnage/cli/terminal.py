@@ -32,8 +32,8 @@ LOG_WIDTH = 80
 
 
 def rich_console(stream: TextIO) -> Console:
-    """A console on ``stream``, as that takes it: brackets are no markup, and what a terminal would obey is escaped. What
-    is no terminal gets neither colours nor movements of the cursor, whatever the environment says."""
+    """A console on ``stream``, as that takes it: brackets are no markup, and what a terminal would obey is escaped.
+    What is no terminal gets neither colours nor movements of the cursor, whatever the environment says."""
     shown = is_terminal(stream)
     console = Console(
         file=terminal(stream),

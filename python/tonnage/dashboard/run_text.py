@@ -68,7 +68,10 @@ def load_lines(manifest: Keys) -> list[str]:
             continue
         plateau = known_count(line, "plateau_bytes_per_s")
         speed = f", {units.rate(plateau)}" if plateau is not None else ""
-        found += [f"{name}: {phrases.tasks(count(line, 'tasks'))}{speed}", *_latency_lines(name, line)]
+        undone = line.get("undone_by")
+        by = [text(code) for code in undone[:_MOST]] if isinstance(undone, list) else []
+        but = f", undone by {' and '.join(by)}" if by else ""
+        found += [f"{name}: {phrases.tasks(count(line, 'tasks'))}{speed}{but}", *_latency_lines(name, line)]
     return found
 
 

@@ -77,7 +77,8 @@ def _here() -> _Here:
     # A /proc of another name space tells of other processes under the same numbers.
     if (_PROC / "self").readlink().name != str(os.getpid()):
         raise ValueError("/proc is of another name space")
-    spaces = [os.stat(_PROC / "self/ns" / name) for name in ("pid", "time") if (_PROC / "self/ns" / name).exists()]
+    # A kernel without name spaces of time has one time.
+    spaces = [path.stat() for name in ("pid", "time") if (path := _PROC / "self/ns" / name).exists()]
     boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return _Here(boot=boot, namespace=" ".join(f"{one.st_dev}:{one.st_ino}" for one in spaces))
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tonnage.report.page import write_report
+    from tonnage.report.screen import print_screen
     from tonnage.report.terminal import print_summary
 
-__all__ = ["print_summary", "write_report"]
+__all__ = ["print_screen", "print_summary", "write_report"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,4 +22,8 @@ def __getattr__(name: str) -> Any:
         from tonnage.report.terminal import print_summary
 
         return print_summary
+    if name == "print_screen":
+        from tonnage.report.screen import print_screen
+
+        return print_screen
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,12 +19,17 @@ class Statement:
     """What it stands on, a sentence each."""
     sure: bool = True
     """Whether it answers the question."""
+    doubts: tuple[str, ...] = ()
+    """What was found that undoes it, ``cache-read: 0 % of the bytes …``; then it is not sure."""
+    curve: tuple[str, str] | None = None
+    """Operation and group that it is of, where it is of one."""
 
     @property
     def text(self) -> str:
         """On one line: ``write: 6 tasks [5, 8] reach …``."""
         said = f"{self.name}: {self.sentence}" if self.name else self.sentence
-        return f"{said}{'' if said.endswith('.') else ';'} {' '.join(self.why)}" if self.why else said
+        more = (*self.why, *(f"But {doubt}" for doubt in self.doubts))
+        return f"{said}{'' if said.endswith('.') else ';'} {' '.join(more)}" if more else said
 
 
 @dataclass(frozen=True, slots=True)

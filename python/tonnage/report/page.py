@@ -19,11 +19,11 @@ from tonnage.outputs import Form, Output
 from tonnage.records import Run, Tasks, Trials
 from tonnage.records.names import ODD_BYTES
 from tonnage.report import phrases
-from tonnage.report.answer import Answer, Statement
+from tonnage.report.answer import Answer
 from tonnage.report.figures.figure import Exhibit
 from tonnage.report.figures.table import Column
 from tonnage.report.published.comparisons import comparisons
-from tonnage.report.sections import SECTIONS, divided, exhibits_of, findings, load_line, points
+from tonnage.report.sections import divided, exhibits_of, findings, points, sentences_of
 from tonnage.report.source import Source
 
 if TYPE_CHECKING:
@@ -73,12 +73,15 @@ def _path_of(run: Run, out: str | Path | None) -> Path:
 def render(analysis: Analysis, source: Source) -> str:
     """The page as text."""
     lines, closer = exhibits_of(analysis, source)
+    told = sentences_of(analysis)
     unfinished = source.unfinished
     return _filled(
         "page.html",
         [*lines, *closer],
         analysis=analysis,
-        beside=_beside(analysis),
+        # Of a load line the page tells in its own words.
+        load_lines=list(zip(analysis.load_lines, (one for one in told if one.curve), strict=True)),
+        beside=[one for one in told if one.curve is None],
         manifest=source.manifest,
         manifest_text=json.dumps(source.manifest, indent=2, ensure_ascii=False),
         facts=_facts(source),
@@ -95,11 +98,6 @@ def render(analysis: Analysis, source: Source) -> str:
         unreadable=source.unreadable,
         phrases=phrases,
     )
-
-
-def _beside(analysis: Analysis) -> list[Statement]:
-    """What the run says besides its load lines, of which the page tells in its own words."""
-    return [told for section in SECTIONS if section is not load_line.SECTION for told in section.sentences(analysis)]
 
 
 def write_answer(answer: Answer, out: str | Path) -> Path:

@@ -47,6 +47,17 @@ def state(analysis: Analysis) -> str | None:
     return _STATES.get(analysis.state)
 
 
+def doubts(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """What undoes an answer, a sentence each: ``cache-read: 0 % of the bytes …``; of many with one code the first."""
+    codes: dict[str, list[Finding]] = {}
+    for finding in findings:
+        codes.setdefault(finding.code, []).append(finding)
+    return tuple(
+        f"{code}: {several[0].evidence}" + (f"; and {number(len(several) - 1)} more" if len(several) > 1 else "")
+        for code, several in codes.items()
+    )
+
+
 def explained(findings: Sequence[Finding]) -> str:
     """How to read more of what was found: ``More: tonnage explain stall warm-up``."""
     return f"More: tonnage explain {' '.join(dict.fromkeys(finding.code for finding in findings))}"

@@ -10,16 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.measure import Measurement
 from rich.padding import Padding
-from rich.segment import Segments
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from tonnage.analysis.results import Finding
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.answers import compare
+from tonnage.report.columns import blocks_of, laid_out
 from tonnage.report.figures.table import Table
 from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import findings as findings_section
@@ -44,7 +42,6 @@ ASIDE_MOST = 24
 AROUND = 3
 """Lines that a table has besides its rows: title, columns, and the empty one after it."""
 GAP = "…"
-_WIDEST = 1000
 _LISTED_MOST = 5
 """Findings of one code, and sentences on one kind of table, that a terminal lists."""
 _TOLD_MOST = 12
@@ -70,7 +67,7 @@ class _Blocks:
         shown = fitting(tables, most) if tables else []
         for titled in shown:
             self.begin()
-            _print_table(self.console, _plain(*titled))
+            _print_table(self.console, *titled)
         if more := len(tables) - len(shown):
             self.more(more)
 
@@ -97,11 +94,14 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
             blocks.more(len(notes) - _LISTED_MOST)
     for comparison in comparisons(analysis):
         blocks.begin()
-        _print_table(console, _plain(comparison.title, clipped(comparison.table, PUBLISHED_MOST)))
+        _print_table(console, comparison.title, clipped(comparison.table, PUBLISHED_MOST))
         for number, note in enumerate(comparison.notes, 1):
             _print_indented(console, f"{number}. {note}")
     _print_facts(blocks, analysis)
     _print_findings(blocks, analysis.findings, f"{elsewhere} all")
+    if (state := phrases.state(analysis)) is not None:
+        blocks.begin()
+        blocks.line(state, "bold yellow")
     told = sentences_of(analysis)
     if told:
         blocks.begin()
@@ -127,20 +127,17 @@ def _print_points(blocks: _Blocks, analysis: Analysis, elsewhere: str) -> None:
         blocks.line("Nothing was measured.")
 
 
-def _on_one_line(name: str) -> str:
-    """A target's name may have newlines."""
-    return name.replace("\n", "\\n")
-
-
 def _print_findings(blocks: _Blocks, findings: Sequence[Finding], others: str) -> None:
     """``others``: where those are that a list leaves out."""
     for item in findings_section.items(findings):
         blocks.begin()
-        blocks.console.print(Text.assemble((item.code, "yellow"), f"  {_on_one_line(item.where)}"))
+        blocks.console.print(Text.assemble((item.code, "yellow"), f"  {findings_section.on_one_line(item.where)}"))
         for finding in item.listed(_LISTED_MOST):
             _print_indented(
                 blocks.console,
-                finding.evidence if item.alone else f"{_on_one_line(finding.subject)}: {finding.evidence}",
+                finding.evidence
+                if item.alone
+                else f"{findings_section.on_one_line(finding.subject)}: {finding.evidence}",
             )
         if more := item.more(_LISTED_MOST):
             _print_indented(blocks.console, f"{more}: {others}")
@@ -157,7 +154,7 @@ def print_between(found: Between, console: Console) -> None:
     for title, content in (("", compare.table(found)), ("What else is different", compare.differences(found))):
         if content.rows:
             console.print()
-            _print_table(console, _plain(title, content))
+            _print_table(console, title, content)
     for told in filter(None, (compare.divided(found), *compare.beyond(found), *compare.why(found))):
         console.print()
         console.print(Text(told), soft_wrap=True)
@@ -169,7 +166,7 @@ def print_answer(answer: Answer, console: Console) -> None:
     """Tables, then what they say."""
     for title, content in answer.tables:
         if content.rows:
-            _print_table(console, _plain(title, content))
+            _print_table(console, title, content)
             console.print()
     for told in answer.told:
         _print_told(console, told)
@@ -178,25 +175,22 @@ def print_answer(answer: Answer, console: Console) -> None:
 def _print_told(console: Console, told: Statement) -> None:
     name = f"{told.name}: " if told.name else ""
     console.print(Text(f"{name}{told.sentence}", style="bold" if told.sure else "bold yellow"), soft_wrap=True)
+    for doubt in told.doubts:
+        _print_indented(console, f"but {doubt}", "yellow")
     for why in told.why:
         _print_indented(console, why)
 
 
-def _print_table(console: Console, table: RichTable) -> None:
-    """On a narrow terminal lines may wrap: a number that is cut off would be a wrong number."""
-    needed = Measurement.get(console, console.options.update(width=_WIDEST), table).maximum
-    wide = console.options.update(width=max(console.width, needed))
-    console.print(Segments(console.render(table, wide)), soft_wrap=True, end="")
-
-
-def _plain(title: str, content: Table) -> RichTable:
-    """A table of the page for the terminal: words to the left, numbers to the right."""
-    table = RichTable(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="dim")
-    for column in content.columns:
-        table.add_column(column.heading, justify=column.align, no_wrap=True)
-    for row in content.rows:
-        table.add_row(*map(Text, row))
-    return table
+def _print_table(console: Console, title: str, content: Table) -> None:
+    """Of more columns than the terminal has, in pieces one below the other. What is too wide by itself may wrap: a
+    number that is cut off would be a wrong number."""
+    if title:
+        console.print(Text(title, style="italic"), soft_wrap=True)
+    for block in blocks_of(content, console.width):
+        head, *rows = laid_out(block)
+        console.print(Text(head, style="dim"), soft_wrap=True)
+        for row in rows:
+            console.print(Text(row), soft_wrap=True)
 
 
 def _print_facts(blocks: _Blocks, analysis: Analysis) -> None:
@@ -208,12 +202,12 @@ def _print_facts(blocks: _Blocks, analysis: Analysis) -> None:
         blocks.line(f"Generator's own cost: {phrases.cost(analysis.cost)}", "dim")
 
 
-def _print_indented(console: Console, text: str) -> None:
+def _print_indented(console: Console, text: str, style: str = "") -> None:
     if console.is_terminal:
-        console.print(Padding(Text(text), (0, 0, 0, 2), expand=False))
+        console.print(Padding(Text(text, style=style), (0, 0, 0, 2), expand=False))
     else:
         # A pipe has no width: lines broken there would only be in the way of grep.
-        console.print(Text(f"  {text}"), soft_wrap=True)
+        console.print(Text(f"  {text}", style=style), soft_wrap=True)
 
 
 def clipped(table: Table, most: int = ROWS_MOST) -> Table:

@@ -200,14 +200,15 @@ def _check_tasks(campaign: Campaign, settings: Sequence[Setting], spread: Spread
         # Tasks of one process are its threads; of several, each has one task.
         if each is None and setting.uses_storage and 1 < spread.processes < tasks:
             raise RequestError(
-                f"{tasks} tasks are more than the {spread.processes} processes of the job ({spread.per_node} on each of "
-                f"{on}); hint: ask for {-(-tasks // spread.per_node)} nodes, or say --tasks-per-node"
+                f"{tasks} tasks are more than the {spread.processes} processes of the job "
+                f"({spread.per_node} on each of {on}); "
+                f"hint: ask for {-(-tasks // spread.per_node)} nodes, or say --tasks-per-node"
             )
 
 
 def check_programs(campaign: Campaign) -> None:
-    """RequestError where a program is not there: the job inherits this PATH, and sees these files. Of a directory that is
-    not here, the job alone knows what is in it."""
+    """RequestError where a program is not there: the job inherits this PATH, and sees these files. What is in a
+    directory that is not here the job alone knows."""
     target = parse_target(campaign.target)
     if target.scheme == "sim":
         return

@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Command
-from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT
+from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, VERBOSE
 from tonnage.errors import RequestError
 from tonnage.option import Option
 from tonnage.units import parse_count, parse_size, parse_time
@@ -86,6 +86,7 @@ COMMAND = Command(
         Option(("--verify",), "check every byte that is read"),
         OUT,
         JSON,
+        VERBOSE,
         NO_REPORT,
         NO_KEEP,
     ),
@@ -142,7 +143,11 @@ def run(arguments: Namespace) -> int:
     from tonnage.cli.runs import conclude
 
     return conclude(
-        outcome, as_json=arguments.json, with_report=not arguments.no_report, keep_line=not arguments.no_keep
+        outcome,
+        as_json=arguments.json,
+        with_report=not arguments.no_report,
+        keep_line=not arguments.no_keep,
+        is_verbose=arguments.verbose,
     )
 
 

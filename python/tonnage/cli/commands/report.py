@@ -7,14 +7,14 @@ from argparse import Namespace
 from pathlib import Path
 
 from tonnage.cli.command import Command
-from tonnage.cli.shared_options import JSON, RUN
+from tonnage.cli.shared_options import JSON, RUN, VERBOSE
 from tonnage.errors import RequestError
 
 COMMAND = Command(
     "report",
     "write the report of a run",
     "Analyses the records of RUN again and writes one self-contained HTML file that opens without a network.",
-    (RUN, JSON),
+    (RUN, JSON, VERBOSE),
     (("tonnage report tonnage-runs/20261121T101500Z-probe-1f2e3d4c", "writes report.html into the run directory"),),
     loads=("tonnage.cli.runs",),
 )
@@ -34,5 +34,7 @@ def run(arguments: Namespace) -> int:
     wrong = altered(found)
     if wrong is not None:
         print(f"tonnage: {wrong}: what follows is of the files as they are now; see tonnage verify", file=sys.stderr)
-    _, report = present(Path(arguments.run_directory), as_json=arguments.json, with_report=True)
+    _, report = present(
+        Path(arguments.run_directory), as_json=arguments.json, with_report=True, is_verbose=arguments.verbose
+    )
     return 0 if report else 1

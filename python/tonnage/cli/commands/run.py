@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonnage import plugins
 from tonnage.cli.command import Command
-from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT
+from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, VERBOSE
 from tonnage.errors import RequestError
 from tonnage.option import Option
 from tonnage.plain import one_line
@@ -50,9 +50,7 @@ COMMAND = Command(
             "the file's",
             parse=_factor,
         ),
-        Option(
-            ("--only",), "of several [[workload]] tables this one; may be given again", "WORKLOAD", repeats=True
-        ),
+        Option(("--only",), "of several [[workload]] tables this one; may be given again", "WORKLOAD", repeats=True),
         Option(("--without",), "all but this one; may be given again", "WORKLOAD", repeats=True),
         Option(
             ("--on",),
@@ -87,6 +85,7 @@ COMMAND = Command(
         Option(("--dry-run",), "print the plan and the time and space it takes; write nothing"),
         OUT,
         JSON,
+        VERBOSE,
         NO_REPORT,
         NO_KEEP,
     ),
@@ -133,7 +132,11 @@ def run(arguments: Namespace) -> int:
     from tonnage.cli.runs import conclude
 
     return conclude(
-        outcome, as_json=arguments.json, with_report=not arguments.no_report, keep_line=not arguments.no_keep
+        outcome,
+        as_json=arguments.json,
+        with_report=not arguments.no_report,
+        keep_line=not arguments.no_keep,
+        is_verbose=arguments.verbose,
     )
 
 

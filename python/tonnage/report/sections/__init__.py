@@ -3,7 +3,10 @@ from this list."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tonnage.analysis.run_analysis import Analysis
+from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures.figure import Exhibit
 from tonnage.report.sections import (
@@ -79,7 +82,23 @@ def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list
 
 def sentences_of(analysis: Analysis) -> list[Statement]:
     """What a run says: what its terminal output ends with, and its page, pages of docs and notebooks begin with."""
-    return [told for section in SECTIONS for told in section.sentences(analysis)]
+    told = [_doubted(told, section, analysis) for section in SECTIONS for told in section.sentences(analysis)]
+    if not told and analysis.doubts:
+        found = [doubt.finding for doubt in analysis.doubts]
+        return [Statement("", "No load line was looked for.", sure=False, doubts=phrases.doubts(found))]
+    return told
+
+
+def _doubted(told: Statement, section: Section, analysis: Analysis) -> Statement:
+    """With what was found that undoes it: a headline knows its findings."""
+    rests_on = [
+        (point.op, point.group)
+        for point in (analysis.points if analysis.doubts else ())
+        if (told.curve or (point.op, point.group)) == (point.op, point.group)
+        and (not section.kinds or point.kind in section.kinds)
+    ]
+    found = [doubt.finding for doubt in analysis.doubts if doubt.is_about(rests_on)]
+    return replace(told, sure=False, doubts=phrases.doubts(found)) if found else told
 
 
 def live_exhibits(analysis: Analysis) -> list[Exhibit]:

@@ -115,4 +115,4 @@ def _table(comparisons: tuple[Comparison, ...]) -> Table:
     return Table.of(columns, rows)
 
 
-SECTION = Section("comparisons", exhibits, tables=tables, sentences=sentences)
+SECTION = Section("comparisons", exhibits, tables=tables, sentences=sentences, kinds=frozenset({"command"}))

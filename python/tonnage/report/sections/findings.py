@@ -47,6 +47,11 @@ class Item:
         return f"and {number(len(self.findings) - most)} more" if len(self.findings) > most else ""
 
 
+def on_one_line(name: str) -> str:
+    """A target's name may have newlines."""
+    return name.replace("\n", "\\n")
+
+
 def items(findings: Sequence[Finding]) -> list[Item]:
     """In the order of the findings; those of a group where the first of them stands."""
     codes: dict[str, list[Finding]] = {}

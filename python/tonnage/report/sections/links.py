@@ -287,4 +287,4 @@ def sentences(analysis: Analysis) -> list[Statement]:
     return [Statement("", sentence) for sentence in story_of(analysis.links)]
 
 
-SECTION = Section("links", exhibits, tables=tables, sentences=sentences)
+SECTION = Section("links", exhibits, tables=tables, sentences=sentences, kinds=frozenset({"network"}))

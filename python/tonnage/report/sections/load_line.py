@@ -320,12 +320,12 @@ def points(analysis: Analysis) -> list[Titled]:
     """A table for each curve of a stream."""
     streams = [point for point in analysis.points if point.kind == "stream"]
     return [
-        _curve([point for point in streams if (point.op, point.group) == curve])
-        for curve in dict.fromkeys((point.op, point.group) for point in streams)
+        curve([point for point in streams if (point.op, point.group) == name])
+        for name in dict.fromkeys((point.op, point.group) for point in streams)
     ]
 
 
-def _curve(points: list[Point]) -> Titled:
+def curve(points: list[Point]) -> Titled:
     """One curve. Cache is a column only for reads, why a point was not repeated only where that is not as asked."""
     reads = any(point.cache_state is not None for point in points)
     told = any(point.stopped not in (None, "repetitions") for point in points)
@@ -346,7 +346,7 @@ def _curve(points: list[Point]) -> Titled:
         (
             str(point.tasks),
             units.speed(point.median, point.metric),
-            _interval(point),
+            interval(point),
             str(point.repetitions),
             *phrases.waits(point),
             units.duration(point.cpu_ns_per_gib or None),
@@ -358,7 +358,7 @@ def _curve(points: list[Point]) -> Titled:
     return f"{title}, {units.size(size)} transfers" if size else title, Table.of(columns, rows)
 
 
-def _interval(point: Point) -> str:
+def interval(point: Point) -> str:
     """``[1.88, 1.96]``, in the unit of the median beside it."""
     if not point.confidence:
         return units.NOT_MEASURED
@@ -375,6 +375,7 @@ def sentences(analysis: Analysis) -> list[Statement]:
             line.why,
             tuple(filter(None, (phrases.plateau(line), *phrases.objectives(line), phrases.ended(line)))),
             line.reached,
+            curve=(line.op, line.group),
         )
         for line in analysis.load_lines
     ]

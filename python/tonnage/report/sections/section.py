@@ -35,6 +35,8 @@ class Section:
     """What is to be said below these."""
     sentences: Callable[[Analysis], Sequence[Statement]] = _nothing
     """What the run says of the subject."""
+    kinds: frozenset[str] = frozenset()
+    """Of the workloads that these sentences rest on; none: all of the run's."""
     live: Callable[[Analysis], Sequence[Exhibit]] = _nothing
     """Figures of the live page, from what is known so far."""
     is_closer_look: bool = False

@@ -322,4 +322,6 @@ def _records(found: SnapshotCost, tasks: int, transfer: int) -> str:
     return hover.records([name for rounds in mine for name in sum(rounds.records, ())])
 
 
-SECTION = Section("snapshots", exhibits, points=points, tables=tables, sentences=sentences)
+SECTION = Section(
+    "snapshots", exhibits, points=points, tables=tables, sentences=sentences, kinds=frozenset({"checkpoint"})
+)

@@ -335,4 +335,4 @@ def sentences(analysis: Analysis) -> list[Statement]:
     return [Statement("", sentence) for sentence in story(analysis.points)]
 
 
-SECTION = Section("tail", exhibits, points=points, sentences=sentences)
+SECTION = Section("tail", exhibits, points=points, sentences=sentences, kinds=frozenset({"tail"}))

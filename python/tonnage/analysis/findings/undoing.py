@@ -1,0 +1,62 @@
+"""Findings that undo an answer: with one of them the headline is not what was asked about, and it stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tonnage.analysis.findings.registry import subject
+from tonnage.analysis.results import Finding, LoadLine, Point
+
+OF_RUN = frozenset({"memory-backed", "same-device", "damaged-data"})
+"""The device is memory, several devices are one, or the storage returned other bytes: no figure of the run is of what
+was asked about."""
+OF_CURVE = frozenset({"cache-read", "cache-unknown", "holes", "above-ceiling", "single-repetition"})
+"""The figures of one curve are, or may be, of a cache, of nothing, of no path that exists, or of chance."""
+
+Curve = tuple[str, str]
+"""Operation and group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A finding, and the curves whose answer it undoes; None: all of the run."""
+
+    finding: Finding
+    curves: frozenset[Curve] | None
+
+    def is_about(self, curves: Iterable[Curve]) -> bool:
+        """Whether one of these is among them."""
+        return self.curves is None or not self.curves.isdisjoint(curves)
+
+
+def doubts(findings: Sequence[Finding], points: Sequence[Point], load_lines: Sequence[LoadLine]) -> tuple[Doubt, ...]:
+    """Of all findings those that undo an answer, in their order."""
+    found = []
+    named: dict[str, set[Curve]] = {}
+    for point in points:
+        for name in (subject(point.op, point.group), subject(point.op, point.group, point.tasks)):
+            named.setdefault(name, set()).add((point.op, point.group))
+    for finding in findings:
+        if finding.code in OF_RUN:
+            found.append(Doubt(finding, None))
+        elif finding.code in OF_CURVE:
+            curves = frozenset(named.get(finding.subject, ()))
+            if finding.code == "single-repetition":
+                curves = frozenset(curve for curve in curves if _is_chance(curve, points, load_lines))
+            if curves:
+                found.append(Doubt(finding, curves))
+    return tuple(found)
+
+
+def _is_chance(curve: Curve, points: Sequence[Point], load_lines: Sequence[LoadLine]) -> bool:
+    """Whether nothing tells how far its answer may be off: a point beside the answer may have been measured once."""
+    lines = [line for line in load_lines if (line.op, line.group) == curve]
+    if lines:
+        return not any(line.confidence for line in lines)
+    return all(point.repetitions == 1 for point in points if (point.op, point.group) == curve)
+
+
+def undone_by(found: Sequence[Doubt], op: str, group: str) -> tuple[Finding, ...]:
+    """The findings that undo the answer of one curve."""
+    return tuple(doubt.finding for doubt in found if doubt.is_about([(op, group)]))
