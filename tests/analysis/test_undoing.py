@@ -11,7 +11,7 @@ from tonnage.analysis.results import Finding
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 
-import report_sample as sample  # noqa: E402
+import report_sample as sample
 
 ROOT = Path(__file__).parents[2]
 

@@ -119,14 +119,16 @@ def test_what_is_stale_says_so_in_the_text() -> None:
     assert problems([old]) == ["rcss1: fs1:9100 cannot be reached: Connection refused"]
 
 
-def test_the_terminals_table_has_the_same_cells() -> None:
+@pytest.mark.parametrize("width", [200, 80, 60])
+def test_the_terminals_table_has_the_same_cells_however_narrow_it_is(width: int) -> None:
     from rich.console import Console
 
-    console = Console(width=200, force_terminal=True, color_system=None)
+    console = Console(width=width, force_terminal=True, color_system=None)
     old = row([job(1, server="rcss1")], reading=replace(READING, at_s=NOW_S - 95), line=1)
     with console.capture() as captured:
-        console.print(drawn([old], ["a note"]))
+        console.print(drawn([old], ["a note"], width))
     said = captured.get()
+    assert all(len(line.rstrip()) <= width for line in said.splitlines()) and "…" not in said
     assert all(cell in said for cell in (*HEADINGS, *cells(old), "a note"))
 
 

@@ -15,6 +15,7 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.columns import blocks_of, laid_out
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.screen import LINES, print_screen
+from tonnage.report.sections import sentences_of
 
 WIDTH = 80
 REPORT = "/scratch/me/tonnage-runs/20261121T101500Z-probe-1f2e3d4c/report.html"
@@ -89,6 +90,21 @@ def test_what_undoes_an_answer_stands_beside_it_and_in_no_list() -> None:
     assert "\n  but cache-read: 0 % of the bytes came from a device, at 8 tasks\n" in read
     assert "\ncache-read  read" not in text and "the plateau lies between" not in text
     assert "More: tonnage explain cache-read memory-backed; tonnage report -v " in text
+
+
+def test_the_live_page_s_sentences_are_in_doubt_too() -> None:
+    write, read = sentences_of(doubted())
+    assert (write.sure, read.sure) == (False, False)
+    doubts = "but cache-read: 0 % of the bytes came from a device, at 8 tasks; but memory-backed: the file system is "
+    assert read.text.endswith(f"{doubts}tmpfs that lives in memory")
+    assert all(told.sure for told in sentences_of(sample.whole()[0]))
+
+
+def test_figures_without_a_load_line_are_in_doubt_where_they_are() -> None:
+    alone = dataclasses.replace(doubted(), load_lines=())
+    (told,) = sentences_of(alone)
+    assert not told.sure and told.doubts[0].startswith("cache-read: ")
+    assert sentences_of(dataclasses.replace(alone, doubts=())) == []
 
 
 def test_a_wide_table_goes_on_below_and_loses_no_cell() -> None:

@@ -28,8 +28,8 @@ class Statement:
     def text(self) -> str:
         """On one line: ``write: 6 tasks [5, 8] reach …``."""
         said = f"{self.name}: {self.sentence}" if self.name else self.sentence
-        more = (*self.why, *(f"But {doubt}" for doubt in self.doubts))
-        return f"{said}{'' if said.endswith('.') else ';'} {' '.join(more)}" if more else said
+        more = (*self.why, *(f"but {doubt};" for doubt in self.doubts))
+        return f"{said}{'' if said.endswith('.') else ';'} {' '.join(more)}".removesuffix(";") if more else said
 
 
 @dataclass(frozen=True, slots=True)

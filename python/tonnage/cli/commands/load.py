@@ -85,7 +85,8 @@ def _show_once(found: Sequence[LoadRow], notes: Sequence[str], *, as_json: bool)
     else:
         from tonnage.cli.terminal import rich_console
 
-        rich_console(sys.stdout).print(drawn(found, ()))
+        console = rich_console(sys.stdout)
+        console.print(drawn(found, (), console.width))
     for line in (*problems(found), *notes):
         print(f"tonnage: {line}", file=sys.stderr)
 
@@ -170,25 +171,38 @@ def text(rows: Sequence[LoadRow]) -> str:
     return columns([HEADINGS, *(cells(row) for row in rows)], right=range(1, len(HEADINGS)))
 
 
-def drawn(rows: Sequence[LoadRow], notes: Sequence[str]) -> RenderableType:
-    """The same for a terminal: what is stale is dim, what is over its line red."""
+def drawn(rows: Sequence[LoadRow], notes: Sequence[str], width: int = 1000) -> RenderableType:
+    """The same for a terminal of ``width`` columns: what is stale is dim, what is over its line red; of more columns than
+    fit, the rest goes on below."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for number, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
-    for row in rows:
-        line = [Text(cell) for cell in cells(row)]
-        if row.stale:
-            for cell in (*line[1:5], line[-1]):
-                cell.stylize("dim")
-        room = row.head_room
-        if room is not None:
-            line[HEADINGS.index("HEAD-ROOM")].stylize("green" if room > 0 else "yellow" if room == 0 else "red")
-        table.add_row(*line)
-    return Group(table, *(Text(note, style="yellow") for note in notes))
+    from tonnage.report.columns import blocks_of
+    from tonnage.report.figures.table import Table as Plain
+    from tonnage.report.figures.table import text_column
+
+    every = Plain.of((text_column(HEADINGS[0]), *HEADINGS[1:]), tuple(tuple(cells(row)) for row in rows))
+    tables = []
+    for block in blocks_of(every, width):
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for number, heading in enumerate(block.headings):
+            table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+        for row, told in zip(rows, block.rows, strict=True):
+            styles = _styles(row)
+            table.add_row(
+                *(Text(cell, styles.get(heading, "")) for heading, cell in zip(block.headings, told, strict=True))
+            )
+        tables.append(table)
+    return Group(*tables, *(Text(note, style="yellow") for note in notes))
+
+
+def _styles(row: LoadRow) -> dict[str, str]:
+    """By heading."""
+    found = dict.fromkeys((*HEADINGS[1:5], HEADINGS[-1]), "dim") if row.stale else {}
+    if row.head_room is not None:
+        found["HEAD-ROOM"] = "green" if row.head_room > 0 else "yellow" if row.head_room == 0 else "red"
+    return found
 
 
 class LiveTable:
@@ -209,7 +223,7 @@ class LiveTable:
         if not self._started:
             self._started = True
             self._live.start()
-        self._live.update(Shown(drawn(rows, notes)), refresh=True)
+        self._live.update(Shown(drawn(rows, notes, self._live.console.width)), refresh=True)
 
     def close(self) -> None:
         """Gives the terminal back."""
