@@ -164,7 +164,8 @@ def test_the_page_draws_both_lines_and_the_interval(
     line, band = figure["layout"]["shapes"]
     crossover = found["crossover"]
     assert (line["x0"], band["x0"], band["x1"]) == (crossover["nodes"], crossover["low"], crossover["high"])
-    assert {"own", "shared"} <= {Path(trace.get("name", "")).name for trace in figure["traces"]}
+    targets = [Run.open(tiers[name]).manifest["target"]["name"] for name in ("own", "shared")]
+    assert set(targets) <= {trace.get("name", "") for trace in figure["traces"]}
 
 
 def test_rates_are_told_for_each_of_what_carried_them_and_stay_a_crossover_in_nodes(

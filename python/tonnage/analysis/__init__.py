@@ -43,11 +43,17 @@ def measured_points(run: Run) -> list[Point]:
 
 def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) -> Analysis:
     """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
+    from tonnage.analysis.findings.undoing import doubts
+
+    found = _analyse(run, trials, tasks)
+    return replace(found, doubts=doubts(found.findings, found.points, found.load_lines), state=run.state)
+
+
+def _analyse(run: Run, trials: Trials | None, tasks: Tasks | None) -> Analysis:
     from tonnage.analysis.compare.per import bases_of, divide
     from tonnage.analysis.compare.ratio import compare_points
     from tonnage.analysis.findings import Evidence, judge
     from tonnage.analysis.findings.time import stalls_of
-    from tonnage.analysis.findings.undoing import doubts
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
     from tonnage.analysis.snapshots import snapshots_of
@@ -101,8 +107,6 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         bases=bases,
         divided=divide(measured, bases),
         balances=balances,
-        doubts=doubts(findings, measured, lines),
-        state=run.state,
     )
 
 
