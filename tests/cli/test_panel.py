@@ -83,3 +83,17 @@ def test_somebody_at_a_terminal_without_colours_sees_every_trial() -> None:
         told.recorded(line("stream", phase=f"write{number}"))  # type: ignore[arg-type]
     told.ended()
     assert stream.getvalue().count("\n") == 3
+
+
+def test_what_a_log_held_back_is_told_when_it_is_due_though_nothing_new_comes() -> None:
+    stream, now_s = io.StringIO(), [0.0]
+    told = PlainLines(stream, every_s=5.0, now_s=lambda: now_s[0])
+    told.waiting("job 1 waits")
+    told.waiting("job 1 waits: Priority")
+    now_s[0] = 5.0
+    told.waiting("job 1 waits: Priority")
+    told.recorded(line("stream", phase="write"))  # type: ignore[arg-type]
+    now_s[0] = 10.0
+    told.tick({})
+    first, second, third = stream.getvalue().splitlines()
+    assert (first, second, third.split()[0]) == ("job 1 waits", "job 1 waits: Priority", "0000-write")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tonnage import records, units
-from tonnage.campaign.observer import Observer, Step
+from tonnage.campaign.observer import Live, Observer, Step
 from tonnage.cli.stream import is_plain, is_terminal
 from tonnage.plain import one_line
 from tonnage.records.shapes import TrialLine
@@ -86,6 +86,10 @@ class PlainLines(Observer):
         if text != self._waiting:
             self._waiting = text
             self._tell(text)
+        self._tell_due()
+
+    def tick(self, live: Live) -> None:  # noqa: ARG002  (a trial goes on: what was held back may be due)
+        self._tell_due()
 
     def recorded(self, line: TrialLine) -> None:
         if line["status"] != "ok" and self._failed < _FAILED_MOST:
@@ -102,6 +106,9 @@ class PlainLines(Observer):
 
     def _tell(self, text: str) -> None:
         self._untold, self._latest = self._untold + 1, text
+        self._tell_due()
+
+    def _tell_due(self) -> None:
         if self._now_s() - self._told_s >= self._every_s:
             self._tell_last()
 

@@ -172,8 +172,8 @@ def text(rows: Sequence[LoadRow]) -> str:
 
 
 def drawn(rows: Sequence[LoadRow], notes: Sequence[str], width: int = 1000) -> RenderableType:
-    """The same for a terminal of ``width`` columns: what is stale is dim, what is over its line red; of more columns than
-    fit, the rest goes on below."""
+    """The same for a terminal of ``width`` columns: what is stale is dim, what is over its line red; columns for which
+    there is no room go on below."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
