@@ -13,6 +13,7 @@ from tonnage.analysis.compare.ratio import (
     FASTER,
     SLOWER,
     UNCHANGED,
+    UNDECIDED,
     _ways,
     compare_points,
     ratio,
@@ -55,7 +56,7 @@ def test_a_clear_difference_is_told_and_either_way_round() -> None:
 
 def test_one_run_of_each_shows_nothing_however_far_apart_they_are() -> None:
     found = ratio([932.0], [1438.0])
-    assert found.verdict == UNCHANGED and found.confidence == 0
+    assert found.verdict == UNDECIDED and found.confidence == 0
     # What others in the campaign showed of the noise may not be that of this setting.
     assert ratio([932.0], [1438.0], curve=Noise(0.01**2, 12)).confidence == 0
     assert ratio([932.0, 931.0], [1438.0, 1440.0], curve=Noise(0.01**2, 12)).verdict == FASTER

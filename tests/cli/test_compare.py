@@ -67,11 +67,11 @@ def test_one_run_a_side_has_a_ratio_and_no_verdict_and_says_how_many_runs_would_
     assert (found["of"], within["of"]) == ("system", "runs")
     for cell, judged in zip(found["cells"], within["cells"], strict=True):
         assert (cell["ratio"], cell["low"], cell["high"]) == (judged["ratio"], judged["low"], judged["high"])
-        assert cell["verdict"] == "no change shown" and cell["holds_for"] == "runs" == judged["holds_for"]
+        assert cell["verdict"] == "too few to tell" and cell["holds_for"] == "runs" == judged["holds_for"]
         assert cell["runs_to_decide"] >= 3 and cell["repetitions_to_decide"] is None
     assert main(["compare", str(before), str(after)]) == 0
     said = capsys.readouterr().out
-    assert "4 equal settings: no change shown; a verdict about the system takes 3 runs a side" in said
+    assert "4 equal settings: too few to tell; a verdict about the system takes 3 runs a side" in said
     assert "hold within these two runs only" in said and "interval within these runs" in said
     assert "If runs lie 5 % apart from day to day" in said
     assert main(["compare", str(before), str(after), "--fail-if", "slower"]) == 2

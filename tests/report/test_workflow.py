@@ -89,7 +89,7 @@ def test_the_verdicts_are_sentences_with_their_intervals(run: Run) -> None:
 def test_single_runs_have_no_interval_and_show_no_change(tmp_path: Path) -> None:
     run = sample.write(tmp_path / "run", {"mm": (1.0,), "epouta": (5.0,)})
     (said,) = compared.story(analyse(run).comparisons)
-    assert "no change shown" in said and said.endswith("single runs have no interval); repeat them to know.")
+    assert "too few to tell" in said and said.endswith("single runs have no interval); repeat them to know.")
 
 
 def test_the_terminal_and_the_page_say_the_same_beside_the_published_times(tmp_path: Path) -> None:

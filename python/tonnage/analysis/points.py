@@ -189,6 +189,11 @@ class Groups:
             found._factors[workload] = {key for one in (self, other) for name in same for key in one._factors[name]}
         return found
 
+    @property
+    def factors(self) -> frozenset[str]:
+        """Names of all that tells any points apart."""
+        return frozenset(name for names in self._factors.values() for name in names)
+
     def of(self, setting: SettingValues) -> str:
         """A printable key, empty where there is nothing to tell apart."""
         workload = _workload(setting)

@@ -232,7 +232,7 @@ class Comparison:
     confidence: float
     """Of all verdicts of the workload together; 0: too few repetitions for an interval."""
     verdict: str
-    """``faster``, ``slower`` or ``no change shown``."""
+    """``faster``, ``slower`` or ``no change shown``; ``too few to tell`` where there is no interval."""
     repetitions_to_decide: int | None
     """So many of each would tell a ratio such as this one from 1, four times of five; None: decided, or unknown."""
 

@@ -19,10 +19,14 @@ from tonnage.placement.site import Line, Server, Site, load_site
 from tonnage.placement.where import Located, locate
 from tonnage.records import Run
 from tonnage.records.load_lines import KeptLine, keep_line, lines_in
-from tonnage.units import format_size, rate_text
+from tonnage.units import format_size, rate_text, time_text
 
 KnownLine: TypeAlias = KeptLine | Line
 _DAY_S = 86400.0
+_HOLDS_S = 30 * _DAY_S
+"""For so long a load line is not replaced by a weaker measurement: later the storage may be another."""
+_WEAKER = 2
+"""So many times less time of trials, or wider an interval, is weaker evidence; less is what equal searches differ by."""
 
 
 def line_of(
@@ -35,8 +39,8 @@ def line_of(
     transfer_bytes: int | None = None,
     among: Sequence[KeptLine] | None = None,
 ) -> KnownLine | None:
-    """The load line of a server for what was located there: of those measured the nearest in pattern, then the newest;
-    else the one that the site file states; None where there is neither.
+    """The load line of a server for what was located there: of those measured the nearest in pattern, then what
+    :func:`_best_known` says; else the one that the site file states; None where there is neither.
 
     A line measured on this very storage comes before one of another that the same server holds. ``located`` is None
     where no path was asked for: then any line of the server's. ``among``: all lines that are kept (:func:`all_lines`),
@@ -49,12 +53,31 @@ def line_of(
             line.operation != operation,
             line.access != access,
             abs(math.log2(line.transfer_bytes / transfer_bytes)) if transfer_bytes else 0.0,
-            -line.measured_at_s,
         )
 
     kept = all_lines(site)[0] if among is None else among
     every = [line for line in kept if _concerns(site, server, located, line)]
-    return min(every, key=distance) if every else server.line if server else None
+    if not every:
+        return server.line if server else None
+    nearest = min(map(distance, every))
+    return _best_known([line for line in every if distance(line) == nearest])
+
+
+def _best_known(lines: Sequence[KeptLine]) -> KeptLine:
+    """The newest, but that a weaker measurement does not take the place of a better one for the first 30 days."""
+    newest, *older = sorted(lines, key=lambda line: -line.measured_at_s)
+    best = newest
+    for line in older:
+        if newest.measured_at_s - line.measured_at_s <= _HOLDS_S and _is_weaker(best, line):
+            best = line
+    return best
+
+
+def _is_weaker(line: KeptLine, other: KeptLine) -> bool:
+    """Whether it stands on less than half the time of trials, or its interval is more than twice as wide (as a ratio)."""
+    if line.measured_ns and other.measured_ns and _WEAKER * line.measured_ns < other.measured_ns:
+        return True
+    return line.high / line.low > _WEAKER * other.high / other.low
 
 
 def describe(found: KnownLine | None, *, now_s: float) -> str:
@@ -67,8 +90,12 @@ def describe(found: KnownLine | None, *, now_s: float) -> str:
     return (
         f"{_tasks_text(found.tasks)} [{found.low}, {found.high}] at {rate_text(found.plateau_bytes_per_s)}, measured "
         f"{age_text(now_s - found.measured_at_s)} from {found.host} ({found.operation}, {found.access}, "
-        f"{format_size(found.transfer_bytes)} a transfer)"
+        f"{format_size(found.transfer_bytes)} a transfer{_evidence(found)})"
     )
+
+
+def _evidence(found: KeptLine) -> str:
+    return f", {time_text(found.measured_ns)} of trials" if found.measured_ns else ""
 
 
 def plateau_of(line: KnownLine | None, tasks: int | None = None) -> Plateau | None:
@@ -235,6 +262,7 @@ def _kept_line(line: LoadLine, points: Sequence[Point], run: Run, located: Locat
         run=str(run.path.resolve()),
         kernel=host.get("kernel") or "",
         servers=located.servers,
+        measured_ns=sum(point.elapsed_ns * point.repetitions for point in mine),
     )
 
 

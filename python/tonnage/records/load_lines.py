@@ -51,6 +51,8 @@ class KeptLine:
     """That host's release; empty where nobody said."""
     servers: tuple[str, ...] = ()
     """Who served the target, as its own tools called them; empty where they did not say."""
+    measured_ns: int = 0
+    """How long the trials of its curve lasted together; 0 where nobody said, as in older files."""
 
 
 def keep_line(directory: Path, line: KeptLine) -> Path:
@@ -128,6 +130,8 @@ def _line_of(value: Mapping[str, Any]) -> KeptLine | None:
             and all(type(count) is int and count > 0 for count in counts)
             and type(line.single_bytes_per_s) is int
             and line.single_bytes_per_s >= 0
+            and type(line.measured_ns) is int
+            and line.measured_ns >= 0
             and line.low <= line.tasks <= line.high
             and abs(line.measured_at_s) < 2**53
         )

@@ -6,21 +6,21 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import reduce
 
 from tonnage.analysis import measured_points
+from tonnage.analysis.compare.alike import Alike, Sort, Storages
 from tonnage.analysis.compare.change import CORRELATION, FEWEST, Step, Stretch, segments
 from tonnage.analysis.compare.differences import Difference, differences
 from tonnage.analysis.compare.normalise import Basis, unit_of
 from tonnage.analysis.compare.per import divided
-from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED
+from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import THRESHOLD, named
-from tonnage.analysis.points import Groups, measured
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.records import Run
 
-_Key = tuple[str, str, int, str]
+_Key = tuple[Sort, str, str, int, str]
+"""What is never mixed, operation, group, tasks and metric: runs that have all of it alike make one series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,11 @@ class Dated:
     time: str | None
     """ISO 8601 UTC; None where its records do not say, as of some imported files."""
     differences: tuple[Difference, ...] = ()
-    """What is not as in the run before."""
+    """What is not as in the run before on the same storage; of the first on it, in the run before."""
     per: str | None = None
     """What its rates were divided by, ``60 disks``; None: by nothing."""
+    storage: str = ""
+    """What it measured, as the first run on it called it: runs on two storages are never in one series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Series:
     """``first`` and ``last`` are places among all runs."""
     changes: tuple[Change, ...]
     verdict: str
-    """Of the newest change: ``faster``, ``slower``, or ``no change shown``."""
+    """Of the newest change: ``faster``, ``slower``, ``no change shown``, or ``too few to tell``."""
     too_few: bool
     """Fewer runs than any change could be shown with."""
     runs_to_show: int | None
@@ -90,6 +92,10 @@ class Series:
     few, the fewest that can show any; None: a change is shown, or the levels are all equal."""
     unit: str
     """Of the levels: ``B/s``, ``1/s``; divided: ``B/s per disk``, ``of the link``."""
+    storage: str = ""
+    """That of all its runs."""
+    kind: str = "stream"
+    """Of its workload."""
 
     @property
     def name(self) -> str:
@@ -107,6 +113,8 @@ class History:
     """That of histories in which nothing changed at least this share is told so."""
     correlation: float = CORRELATION
     """Between neighbouring runs, up to which that holds."""
+    apart_by: tuple[str, ...] = ()
+    """What keeps runs in series of their own: ``storage``, ``kind``, and factors that are constant in each run."""
 
     @property
     def undated(self) -> tuple[str, ...]:
@@ -123,8 +131,10 @@ def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[
     own: dict[int, Basis] = {} if per is None else dict(zip(map(id, runs), per, strict=True))
     ordered = in_time(runs)
     bases = [own.get(id(run)) for run, _ in ordered]
-    groups = reduce(Groups.together_with, (Groups(measured(run.trials())) for run, _ in ordered))
-    cells = [_cells(run, groups, basis) for (run, _), basis in zip(ordered, bases, strict=True)]
+    storages = Storages([run for run, _ in ordered])
+    alike = Alike([[run for run, _ in ordered]], storages)
+    cells = [_cells(run, alike, basis) for (run, _), basis in zip(ordered, bases, strict=True)]
+    on = [storages.name_of(run) for run, _ in ordered]
     keys = list(dict.fromkeys(key for found in cells for key in found))
     # What a test may err is shared out among those that can be made.
     tested = sum(sum(key in found for found in cells) >= FEWEST for key in keys)
@@ -134,15 +144,27 @@ def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[
             Dated(
                 run=str(run.path),
                 time=when.isoformat(timespec="seconds") if when else None,
-                differences=_changed(ordered, cells, bases, number),
+                differences=_changed(ordered, cells, bases, _before(on, number), number),
                 per=_name(bases[number]),
+                storage=on[number],
             )
             for number, (run, when) in enumerate(ordered)
         ),
         series=tuple(_series(key, cells, rate, threshold, bases[0]) for key in keys),
         confidence=CONFIDENCE,
         correlation=CORRELATION,
+        apart_by=(
+            *(("storage",) if len(storages.names) > 1 else ()),
+            *(("kind",) if len(alike.kinds) > 1 else ()),
+            *alike.between,
+        ),
     )
+
+
+def _before(on: Sequence[str], number: int) -> int | None:
+    """The run before on the same storage; without one the run before, and None of the first."""
+    same = (earlier for earlier in range(number - 1, -1, -1) if on[earlier] == on[number])
+    return next(same, number - 1 if number else None)
 
 
 def _name(basis: Basis | None) -> str | None:
@@ -172,33 +194,37 @@ def time_of(run: Run) -> datetime | None:
     return None
 
 
-def _cells(run: Run, groups: Groups, basis: Basis | None) -> dict[_Key, Point]:
+def _cells(run: Run, alike: Alike, basis: Basis | None) -> dict[_Key, Point]:
     points = [point for point in measured_points(run) if min(point.values) > 0]
     if basis is not None:
         points = [divided(point, basis) for point in points]
-    return {(point.op, groups.of(point.setting), point.tasks, point.metric): point for point in points}
+    return {
+        (alike.sort_of(run, point), point.op, alike.group_of(run, point), point.tasks, point.metric): point
+        for point in points
+    }
 
 
 def _changed(
     ordered: Sequence[tuple[Run, datetime | None]],
     cells: Sequence[Mapping[_Key, Point]],
     bases: Sequence[Basis | None],
+    earlier: int | None,
     number: int,
 ) -> tuple[Difference, ...]:
-    if not number:
+    if earlier is None:
         return ()
-    before, after = cells[number - 1], cells[number]
+    before, after = cells[earlier], cells[number]
     pairs = [([before[key]], [after[key]]) for key in before if key in after]
-    parts = [_name(basis) for basis in bases[number - 1 : number + 1]]
+    parts = [_name(bases[one]) for one in (earlier, number)]
     # Of rates that are divided, another divisor is as good a cause as any.
     divisor = [Difference("divided by", *parts)] if parts[0] != parts[1] else []
-    return (*differences([ordered[number - 1][0].manifest], [ordered[number][0].manifest], pairs), *divisor)
+    return (*differences([ordered[earlier][0].manifest], [ordered[number][0].manifest], pairs), *divisor)
 
 
 def _series(
     key: _Key, cells: Sequence[Mapping[_Key, Point]], rate: float, threshold: float, basis: Basis | None
 ) -> Series:
-    op, group, tasks, metric = key
+    sort, op, group, tasks, metric = key
     having = [number for number, found in enumerate(cells) if key in found]
     points = [cells[number][key] for number in having]
     stretches, steps, runs_to_show = segments([point.values for point in points], rate)
@@ -219,10 +245,12 @@ def _series(
             replace(stretch, first=having[stretch.first], last=having[stretch.last]) for stretch in stretches
         ),
         changes=changes,
-        verdict=changes[-1].verdict if changes else UNCHANGED,
+        verdict=changes[-1].verdict if changes else UNDECIDED if len(having) < FEWEST else UNCHANGED,
         too_few=len(having) < FEWEST,
         runs_to_show=FEWEST if len(having) < FEWEST else runs_to_show,
         unit=unit_of(metric, basis),
+        storage=sort.storage,
+        kind=sort.kind,
     )
 
 

@@ -23,7 +23,9 @@ from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_nois
 from tonnage.records.shapes import Json, TrialLine
 
 FASTER, SLOWER, UNCHANGED = "faster", "slower", "no change shown"
-"""The verdicts. Nothing else is ever said: that two things are equal cannot be shown."""
+"""The verdicts. Nothing else is ever judged: that two things are equal cannot be shown."""
+UNDECIDED = "too few to tell"
+"""Instead of a verdict: there are too few runs, or repetitions, for any, however far apart the figures are."""
 
 _TOO_FEW, _FEW = 4, 6
 _MOST_RANKS = 100
@@ -48,8 +50,10 @@ class Ratio:
 
     @property
     def verdict(self) -> str:
-        """Of elapsed times: ``faster`` where the whole interval is below 1."""
-        if not self.confidence or self.low <= 1 <= self.high:
+        """Of elapsed times: ``faster`` where the whole interval is below 1; ``too few to tell`` without an interval."""
+        if not self.confidence:
+            return UNDECIDED
+        if self.low <= 1 <= self.high:
             return UNCHANGED
         return FASTER if self.high < 1 else SLOWER
 
@@ -186,7 +190,7 @@ def _against_first(workload: str, points: Sequence[Point], elapsed: Mapping[str,
     found = []
     for point, values in zip(points[1:], samples[1:], strict=True):
         seen = ratio(values, samples[0], confidence, noise)
-        undecided = seen.verdict == UNCHANGED
+        undecided = seen.verdict in (UNCHANGED, UNDECIDED)
         found.append(
             Comparison(
                 workload=workload,

@@ -14,9 +14,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 from tonnage.analysis import measured_points
+from tonnage.analysis.compare.alike import Alike, Storages
 from tonnage.analysis.compare.differences import Difference, Pair, differences
 from tonnage.analysis.compare.normalise import Basis, unit_of
 from tonnage.analysis.compare.per import divided
@@ -24,12 +24,12 @@ from tonnage.analysis.compare.ratio import (
     DAYS_APART,
     LEAST_RUNS,
     UNCHANGED,
+    UNDECIDED,
     Ratio,
     ratio,
     ratio_of_runs,
     repetitions_to_decide,
 )
-from tonnage.analysis.points import Groups, measured
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_noise
 from tonnage.errors import RequestError
@@ -39,6 +39,8 @@ THRESHOLD = 0.02
 """A change below this is none that anybody acts on, however sure it is."""
 SYSTEM, RUNS = "system", "runs"
 """What a verdict, or an interval, is of: of what was measured, on whatever day, or of these two runs alone."""
+_HOW_LONG = "workload.time_limit_ns"
+"""How long to look may be why figures differ, and is no other workload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ class Cell:
     holds_for: str
     """``system``: the interval counts how far runs lie apart. ``runs``: it holds within these two runs only."""
     verdict: str
-    """``faster``, ``slower`` or ``no change shown``, of what ``Between.of`` says."""
+    """``faster``, ``slower`` or ``no change shown``, of what ``Between.of`` says; ``too few to tell`` where nothing can
+    be said of that."""
     runs_to_decide: int | None
     """So many runs a side would tell a ratio such as this one from 1, four times of five; None: decided, or unknown."""
     repetitions_to_decide: int | None
@@ -113,6 +116,17 @@ class Between:
     differences: tuple[Difference, ...]
     per: tuple[str, str] | None = None
     """What the rates of each were divided by, ``60 disks``; None: by nothing."""
+    base_storages: tuple[str, ...] = ()
+    """What the base's runs were measured on, each storage once; …"""
+    other_storages: tuple[str, ...] = ()
+    """… and the other side's."""
+    mixed: tuple[str, ...] = ()
+    """Factors that the runs of one side do not have alike, so that they keep its cells apart."""
+
+    @property
+    def unlike(self) -> tuple[Difference, ...]:
+        """Of the differences those of the workload: cells are equal but for these."""
+        return tuple(one for one in self.differences if one.key.startswith("workload.") and one.key != _HOW_LONG)
 
     def count(self, verdict: str) -> int:
         """How many cells have this verdict, of those that could have another."""
@@ -130,8 +144,9 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
     verdicts ``of`` runs are asked of several runs a side."""
     if of == RUNS and max(len(base.runs), len(other.runs)) > 1:
         raise RequestError("verdicts of these runs are of one run a side; hint: several runs a side tell of the system")
-    groups = reduce(Groups.together_with, (Groups(measured(run.trials())) for run in (*base.runs, *other.runs)))
-    sides = [_cells(side, groups) for side in (base, other)]
+    storages = Storages([*base.runs, *other.runs])
+    alike = Alike([base.runs, other.runs])
+    sides = [_cells(side, alike) for side in (base, other)]
     names = [key for key in sides[0] if key in sides[1] and sides[0][key][0].metric == sides[1][key][0].metric]
     pairs = [(sides[0][key], sides[1][key]) for key in names]
     rule = _rule(pairs, threshold, of)
@@ -142,28 +157,40 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
         base_runs=tuple(str(run.path) for run in base.runs),
         other_runs=tuple(str(run.path) for run in other.runs),
         cells=tuple(
-            _cell(key[1], pair, rule, base.bases[0] if base.bases else None)
+            _cell(key[2], pair, rule, base.bases[0] if base.bases else None)
             for key, pair in zip(names, pairs, strict=True)
         ),
-        only_base=tuple(named(*key) for key in sides[0] if key not in names),
-        only_other=tuple(named(*key) for key in sides[1] if key not in names),
+        only_base=tuple(named(*key[1:]) for key in sides[0] if key not in names),
+        only_other=tuple(named(*key[1:]) for key in sides[1] if key not in names),
         differences=tuple(
             differences([run.manifest for run in base.runs], [run.manifest for run in other.runs], pairs)
         ),
         per=(_divisor(base.bases), _divisor(other.bases)) if base.bases else None,
+        base_storages=_on(base, storages),
+        other_storages=_on(other, storages),
+        mixed=alike.between,
     )
 
 
-_Key = tuple[str, str, int]
+def _on(side: Side, storages: Storages) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(storages.name_of, side.runs)))
 
 
-def _cells(side: Side, groups: Groups) -> dict[_Key, list[Point]]:
+_Key = tuple[str, str, str, int]
+"""Kind of workload, operation, group and tasks."""
+
+
+def _cells(side: Side, alike: Alike) -> dict[_Key, list[Point]]:
     found: dict[_Key, list[Point]] = {}
     for number, run in enumerate(side.runs):
         points = measured_points(run)
         if side.bases:
             points = [divided(point, side.bases[number]) for point in points]
-        own = {(point.op, groups.of(point.setting), point.tasks): point for point in points if min(point.values) > 0}
+        own = {
+            (point.kind, point.op, alike.group_of(run, point), point.tasks): point
+            for point in points
+            if min(point.values) > 0
+        }
         for key, point in own.items():
             several = found.setdefault(key, [])
             if not several or several[0].metric == point.metric:
@@ -230,8 +257,8 @@ def _cell(group: str, pair: Pair, rule: _Rule, per: Basis | None) -> Cell:
     else:
         seen = ratio_of_runs(_levels(other), _levels(base), rule.between)
     small = abs(1 / seen.ratio - 1) < rule.threshold
-    verdict = UNCHANGED if small or holds_for != rule.of else seen.verdict
-    open_ = verdict == UNCHANGED and not small
+    verdict = UNDECIDED if not seen.confidence or holds_for != rule.of else UNCHANGED if small else seen.verdict
+    open_ = verdict in (UNCHANGED, UNDECIDED) and not small
     return Cell(
         op=base[0].op,
         tasks=base[0].tasks,

@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tonnage.analysis import measured_points
+from tonnage.analysis import LoadLine, analyse, measured_points
+from tonnage.analysis.compare.alike import UNKNOWN, storage_of
 from tonnage.analysis.compare.normalise import Basis, normalise, unit_of
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.results import Point
 from tonnage.analysis.tiers.run import (
     METRICS,
     Crossover,
+    by_group,
     crossover,
     crossover_of_curve,
     grows_more,
     of_a_node,
+    plateau_of,
     seen_on_both_sides,
 )
 from tonnage.analysis.tiers.shared import MeasuredRate, exact, quotient, shared_rate
@@ -65,6 +68,8 @@ class Tier:
     ceilings: Mapping[str, MeasuredRate] = field(default_factory=dict)
     """What a shared one is known not to exceed, by operation, where more is known than its curve shows."""
     source: str = "measured"
+    storage: str = ""
+    """The storage's identity, or name; empty where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +122,12 @@ class Crossing:
     """What the shared tier does not exceed, where that was stated or published; else its curve tells."""
     at: Wins | None = None
     per: Parts | None = None
+    same_storage: bool = False
+    """Both tiers were measured on one storage, so that neither is a tier beside the other."""
 
 
 def tier_of_run(run: Run, name: str) -> Tier:
-    """Of the points of ``run`` the best at each number of nodes. RequestError where its records do not tell on how many
+    """Of the points of ``run`` the plateau at each number of nodes. RequestError where its records do not tell on how many
     nodes they were measured, or it has several devices: tiers of its own."""
     trials, tasks = run.each_trial(), run.each_task()
     points = [point for point in measured_points(run) if point.op in METRICS and point.kind in ("stream", "files")]
@@ -129,16 +136,36 @@ def tier_of_run(run: Run, name: str) -> Tier:
             f"{name} has several devices, whose crossover its own report tells; hint: tonnage report {name}"
         )
     hosts = {(found.op, found.group, found.tasks): len(found.parts) for found in hosts_of(points, trials, tasks)}
-    curves: dict[str, dict[int, At]] = {}
+    found: dict[str, dict[int, list[Point]]] = {}
     for point in points:
         nodes = hosts.get((point.op, point.group, point.tasks), 1)
         if run.manifest.get("imported") and all(task.get("host") is None for task in tasks.get(point.records[0], ())):
             nodes = _said_nodes(point, name)
-        known = curves.setdefault(point.op, {}).get(nodes)
-        if known is None or point.median > known.median:
-            figures = (point.values, point.median, point.low, point.high, point.confidence, point.records)
-            curves[point.op][nodes] = At(nodes, *figures)
-    return Tier(name, _kind(run), curves)
+        found.setdefault(point.op, {}).setdefault(nodes, []).append(point)
+    several = any(len(together) > 1 for by_nodes in found.values() for together in by_nodes.values())
+    lines = [line for line in analyse(run).load_lines if line.reached] if several else []
+    curves = {
+        op: {nodes: at for nodes, together in by_nodes.items() if (at := _at(nodes, together, lines))}
+        for op, by_nodes in found.items()
+    }
+    told, identity = storage_of(run)
+    storage = identity or ("" if told == UNKNOWN else told)
+    return Tier(name, _kind(run), {op: curve for op, curve in curves.items() if curve}, storage=storage)
+
+
+def _at(nodes: int, points: Sequence[Point], lines: Sequence[LoadLine]) -> At | None:
+    """What so many nodes gave, whatever the number of tasks: of the settings that gave most. None where it is nothing."""
+    found = []
+    for curve in by_group(points):
+        line = next((one for one in lines if (one.op, one.group) == (curve[0].op, curve[0].group)), None)
+        whole = line is not None and line.max_tasks_tried in {point.tasks for point in curve} and len(curve) > 1
+        rate = plateau_of(curve)
+        if whole and line is not None and line.plateau is not None and line.plateau_low and line.plateau_high:
+            rate = MeasuredRate(line.plateau, line.plateau_low, line.plateau_high, line.confidence)
+        # The point that the rate is of, to find it again: of several the one nearest to it.
+        near = min(curve, key=lambda point: abs(point.median - rate.median))
+        found.append(At(nodes, near.values, rate.median, rate.low, rate.high, rate.confidence, near.records))
+    return max(found, key=lambda at: at.median, default=None)
 
 
 def _said_nodes(point: Point, name: str) -> int:
@@ -222,6 +249,7 @@ def _crossing(
         from_first=each.median >= alone.median,
         stated=stated,
         ceiling=of_all,
+        same_storage=bool(fast.storage) and fast.storage == slow.storage,
     )
     return crossing if nodes is None else replace(crossing, at=wins(crossing, nodes))
 
@@ -235,6 +263,7 @@ def wins(crossing: Crossing, nodes: int) -> Wins:
     else:
         slow = min(_times(crossing.slow_one, nodes), crossing.ceiling, key=lambda rate: rate.median)
     sure = fast.low > slow.high or fast.high < slow.low
+    sure = sure and not crossing.same_storage
     ahead = (crossing.fast if fast.median > slow.median else crossing.slow) if sure else ""
     most = max(at.nodes for at in (*crossing.fast_curve, *crossing.slow_curve))
     return Wins(nodes, fast, slow, ahead, nodes > most)

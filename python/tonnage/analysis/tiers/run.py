@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tonnage.analysis.loadline.estimate import estimate
 from tonnage.analysis.results import Hosts, Point
+from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.analysis.tiers.shared import MeasuredRate, Rated, meeting, quotient
 from tonnage.records.rows import by_record
 from tonnage.records.shapes import TrialLine
@@ -163,9 +165,29 @@ def _on(point: Point, device: int) -> bool:
 
 
 def _best(points: Sequence[Point]) -> MeasuredRate | None:
-    """The most that any number of tasks reached."""
-    best = max(points, key=lambda point: point.median, default=None)
-    return None if best is None else MeasuredRate(best.median, best.low, best.high, best.confidence)
+    """The plateau of the settings that have the highest one."""
+    return max((plateau_of(points) for points in by_group(points)), key=lambda rate: rate.median, default=None)
+
+
+def by_group(points: Sequence[Point]) -> list[list[Point]]:
+    """The curves over tasks; points at which nothing was moved say nothing."""
+    found: dict[str, list[Point]] = {}
+    for point in points:
+        if min(point.values) > 0:
+            found.setdefault(point.group, []).append(point)
+    return list(found.values())
+
+
+def plateau_of(points: Sequence[Point]) -> MeasuredRate:
+    """Of one curve over tasks, with its interval. The largest of several medians would be too high: it is the one that
+    chance favoured most."""
+    if len(points) == 1:
+        (one,) = points
+        return MeasuredRate(one.median, one.low, one.high, one.confidence)
+    found = estimate({point.tasks: point.values for point in points})
+    if not any(point.repetitions > 1 for point in points):
+        return MeasuredRate(found.plateau, found.plateau, found.plateau, 0.0)
+    return MeasuredRate(found.plateau, found.plateau_low, found.plateau_high, CONFIDENCE)
 
 
 def _ways(points: Sequence[Point], trials: Sequence[TrialLine], slow: int) -> list[Way]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage import __version__, units
-from tonnage.analysis.compare.ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED
+from tonnage.analysis.compare.ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import RUNS, SYSTEM, Between, Cell, named
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures import hover
@@ -19,7 +19,7 @@ _RATIO = (
     "the line is faster."
 )
 _UNCHANGED = (
-    "“No change shown” does not say that nothing changed: “to decide” tells how many runs a side (or repetitions, "
+    "“No change shown” does not say that nothing changed, and “too few to tell” not even that no change was seen: “to decide” tells how many runs a side (or repetitions, "
     "where two runs alone are judged) would show a change such as the one seen."
 )
 _OF_SYSTEM = (
@@ -45,7 +45,7 @@ def answer(found: Sequence[Between], threshold: float) -> Answer:
 def why(between: Between) -> list[str]:
     """Sentences on what only one side has, and that nothing is different where nothing is."""
     alike = [] if between.differences else ["Nothing else is different but what differs between any two runs."]
-    return [*unpaired(between), *alike, *needed(between)]
+    return [*mixed(between), *unpaired(between), *alike, *needed(between)]
 
 
 def sentence(between: Between) -> str:
@@ -53,9 +53,9 @@ def sentence(between: Between) -> str:
     cells, judged = between.cells, between.judged
     if not cells:
         return "The runs have no setting in common: there is nothing to compare."
-    of = f"{len(cells)} equal setting{'s' if len(cells) != 1 else ''}"
+    of = _settings(between)
     if not judged:
-        return f"{of}: {UNCHANGED}; {_missing(between)}."
+        return f"{of}: {UNDECIDED}; {_missing(between)}{_storages(between)}."
     told = (
         f"{between.count(FASTER)} faster, {between.count(SLOWER)} slower, {between.count(UNCHANGED)} with {UNCHANGED}"
     )
@@ -67,7 +67,44 @@ def sentence(between: Between) -> str:
     )
     left = len(cells) - len(judged)
     few = f"; {left} cannot be judged: {_missing(between)}" if left else ""
-    return f"{of}: {told}; {rest}{few}."
+    return f"{of}: {told}; {rest}{few}{_storages(between)}."
+
+
+def _settings(between: Between) -> str:
+    """``4 equal settings``, or what of the workload is not equal: ``4 settings, equal but for transfer_size (…)``."""
+    many, unlike = len(between.cells), between.unlike
+    noun = "setting" if many == 1 else "settings"
+    if not unlike:
+        return f"{many} equal {noun}"
+    told = [
+        f"{one.key.removeprefix('workload.')} ({value_text(one.base, one.key)} against {value_text(one.other, one.key)})"
+        for one in unlike
+    ]
+    return f"{many} {noun}, equal but for {', '.join(told)}"
+
+
+def _storages(between: Between) -> str:
+    """Of what both sides are, where that is not one storage; that runs of one side are of several."""
+    base, other = (", ".join(side) for side in (between.base_storages, between.other_storages))
+    if base == other and len(between.base_storages) < 2:
+        return ""
+    return f"; of two storages, {base} against {other}" if _each_of_one(between) else f"; of {base} against {other}"
+
+
+def _each_of_one(between: Between) -> bool:
+    return len(between.base_storages) == len(between.other_storages) == 1
+
+
+def mixed(between: Between) -> list[str]:
+    """That a side has runs of unlike things."""
+    found = [
+        f"The runs of {name} were measured on {len(side)} storages: {', '.join(side)}. Its figures are of all of them."
+        for name, side in ((between.base, between.base_storages), (between.other, between.other_storages))
+        if len(side) > 1
+    ]
+    if between.mixed:
+        found.append(f"The runs of a side differ in {', '.join(between.mixed)}: settings are kept apart by it.")
+    return found
 
 
 def _missing(between: Between) -> str:
@@ -202,7 +239,7 @@ def _rows(between: Between) -> list[Row]:
 
 
 def _verdict(between: Between, cell: Cell) -> str:
-    return cell.verdict if cell in between.judged else "not judged"
+    return cell.verdict if cell in between.judged else UNDECIDED
 
 
 def figure(between: Between, beside: Sequence[Row] = ()) -> Figure:

@@ -47,7 +47,7 @@ def answer(found: Sequence[Crossing]) -> Answer:
 
 def _told(found: Crossing) -> list[Statement]:
     crossover = found.crossover
-    told = [Statement(crossover.op, _sentence(found), tuple(_why(found)), crossover.levelled or found.from_first)]
+    told = [Statement(crossover.op, _sentence(found), tuple(_why(found)), _answered(found))]
     if found.at is not None:
         told.append(
             Statement(f"{crossover.op}, {number(found.at.nodes)} nodes", _at(found, found.at), (), bool(found.at.ahead))
@@ -55,7 +55,17 @@ def _told(found: Crossing) -> list[Statement]:
     return told
 
 
+def _answered(found: Crossing) -> bool:
+    return (found.crossover.levelled or found.from_first) and not found.same_storage
+
+
 def _sentence(found: Crossing) -> str:
+    if found.same_storage:
+        fast, slow = _speed(found, found.crossover.fast), _speed(found, found.crossover.slow)
+        return (
+            f"Both tiers are one storage, measured twice ({fast} and {slow}): neither wins, and there is no crossover. "
+            "Measure the tiers on two."
+        )
     if found.from_first:
         each, alone = _speed(found, found.crossover.fast), _speed(found, found.slow_one)
         rates = f"{each} of its own against {alone} of the shared one, even where few share it"

@@ -9,7 +9,7 @@ from typing import Any
 from tonnage import units
 from tonnage.analysis.compare.change import CORRELATION, FEWEST
 from tonnage.analysis.compare.history import Change, Dated, History, Series
-from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED
+from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.answers.compare import value_text
 from tonnage.report.figures.axes import divided_scale_title
@@ -51,18 +51,33 @@ def answer(history: History) -> Answer:
 
 
 def sentence(history: History) -> str:
-    """``4 settings over 12 runs: 1 faster, 1 slower, 2 with no change shown.``"""
+    """``4 settings over 12 runs: 1 faster, 1 slower, 2 with no change shown.``; what keeps runs apart before it."""
     count = {verdict: sum(one.verdict == verdict for one in history.series) for verdict in (FASTER, SLOWER, UNCHANGED)}
-    of = f"{_many(len(history.series), 'setting')} over {_many(len(history.runs), 'run')}"
+    of = f"{_many(len(history.series), 'setting')} over {_many(len(history.runs), 'run')}{_apart(history)}"
+    if history.series and all(one.too_few for one in history.series):
+        return f"{of}: {UNDECIDED}; each is in fewer runs than any change takes to be shown, which is {FEWEST}."
     rest = f"{count[FASTER]} faster, {count[SLOWER]} slower at the newest change, {count[UNCHANGED]} with {UNCHANGED}"
     return f"{of}: {rest}{_short(history)}."
+
+
+def _apart(history: History) -> str:
+    """What runs do not have alike, so that they are in series of their own."""
+    told = {
+        "storage": [one.storage for one in history.runs],
+        "kind": [one.kind for one in history.series],
+    }
+    parts = [f"{key} ({_some(list(dict.fromkeys(told[key])))})" if key in told else key for key in history.apart_by]
+    if not parts:
+        return ""
+    *most, last = parts
+    return f", kept apart by {', '.join(most)}{' and ' if most else ''}{last}"
 
 
 def _short(history: History) -> str:
     """What would show a change that is not shown."""
     few = sum(one.too_few for one in history.series)
     if few:
-        return f"; {few} in too few runs for any change to be shown, which takes {FEWEST} at least"
+        return f"; {few} {UNDECIDED}: in too few runs for any change to be shown, which takes {FEWEST} at least"
     needed = [one.runs_to_show for one in history.series if one.runs_to_show is not None]
     if not needed:
         return ""
@@ -140,7 +155,7 @@ def settings(history: History) -> Table:
         ends = (_rated(one.levels[0].median, one), _rated(one.levels[-1].median, one))
         for number, change in enumerate(one.changes or (None,)):
             head = (one.name, str(len(one.levels)), *ends) if not number else ("", "", "", "")
-            rows.append((*head, *_change_cells(change, history, one.runs_to_show)))
+            rows.append((*head, *_change_cells(change, history, one)))
     columns = (
         text_column("what"),
         "runs",
@@ -160,9 +175,10 @@ def _rated(value: float, series: Series) -> str:
     return units.rated(value, series.metric, series.unit)
 
 
-def _change_cells(change: Change | None, history: History, to_show: int | None) -> tuple[str, ...]:
+def _change_cells(change: Change | None, history: History, series: Series) -> tuple[str, ...]:
     if change is None:
-        return (UNCHANGED, *[units.NOT_MEASURED] * 4, "" if to_show is None else f"{to_show} runs")
+        to_show = series.runs_to_show
+        return (series.verdict, *[units.NOT_MEASURED] * 4, "" if to_show is None else f"{to_show} runs")
     ends = (_when(history.runs[change.after]), _when(history.runs[change.high]))
     return (change.verdict, units.ratio(change.ratio), _interval(change), *ends, "")
 
@@ -209,7 +225,7 @@ def _figure(series: Series, history: History) -> Figure:
     highest = max(heights) if is_shared else _height(series)
     is_high = _height(series) > highest / 2
     scale, title = divided_scale_title(highest, series.metric, series.unit)
-    story = " ".join(f"{change_text(change, history)}." for change in series.changes) or f"{UNCHANGED}."
+    story = " ".join(f"{change_text(change, history)}." for change in series.changes) or f"{series.verdict}."
     return Figure(
         title=series.name,
         caption=" ".join((f"{series.name}: {story}", *(() if is_shared else (OWN,)))),

@@ -1,0 +1,148 @@
+"""Which points of several runs are of one thing: one storage, one kind of workload, and every factor that changes what
+is measured.
+
+Runs are given in lots: all runs of a history are one lot, the runs of each side of a comparison another. Within a lot a
+factor that any two trials of one phase and number of tasks do not have alike keeps points apart; what is constant in
+each lot and differs between them does not, for that is what a comparison asks about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import NamedTuple
+
+from tonnage.analysis.points import Groups, measured
+from tonnage.analysis.results import Point
+from tonnage.records import Run
+from tonnage.records.shapes import SettingValues, TrialLine
+
+UNKNOWN = "a storage that is not known"
+"""What an imported run was measured on: its files do not say."""
+_SEED = re.compile(r",seed=[0-9]+|(?<=:)seed=[0-9]+,?")
+_CHOSEN = "block_size"
+"""What a search chooses itself, by how fast the storage was."""
+
+
+class Storages:
+    """What storage each run was measured on, as a user sees it.
+
+    Directories are known by the file system they are in, so that two directories of one are one storage, and a path that
+    two hosts have on disks of their own is two. All other targets are known by their name.
+    """
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        told = [storage_of(run) for run in runs]
+        # Older records have no identities: the same name is then the same storage.
+        known = {name: identity for name, identity in told if identity}
+        self._keys = {
+            id(run): identity or known.get(name, name) for run, (name, identity) in zip(runs, told, strict=True)
+        }
+        names: dict[str, str] = {}
+        for run, (name, _) in zip(runs, told, strict=True):
+            names.setdefault(self._keys[id(run)], name)
+        twice = {name for name in names.values() if list(names.values()).count(name) > 1}
+        self._names = {key: f"{name} ({key})" if name in twice and name != key else name for key, name in names.items()}
+
+    def name_of(self, run: Run) -> str:
+        """How the first run on it called it; one name for each storage."""
+        return self._names[self._keys[id(run)]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each once, in the order of the runs."""
+        return tuple(self._names.values())
+
+
+def storage_of(run: Run) -> tuple[str, str]:
+    """Name and identity of the target; the latter is empty where only the name is known."""
+    target = run.manifest.get("target") or {}
+    if run.manifest.get("imported") and not target.get("directories"):
+        return UNKNOWN, ""
+    found = [directory.get("identity") for directory in target.get("directories") or ()]
+    identity = ", ".join(sorted(set(map(str, found)))) if found and all(found) else ""
+    name = str(target.get("name") or UNKNOWN)
+    # What a model draws its noise from makes it no other storage.
+    return (_SEED.sub("", name) if target.get("kind") == "sim" else name), identity
+
+
+class Sort(NamedTuple):
+    """What is never mixed, whatever the factors: points of two sorts are of two things."""
+
+    storage: str
+    """Empty where storages are what is compared."""
+    kind: str
+    workload: str
+    """Its name, where a run has several of its kind; else empty."""
+
+
+class Alike:
+    """What the points of several runs have in common and what keeps them apart."""
+
+    def __init__(self, lots: Sequence[Sequence[Run]], storages: Storages | None = None) -> None:
+        """``storages``: keeps those apart too."""
+        self._storages = storages
+        runs = [run for lot in lots for run in lot]
+        lines = {id(run): [same[0] for _, same in measured(run.trials()).by("phase", "setting")] for run in runs}
+        self._searched = {id(run) for run in runs if run.manifest.get("search") and _chose(lines[id(run)])}
+        self._named = _named(list(lines.values()))
+        sorts = {self._sort(run, line["setting"]): None for run in runs for line in lines[id(run)]}
+        self.kinds = tuple(dict.fromkeys(sort.kind for sort in sorts))
+        """Of workloads, each once."""
+        self._several = [len(set(told)) > 1 for told in zip(*sorts, strict=True)]
+        own = {id(run): Groups(self._lines(run, lines[id(run)])) for run in runs}
+        of_lots = [Groups(line for run in lot for line in self._lines(run, lines[id(run)])) for lot in lots]
+        self._groups = reduce(Groups.together_with, of_lots)
+        varied = {name for groups in own.values() for name in groups.factors}
+        self.between = tuple(sorted({name for groups in of_lots for name in groups.factors} - varied))
+        """Factors that are one value in each run, and not the same one in all runs of a lot."""
+
+    def sort_of(self, run: Run, point: Point) -> Sort:
+        """What ``point`` of ``run`` is never mixed with."""
+        return self._sort(run, point.setting)
+
+    def group_of(self, run: Run, point: Point) -> str:
+        """What tells it from other points of its operation and number of tasks, as one printable key; empty where there
+        is nothing to tell apart."""
+        return self._groups.of(self._keyed(run, point.setting))
+
+    def _sort(self, run: Run, setting: SettingValues) -> Sort:
+        kind, name = _kind(setting), str(setting.get("workload") or "")
+        storage = "" if self._storages is None else self._storages.name_of(run)
+        return Sort(storage, kind, name if kind in self._named else "")
+
+    def _keyed(self, run: Run, setting: SettingValues) -> SettingValues:
+        """``setting`` with the sort in place of the workload's name, and without what a search chose."""
+        sort = self._sort(run, setting)
+        told = [part for part, several in zip(sort, self._several, strict=True) if several and part]
+        chosen = {_CHOSEN: None} if id(run) in self._searched and _CHOSEN in setting else {}
+        return {**setting, "workload": ", ".join(told), **chosen}
+
+    def _lines(self, run: Run, lines: Sequence[TrialLine]) -> Iterator[TrialLine]:
+        for line in lines:
+            yield {**line, "setting": self._keyed(run, line["setting"])}
+
+
+def _kind(setting: Mapping[str, object]) -> str:
+    return str(setting.get("kind") or "stream")
+
+
+def _named(runs: Sequence[Sequence[TrialLine]]) -> set[str]:
+    """Kinds of which a run has several workloads: those need their names."""
+    found = set()
+    for lines in runs:
+        names = defaultdict(set)
+        for line in lines:
+            names[_kind(line["setting"])].add(line["setting"].get("workload"))
+        found |= {kind for kind, several in names.items() if len(several) > 1}
+    return found
+
+
+def _chose(lines: Sequence[TrialLine]) -> bool:
+    """Whether a run has one block at each phase and number of tasks, as a search does."""
+    seen: dict[tuple[str, int], set[object]] = defaultdict(set)
+    for line in lines:
+        seen[line["phase"], line["setting"]["tasks"]].add(line["setting"].get(_CHOSEN))
+    return all(len(blocks) == 1 for blocks in seen.values())
