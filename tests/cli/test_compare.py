@@ -159,6 +159,10 @@ def test_what_is_constant_in_each_run_is_a_difference_and_what_one_varied_keeps_
     assert len(found["cells"]) == 4
     told = {one["key"]: (one["base"], one["other"]) for one in found["differences"]}
     assert told["workload.transfer_size"] == (64 << 10, 1 << 20)
+    assert main(["compare", str(base), str(tmp_path / "large"), *WITHIN]) == 0
+    said = capsys.readouterr().out
+    assert "4 settings, equal but for transfer_size (64 KiB against 1 MiB), block_size" in said
+    assert "equal settings:" not in said
     both = measured(tmp_path, "both", workload="transfer_size = ['64KiB', '1MiB']\nblock_size = '4MiB'\n")
     found = compared(capsys, base, both)
     assert [cell["group"] for cell in found["cells"]] == ["transfer_size 64KiB"] * 4
@@ -240,3 +244,19 @@ def test_what_would_decide_is_also_told_as_more_than_there_is(tmp_path: Path) ->
     assert trace["marker"]["symbol"] == ["circle"] * 4
     assert [note["text"].split(" ", 1)[1] for note in drawn.layout["annotations"]] == ["no change shown"] * 4
     assert {row[-2] for row in table(compare_sides(Side.of(one), Side.of(other))).rows} == {"not judged"}
+
+
+def test_the_headline_names_two_storages_and_unlike_runs_of_a_side_are_kept_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = several(tmp_path, "before", [2.0] * 3), several(tmp_path, "after", [1.2] * 3)
+    assert main(["compare", str(before), str(after)]) == 0
+    one, other = (f"sim:knee=8,plateau={plateau:.4f}GB/s,noise=3%" for plateau in (2.0, 1.2))
+    assert f"all verdicts together hold at 95 %; of two storages, {one} against {other}." in capsys.readouterr().out
+    measured(
+        before, "small", plateau="2.0000GB/s", noise="3%", workload="transfer_size = '64KiB'\nblock_size = '4MiB'\n"
+    )
+    found = compared(capsys, before, after)
+    assert found["mixed"] == ["block_size", "transfer_size"]
+    assert {cell["base_runs"] for cell in found["cells"]} == {3}, "64 KiB is no fourth day of 1 MiB"
+    assert len(found["only_base"]) == 4 and all("64KiB" in name for name in found["only_base"])

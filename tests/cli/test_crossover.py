@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tonnage.analysis import measured_points
 from tonnage.analysis.tiers.crossing import crossings, tier_of_run
 from tonnage.cli import main
 from tonnage.records import Run
@@ -235,3 +236,30 @@ def test_the_picture_of_the_published_tiers_has_what_their_authors_name_and_no_o
         assert any("its authors, by nominal figures: 1000 to 1100" in note["text"] for note in layout["annotations"])
     own = crossing.answer(crossings(*(tier_of_run(Run.open(tiers[name]), name) for name in ("own", "shared"))))
     assert "authors" not in str(own.exhibits)
+
+
+def test_a_tier_is_the_plateau_of_its_tasks_and_not_the_largest_median(tmp_path: Path) -> None:
+    file = tmp_path / "noisy.toml"
+    file.write_text(
+        'target = "sim:knee=2,plateau=1GB/s,noise=25%"\nseed = 7\n[repeat]\ncount = 2\n[[workload]]\n'
+        'op = "write"\ntasks = [2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32]\ntransfer_size = "1MiB"\n'
+        'block_size = "16MiB"\n'
+    )
+    assert main(["run", str(file), "--out", str(tmp_path / "noisy"), "--no-report"]) == 0
+    run = Run.open(tmp_path / "noisy")
+    at = tier_of_run(run, "noisy").curves["write"][1]
+    largest = max(point.median for point in measured_points(run))
+    assert largest > 1.1e9 > at.median and at.low <= 1e9 <= at.high
+
+
+def test_one_storage_measured_twice_is_said_and_neither_wins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [measured(tmp_path, name, "plateau=40GB/s,node-plateau=2GB/s", [16, 64]) for name in ("one", "other")]
+    (found, *_) = told(capsys, *runs, "--shared", runs[1], "--nodes", "500")
+    assert found["same_storage"] and found["at"]["ahead"] == ""
+    assert main(["crossover", *map(str, runs), "--shared", str(runs[1])]) == 0
+    said = capsys.readouterr().out
+    assert "one storage, measured twice" in said and "neither wins" in said and "wins from the first" not in said
+    answer = crossing.answer(crossings(*(tier_of_run(Run.open(run), run.name) for run in runs), shared="other"))
+    assert not any(statement.sure for statement in answer.told)

@@ -163,3 +163,56 @@ def test_runs_within_a_minute_are_told_apart_by_their_seconds() -> None:
     times = ("2026-10-06T03:00:00+00:00", "2026-10-06T03:00:07.250000+00:00")
     facts = dict(answer(History(tuple(Dated("run", time) for time in times), (), 0.95)).facts)
     assert (facts["first"], facts["last"]) == ("2026-10-06 03:00 UTC", "2026-10-06 03:00:07 UTC")
+
+
+def test_runs_of_two_storages_two_kinds_and_two_transfer_sizes_are_never_in_one_series(
+    nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [nightly / f"run-{number}" for number in range(10)]
+    elsewhere = shutil.copytree(runs[0], tmp_path / "elsewhere")
+    alter(elsewhere, run_id="other", target={"name": "/home"})
+    other = {
+        "small": "[[workload]]\n"
+        'op = ["write", "read"]\ntasks = [2, 8]\ntransfer_size = "64KiB"\nblock_size = "32MiB"\n',
+        "checkpoint": '[[workload]]\nkind = "checkpoint"\nname = "c"\n'
+        'tasks = [2, 8]\ntransfer_size = ["64KiB", "1MiB"]\n'
+        'block_size = "4MiB"\n[[workload]]\nkind = "checkpoint"\nname = "d"\ntasks = 2\n',
+    }
+    for name, workload in other.items():
+        file = tmp_path / f"{name}.toml"
+        file.write_text(f'target = "sim:knee=8,plateau=2GB/s"\nseed = 3\n[repeat]\ncount = 2\n{workload}')
+        assert main(["run", str(file), "--out", str(tmp_path / name), "--no-report"]) == 0
+        alter(tmp_path / name, target={"name": "/scratch"})
+    found = told(capsys, *runs, elsewhere, tmp_path / "small", tmp_path / "checkpoint")
+    long = [one for one in found["series"] if len(one["levels"]) > 1]
+    assert [(one["storage"], one["kind"], len(one["levels"])) for one in long] == [("/scratch", "stream", 10)] * 4
+    assert {one["verdict"] for one in long} == {"slower"}, "the others take nothing from it"
+    assert {one["verdict"] for one in found["series"] if one not in long} == {"too few to tell"}
+    assert found["apart_by"] == ["storage", "kind", "transfer_size"] or found["apart_by"] == ["storage", "kind"]
+    main(["history", *map(str, (*runs, elsewhere, tmp_path / "small"))])
+    said = capsys.readouterr().out
+    assert "kept apart by storage (/scratch; /home) and transfer_size: 0 faster, 4 slower" in said
+    assert "8 too few to tell" in said
+
+
+def test_two_directories_of_one_file_system_are_one_storage_and_one_path_on_two_hosts_is_two(
+    nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [shutil.copytree(nightly / f"run-{number}", tmp_path / f"{number}") for number in range(3)]
+    for run, name, identity in zip(runs, ("/s/a", "/s/b", "/s/a"), ("nfs:x:/s", "nfs:x:/s", "local:h:1"), strict=True):
+        alter(run, target={"name": name, "directories": [{"path": name, "identity": identity}]})
+    found = told(capsys, *runs)
+    storages = {Path(run["run"]).name: run["storage"] for run in found["runs"]}
+    assert storages["0"] == storages["1"] != storages["2"]
+    assert sorted(len(one["levels"]) for one in found["series"]) == [1] * 4 + [2] * 4
+
+
+def test_probes_that_chose_their_blocks_are_one_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, plateau in enumerate((1, 8)):
+        words = ("--budget", "6s", "--max-tasks", "4", "--seed", "1", "--no-report", "--op", "write")
+        run = tmp_path / str(number)
+        assert main(["probe", f"sim:knee=4,plateau={plateau}GB/s", "--out", str(run), *words]) == 0
+        alter(run, target={"name": "/scratch"})
+    found = told(capsys, tmp_path)
+    assert found["apart_by"] == [] and any(len(one["levels"]) == 2 for one in found["series"])
+    assert all("block_size" not in one["group"] for one in found["series"])

@@ -58,6 +58,22 @@ def test_the_nearest_pattern_wins_and_among_equals_the_newest() -> None:
     assert line_of(site(), SERVER, LOCATED, operation="write", access="random") == write, "the operation counts first"
 
 
+def test_a_weaker_measurement_replaces_no_better_one_until_that_is_old() -> None:
+    day = 86400.0
+    better = keep(measured_ns=20 * 10**9)
+    keep(transfer_bytes=1 << 16, measured_ns=8 * 10**9, measured_at_s=1.75e9 + day)
+    assert line_of(site(), SERVER, LOCATED) == better
+    small = line_of(site(), SERVER, LOCATED, transfer_bytes=1 << 16)
+    assert isinstance(small, KeptLine) and small.transfer_bytes == 1 << 16, "who asks for a size gets that of the size"
+    keep(low=1, high=32, measured_ns=20 * 10**9, measured_at_s=1.75e9 + 2 * day)
+    assert line_of(site(), SERVER, LOCATED) == better, "an interval of everything says nothing"
+    alike = keep(measured_ns=15 * 10**9, measured_at_s=1.75e9 + 3 * day)
+    assert line_of(site(), SERVER, LOCATED) == alike
+    late = keep(measured_ns=6 * 10**9, measured_at_s=1.75e9 + 40 * day)
+    assert line_of(site(), SERVER, LOCATED) == late
+    assert "1MiB a transfer, 6 s of trials)" in describe(late, now_s=1.76e9)
+
+
 def test_another_storage_of_the_server_says_more_than_a_stated_line_but_less_than_this_one() -> None:
     other = keep(target="nfs:rcss1:/other", measured_at_s=1.9e9)
     assert line_of(site(), SERVER, LOCATED) == other

@@ -74,7 +74,7 @@ def _best_known(lines: Sequence[KeptLine]) -> KeptLine:
 
 
 def _is_weaker(line: KeptLine, other: KeptLine) -> bool:
-    """Whether it stands on less than half the time of trials, or its interval is more than twice as wide (as a ratio)."""
+    """Whether it stands on less than half the time of trials, or its interval is more than twice as wide, as a ratio."""
     if line.measured_ns and other.measured_ns and _WEAKER * line.measured_ns < other.measured_ns:
         return True
     return line.high / line.low > _WEAKER * other.high / other.low

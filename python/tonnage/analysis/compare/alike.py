@@ -29,8 +29,8 @@ _CHOSEN = "block_size"
 class Storages:
     """What storage each run was measured on, as a user sees it.
 
-    Directories are known by the file system they are in, so that two directories of one are one storage, and a path that
-    two hosts have on disks of their own is two. All other targets are known by their name.
+    Directories are known by the file system they are in, so that two directories of one are one storage, and a path
+    that two hosts have on disks of their own is two. All other targets are known by their name.
     """
 
     def __init__(self, runs: Sequence[Run]) -> None:

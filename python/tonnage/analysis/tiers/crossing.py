@@ -154,7 +154,7 @@ def tier_of_run(run: Run, name: str) -> Tier:
 
 
 def _at(nodes: int, points: Sequence[Point], lines: Sequence[LoadLine]) -> At | None:
-    """What so many nodes gave, whatever the number of tasks: of the settings that gave most. None where it is nothing."""
+    """What so many nodes gave with any number of tasks, of the settings that gave most; None where it is nothing."""
     found = []
     for curve in by_group(points):
         line = next((one for one in lines if (one.op, one.group) == (curve[0].op, curve[0].group)), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage import __version__, units
+from tonnage.analysis.compare.differences import Difference
 from tonnage.analysis.compare.ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import RUNS, SYSTEM, Between, Cell, named
 from tonnage.report.answer import Answer, Statement
@@ -19,7 +20,8 @@ _RATIO = (
     "the line is faster."
 )
 _UNCHANGED = (
-    "“No change shown” does not say that nothing changed, and “too few to tell” not even that no change was seen: “to decide” tells how many runs a side (or repetitions, "
+    "“No change shown” does not say that nothing changed, and “too few to tell” says nothing at all: "
+    "“to decide” tells how many runs a side (or repetitions, "
     "where two runs alone are judged) would show a change such as the one seen."
 )
 _OF_SYSTEM = (
@@ -76,11 +78,12 @@ def _settings(between: Between) -> str:
     noun = "setting" if many == 1 else "settings"
     if not unlike:
         return f"{many} equal {noun}"
-    told = [
-        f"{one.key.removeprefix('workload.')} ({value_text(one.base, one.key)} against {value_text(one.other, one.key)})"
-        for one in unlike
-    ]
-    return f"{many} {noun}, equal but for {', '.join(told)}"
+    return f"{many} {noun}, equal but for {', '.join(map(_against, unlike))}"
+
+
+def _against(one: Difference) -> str:
+    values = f"{value_text(one.base, one.key)} against {value_text(one.other, one.key)}"
+    return f"{one.key.removeprefix('workload.')} ({values})"
 
 
 def _storages(between: Between) -> str:
