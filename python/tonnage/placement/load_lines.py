@@ -26,7 +26,7 @@ _DAY_S = 86400.0
 _HOLDS_S = 30 * _DAY_S
 """For so long a load line is not replaced by a weaker measurement: later the storage may be another."""
 _WEAKER = 2
-"""So many times less time of trials, or wider an interval, is weaker evidence; less is what equal searches differ by."""
+"""So many times less time of trials, or so many times wider an interval, is weaker evidence; equal searches differ less."""
 
 
 def line_of(
@@ -74,7 +74,7 @@ def _best_known(lines: Sequence[KeptLine]) -> KeptLine:
 
 
 def _is_weaker(line: KeptLine, other: KeptLine) -> bool:
-    """Whether it stands on less than half the time of trials, or its interval is more than twice as wide, as a ratio."""
+    """Whether it stands on less than half the time of trials, or its interval is over twice as wide, as a ratio."""
     if line.measured_ns and other.measured_ns and _WEAKER * line.measured_ns < other.measured_ns:
         return True
     return line.high / line.low > _WEAKER * other.high / other.low

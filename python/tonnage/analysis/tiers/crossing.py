@@ -127,7 +127,7 @@ class Crossing:
 
 
 def tier_of_run(run: Run, name: str) -> Tier:
-    """Of the points of ``run`` the plateau at each number of nodes. RequestError where its records do not tell on how many
+    """Of ``run`` the plateau at each number of nodes. RequestError where its records do not tell on how many
     nodes they were measured, or it has several devices: tiers of its own."""
     trials, tasks = run.each_trial(), run.each_task()
     points = [point for point in measured_points(run) if point.op in METRICS and point.kind in ("stream", "files")]
