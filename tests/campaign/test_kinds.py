@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
+import signal
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -11,7 +15,10 @@ import tonnage.campaign
 from tonnage.campaign.execute import EXECUTORS
 from tonnage.campaign.kinds import WORKLOADS, WorkloadSection
 from tonnage.campaign.kinds.kind import factors_of
+from tonnage.campaign.kinds.on_demand import OnDemand
 from tonnage.campaign.kinds.stream import StreamSetting, plain_stream
+from tonnage.campaign.load import build_campaign, parse_campaign
+from tonnage.errors import RequestError
 
 OTHERWISE = {
     "files": {"items", "phases"},  # items_per_directory, sequence
@@ -69,3 +76,61 @@ def test_nothing_but_the_kinds_asks_for_the_kind_of_a_setting() -> None:
     ]
     assert asking == []
     assert issubclass(WORKLOADS["stream"].SETTING, StreamSetting)
+
+
+def test_a_probe_imports_no_other_kind_than_its_own() -> None:
+    program = (
+        "import json, sys\n"
+        "import tonnage.campaign.session\n"
+        "from tonnage.campaign.execute import executor_of\n"
+        "from tonnage.campaign.load import probe_campaign\n"
+        "executor_of(probe_campaign('sim:', {}).settings()[0])\n"
+        "print(json.dumps([*sys.modules]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    loaded = set(json.loads(done.stdout))
+    kinds = {f"tonnage.campaign.{room}.{kind}" for room in ("kinds", "execute") for kind in WORKLOADS}
+    assert loaded & kinds == {"tonnage.campaign.kinds.stream", "tonnage.campaign.execute.stream"}
+    assert "tonnage.cluster.scheduler" not in loaded
+
+
+def test_a_signal_waits_until_the_module_of_a_kind_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow_kind.py").write_text("import signal\nKIND = signal.pthread_sigmask(signal.SIG_BLOCK, [])\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    kinds = OnDemand[set[signal.Signals]]({"slow": "slow_kind:KIND"})
+    assert list(kinds) == ["slow"] and "slow_kind" not in sys.modules
+    assert {signal.SIGINT, signal.SIGTERM, signal.SIGHUP} <= kinds["slow"]
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
+@pytest.mark.parametrize(
+    ("workload", "told"),
+    [
+        ({"kind": "strean"}, "there is no kind of workload 'strean'; hint: did you mean 'stream'?"),
+        ({"kind": ["tail"]}, r"there is no kind of workload \['tail'\]; hint: did you mean 'tail'?"),
+        ({"kind": 7}, "there is no kind of workload 7; hint: known kinds are stream, files, tail, "),
+        (3, "workload: 3 is no table; hint: give it keys, such as tasks = "),
+    ],
+)
+def test_what_is_no_kind_is_told_in_words_of_the_campaign_file(workload: object, told: str) -> None:
+    with pytest.raises(RequestError, match=told):
+        build_campaign({"target": "sim:", "workload": workload})
+
+
+def test_a_mistake_in_a_table_of_any_kind_has_its_line() -> None:
+    text = 'target = "sim:"\n[[workload]]\nname = "a"\n[[workload]]\nname = "b"\nkind = "tail"\nwait = 3\n'
+    with pytest.raises(RequestError, match=r"c\.toml:7: workload\.wait: "):
+        parse_campaign(text, "c.toml")
+    with pytest.raises(RequestError, match=r"c\.toml:6: there is no kind of workload 'tial'"):
+        parse_campaign(text.replace("tail", "tial"), "c.toml")
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_a_table_of_each_kind_comes_back_from_a_manifest_as_it_was(kind: str) -> None:
+    needed = {"argv": ["true"], "copies": 1} if kind == "command" else {}
+    given = build_campaign({"target": ["/tmp/a", "/tmp/b"], "workload": {"kind": kind, **needed}})
+    assert type(given.workloads[0]) is WORKLOADS[kind]
+    stored = given.model_dump(mode="json")
+    assert stored["workloads"][0].keys() == WORKLOADS[kind].model_fields.keys()
+    assert build_campaign(stored, stored=True) == given

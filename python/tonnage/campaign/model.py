@@ -6,25 +6,27 @@ Fields hold integers (bytes, nanoseconds); files hold text with units. ``docs/ca
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import reduce
-from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AliasChoices,
     BeforeValidator,
-    Discriminator,
     Field,
-    Tag,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     ValidationInfo,
     WithJsonSchema,
     field_validator,
     model_validator,
 )
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream, searched
+from tonnage.documents import near_or_all
 from tonnage.errors import RequestError
 from tonnage.fields import Count, Device, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
@@ -43,16 +45,42 @@ def _directories(value: Any) -> Any:
     return value
 
 
-def _kind_of(value: Any) -> Any:
-    return value.get("kind", "stream") if isinstance(value, dict) else getattr(value, "kind", None)
+def _tables(kinds: Iterable[str]) -> CoreSchema:
+    """One of the tables of these kinds. A place in one has its kind before its key: ``("stream", "tasks")``."""
+    return core_schema.tagged_union_schema(
+        {kind: WORKLOADS[kind].__pydantic_core_schema__ for kind in kinds},
+        lambda table: table.get("kind", "stream") if isinstance(table, dict) else table.kind,
+    )
 
 
-if TYPE_CHECKING:
-    AnyWorkload = WorkloadSection
-else:
-    _TAGGED = tuple(Annotated[section, Tag(kind)] for kind, section in WORKLOADS.items())
-    AnyWorkload = Annotated[reduce(or_, _TAGGED), Discriminator(_kind_of)]
-    """A ``[workload]`` table of any kind; ``kind`` says which."""
+@cache
+def _validator(kind: str) -> SchemaValidator:
+    return SchemaValidator(_tables([kind]))
+
+
+def _of_its_kind(table: Any, info: ValidationInfo) -> Any:
+    if not isinstance(table, dict | WorkloadSection):
+        raise ValueError(f"{table!r} is no table; hint: give it keys, such as tasks = [1, 2, 4]")
+    kind = table.get("kind", "stream") if isinstance(table, dict) else getattr(table, "kind", None)
+    if not isinstance(kind, str) or kind not in WORKLOADS:
+        refuse("kind", f"there is no kind of workload {kind!r}", near_or_all(str(kind), WORKLOADS, "kinds"))
+    return _validator(kind).validate_python(table, context=info.context)
+
+
+class _OfItsKind:
+    """The table of the kind that it names itself; those of other kinds are not built, which takes long."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_plain_validator_function(
+            _of_its_kind, serialization=core_schema.simple_ser_schema("any")
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(_tables(WORKLOADS))
+
+
+AnyWorkload = Annotated[WorkloadSection, _OfItsKind()]
+"""A ``[workload]`` table of any kind."""
 
 
 MOST_SETTINGS, MOST_TRIALS = 100_000, 1_000_000

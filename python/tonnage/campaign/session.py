@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tonnage import __version__
 from tonnage.campaign.ceilings import measure_ceilings, sized
@@ -19,7 +19,6 @@ from tonnage.campaign.execute.phases import PhaseRunner, RunClock
 from tonnage.campaign.facts import check_same_target, stripe_scratch, target_facts
 from tonnage.campaign.hosts import check_hosts, host_facts_of, loads_of
 from tonnage.campaign.interrupts import Interrupts
-from tonnage.campaign.jobs.batch import Batch, BatchSchedule, allocations_of, settings_of
 from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.load import build_campaign
@@ -44,6 +43,9 @@ from tonnage.records import Run, RunWriter
 from tonnage.records.own_files import refuse_links
 from tonnage.records.shapes import Json, Manifest, TrialLine
 from tonnage.records.stop_reasons import Reason, packed
+
+if TYPE_CHECKING:
+    from tonnage.campaign.jobs.batch import Batch
 
 _ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask"})
 """What advice of the engine begins with."""
@@ -153,6 +155,8 @@ def resume_run(path: str, *, observer: Observer, batch: Batch | None = None) -> 
         # The first job describes what it finds; the manifest before it is of the host that submitted the run.
         check_same_target(run.manifest, plan.target, by_job=batch is not None)
     if batch is not None:
+        from tonnage.campaign.jobs.batch import settings_of
+
         plan = replace(plan, settings=settings_of(batch, campaign))
     start = launcher(campaign.launcher)
     check(campaign, plan)
@@ -237,7 +241,7 @@ def _carry_out(
         loop = Loop(phases, schedule, campaign.on_error, campaign.pause_ns or 0)
         if pilot is not None and not lines and not interrupts:
             loop.pilot(pilot)
-        state = _state(loop.run(), schedule)
+        state = _state(loop.run(), schedule, batch)
     except MeasurementError as error:
         if batch is not None or isinstance(error, ProcessLost):
             raise  # a job's submitter is told why
@@ -412,8 +416,12 @@ def _advised(message: str, target: Target, setting: Setting) -> tuple[str, str]:
     return message, f"give a user with rights to take them, or {means}" if target.pool else means
 
 
-def _state(ended: str, schedule: Schedule) -> str:
+def _state(ended: str, schedule: Schedule, batch: Batch | None) -> str:
     """Of the run: with the part of one job it goes on."""
+    if batch is None:
+        return ended
+    from tonnage.campaign.jobs.batch import BatchSchedule
+
     is_more = isinstance(schedule, BatchSchedule) and schedule.is_more
     return "running" if is_more and ended == "complete" else ended
 
@@ -422,7 +430,11 @@ def _schedule(
     campaign: Campaign, plan: Plan, seed: int, batch: Batch | None, out: Path
 ) -> tuple[Schedule, StreamSetting | None]:
     schedule, pilot = _whole(campaign, plan, seed, out)
-    return (schedule if batch is None else BatchSchedule(schedule, batch, allocations_of(campaign))), pilot
+    if batch is None:
+        return schedule, pilot
+    from tonnage.campaign.jobs.batch import BatchSchedule, allocations_of
+
+    return BatchSchedule(schedule, batch, allocations_of(campaign)), pilot
 
 
 def _whole(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[Schedule, StreamSetting | None]:

@@ -6,8 +6,7 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
@@ -15,6 +14,7 @@ from tonnage.cli.command import Command, module_of, named
 from tonnage.cli.parser import build_parser
 from tonnage.cli.stream import abandon, doors
 from tonnage.errors import TonnageError
+from tonnage.late_signals import late_signals
 from tonnage.plain import one_line
 
 
@@ -31,17 +31,6 @@ def run_command(argv: Sequence[str]) -> int:
         return _command(argv)
 
 
-@contextmanager
-def _signals_waiting() -> Iterator[None]:
-    """A signal that comes meanwhile is delivered afterwards: an interrupt in the middle of building a validator ends as
-    an error of that, and nothing is measured yet that it could end."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _command(argv: Sequence[str]) -> int:
     try:
         arguments = parse(argv)
@@ -55,7 +44,7 @@ def _command(argv: Sequence[str]) -> int:
         raise
     arguments.command_line = ["tonnage", *argv]
     try:
-        with _signals_waiting():
+        with late_signals():
             for name in _loads(argv):
                 import_module(name)
         code = module_of(arguments.command).run(arguments)

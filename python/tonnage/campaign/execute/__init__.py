@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonnage.campaign.execute.checkpoint import CheckpointExecutor
-from tonnage.campaign.execute.command import CommandExecutor
 from tonnage.campaign.execute.executor import Executor
-from tonnage.campaign.execute.files import FilesExecutor
-from tonnage.campaign.execute.network import NetworkExecutor
-from tonnage.campaign.execute.stage import StageExecutor
-from tonnage.campaign.execute.stream import StreamExecutor
-from tonnage.campaign.execute.tail import TailExecutor
 from tonnage.campaign.kinds import Setting
+from tonnage.campaign.kinds.on_demand import OnDemand
 
 __all__ = ["EXECUTORS", "Executor", "executor_of"]
 
-EXECUTORS: dict[str, Executor[Any]] = {
-    "stream": StreamExecutor(),
-    "files": FilesExecutor(),
-    "tail": TailExecutor(),
-    "checkpoint": CheckpointExecutor(),
-    "command": CommandExecutor(),
-    "stage": StageExecutor(),
-    "network": NetworkExecutor(),
-}
+_HERE = "tonnage.campaign.execute"
+EXECUTORS = OnDemand[type[Executor[Any]]](
+    {
+        "stream": f"{_HERE}.stream:StreamExecutor",
+        "files": f"{_HERE}.files:FilesExecutor",
+        "tail": f"{_HERE}.tail:TailExecutor",
+        "checkpoint": f"{_HERE}.checkpoint:CheckpointExecutor",
+        "command": f"{_HERE}.command:CommandExecutor",
+        "stage": f"{_HERE}.stage:StageExecutor",
+        "network": f"{_HERE}.network:NetworkExecutor",
+    }
+)
 """Kind → what carries its trials out."""
 
 
 def executor_of(setting: Setting) -> Executor[Any]:
     """What carries out the trials of a setting."""
-    return EXECUTORS[setting.kind]
+    return EXECUTORS[setting.kind]()

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonnage.campaign.kinds.checkpoint import Checkpoint
-from tonnage.campaign.kinds.command import Command
-from tonnage.campaign.kinds.files import Files
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection
-from tonnage.campaign.kinds.network import Network
-from tonnage.campaign.kinds.stage import Stage
-from tonnage.campaign.kinds.stream import Stream
-from tonnage.campaign.kinds.tail import Tail
+from tonnage.campaign.kinds.on_demand import OnDemand
 from tonnage.records.shapes import SettingValues
 
 __all__ = ["WORKLOADS", "Setting", "WorkloadSection", "setting_of"]
 
-WORKLOADS: dict[str, type[WorkloadSection]] = {
-    "stream": Stream,
-    "files": Files,
-    "tail": Tail,
-    "checkpoint": Checkpoint,
-    "command": Command,
-    "stage": Stage,
-    "network": Network,
-}
-"""Kind → the table of the campaign file."""
+_HERE = "tonnage.campaign.kinds"
+WORKLOADS = OnDemand[type[WorkloadSection]](
+    {
+        "stream": f"{_HERE}.stream:Stream",
+        "files": f"{_HERE}.files:Files",
+        "tail": f"{_HERE}.tail:Tail",
+        "checkpoint": f"{_HERE}.checkpoint:Checkpoint",
+        "command": f"{_HERE}.command:Command",
+        "stage": f"{_HERE}.stage:Stage",
+        "network": f"{_HERE}.network:Network",
+    }
+)
+"""Kind → the table of the campaign file. To build the tables of all takes longer than all else before a first trial."""
 
 
 def setting_of(setting: SettingValues) -> Setting:
