@@ -10,13 +10,18 @@ group                    name                      what it is
 ``tonnage.findings``     code of a finding         ``judge(evidence)`` → :class:`~tonnage.analysis.results.Finding`\\ s
 ======================== ========================= ===================================================================
 
-A name of Tonnage's own cannot be replaced.
+A name of Tonnage's own cannot be replaced, nor can one of another package: such a plug-in is left out, and a
+:class:`PlugInWarning` says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonnage.errors import RequestError
@@ -25,10 +30,17 @@ FILESYSTEMS, SCHEDULERS, IMPORTERS = "tonnage.filesystems", "tonnage.schedulers"
 WORKFLOWS, FINDINGS = "tonnage.workflows", "tonnage.findings"
 
 OWN = {
+    FILESYSTEMS: (
+        "ext4", "xfs", "btrfs", "nfs", "nfs4", "ceph", "fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs", "fuse.mfs",
+        "lustre", "beegfs", "gpfs", "fuse.sshfs", "fuse.s3fs", "fuse.goofys", "fuse.rclone", "fuse.mount-s3", "overlay",
+        "fuse.fuse-overlayfs", "autofs",
+    ),
     SCHEDULERS: ("auto", "slurm", "lsf", "pbs", "flux", "local"),
+    IMPORTERS: ("ior", "mdtest", "fio", "fio-log", "elbencho", "iperf3", "sob", "rados", "nextflow"),
     WORKFLOWS: ("nextflow", "snakemake"),
-}
-"""Tonnage's own names of groups whose names stand in files that users write."""
+    FINDINGS: tuple(sorted(page.stem for page in (Path(__file__).parent / "explained").glob("*.md"))),
+}  # fmt: skip
+"""Tonnage's own names of each group; of findings every code that has a page."""
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -36,14 +48,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def names(group: str, own: Container[str]) -> tuple[str, ...]:
-    """The names that installed packages add to a group, in alphabetical order, without those of Tonnage's ``own``."""
-    return tuple(name for name in sorted(_found(group)) if name not in own)
+class PlugInWarning(UserWarning):
+    """An installed plug-in is left out, for its name is taken."""
+
+
+def names(group: str) -> tuple[str, ...]:
+    """The names that installed packages add to a group, in alphabetical order."""
+    return tuple(_found(group))
 
 
 def all_names(group: str) -> tuple[str, ...]:
     """Tonnage's own, then the others."""
-    return (*OWN[group], *names(group, OWN[group]))
+    return (*OWN[group], *names(group))
 
 
 def load(group: str, name: str) -> Any:
@@ -54,26 +70,68 @@ def load(group: str, name: str) -> Any:
 
 def call(group: str, name: str, function: Callable[[], T]) -> T:
     """What a plug-in's function returns; its exceptions become a RequestError that names it, so that nobody takes them
-    for a fault of ours."""
+    for a fault of ours. That it wants to end the process (SystemExit) is one of them; an interrupt is the user's."""
     try:
         return function()
-    except Exception as error:
-        point = _found(group)[name]
-        package = point.module if point.dist is None else point.dist.metadata["Name"]
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        told = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
         raise RequestError(
-            f"the plug-in {name} ({group}) of the package {package} failed: {type(error).__name__}: {error}; "
+            f"the plug-in {name} ({group}) of the package {_package(_found(group)[name])} failed: {told}; "
             "hint: tell its authors, or uninstall it"
         ) from error
 
 
-def each(group: str, own: Container[str]) -> Iterator[tuple[str, Any]]:
-    """All of a group that are not ``own`` names, loaded."""
-    for name in names(group, own):
-        yield name, load(group, name)
+def require_json(what: str, value: object) -> None:
+    """TypeError where a plug-in returned what the records cannot hold: they are JSON, and what is kept in them is read
+    back years later. ``what``: of which of its functions."""
+    try:
+        json.dumps(value, allow_nan=False, default=_plain_fields)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"{what} returned what is not JSON: {error}") from None
+
+
+def _plain_fields(value: object) -> dict[str, object]:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {part.name: getattr(value, part.name) for part in fields(value)}
+    raise TypeError(f"{value!r} is neither text, number, list nor dictionary")
+
+
+def each(group: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """All names of a group, each with what loads it."""
+    for name in names(group):
+        yield name, lambda name=name: load(group, name)  # type: ignore[misc]
+
+
+def _found(group: str) -> Mapping[str, EntryPoint]:
+    """By name, in alphabetical order, without those whose name is taken."""
+    return _all_found()[group]
 
 
 @cache
-def _found(group: str) -> dict[str, EntryPoint]:
+def _all_found() -> Mapping[str, Mapping[str, EntryPoint]]:
+    """By group. All are looked up at once: most of the time goes into reading which packages there are."""
     from importlib.metadata import entry_points  # longer to import than most commands take
 
-    return {point.name: point for point in entry_points(group=group)}
+    every = entry_points()
+    return {group: _not_taken(group, every.select(group=group)) for group in OWN}
+
+
+def _not_taken(group: str, points: Iterable[EntryPoint]) -> Mapping[str, EntryPoint]:
+    found: dict[str, EntryPoint] = {}
+    others = "the plug-in {name} ({group}) of the package {package} is left out: {taken} of that name"
+    for point in sorted(points, key=lambda point: (point.name, _package(point))):
+        taken = "Tonnage has one" if point.name in OWN[group] else ""
+        if point.name in found:
+            taken = f"the package {_package(found[point.name])} has one"
+        if taken:
+            told = others.format(name=point.name, group=group, package=_package(point), taken=taken)
+            warnings.warn(told, PlugInWarning, stacklevel=2)
+        else:
+            found[point.name] = point
+    return found
+
+
+def _package(point: EntryPoint) -> str:
+    return str(point.module if point.dist is None else point.dist.metadata["Name"])

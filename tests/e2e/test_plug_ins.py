@@ -7,9 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from tonnage.machine.mounts import mount_of
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "plug-in"
@@ -110,6 +112,148 @@ def test_a_broken_plug_in_is_named_in_one_line(installed: Path, tmp_path: Path) 
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "the plug-in dd (tonnage.importers) of the package tonnage-example failed: ZeroDivisionError" in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def plant(place: Path, package: str, group: str, name: str, source: str) -> Path:
+    """Installs a package with one plug-in, ``thing`` of a module with this source."""
+    module = package.replace("-", "_")
+    facts = place / f"{module}-1.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
+    (facts / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}:thing\n")
+    (place / f"{module}.py").write_text(source)
+    return place
+
+
+FINDING = "from tonnage.analysis.results import Finding\ndef thing(evidence):\n    "
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (FINDING + "return [1 / 0]\n", "ZeroDivisionError: division by zero"),
+        (FINDING + "raise SystemExit(3)\n", "SystemExit: 3"),
+        (FINDING + "yield Finding('odd', 'a', object(), 'b')\n", "TypeError: the evidence of its finding is <object"),
+        (FINDING + "yield Finding('even', 'a', 'b', 'c')\n", "ValueError: it yielded the code 'even'"),
+        ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
+    ],
+    ids=["raises", "exits", "no-text", "another-code", "no-module"],
+)
+def test_a_finding_that_fails_is_named_and_what_was_measured_is_kept(tmp_path: Path, source: str, why: str) -> None:
+    place = plant(tmp_path / "place", "odd-one", "tonnage.findings", "odd", source)
+    words = ["probe", "sim:", "--op", "write", "--budget", "30s", "--out", "run", "--no-keep", "--json"]
+    done = tonnage(place, tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    (told,) = [line for line in done.stderr.splitlines() if "plug-in" in line]
+    start = (
+        "tonnage: note: without the findings of a plug-in: the plug-in odd (tonnage.findings) of the package odd-one "
+    )
+    assert told.startswith(f"{start}failed: {why}")
+    assert json.loads(done.stdout)["report"] == "run/report.html"
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["state"] == "complete" and manifest["summary"]["load_lines"]
+
+
+def test_what_a_plug_in_found_is_not_compared_where_it_is_not_installed(tmp_path: Path) -> None:
+    place = plant(tmp_path / "place", "odd-one", "tonnage.findings", "odd", FINDING + "yield Finding(*['odd'] * 4)\n")
+    done = tonnage(place, tmp_path, "probe", "sim:", "--op", "write", "--budget", "30s", "--out", "run", "--no-keep")
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert "odd" in [finding["code"] for finding in manifest["summary"]["findings"]]
+    for there in (place, tmp_path):
+        verified = tonnage(there, tmp_path, "verify", "run")
+        assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+def test_a_plug_in_whose_name_is_taken_is_told_with_its_package(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    for package, group, name in (
+        ("x-ior", "tonnage.importers", "ior"),
+        ("x-nfs", "tonnage.filesystems", "nfs"),
+        ("y-one", "tonnage.findings", "odd"),
+        ("y-two", "tonnage.findings", "odd"),
+    ):
+        plant(place, package, group, name, "def thing(*_):\n    'Of the first.'\n    return []\n")
+    done = tonnage(place, tmp_path, "explain", "odd")
+    assert (done.returncode, done.stdout) == (0, "Of the first.\n")
+    told = "tonnage: note: the plug-in {} of the package {} is left out: {} of that name"
+    assert sorted(done.stderr.splitlines()) == [
+        told.format("ior (tonnage.importers)", "x-ior", "Tonnage has one"),
+        told.format("nfs (tonnage.filesystems)", "x-nfs", "Tonnage has one"),
+        told.format("odd (tonnage.findings)", "y-two", "the package y-one has one"),
+    ]
+    assert tonnage(place, tmp_path, "--version").stderr == ""
+
+
+IMPORTED = "from tonnage.importers.parsed import Found, Phase\ndef thing(data, name):\n    "
+PHASE = "Phase(phase='write', setting={{'kind': 'stream', 'op': 'write', 'tasks': 1, **{}}}, elapsed_ns=5, bytes=1, "
+PHASE += "operations=1, line=1)"
+ODD_PHASE = PHASE.format("{'x': {1}}")
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (IMPORTED + "raise SystemExit(0)\n", "SystemExit: 0"),
+        (IMPORTED + "return [1]\n", "TypeError: it returned [1], which is no Found"),
+        (IMPORTED + "return Found(phases=({},))\n", "TypeError: it returned {} as a phase, which is no Phase"),
+        (
+            IMPORTED + f"return Found(phases=({ODD_PHASE},))\n",
+            "TypeError: it returned what is not JSON: {1} is neither text",
+        ),
+    ],
+    ids=["exits", "list", "no-phase", "no-json"],
+)
+def test_an_importer_that_breaks_its_promise_is_named_and_nothing_is_written(
+    tmp_path: Path, source: str, why: str
+) -> None:
+    place = plant(tmp_path / "place", "odd-one", "tonnage.importers", "odd", source)
+    (tmp_path / "file").write_text("x\n")
+    done = tonnage(place, tmp_path, "import", "odd", "file", "--out", "run")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert f"the plug-in odd (tonnage.importers) of the package odd-one failed: {why}" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_workflow_engine_that_fails_fails_the_trial_and_the_run_has_its_records(tmp_path: Path) -> None:
+    source = "from tonnage.importers import Trace, TracedTask\ndef thing(path):\n    "
+    source += "return Trace((TracedTask(name='a', process='a', status='ok', start_ns='now'),))\n"
+    place = plant(tmp_path / "place", "odd-one", "tonnage.workflows", "odd", source)
+    (tmp_path / "c.toml").write_text(
+        f'target = "{tmp_path}"\n[workload]\nkind = "command"\ncopies = 1\ntasks = 1\ntrace = "odd"\n'
+        'argv = ["sh", "-c", "echo >odd-1.trace"]\n[repeat]\ncount = 1\n'
+    )
+    done = tonnage(place, tmp_path, "run", "c.toml", "--out", "run", "--no-report")
+    assert done.returncode == 1, done.stderr
+    (line,) = [json.loads(text) for text in (tmp_path / "run" / "trials.jsonl").read_text().splitlines()]
+    assert line["status"] == "failed"
+    assert "the plug-in odd (tonnage.workflows) of the package odd-one failed: TypeError: start_ns" in line["reason"]
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["state"] == "complete"
+
+
+@pytest.mark.parametrize("facts", ["{'a': {1}}", "{(1, 2): 3}", "{'a': float('nan')}"])
+def test_facts_that_are_no_json_are_refused_before_anything_is_written(tmp_path: Path, facts: str) -> None:
+    mount = mount_of("/dev/shm")
+    if mount is None or mount.file_system != "tmpfs":
+        pytest.skip("/dev/shm is no tmpfs here")
+    place = plant(tmp_path / "place", "odd-one", "tonnage.filesystems", "tmpfs", "")
+    (place / "odd_one.py").write_text(f"class thing:\n    facts = staticmethod(lambda mounted: {facts})\n")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as target:
+        done = tonnage(place, tmp_path, "probe", target, "--out", "run", "--budget", "4s")
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert "of the package odd-one failed: TypeError: facts returned what is not JSON" in done.stderr
+        assert not (tmp_path / "run").exists() and not list(Path(target).iterdir())
+
+
+def test_the_names_of_tonnages_own_are_in_the_one_list_of_them() -> None:
+    from tonnage import plugins
+    from tonnage.analysis.findings import REGISTRY
+    from tonnage.filesystems.registry import _MODULES
+    from tonnage.importers.registry import KINDS
+
+    assert plugins.OWN[plugins.FILESYSTEMS] == tuple(_MODULES)
+    assert plugins.OWN[plugins.IMPORTERS] == tuple(KINDS)
+    assert set(REGISTRY) - set(plugins.OWN[plugins.FINDINGS]) == {"notes"}  # it passes on those of the engine
 
 
 def test_a_scheduler_of_tonnage_has_one_name_wherever_names_are_checked() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tonnage import plugins
 from tonnage.analysis import analyse
 from tonnage.analysis.summary import NEW_KEYS, summary
 from tonnage.errors import RecordError
@@ -49,9 +50,16 @@ def verify(run: Run) -> Verdict:
 
 
 def _summarised(run: Run, said: Json) -> list[str]:
-    now = summary(analyse(run), None)
-    keys = sorted((said.keys() | now.keys()) - _PLACES - (NEW_KEYS - said.keys()))
-    return [text for key in keys for text in _differences(f"summary.{key}", said.get(key), now.get(key))]
+    then, now = _without_plug_ins(said), _without_plug_ins(summary(analyse(run), None))
+    keys = sorted((then.keys() | now.keys()) - _PLACES - (NEW_KEYS - then.keys()))
+    return [text for key in keys for text in _differences(f"summary.{key}", then.get(key), now.get(key))]
+
+
+def _without_plug_ins(told: Json) -> Json:
+    """Without the findings of plug-ins: another host, or another year, has others."""
+    own = plugins.OWN[plugins.FINDINGS]
+    kept = [one for one in told.get("findings") or () if not isinstance(one, dict) or one.get("code") in own]
+    return {**told, "findings": kept}
 
 
 def _differences(where: str, said: Any, now: Any) -> list[str]:

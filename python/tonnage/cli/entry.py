@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from typing import Any
 
 from tonnage.cli.command import Command, module_of, named
 from tonnage.cli.parser import build_parser
@@ -16,6 +18,7 @@ from tonnage.cli.stream import abandon, doors
 from tonnage.errors import TonnageError
 from tonnage.late_signals import late_signals
 from tonnage.plain import one_line
+from tonnage.plugins import PlugInWarning
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -27,8 +30,21 @@ def run_command(argv: Sequence[str]) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         # A name that is no UTF-8 can be told all the same; in JSON its escapes mean what they say.
         sys.stdout.reconfigure(errors="backslashreplace")
-    with doors():
+    with doors(), warnings.catch_warnings():
+        warnings.showwarning = _show_warning(warnings.showwarning)
         return _command(argv)
+
+
+def _show_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Of an installed plug-in: a note of one line; any other as ever."""
+
+    def show(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
+        if issubclass(category, PlugInWarning):
+            print(f"tonnage: note: {one_line(str(message))}", file=sys.stderr)
+        else:
+            otherwise(message, category, *more, **named)
+
+    return show
 
 
 def _command(argv: Sequence[str]) -> int:

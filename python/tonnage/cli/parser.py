@@ -134,7 +134,7 @@ def _all_choices(option: Option) -> tuple[str, ...]:
         return option.choices
     from tonnage import plugins
 
-    return (*option.choices, *plugins.names(option.plugins, option.choices))
+    return (*option.choices, *plugins.names(option.plugins))
 
 
 def _checked(option: Option) -> Callable[[str], Any]:

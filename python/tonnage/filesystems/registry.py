@@ -97,8 +97,12 @@ class _PlugIn:
                 except (OSError, ToolError) as error:
                     unanswered.append(error)
                     return None
-                if not isinstance(answer, _ANSWERS[name]) and not (name == "facts" and answer is None):
+                if name == "facts" and answer is None:
+                    return None
+                if not isinstance(answer, _ANSWERS[name]):
                     raise TypeError(f"{name} returned {answer!r}, which is no {_ANSWERS[name].__name__}")
+                if name != "served_by":
+                    plugins.require_json(name, answer)
                 return answer
 
             found = plugins.call(plugins.FILESYSTEMS, self._kind, told)

@@ -4,6 +4,7 @@ a plug-in (:mod:`tonnage.plugins`)."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,21 @@ def reader(kind: str) -> Callable[[bytes, str], Found]:
     from tonnage.importers.parsed import bounded
 
     if kind not in KINDS:
-        added: Callable[[bytes, str], Found] = plugins.load(plugins.IMPORTERS, kind)
-        return lambda data, name: plugins.call(plugins.IMPORTERS, kind, lambda: bounded(added(data, name)))
+        added: Callable[[bytes, str], object] = plugins.load(plugins.IMPORTERS, kind)
+        return lambda data, name: plugins.call(plugins.IMPORTERS, kind, lambda: _checked(added(data, name)))
     read: Callable[[bytes, str], Found] = import_module(f"tonnage.importers.{KINDS[kind]}").read
     return lambda data, name: bounded(read(data, name))
+
+
+def _checked(found: object) -> Found:
+    """What a plug-in returned, as it promised."""
+    from tonnage.importers.parsed import Found, Phase, bounded
+
+    if not isinstance(found, Found):
+        raise TypeError(f"it returned {found!r}, which is no Found")
+    for phase in found.phases:
+        if not isinstance(phase, Phase):
+            raise TypeError(f"it returned {phase!r} as a phase, which is no Phase")
+    kept = bounded(found)
+    plugins.require_json("it", replace(kept, phases=tuple(replace(phase, said=None) for phase in kept.phases)))
+    return kept

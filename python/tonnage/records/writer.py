@@ -109,7 +109,7 @@ class RunWriter:
                 append_bytes(directory / name, b"")
                 chain.grew(name, b"")
             replace_file(directory / MANIFEST, sealed_manifest(writer.manifest, None))
-        except OSError:
+        except BaseException:
             writer.discard()
             raise
         return writer

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from tonnage.analysis.loadline.estimate import Estimate
 from tonnage.analysis.loadline.trials import Steady
 from tonnage.analysis.results import Finding, Link, LoadLine, Point
 from tonnage.analysis.snapshots import SnapshotCost
+from tonnage.errors import RequestError
 from tonnage.records import Run, Tasks, Trials
 from tonnage.records.shapes import EventLine, Json, SettingValues, TrialLine
 
@@ -111,22 +113,30 @@ def asked_rate(setting: SettingValues) -> tuple[int, Count] | None:
     return (setting["operations_rate"], "operations") if setting.get("operations_rate") else None
 
 
-def _added(code: str, told: Iterable[object]) -> list[Finding]:
-    """What a plug-in's finding yields, which is of its own code."""
-    found = []
-    for one in told:
-        if not isinstance(one, Finding):
-            raise TypeError(f"it yielded {one!r}, which is no Finding")
-        if one.code != code:
-            raise ValueError(f"it yielded the code {one.code!r}")
-        found.append(one)
-    return found
-
-
 def judge(evidence: Evidence) -> list[Finding]:
-    """All findings of a run, in the order of the registry; then those of plug-ins (:mod:`tonnage.plugins`)."""
+    """All findings of a run, in the order of the registry; then those of plug-ins (:mod:`tonnage.plugins`). A plug-in
+    that fails is told by a :class:`~tonnage.plugins.PlugInWarning`, and what was measured stays."""
     own = [found for judge_of_code in REGISTRY.values() for found in judge_of_code(evidence)]
-    for code, added in plugins.each(plugins.FINDINGS, REGISTRY):
+    return [*own, *(found for code, load in plugins.each(plugins.FINDINGS) for found in _added(code, load, evidence))]
+
+
+def _added(code: str, load: Callable[[], Judge], evidence: Evidence) -> list[Finding]:
+    try:
+        added = load()
         # What it yields is made inside the call, so that its failure is named there.
-        own += plugins.call(plugins.FINDINGS, code, lambda code=code, added=added: _added(code, added(evidence)))  # type: ignore[misc]
-    return own
+        return plugins.call(plugins.FINDINGS, code, lambda: [_checked(code, one) for one in added(evidence)])
+    except RequestError as error:
+        warnings.warn(f"without the findings of a plug-in: {error}", plugins.PlugInWarning, stacklevel=2)
+        return []
+
+
+def _checked(code: str, one: object) -> Finding:
+    """What a plug-in's finding yields: texts, of its own code."""
+    if not isinstance(one, Finding):
+        raise TypeError(f"it yielded {one!r}, which is no Finding")
+    if one.code != code:
+        raise ValueError(f"it yielded the code {one.code!r}")
+    for part in fields(one):
+        if not isinstance(getattr(one, part.name), str):
+            raise TypeError(f"the {part.name} of its finding is {getattr(one, part.name)!r}, which is no text")
+    return one

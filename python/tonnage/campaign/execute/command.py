@@ -176,7 +176,11 @@ class Traces:
             try:
                 trace = read_trace(self._engine, path)
             except OSError as error:
-                reason = reason or f"the trace of copy {number}, {path}, cannot be read: {error.strerror}"
+                reason = reason or f"the trace of copy {number}, {path}, cannot be read: {error.strerror or error}"
+                continue
+            except RequestError as error:
+                # A plug-in's failure is this trial's: what was measured before it stays, and the run goes on.
+                reason = reason or f"the trace of copy {number}, {path}, cannot be read: {error}"
                 continue
             problems += [f"{path}, {problem}" for problem in trace.problems]
             if not trace.tasks and copy["exit_code"] == 0:

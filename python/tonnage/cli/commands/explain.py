@@ -43,7 +43,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 def run(arguments: Namespace) -> int:
     """Exit code."""
     pages = {path.stem: path for path in sorted(PAGES.glob("*.md"))}
-    added = {code: _told(judge) for code, judge in plugins.each(plugins.FINDINGS, pages)}
+    added = {code: _told(load()) for code, load in plugins.each(plugins.FINDINGS)}
     for code in arguments.codes:
         if code not in pages and code not in added:
             raise RequestError(f"{code!r} is no finding; hint: {_hint(code, [*pages, *added])}")

@@ -27,7 +27,7 @@ def scheduler(name: str = "auto", *, timeout_s: float = 10.0) -> Scheduler:
     """
     if name == "auto":
         here = [known for known in _SCHEDULERS if known != "local"]
-        added_names = plugins.names(plugins.SCHEDULERS, plugins.OWN[plugins.SCHEDULERS])
+        added_names = plugins.names(plugins.SCHEDULERS)
         every = (scheduler(known, timeout_s=timeout_s) for known in (*here, *added_names, "local"))
         return next(one for one in every if one.present())
     if name not in _SCHEDULERS:
