@@ -47,9 +47,17 @@ class Option:
 
     @property
     def help_text(self) -> str:
-        """With the default, and why it is refused."""
+        """With what may be chosen, with the default, and why it is refused."""
+        return self.help_with(self.choices)
+
+    def help_with(self, choices: tuple[str, ...]) -> str:
+        """The same with these choices: on this host plug-ins may add some."""
         default = "" if self.default in (None, "") or self.is_flag else f" (default: {self.default})"
-        return self.help + default + (f" [refused: {self.refused}]" if self.refused else "")
+        return self.described(choices) + default + (f" [refused: {self.refused}]" if self.refused else "")
+
+    def described(self, choices: tuple[str, ...]) -> str:
+        """Its help, with the choices where its metavar does not show them."""
+        return f"{self.help}: {', '.join(choices)}" if self.metavar and choices else self.help
 
     def read(self, text: str) -> Any:
         """The value that ``text`` is; RequestError where it is none."""

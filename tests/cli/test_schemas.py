@@ -41,7 +41,7 @@ def test_every_schema_is_one(what: str, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize("what", ANSWERS)
 def test_the_schema_of_an_answer_leaves_nothing_open(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = list(objects(published(capsys, what)))
-    assert len(found) >= 2
+    assert len(found) >= (1 if what == "verify" else 2)
     for one in found:
         assert one["required"] == list(one["properties"]) and one["additionalProperties"] is False
 

@@ -1,4 +1,4 @@
-"""What the commands of placement print with ``--json`` is what their published schemas say, and no key more."""
+"""What the commands of placement and ``verify`` print with ``--json`` is what their schemas say, and no key more."""
 
 from __future__ import annotations
 
@@ -139,3 +139,14 @@ def test_where_keeps_to_its_schema_with_a_stated_a_measured_and_no_line(user: Us
     assert user("where")["load_line"]["tasks"] == 8
     nobody = user("where", "/proc", codes=(0, 1))
     assert nobody["path"] == "/proc"
+
+
+def test_verify_keeps_to_its_schema_of_a_sealed_and_of_an_altered_run(user: User) -> None:
+    words = ("sim:", "--op", "write", "--budget", "30s", "--out", "RUN", "--no-keep", "--no-report", "--json")
+    assert user._run("probe", *words)["load_lines"]
+    sealed = user("verify", "RUN")
+    assert (sealed["seal"], sealed["contradictions"], sealed["torn"]) == ("sealed", [], []) and sealed["trials"] > 3
+    with (user.shell.data / "RUN" / "tasks.jsonl").open("a") as file:
+        file.write("{}\n")
+    altered = user("verify", "RUN", codes=(1,))
+    assert altered["contradictions"] and altered["sha256"] == sealed["sha256"]

@@ -12,7 +12,7 @@ from tonnage.analysis.summary import NEW_KEYS, summary
 from tonnage.errors import RecordError
 from tonnage.records import Run, verify_files
 from tonnage.records.names import MANIFEST
-from tonnage.records.seal import Seal, examine
+from tonnage.records.seal import Seal, SealKind, examine
 from tonnage.records.shapes import Json
 from tonnage.records.verify import guarded
 
@@ -29,6 +29,32 @@ class Verdict:
     """Records that count."""
     contradictions: tuple[str, ...]
     """Sentences, one for each thing that does not hold; none where everything does."""
+
+    def answer(self, run: str) -> VerifyAnswer:
+        """For who gave the run as ``run``."""
+        return VerifyAnswer(
+            run=run,
+            trials=self.trials,
+            contradictions=self.contradictions,
+            seal=self.seal.kind,
+            sha256=self.seal.sha256,
+            torn=tuple(self.seal.torn),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyAnswer:
+    """What ``tonnage verify --json`` prints."""
+
+    run: str
+    trials: int
+    """Records that count."""
+    contradictions: tuple[str, ...]
+    seal: SealKind
+    sha256: str
+    """Of ``manifest.json``."""
+    torn: tuple[str, ...]
+    """Files with a tail that a killed writer left."""
 
 
 def verify(run: Run) -> Verdict:

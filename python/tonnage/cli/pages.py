@@ -40,10 +40,9 @@ def markdown() -> str:
             "",
             *(["| option | meaning | default |", "|---|---|---|"] if command.shown else []),
         ]
-        lines += [
-            f"| `{heading(option)}` | {option.help.replace('|', '&#124;')} | {option.default or ''} |"
-            for option in command.shown
-        ]
+        for option in command.shown:
+            meaning = option.described(option.choices).replace("|", "&#124;")
+            lines.append(f"| `{heading(option)}` | {meaning} | {option.default or ''} |")
         lines += ["", "```sh"] if command.shown else ["```sh"]
         for line, meaning in command.examples:
             lines += [f"# {meaning}", line]

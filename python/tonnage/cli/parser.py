@@ -110,7 +110,7 @@ def _add_command(commands: Any, command: Command) -> None:
 
 
 def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
-    told = argparse.SUPPRESS if option.is_hidden else option.help_text.replace("%", "%%")
+    told = argparse.SUPPRESS if option.is_hidden else option.help_with(_all_choices(option)).replace("%", "%%")
     keywords: dict[str, Any] = {"help": told}
     if option.is_flag:
         keywords["action"] = "store_true"

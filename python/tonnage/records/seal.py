@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tonnage.records.chain import (
     MOST_HOLES,
@@ -34,6 +34,9 @@ _MOST_OUTPUT_HOLES = 16 << 30
 _ROOMS = (*SUFFIXES, OUTPUT, ORIGINALS)
 
 
+SealKind = Literal["sealed", "open", "none"]
+
+
 @dataclass(slots=True)
 class Seal:
     """What the hashes of a run say."""
@@ -41,7 +44,7 @@ class Seal:
     sha256: str
     """Of ``manifest.json``: who keeps it elsewhere can tell this run from any other, also from one whose hashes were
     all made anew."""
-    kind: str = "sealed"
+    kind: SealKind = "sealed"
     """``sealed``; ``open``: it goes on, or was killed; ``none``: made by an older version, or the seal was removed."""
     wrong: list[str] = field(default_factory=list)
     """Sentences, one for each file that is not as it was recorded."""

@@ -18,7 +18,7 @@ COMMAND = Command(
     "arguments over as they were typed, so that old scripts run without a change. A file that this command did not "
     "make is never replaced.",
     (
-        Option(("action",), "what to do: install", "ACTION", choices=("install",)),
+        Option(("action",), "what to do", "ACTION", choices=("install",)),
         Option(("directory",), "where to put them; made if it is not there", "DIR", completes="directory"),
     ),
     (("tonnage compat install ~/bin", "from then on, scripts that call them run here"),),

@@ -12,7 +12,7 @@ COMMAND = Command(
     "completions",
     "print completions for a shell",
     "Prints a script that makes a shell complete commands, options and values.",
-    (Option(("shell",), "which shell: bash, zsh or fish", "SHELL", choices=("bash", "zsh", "fish")),),
+    (Option(("shell",), "which shell", "SHELL", choices=("bash", "zsh", "fish")),),
     (('eval "$(tonnage completions bash)"', "in ~/.bashrc"),),
 )
 

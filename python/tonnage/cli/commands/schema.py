@@ -11,16 +11,16 @@ from tonnage.option import Option
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
-ANSWERS = ("submit", "where", "load", "watch", "servers", "jobs", "cancel", "queues", "doctor")
-"""Commands of placement whose answer has a schema (``tonnage.placement.answers``)."""
+ANSWERS = ("verify", "submit", "where", "load", "watch", "servers", "jobs", "cancel", "queues", "doctor")
+"""Commands whose answer has a schema made of its type (``tonnage.analysis.verify``, ``tonnage.placement.answers``)."""
 
 
 COMMAND = Command(
     "schema",
     "print the JSON schema of an output or a file",
     "Prints the JSON schema (draft 2020-12) of what --json prints of a run (json), of what it prints of an answer "
-    "(compare, history, crossover, project, submit, where, load, watch, jobs, cancel, queues, doctor; servers: of "
-    "history --servers), "
+    "(compare, history, crossover, project, verify, submit, where, load, watch, jobs, cancel, queues, doctor; "
+    "servers: of history --servers), "
     "of a campaign file, or of tonnage.toml (site).",
     (
         Option(
@@ -61,13 +61,14 @@ def run(arguments: Namespace) -> int:
 
 
 def answer_schema(command: str) -> JsonSchemaValue:
-    """Of what ``--json`` prints of a command of placement, or another one of ``ANSWERS``: made of the types that are
-    printed."""
+    """Of what ``--json`` prints of one of ``ANSWERS``: made of the types that are printed."""
     from pydantic import TypeAdapter
 
+    from tonnage.analysis.verify import VerifyAnswer
     from tonnage.placement import answers
 
-    found = TypeAdapter(answers.ANSWERS[command]).json_schema(mode="serialization")
+    kind = VerifyAnswer if command == "verify" else answers.ANSWERS[command]
+    found = TypeAdapter(kind).json_schema(mode="serialization")
     if "title" in found:
         found["title"] = "Answer"
     _close(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,16 +39,7 @@ def run(arguments: Namespace) -> int:
         raise RequestError(f"{path} is not a run directory: it has no {MANIFEST}; hint: give a run directory")
     found = verify(Run.open(path))
     if arguments.json:
-        print_json(
-            {
-                "run": str(path),
-                "trials": found.trials,
-                "contradictions": list(found.contradictions),
-                "seal": found.seal.kind,
-                "sha256": found.seal.sha256,
-                "torn": found.seal.torn,
-            }
-        )
+        print_json(asdict(found.answer(str(path))))
     else:
         print("\n".join(found.contradictions or _told(found, path)))
     count, altered = len(found.contradictions), len(found.seal.wrong)
