@@ -3,7 +3,8 @@
 In a notebook or a script: ``tonnage.probe(DIR)``, ``tonnage.run(CAMPAIGN)``, ``tonnage.resume(RUN)``
 (``tonnage.measuring``); ``tonnage.read(RUN)``, ``tonnage.compare(BASE, OTHER)`` (``tonnage.notebook``);
 ``tonnage.submit(PROGRAM, …)``, ``tonnage.where(PATH)``, ``tonnage.load()`` (``tonnage.placement.api``). What goes wrong
-is a ``tonnage.TonnageError``.
+is a ``tonnage.TonnageError``: ``RequestError`` (the request was wrong), ``MeasurementError``, ``RecordError`` (a run
+that cannot be read), and of placement ``NoFileServer``, ``NothingNear``, ``SchedulerError``, ``SubmissionUnknown``.
 """
 
 from __future__ import annotations
@@ -12,14 +13,21 @@ TYPE_CHECKING = False  # not the one of typing, which takes as long to import as
 if TYPE_CHECKING:
     from typing import Any
 
-    from tonnage.errors import RequestError, TonnageError
+    from tonnage.errors import MeasurementError, RecordError, RequestError, TonnageError
     from tonnage.measuring import probe, resume, run
     from tonnage.notebook import compare, read
-    from tonnage.placement.api import load, submit, where
+    from tonnage.placement.api import SchedulerError, SubmissionUnknown, load, submit, where
+    from tonnage.placement.choice import NoFileServer, NothingNear
 
 __version__ = "0.1.0"
 __all__ = [
+    "MeasurementError",
+    "NoFileServer",
+    "NothingNear",
+    "RecordError",
     "RequestError",
+    "SchedulerError",
+    "SubmissionUnknown",
     "TonnageError",
     "__version__",
     "compare",
@@ -33,7 +41,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "MeasurementError": "tonnage.errors",
+    "NoFileServer": "tonnage.placement.choice",
+    "NothingNear": "tonnage.placement.choice",
+    "RecordError": "tonnage.errors",
     "RequestError": "tonnage.errors",
+    "SchedulerError": "tonnage.placement.api",
+    "SubmissionUnknown": "tonnage.placement.api",
     "TonnageError": "tonnage.errors",
     "compare": "tonnage.notebook",
     "load": "tonnage.placement.api",

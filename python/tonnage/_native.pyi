@@ -155,8 +155,9 @@ def stage_status(state: str) -> MoverStatus:
     another version."""
 
 def stage_verify(to: str, threads: int, on_progress: Callable[[int, int, int, int], bool]) -> CopiesReport:
-    """Compares a tree with the manifests in it (``crates/mover/src/manifest.rs`` ``Report``). ``on_progress`` gets,
-    a few times a second, files checked and of how many, bytes and of how many; where it says False the check ends."""
+    """Compares a tree with the manifests in it (``crates/mover/src/manifest/verify.rs`` ``Report``). ``on_progress``
+    gets, a few times a second, files checked and of how many, bytes and of how many; where it says False the check
+    ends."""
 
 def stage_entries(state: str, kind: str, after: int, limit: int) -> list[dict[str, Any]]:
     """At most ``limit`` entries of a journal with numbers above ``after``: ``id``, ``path``, ``size``, ``reason``.

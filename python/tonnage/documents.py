@@ -99,6 +99,8 @@ class Document:
             what = first["msg"].removeprefix("Value error, ")
         elif first["type"] == "too_short" and not first["input"]:
             what = "the list is empty; hint: give it a value, or leave the key out"
+        elif first["type"] == "bool_type":
+            what = f"{first['input']!r} is neither true nor false; hint: write it without quotes"
         elif first["type"] == "missing":
             what = f"{'.'.join(place.path)} is missing; hint: add {place.path[-1]} = …"
         elif first["type"] == "string_unicode":

@@ -111,6 +111,8 @@ def _hog(value: Any) -> Any:
 RATE_SCHEMA = {"anyOf": [{"type": "string", "examples": ["100MB/s"]}, {"type": "integer", "minimum": 1}]}
 _HOG = {"anyOf": [{"type": "string", "examples": ["20%", "4GiB"]}, {"type": "number", "exclusiveMinimum": 0}]}
 
+Flag = Annotated[bool, Field(strict=True)]
+"""Yes or no, and no word that may mean either."""
 Device = Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)]
 """The number of a device, from 0: an OST, or a directory of the target."""
 Rate = Annotated[int, BeforeValidator(_rate), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(RATE_SCHEMA)]

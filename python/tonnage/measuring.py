@@ -5,6 +5,7 @@ here prints: an :class:`~tonnage.campaign.observer.Observer` is told how it goes
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -67,7 +68,8 @@ def probe(
     """Finds the load line of a storage: a directory, or a target such as ``rados:POOL``.
 
     The result has ``load_lines`` (a row an operation: ``tasks``, its interval, ``plateau_bytes_per_s``), ``points``,
-    ``findings`` and ``sentences``. ``out``: the run directory (by default a new one below ``tonnage-runs``). ``keep``:
+    ``findings`` and ``sentences``. Keywords are the options of ``tonnage probe`` (:class:`Options`); None is an option
+    that is not given. ``out``: the run directory (by default a new one below ``tonnage-runs``). ``keep``:
     the load line is kept for placement.
 
     RequestError: the request is wrong; nothing was written. MeasurementError: trials failed, or it was interrupted; the
@@ -81,11 +83,13 @@ def probe(
 
     if unknown := [name for name in options if name not in Options.__annotations__]:
         raise TypeError(f"probe() got an unexpected keyword argument {unknown[0]!r}")
+    _check(report=report, keep=keep, observer=observer)
+    place, directory = _path("target", target), _text("out", out)
     _require_alone()
-    campaign = probe_campaign(os.fspath(target), _asked(options))
-    words = [f"tonnage.probe({', '.join([repr(os.fspath(target)), *(f'{k}={v!r}' for k, v in options.items())])})"]
+    campaign = probe_campaign(place, _asked(options))
+    words = [f"tonnage.probe({', '.join([repr(place), *(f'{k}={v!r}' for k, v in options.items())])})"]
     listening = observer or Observer()
-    outcome = run_campaign(campaign, text=None, command_line=words, out=_text(out), observer=listening)
+    outcome = run_campaign(campaign, text=None, command_line=words, out=directory, observer=listening)
     return _finished(outcome, listening, report=report, keep=keep)
 
 
@@ -109,22 +113,24 @@ def run(
     from tonnage.campaign.load import build_campaign, load_campaign, on_target
     from tonnage.campaign.session import run_campaign
 
+    _check(report=report, keep=keep, observer=observer)
+    asked = campaign if isinstance(campaign, Mapping) else _path("campaign", campaign)
+    directory, elsewhere = _text("out", out), _text("target", target)
     _require_alone()
     if scale is not None and not (isinstance(scale, int | float) and is_factor(scale)):
         raise RequestError(f"scale: {scale!r} is not a factor above 0; hint: write it like 0.01")
-    asked = campaign if isinstance(campaign, Mapping) else os.fspath(campaign)
     text: str | None = None
     if isinstance(asked, Mapping):
-        given = {} if target is None else {"target": os.fspath(target)}
+        given = {} if elsewhere is None else {"target": elsewhere}
         told = on_target(build_campaign({**asked, **given}), scale=scale)
     else:
-        told, text = load_campaign(asked, scale=scale, target=_text(target))
+        told, text = load_campaign(asked, scale=scale, target=elsewhere)
     words, listening = [f"tonnage.run({asked!r})"], observer or Observer()
     if told.job.on is None:
         refuse_here(told)
-        outcome = run_campaign(told, text=text, command_line=words, out=_text(out), observer=listening)
+        outcome = run_campaign(told, text=text, command_line=words, out=directory, observer=listening)
     else:
-        outcome = submit_run(told, text=text, command_line=words, out=_text(out), observer=listening, detach=False)
+        outcome = submit_run(told, text=text, command_line=words, out=directory, observer=listening, detach=False)
     return _finished(outcome, listening, report=report, keep=keep)
 
 
@@ -133,8 +139,9 @@ def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: O
     from tonnage.campaign.jobs.session import resume_jobs, was_submitted
     from tonnage.campaign.session import resume_run
 
+    _check(report=report, keep=keep, observer=observer)
+    path, listening = _path("run", run), observer or Observer()
     _require_alone()
-    path, listening = os.fspath(run), observer or Observer()
     if was_submitted(path):
         outcome = resume_jobs(path, on=None, observer=listening, detach=False)
     else:
@@ -143,7 +150,13 @@ def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: O
 
 
 def _asked(options: Options) -> ProbeOptions:
-    given: dict[str, Any] = dict(options)
+    given: dict[str, Any] = {name: value for name, value in dict(options).items() if value is not None}
+    for name in ("max_tasks", "queue_depth", "seed"):
+        if not isinstance(given.get(name, 1), int) or isinstance(given.get(name), bool):
+            raise RequestError(f"{name}: {given[name]!r} is not a whole number; hint: give an int")
+    for name in ("budget", "p99", "p999"):
+        if not isinstance(given.get(name, 1), str | int | float | timedelta) or isinstance(given.get(name), bool):
+            raise RequestError(f'{name}: {given[name]!r} is not a time; hint: give seconds, "30s" or a timedelta')
     names = {"transfer": "transfer_size", "budget": "budget_ns", "p99": "p99_ns", "p999": "p999_ns"}
     found: dict[str, Any] = {}
     for name, value in given.items():
@@ -218,5 +231,38 @@ def _require_alone() -> None:
         raise RequestError(f"one of {here.size} processes of MPI asked; hint: start `tonnage` itself by the launcher")
 
 
-def _text(path: PathLike | None) -> str | None:
-    return None if path is None else os.fspath(path)
+def _check(*, report: object, keep: object, observer: object) -> None:
+    """RequestError where one of them is not what it must be."""
+    for name, value in (("report", report), ("keep", keep)):
+        if not isinstance(value, bool):
+            raise RequestError(f"{name}: {value!r} is neither True nor False; hint: give one of them")
+    if observer is not None and not isinstance(observer, Observer):
+        raise RequestError(
+            f"observer: {observer!r} is no Observer; hint: give an instance of a class made from "
+            "tonnage.campaign.observer.Observer"
+        )
+
+
+def _path(name: str, path: object) -> str:
+    """Of a text or a path; RequestError for anything else."""
+    if not isinstance(path, str | os.PathLike) or not isinstance(text := os.fspath(path), str) or not text:
+        raise RequestError(f"{name}: {path!r} is no text and no path; hint: give a str or a Path")
+    return text
+
+
+def _text(name: str, path: PathLike | None) -> str | None:
+    return None if path is None else _path(name, path)
+
+
+def _spell_out() -> None:
+    """``help(tonnage.probe)`` and completion name every option of a probe."""
+    written = inspect.signature(probe)
+    given = [part for part in written.parameters.values() if part.kind is not inspect.Parameter.VAR_KEYWORD]
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__)
+        for name, kind in Options.__annotations__.items()
+    ]
+    probe.__signature__ = written.replace(parameters=[*given, *options])  # type: ignore[attr-defined]
+
+
+_spell_out()

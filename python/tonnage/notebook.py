@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tonnage.analysis.results import Finding, LatencyLine, LoadLine
 from tonnage.errors import RequestError
 from tonnage.records import Run
 
@@ -34,7 +35,13 @@ _NAMED = 12
 def read(run: str | Path) -> Measured:
     """A run directory. RequestError where pandas is missing, RecordError where ``run`` is none or is damaged."""
     _pandas()
-    return Measured(Run.open(run))
+    return Measured(_opened(run))
+
+
+def _opened(run: object) -> Run:
+    if not isinstance(run, str | Path):
+        raise RequestError(f"{run!r} is no run directory; hint: give its path, a str or a Path")
+    return Run.open(run)
 
 
 def compare(base: Paths, *others: Paths, of: str = "system") -> DataFrame:
@@ -51,7 +58,9 @@ def compare(base: Paths, *others: Paths, of: str = "system") -> DataFrame:
         raise RequestError("one side is given, and two are compared; hint: give another run")
 
     def side(paths: Paths) -> Side:
-        runs = list(map(Run.open, [paths] if isinstance(paths, str | Path) else paths))
+        if not isinstance(paths, str | Path | Sequence):
+            raise RequestError(f"{paths!r} is no side; hint: give a run directory, or a list of them")
+        runs = list(map(_opened, [paths] if isinstance(paths, str | Path) else paths))
         if not runs:
             raise RequestError("a side has no run; hint: give one, or a list of them")
         return Side.of(*runs)
@@ -120,28 +129,28 @@ class Measured:
     @cached_property
     def load_lines(self) -> DataFrame:
         """A row a load line; ``reached`` says whether there is one."""
-        return _pandas().DataFrame([asdict(line) for line in self.analysis.load_lines])
+        return _frame(LoadLine, [asdict(line) for line in self.analysis.load_lines])
 
     @cached_property
     def latency_lines(self) -> DataFrame:
         """A row a latency objective: the largest load that meets it, with its interval."""
         lines = self.analysis.load_lines
         rows = [{"op": line.op, "group": line.group, **asdict(one)} for line in lines for one in line.latency_lines]
-        return _pandas().DataFrame(rows)
+        return _frame(LatencyLine, rows, "op", "group")
 
     @cached_property
     def findings(self) -> DataFrame:
         """A row a finding: ``code``, ``subject``, ``evidence``, ``advice``."""
-        return _pandas().DataFrame([asdict(finding) for finding in self.analysis.findings])
+        return _frame(Finding, [asdict(finding) for finding in self.analysis.findings])
 
     def series(self, record: str) -> DataFrame:
         """Bytes, operations and summed latency of each task in each interval of a record (``0007-write``). Empty where
         none was kept."""
-        return _pandas().DataFrame(self.run.series(record) or {})
+        return _pandas().DataFrame(self.run.series(_named(record)) or {})
 
     def latency(self, record: str) -> DataFrame:
         """The histogram of all tasks: ``count`` operations took at most ``upper_ns`` and more than the row before."""
-        return _pandas().DataFrame(self.run.histogram(record) or [], columns=list(_BUCKETS))
+        return _pandas().DataFrame(self.run.histogram(_named(record)) or [], columns=list(_BUCKETS))
 
     @cached_property
     def figures(self) -> tuple[str, ...]:
@@ -182,8 +191,8 @@ class Measured:
         names = ("code", "subject", "evidence", "advice")
         rows = [names, *([getattr(finding, name) for name in names] for finding in self.analysis.findings)]
         cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
-        table = "".join(f"<tr>{row}</tr>" for row in cells) if len(rows) > 1 else ""
-        return f"<p><b>{escape(str(self.run.path))}</b></p>{sentences}<table>{table}</table>"
+        table = f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>" if len(rows) > 1 else ""
+        return f"<p><b>{escape(str(self.run.path))}</b></p>{sentences}{table}"
 
 
 def picture(figure: Figure, *, dark: bool = False) -> Picture:
@@ -204,6 +213,17 @@ def _themed(value: Any, dark: bool) -> Any:
     if isinstance(value, Sequence):
         return [_themed(item, dark) for item in value]
     return value
+
+
+def _named(record: object) -> str:
+    if not isinstance(record, str):
+        raise RequestError(f"{record!r} is no name of a record; hint: give one such as 0007-write, of `trials.record`")
+    return record
+
+
+def _frame(kind: type[Any], rows: Sequence[Mapping[str, object]], *more: str) -> DataFrame:
+    """A row each, with the columns of what they are made from, also where there is none."""
+    return _pandas().DataFrame(rows, columns=[*more, *(part.name for part in fields(kind))])
 
 
 def _table(lines: Sequence[Mapping[str, object]]) -> DataFrame:

@@ -32,7 +32,7 @@ CASES = [
     ),
     (
         ("probe", "data", "--out", "full"),
-        "full exists and is not an empty directory; hint: give another one with --out",
+        "full exists and is not an empty directory; hint: give another run directory",
     ),
     (("probe", "data", "--out", "/proc/x"), "cannot make the run directory /proc/x"),
     (("probe", "/proc"), "cannot make a scratch directory in /proc"),

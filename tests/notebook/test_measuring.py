@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -140,3 +141,72 @@ def test_the_example_notebook_runs(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["first", "slower", "swept"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"target": 3}, "target: 3 is no text and no path"),
+        ({"target": None}, "target: None is no text and no path"),
+        ({"out": 5}, "out: 5 is no text and no path"),
+        ({"keep": "no"}, "keep: 'no' is neither True nor False"),
+        ({"report": 0}, "report: 0 is neither True nor False"),
+        ({"observer": print}, "observer: <built-in function print> is no Observer"),
+        ({"verify": "yes"}, "workload.verify: 'yes' is neither true nor false"),
+        ({"open_loop": 1}, "search.open_loop: 1 is neither true nor false"),
+        ({"max_tasks": "8"}, "max_tasks: '8' is not a whole number"),
+        ({"seed": True}, "seed: True is not a whole number"),
+        ({"budget": ["30s"]}, r"budget: \['30s'\] is not a time"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_a_request_error_that_names_it(
+    tmp_path: Path, given: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(tonnage.RequestError, match=told):
+        tonnage.probe(**{"target": SIM, "out": tmp_path / "run", **given})
+    assert not (tmp_path / "run").exists()
+
+
+def test_run_resume_and_read_name_what_is_no_path() -> None:
+    for call in (
+        lambda: tonnage.run(3),
+        lambda: tonnage.resume(3),
+        lambda: tonnage.read(3),
+        lambda: tonnage.compare(3, 4),
+    ):  # type: ignore[arg-type]
+        with pytest.raises(tonnage.RequestError, match="3 is no "):
+            call()
+
+
+def test_help_of_a_probe_lists_the_options_of_the_command() -> None:
+    from tonnage.cli.commands.probe import COMMAND
+
+    listed = set(inspect.signature(tonnage.probe).parameters)
+    options = {option.names[0].lstrip("-").replace("-", "_") for option in COMMAND.options}
+    assert options - {"json", "no_report", "no_keep"} | {"report", "keep", "observer"} == listed
+
+
+def test_what_docstrings_promise_to_raise_is_there_by_that_name() -> None:
+    for name in ("MeasurementError", "RecordError", "NoFileServer", "NothingNear", "SchedulerError"):
+        assert issubclass(getattr(tonnage, name), tonnage.TonnageError) and name in tonnage.__all__
+    assert issubclass(tonnage.SubmissionUnknown, tonnage.SchedulerError)
+
+
+def test_a_run_without_load_lines_has_their_columns_and_no_empty_table(tmp_path: Path) -> None:
+    found = tonnage.run({"target": "sim:", "seed": 1, "workload": {"tasks": 2}}, out=tmp_path / "run", report=False)
+    assert list(found.load_lines[["op", "tasks", "plateau_bytes_per_s"]].index) == []
+    assert list(found.latency_lines[["op", "percentile"]].index) == []
+    assert {"code", "subject", "evidence", "advice"} == set(found.findings.columns)
+    assert ("<table>" in found._repr_html_()) == bool(found.analysis.findings)
+    with pytest.raises(tonnage.RequestError, match="7 is no name of a record"):
+        found.series(7)  # type: ignore[arg-type]
+    with pytest.raises(tonnage.RequestError, match="7 is no name of a record"):
+        found.latency(7)  # type: ignore[arg-type]
+
+
+def test_the_sentences_of_a_load_line_are_told_apart(tmp_path: Path) -> None:
+    found = tonnage.probe(SIM, op="write", budget="30s", p99="20ms", seed=3, out=tmp_path / "run", keep=False)
+    (line,) = found.analysis.load_lines
+    (objective,) = line.latency_lines
+    assert f"; {objective.why}" in repr(found)
+    assert f"; {objective.why}" in found._repr_html_()

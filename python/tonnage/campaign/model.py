@@ -28,7 +28,7 @@ from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream, searched
 from tonnage.documents import near_or_all
 from tonnage.errors import RequestError
-from tonnage.fields import Count, Device, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
+from tonnage.fields import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
 from tonnage.section import Section, refuse, time_field, unit_field
 from tonnage.units import format_time
@@ -127,8 +127,8 @@ class NamedScratch(Section):
     """A scratch directory under a name, in which a later run can go on."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="of the directory, in the target")
-    fresh: bool = Field(True, description="make it; else work in the one that an earlier run left")
-    keep: bool = Field(False, description="leave it and what is in it to a later run")
+    fresh: Flag = Field(True, description="make it; else work in the one that an earlier run left")
+    keep: Flag = Field(False, description="leave it and what is in it to a later run")
 
 
 LEAST_SEARCH_NS = 1_500_000_000
@@ -145,7 +145,7 @@ class Search(Section):
     budget_ns: Time = time_field("budget", 60 * 10**9, "time for the whole search, shared by the operations")
     p99_ns: Time | None = time_field("p99", None, "objective: the p99 latency of an operation")
     p999_ns: Time | None = time_field("p999", None, "objective: the p99.9 latency of an operation")
-    open_loop: bool = Field(False, description="find the largest offered rate that meets the objective, not tasks")
+    open_loop: Flag = Field(False, description="find the largest offered rate that meets the objective, not tasks")
     shares: tuple[Size, ...] | None = Field(
         None,
         description="bytes of files at once on each file system of the target, in the order of its directories; a "
@@ -226,7 +226,7 @@ class Job(Section):
     account: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")] | None = Field(
         None, description="what jobs are charged to"
     )
-    shared: bool = Field(False, description="other jobs may run on the same nodes meanwhile")
+    shared: Flag = Field(False, description="other jobs may run on the same nodes meanwhile")
 
     @model_validator(mode="after")
     def _one_process_without_mpi(self) -> Job:
@@ -287,8 +287,8 @@ class Campaign(Section):
     existing: Literal["refuse", "overwrite", "ours"] = Field(
         "refuse", description="what a write does where one of file_names is there already"
     )
-    keep: bool = Field(False, description="leave file_names at the end of the run")
-    keep_damaged: bool = Field(False, description="leave file_names where the last phase that read them found damage")
+    keep: Flag = Field(False, description="leave file_names at the end of the run")
+    keep_damaged: Flag = Field(False, description="leave file_names where the last phase that read them found damage")
     seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)] | None = Field(
         None, description="of trial order and payloads; drawn and recorded if not given"
     )

@@ -127,7 +127,7 @@ def begin_run(
         return RunWriter.create(path, _manifest(campaign, plan, text, command_line, run_id, start))
     except OSError as error:
         raise RequestError(
-            f"cannot make the run directory {path}: {error.strerror}; hint: give another one with --out"
+            f"cannot make the run directory {path}: {error.strerror}; hint: give another run directory"
         ) from None
 
 
@@ -451,14 +451,14 @@ def _whole(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[Schedu
 
 def _check_out(path: Path) -> None:
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise RequestError(f"{path} exists and is not an empty directory; hint: give another one with --out")
+        raise RequestError(f"{path} exists and is not an empty directory; hint: give another run directory")
     parent = path.absolute()
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise RequestError(
             f"cannot make the run directory {path}: {parent} is not a writable directory; "
-            "hint: give another one with --out"
+            "hint: give another run directory"
         )
 
 

@@ -13,6 +13,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, overload
 
+from tonnage.cluster.scheduler import SchedulerError as SchedulerError
+from tonnage.cluster.scheduler import SubmissionUnknown as SubmissionUnknown
 from tonnage.cluster.terms import parse_dependency, parse_mail, split_words
 from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.answers import LoadAnswer as Loads

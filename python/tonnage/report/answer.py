@@ -28,8 +28,9 @@ class Statement:
     def text(self) -> str:
         """On one line: ``write: 6 tasks [5, 8] reach …``."""
         said = f"{self.name}: {self.sentence}" if self.name else self.sentence
-        more = (*self.why, *(f"but {doubt};" for doubt in self.doubts))
-        return f"{said}{'' if said.endswith('.') else ';'} {' '.join(more)}".removesuffix(";") if more else said
+        for more in (*self.why, *(f"but {doubt}" for doubt in self.doubts)):
+            said += f"{'' if said.endswith('.') else ';'} {more}"
+        return said
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ WRONG: dict[Wrong, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What came of it. ``report`` is ``crates/mover/src/manifest.rs`` ``Report`` as a dict."""
+    """What came of it. ``report`` is ``crates/mover/src/manifest/verify.rs`` ``Report`` as a dict."""
 
     report: CopiesReport
 

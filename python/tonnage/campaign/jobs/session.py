@@ -289,7 +289,7 @@ class _Submitter:
             why = f" ({ending.reason})" if ending.reason else ""
             raise RequestError(
                 f"job {entry.job} left nothing in {self.run.path}{why}: is that directory on {hosts} too? "
-                "hint: give one that all hosts share, with --out"
+                "hint: give a run directory that all hosts share"
             )
 
     def _last_line(self, entry: Entry) -> str | None:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.kinds.stream import Cache, Direct, Payload, Sync
 from tonnage.campaign.target import Target
-from tonnage.fields import Count, Delay, Depth, Size, Sweep, Tasks, Time
+from tonnage.fields import Count, Delay, Depth, Flag, Size, Sweep, Tasks, Time
 from tonnage.filesystems import snapshots_of, type_of
 from tonnage.machine.mounts import mount_of
 from tonnage.records.specs import Delays
@@ -156,7 +156,7 @@ class Checkpoint(WorkloadSection):
     )
     restart: Restart = Field("newest", description="which round is read back, by its number from 0; no: none is")
     cache: Cache = Field("drop", description="the page cache before a restart")
-    verify: bool = Field(False, description="a restart checks every byte against the round it reads")
+    verify: Flag = Field(False, description="a restart checks every byte against the round it reads")
     payload: Payload = Field("unique", description="what is written; constant flatters compression")
 
     @model_validator(mode="after")

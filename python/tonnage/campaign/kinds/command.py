@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
-from tonnage.fields import Count, EngineName, Sweep, Tasks, Time
+from tonnage.fields import Count, EngineName, Flag, Sweep, Tasks, Time
 from tonnage.section import refuse, time_field
 
 PHASE = "command"
@@ -144,7 +144,7 @@ class Command(WorkloadSection):
     environment: Annotated[dict[str, str], AfterValidator(_plain)] = Field(
         {}, description=f"variables added to the environment; {PARTITION} becomes the partition"
     )
-    keep_output: bool = Field(False, description="keep what each copy says in output/ of the run directory")
+    keep_output: Flag = Field(False, description="keep what each copy says in output/ of the run directory")
     trace: EngineName | None = Field(
         None, description="the workflow engine that each copy starts, whose trace of its tasks is read afterwards"
     )

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
-from tonnage.fields import Count, Device, Length, Sweep, Tasks, Time
+from tonnage.fields import Count, Device, Flag, Length, Sweep, Tasks, Time
 from tonnage.section import refuse, time_field
 from tonnage.units import format_size
 
@@ -199,20 +199,20 @@ class Files(WorkloadSection):
     branch: Sweep[Count] = Field((1,), description="directories in each directory that is not a leaf")
     items_per_directory: Sweep[Count] | None = Field(None, description="items of each task in a directory; 1000")
     items: Sweep[Count] | None = Field(None, description="instead: items of each task in the whole tree")
-    leaves_only: bool = Field(False, description="only the leaves of the tree hold items")
+    leaves_only: Flag = Field(False, description="only the leaves of the tree hold items")
     file_size: Sweep[Length] = Field((0,), description="bytes of each file")
     directories: Sweep[Directories] = Field(("unique",), description="a tree for each task, or one for all")
     what: Sweep[What] = Field(("files",), description="what the items are; both: first directories, then files")
     read_size: Length | None = Field(None, description="bytes read of each file; all")
     sync: Sweep[Sync] = Field(("none",), description="fsync each written file before it is closed, inside the clock")
-    syncfs: bool = Field(
+    syncfs: Flag = Field(
         False, description="each task ends a phase with a sync of the whole file system, inside the clock"
     )
-    mknod: bool = Field(False, description="create makes files with mknod, without opening them")
-    shared_files: bool = Field(
+    mknod: Flag = Field(False, description="create makes files with mknod, without opening them")
+    shared_files: Flag = Field(
         False, description="all tasks work on the same files, which the first alone renames and removes"
     )
-    collective: bool = Field(False, description="the first task makes (empty) and removes what all tasks have")
+    collective: Flag = Field(False, description="the first task makes (empty) and removes what all tasks have")
     order: Sweep[Order] = Field(("creation",), description="in which items are visited once they are there")
     shift: Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)] = Field(
         0, description="a task stats the items of the task so many further on, reads two and removes three times that"
@@ -220,8 +220,8 @@ class Files(WorkloadSection):
     operations: Count = Field(1000, description="operations of each task in open-write-close")
     cache: Sweep[Cache] = Field(("keep",), description="the files' pages in the page cache before a read phase")
     payload: Payload = Field("unique", description="what is written; constant flatters compression")
-    verify: bool = Field(False, description="check every byte that is read")
-    check_written: bool = Field(
+    verify: Flag = Field(False, description="check every byte that is read")
+    check_written: Flag = Field(
         False, description="read each file back before it is closed, inside the clock, and check every byte"
     )
     before_phase: Argv | None = Field(
@@ -234,10 +234,10 @@ class Files(WorkloadSection):
     time_limit_ns: Time | None = time_field(
         "time_limit", None, "no operation starts later than this in a phase that creates or only looks"
     )
-    wear_out: bool = Field(
+    wear_out: Flag = Field(
         False, description="when the time is up, go on until each task has created as many as the fastest had then"
     )
-    keep: bool = Field(False, description="do these phases only, on what is there, and leave what they leave")
+    keep: Flag = Field(False, description="do these phases only, on what is there, and leave what they leave")
 
     @model_validator(mode="after")
     def _combinations(self) -> Files:

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.target import Target
-from tonnage.fields import Count, Depth, Device, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
+from tonnage.fields import Count, Depth, Device, Flag, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
 from tonnage.records.specs import Cut, Delays, TargetSpec
 from tonnage.section import refuse, time_field, unit_field
 from tonnage.units import format_size, size_text
@@ -227,8 +227,8 @@ class Stream(WorkloadSection):
     device: Device | None = Field(None, description="the only directory of the target that is used, from 0")
     think_ns: Time | None = time_field("think", None, "pause of a task after each operation, outside its latency")
     shift: Count = Field(1, description="tasks between a task and the one whose data it works on; for source shift")
-    barriers: bool = Field(False, description="all tasks wait for each other after opening and before closing a file")
-    single_attempt: bool = Field(False, description="a call that moves a part of a transfer fails the phase")
+    barriers: Flag = Field(False, description="all tasks wait for each other after opening and before closing a file")
+    single_attempt: Flag = Field(False, description="a call that moves a part of a transfer fails the phase")
     retry_for_ns: Time | None = time_field(
         "retry_for", None, "try a read or write again for so long if it fails for a reason that may pass"
     )
@@ -243,17 +243,17 @@ class Stream(WorkloadSection):
     advice: Annotated[tuple[Advice, ...], BeforeValidator(_listed), ScalarOrList()] = Field(
         (), description="storage mmap: what the kernel is told of each mapping"
     )
-    range_locks: bool = Field(False, description="storage posix: hold a lock on the bytes of each transfer")
-    preallocate: bool = Field(False, description="reserve a file's space when it is opened, inside the clock")
-    check_written: bool = Field(False, description="after each write, read all of it back and check every byte")
+    range_locks: Flag = Field(False, description="storage posix: hold a lock on the bytes of each transfer")
+    preallocate: Flag = Field(False, description="reserve a file's space when it is opened, inside the clock")
+    check_written: Flag = Field(False, description="after each write, read all of it back and check every byte")
     hog: Hog | None = Field(None, description="memory held during each phase: a size, or a share of the node's memory")
     payload: Payload = Field("unique", description="what is written; constant flatters compression")
-    verify: bool = Field(False, description="check every byte that is read")
+    verify: Flag = Field(False, description="check every byte that is read")
     time_limit_ns: Time | None = time_field(
         "time_limit", None, "no operation starts later than this after the start line"
     )
-    wrap: bool = Field(False, description="begin the block again when it is done; needs time_limit")
-    wear_out: bool = Field(
+    wrap: Flag = Field(False, description="begin the block again when it is done; needs time_limit")
+    wear_out: Flag = Field(
         False, description="when the time is up, go on until each task has done as much as the fastest had then"
     )
     min_time_ns: Time | None = time_field("min_time", None, "repeat the block until this much time has gone by")

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from tonnage import units
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.errors import RequestError
-from tonnage.fields import RATE_SCHEMA, Size, Sweep, Time
+from tonnage.fields import RATE_SCHEMA, Flag, Size, Sweep, Time
 from tonnage.records.specs import Delays
 from tonnage.section import time_field, unit_field
 from tonnage.units import format_size, format_time
@@ -114,7 +114,7 @@ class Tail(WorkloadSection):
     )
     storage: Sweep[Literal["posix", "uring"]] = Field(("posix",), description="how bytes are touched")
     direct: Sweep[Literal["auto", "yes", "no"]] = Field(("auto",), description="past the page cache or through it")
-    verify: bool = Field(False, description="readers check every byte")
+    verify: Flag = Field(False, description="readers check every byte")
     time_limit_ns: Time | None = time_field("time_limit", None, "the writer starts no operation later than this")
     grace_ns: Time = time_field("grace", 60 * 10**9, "how long readers may go on after the writer's end")
 
