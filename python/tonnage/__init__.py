@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tonnage.placement.api import SchedulerError, SubmissionUnknown, load, submit, where
     from tonnage.placement.choice import NoFileServer, NothingNear
 
-__version__ = "0.1.0"
+    __version__: str
+
 __all__ = [
     "MeasurementError",
     "NoFileServer",
@@ -61,12 +62,35 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        globals()[name] = _version()
+        return globals()[name]
     # The command line imports this package in a few milliseconds; only who asks for these pays for them.
     if name in _HOMES:
         from importlib import import_module
 
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _version() -> str:
+    """Of the checkout that this is in, else what the installer wrote beside it. ``Cargo.toml`` has the version, and the
+    build takes it from there. importlib.metadata would take longer than all else of ``tonnage --version``."""
+    import os
+
+    above = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    checkout = os.path.join(os.path.dirname(above), "Cargo.toml")
+    if os.path.basename(above) == "python" and os.path.exists(checkout):
+        with open(checkout, encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith('version = "'):
+                    return line.split('"')[1]
+    found = [name for name in os.listdir(above) if name.startswith("tonnage-") and name.endswith(".dist-info")]
+    if len(found) == 1:
+        return found[0].removesuffix(".dist-info").removeprefix("tonnage-")
+    from importlib.metadata import version
+
+    return version("tonnage")
 
 
 def __dir__() -> list[str]:

@@ -48,7 +48,7 @@ class Document:
     page: str
     """Of the documentation, that explains its keys."""
     example: str
-    """A file to look at."""
+    """What to look at: a file, or the command that prints one."""
 
     def read(self, path: str | os.PathLike[str]) -> str:
         """The text of a file; RequestError where it is none or too large."""

@@ -95,14 +95,14 @@ class Output:
 
         RequestError for what ``look`` refuses, OSError where it cannot be written; then what is there stays as it is.
         """
-        found = self.look()
-        if self.path == _NOWHERE:
-            return
-        with self._fresh(found) as (fresh, file), file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-            self._name(fresh, found)
+        self._put(text, self.look())
+
+    def make(self, text: str) -> None:
+        """The same where nothing has the name: RequestError where anything has."""
+        if self.path != _NOWHERE and os.path.lexists(self.path):
+            raise self._refused(f"{self.path} is there")
+        self.look()
+        self._put(text, None)
 
     def begin(self, found: os.stat_result | None) -> TextIO:
         """An empty file in its place, for what comes line by line. ``found`` is what ``look`` gave before; what came
@@ -121,6 +121,15 @@ class Output:
     def changed(self) -> RequestError:
         """What somebody did to the file meanwhile stays."""
         return self._refused(f"{self.path} was changed while this was at work")
+
+    def _put(self, text: str, found: os.stat_result | None) -> None:
+        if self.path == _NOWHERE:
+            return
+        with self._fresh(found) as (fresh, file), file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+            self._name(fresh, found)
 
     def _refused(self, wrong: str, hint: str = "move it away, or give another place") -> RequestError:
         return RequestError(f"{self.asked_by}: {wrong}; hint: {hint}")

@@ -20,7 +20,7 @@ from tonnage.cli.entry import parse
 from tonnage.cli.pages import pages
 from tonnage.cli.parser import build_parser
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def parsed(*arguments: str) -> Namespace:
@@ -150,7 +150,7 @@ def test_what_is_typed_reaches_the_campaign() -> None:
 
 @pytest.mark.parametrize("name", sorted(pages()))
 def test_the_pages_in_the_repository_are_those_made_from_the_options(name: str) -> None:
-    assert (DOCS / name).read_text(encoding="utf-8") == pages()[name], "run `python -m tonnage.cli.pages`"
+    assert (ROOT / name).read_text(encoding="utf-8") == pages()[name], "run `python -m tonnage.cli.pages`"
 
 
 def test_help_shows_every_option_its_default_and_examples(capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,7 +179,7 @@ def test_the_completion_script_is_valid_and_knows_every_option(shell: str) -> No
 def test_short_names_are_completed_and_on_the_pages_too() -> None:
     assert "-s o -l output" in SHELLS["fish"]()
     assert "'-o[file" in SHELLS["zsh"]()
-    assert "`-o, --output OUT`" in pages()["options.md"]
+    assert "`-o, --output OUT`" in pages()["docs/options.md"]
 
 
 def test_bash_completes_commands_options_and_values() -> None:

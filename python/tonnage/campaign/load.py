@@ -32,7 +32,7 @@ class _CampaignFile(Document):
         return Position(("workload", *path), WORKLOADS[kind] if path else Campaign, number)
 
 
-_FILE = _CampaignFile(Campaign, "campaign file", "docs/campaign.md", "examples/first-light.toml")
+_FILE = _CampaignFile(Campaign, "campaign file", "docs/campaign.md", "`tonnage example first-light`")
 
 
 def load_campaign(

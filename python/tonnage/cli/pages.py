@@ -1,4 +1,5 @@
-"""Man pages and ``docs/options.md``, made from the commands' options. ``python -m tonnage.cli.pages`` writes them."""
+"""Man pages, completions and ``docs/options.md``, made from the commands' options. ``python -m tonnage.cli.pages``
+writes them; the wheel puts those of ``INSTALLED`` below its prefix's ``share``."""
 
 from __future__ import annotations
 
@@ -6,20 +7,33 @@ from pathlib import Path
 
 from tonnage import __version__
 from tonnage.cli.command import EXIT_CODES, TAGLINE, Command, all_commands, grouped, spelled_out
+from tonnage.cli.commands.completions import SHELLS
 from tonnage.compat.front import page
 from tonnage.compat.fronts import FRONTS
 from tonnage.option import Option
 
+_COMPLETIONS = {
+    "bash": "bash-completion/completions/tonnage",
+    "zsh": "zsh/site-functions/_tonnage",
+    "fish": "fish/vendor_completions.d/tonnage.fish",
+}
+"""Where each shell looks, below ``share``."""
 _PREFACE = (
     "Made from `python/tonnage/cli/commands/` by `python -m tonnage.cli.pages`. `tonnage COMMAND --help` says the same."
 )
 
 
+INSTALLED = "packaging/installed/data/share"
+"""In the checkout; ``pyproject.toml`` names the directory above ``data`` to the build."""
+
+
 def pages() -> dict[str, str]:
-    """Path below ``docs`` → text."""
-    found = {"options.md": markdown(), "man/tonnage.1": man_overview()}
-    found |= {f"man/{_page_name(command)}.1": man(command) for command in spelled_out(all_commands())}
-    return found | {f"{front.name}.md": page(front) for front in FRONTS}
+    """Path in the checkout → text."""
+    found = {"docs/options.md": markdown()} | {f"docs/{front.name}.md": page(front) for front in FRONTS}
+    manual = f"{INSTALLED}/man/man1"
+    found |= {f"{manual}/{_page_name(command)}.1": man(command) for command in spelled_out(all_commands())}
+    found[f"{manual}/tonnage.1"] = man_overview()
+    return found | {f"{INSTALLED}/{_COMPLETIONS[shell]}": script() for shell, script in SHELLS.items()}
 
 
 def markdown() -> str:
@@ -139,10 +153,10 @@ def _roff(text: str) -> str:
 
 
 def main() -> None:
-    """Writes the pages into ``docs`` of the checkout that this package is in."""
-    docs = Path(__file__).resolve().parents[3] / "docs"
+    """Writes the pages into the checkout that this package is in."""
+    root = Path(__file__).resolve().parents[3]
     for name, text in pages().items():
-        path = docs / name
+        path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 

@@ -22,7 +22,7 @@ OPERATIONS = lines("a table of single operations", "time,runtime,tp", r"-?[\d.]+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the original would not have told. ``code`` has a page in docs/findings/."""
+    """What the original would not have told. ``code`` has a page in ``tonnage explain``."""
 
     code: str
     text: str

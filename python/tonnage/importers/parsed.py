@@ -22,7 +22,7 @@ _CLOCKS = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What must be known beside a figure; ``docs/findings/`` has a page for each code."""
+    """What must be known beside a figure; ``tonnage explain`` has a page for each code."""
 
     code: str
     message: str

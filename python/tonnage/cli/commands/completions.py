@@ -101,7 +101,12 @@ _tonnage() {{
 {cases}
     esac
 }}
-compdef _tonnage tonnage
+# From a directory of fpath this is read at the first completion, and is to make it.
+if [[ $funcstack[1] == _tonnage ]]; then
+    _tonnage "$@"
+else
+    compdef _tonnage tonnage
+fi
 """
 
 

@@ -36,7 +36,9 @@ COMMAND = Command(
 )
 
 PAGES = Path(tonnage.__file__).parent / "explained"
-"""``docs/findings`` in a checkout: there is one copy of each page."""
+"""There is one copy of each page, and every package of Tonnage has it."""
+_ROOT = "../../../"
+"""How a page's links lead to the top of the repository."""
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -77,7 +79,7 @@ def _target(link: re.Match[str]) -> str:
     said, target = link.groups()
     if "://" in target:
         return f"{said} ({target})"
-    return f"{said} (docs/{target.removeprefix('../')})" if target.startswith("../") else said
+    return f"{said} ({target.removeprefix(_ROOT)})" if target.startswith(_ROOT) else said
 
 
 def _gist(page: Path) -> str:

@@ -90,11 +90,12 @@ COMMAND = Command(
         NO_KEEP,
     ),
     (
-        ("tonnage run --dry-run examples/first-light.toml", "what would be done, and what it takes"),
-        ("tonnage run examples/first-light.toml", "do it"),
-        ("tonnage run --scale 0.01 --target /scratch/me examples/first-light.toml", "elsewhere, a hundredth of it"),
+        ("tonnage example first-light --out first-light.toml", "a file to begin with"),
+        ("tonnage run --dry-run first-light.toml", "what would be done, and what it takes"),
+        ("tonnage run first-light.toml", "do it"),
+        ("tonnage run --scale 0.01 --target /scratch/me first-light.toml", "elsewhere, a hundredth of it"),
         (
-            "tonnage run --without cancer-analysis --without wgs-structvar-manta examples/knox-epouta.toml",
+            "tonnage run --without cancer-analysis --without wgs-structvar-manta knox-epouta.toml",
             "all workloads of a file but two, for want of their program",
         ),
         ("tonnage run --resume tonnage-runs/20261121T101500Z-first-light-1f2e3d4c", "go on after Ctrl-C"),
