@@ -8,6 +8,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
 from tonnage import __version__
 
 from .shell import LAUNCHER, ROOT, Shell
@@ -84,10 +85,33 @@ def test_without_cargo_or_with_an_old_one_it_says_so_in_one_line(shell: Shell) -
     said = shell(
         "--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=tools(shell.home / "bin", python3=python)
     )
-    assert (
-        said.err == "tonnage: error: cargo is missing; hint: install Rust from https://rustup.rs, then run this again\n"
+    wheel = "; or give a wheel of this version with TONNAGE_WHEEL=/path/to.whl\n"
+    assert said.err == (
+        f"tonnage: error: cargo is missing; hint: install Rust from https://rustup.rs, then run this again{wheel}"
     )
     old = tools(shell.home / "old", python3=python, cargo="echo cargo 1.60.0")
     said = shell("--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=old)
-    assert said.err == "tonnage: error: cargo is 1.60 and 1.89 or newer is needed; hint: run `rustup update stable`\n"
+    assert (
+        said.err
+        == f"tonnage: error: cargo is 1.60 and 1.89 or newer is needed; hint: run `rustup update stable`{wheel}"
+    )
+    assert not (shell.home / ".venv").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("tonnage-0.0.9-cp310-abi3-linux_x86_64.whl", f"is of 0.0.9 and this checkout of {__version__}; "),
+        ("other-0.1.0-py3-none-any.whl", "is not a wheel of Tonnage; "),
+        ("missing", "is not a wheel of Tonnage; "),
+    ],
+)
+def test_a_wheel_that_is_not_of_this_version_is_refused_in_one_line(name: str, why: str, shell: Shell) -> None:
+    launcher = bare_checkout(shell.home)
+    wheel = shell.home / name
+    if name != "missing":
+        wheel.write_bytes(b"")
+    path = tools(shell.home / "bin", python3=f'exec "{ROOT}/.venv/bin/python" "$@"')
+    said = shell("--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=path, TONNAGE_WHEEL=str(wheel))
+    assert said.err.startswith(f"tonnage: error: TONNAGE_WHEEL: {wheel} {why}hint: ") and said.err.count("\n") == 1
     assert not (shell.home / ".venv").exists()

@@ -1,4 +1,5 @@
 """Sets up a checkout: ``.venv``, its locked packages, the engine's release build. Run by the launcher, as a script.
+Without cargo, ``TONNAGE_WHEEL`` may name a wheel of the checkout's version, which is installed instead of the build.
 
 Standard library only, and nothing of Tonnage: it runs before either can be imported. Exit code 2 and one line where
 something is missing; the failing program's own words and its code's meaning where a step failed.
@@ -32,8 +33,32 @@ def main() -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
     if is_current(root):
         return
-    cargo = find_cargo(root)
-    started = time.time_ns()
+    try:
+        cargo = find_cargo(root)
+    except MissingError as missing:
+        wheel = find_wheel(root, missing)
+        started = time.time_ns()
+        install_wheel(root, wheel)
+    else:
+        started = time.time_ns()
+        build(root, cargo)
+    stamp = root / ".venv" / STAMP
+    stamp.write_text(f"{root}\n")
+    # Dated when the build began: a source saved while it ran makes the next start build again.
+    os.utime(stamp, ns=(started, started))
+    say("ready")
+
+
+class MissingError(Exception):
+    """There is no cargo that can build the engine. ``what`` is missing, and ``hint`` says how to get it."""
+
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(what)
+        self.what, self.hint = what, hint
+
+
+def build(root: Path, cargo: Path) -> None:
+    """The engine, and with it the package as it is in the checkout."""
     python = make_venv(root)
     install_packages(root, python)
     say("building the engine (release build; a minute or two the first time)")
@@ -44,13 +69,37 @@ def main() -> None:
         "PIP_QUIET": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
-    build = [python, "-m", "maturin", "develop", "--release", "--locked"]
-    run("the engine could not be built", build, root, environment)
-    stamp = root / ".venv" / STAMP
-    stamp.write_text(f"{root}\n")
-    # Dated when the build began: a source saved while it ran makes the next start build again.
-    os.utime(stamp, ns=(started, started))
-    say("ready")
+    command = [python, "-m", "maturin", "develop", "--release", "--locked"]
+    run("the engine could not be built", command, root, environment)
+
+
+def install_wheel(root: Path, wheel: Path) -> None:
+    """Engine and package of a wheel: what runs then is the wheel's, and nothing of the checkout but the launcher."""
+    python = make_venv(root)
+    install_packages(root, python)
+    say(f"installing {wheel.name}, for there is no cargo to build with")
+    options = ["--disable-pip-version-check", "--quiet", "--no-deps", "--no-index", "--force-reinstall"]
+    run("the wheel could not be installed", [python, "-m", "pip", "install", *options, str(wheel)], root)
+
+
+def find_wheel(root: Path, missing: MissingError) -> Path:
+    """What TONNAGE_WHEEL names, if it is of this checkout's version."""
+    named = os.environ.get("TONNAGE_WHEEL")
+    if not named:
+        fail(missing.what, f"{missing.hint}; or give a wheel of this version with TONNAGE_WHEEL=/path/to.whl")
+    wheel, wanted = Path(named).absolute(), version(root)
+    name = re.fullmatch(r"tonnage-([^-]+)-.+\.whl", wheel.name)
+    if name is None or not wheel.is_file():
+        fail(f"TONNAGE_WHEEL: {named} is not a wheel of Tonnage", f"give the path of a tonnage-{wanted}-….whl")
+    if name[1] != wanted:
+        fail(f"TONNAGE_WHEEL: {named} is of {name[1]} and this checkout of {wanted}", "take a wheel of this version")
+    return wheel
+
+
+def version(root: Path) -> str:
+    """Of the checkout."""
+    found = re.search(r'^version = "([^"]+)"', (root / "Cargo.toml").read_text(), re.MULTILINE)
+    return found[1] if found else ""
 
 
 def is_current(root: Path) -> bool:
@@ -64,17 +113,17 @@ def is_current(root: Path) -> bool:
 
 
 def find_cargo(root: Path) -> Path:
-    """cargo, also where rustup puts it and a login shell would look."""
+    """cargo, also where rustup puts it and a login shell would look. MissingError where it is not there, or too old."""
     found = shutil.which("cargo") or shutil.which("cargo", path=Path("~/.cargo/bin").expanduser())
     if found is None:
-        fail("cargo is missing", "install Rust from https://rustup.rs, then run this again")
+        raise MissingError("cargo is missing", "install Rust from https://rustup.rs, then run this again")
     wanted = re.search(r'^rust-version = "(\d+)\.(\d+)', (root / "Cargo.toml").read_text(), re.MULTILINE)
     said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
     actual = re.search(r"(\d+)\.(\d+)", said)
     if actual is None:
         fail(f"{found} does not say its version", "run `cargo --version` and follow what it says")
     if wanted and tuple(map(int, actual.groups())) < tuple(map(int, wanted.groups())):
-        fail(
+        raise MissingError(
             f"cargo is {'.'.join(actual.groups())} and {'.'.join(wanted.groups())} or newer is needed",
             "run `rustup update stable`",
         )
