@@ -37,7 +37,7 @@ DEV_REQUIREMENTS := import importlib.metadata as m; \
 # their files run beside each other, as many as there are processors, the long ones first.
 SMALL := $(wildcard tests/unit tests/records tests/machine tests/analysis tests/campaign tests/cluster tests/report \
 	tests/notebook tests/placement tests/staging tests/dashboard tests/cli tests/tidy)
-LONG := $(wildcard tests/calibration tests/e2e)
+LONG := $(wildcard tests/calibration tests/e2e tests/installs)
 LABS := $(wildcard tests/mpi tests/lab)
 # A directory of tests that the lists above do not name yet still runs, before the rest.
 OTHERS := $(filter-out $(SMALL) $(LONG) $(LABS),$(patsubst %/,%,$(sort $(dir $(wildcard tests/test_*.py tests/*/test_*.py)))))
@@ -83,7 +83,7 @@ test: export CARGO_INCREMENTAL := 0
 test: export CARGO_PROFILE_DEV_DEBUG := line-tables-only
 test: setup lint rust pytest  ## Every layer: format, lints, Rust, Python, end to end, lab, tidy
 
-test-fast: lint rust  ## Without end-to-end, lab and the long calibration
+test-fast: lint rust  ## Without end-to-end, installs, lab and the long calibration
 	$(call tested,FAST FAST_LABS)
 
 lint:  ## Formatting, clippy, ruff, mypy; warnings are errors
@@ -101,7 +101,7 @@ rust:  # Unit tests beside the code, and the storages' conformance suite. No pag
 	cargo test --workspace --quiet --lib --bins --tests
 
 pytest:
-	$(call heading,pytest: calibration · end to end · parts · command line · tidy; then mpi · lab; then what measures)
+	$(call heading,pytest: calibration · end to end · installs · parts · command line · tidy; then mpi · lab; then what measures)
 	$(call tested,PARTS BESIDE_LABS ALONE_LABS)
 
 # What is tried on the stager and on what else writes or removes files: kills, histories, faults at each call, power
@@ -113,11 +113,12 @@ attack:  ## Everything that harms files, on the stager: kills, call faults, powe
 	TONNAGE_KILL_SEEDS=300 TONNAGE_STAGE_HISTORIES=2000 TONNAGE_STAGE_CALLS=each TONNAGE_POWER_POINTS=200 \
 		$(PYTEST) $(ATTACK)
 
-nightly:  ## The attack with 20,000 histories, 1,000 kill seeds, every call and crash point; calibration with all seeds (hours)
+nightly:  ## The attack with 20,000 histories, 1,000 kill seeds, every call and crash point; all seeds and all installs (hours)
 	$(call heading,pytest: attack with all of it)
 	TONNAGE_KILL_SEEDS=1000 TONNAGE_STAGE_HISTORIES=20000 TONNAGE_STAGE_CALLS=all TONNAGE_POWER_POINTS=all \
 		$(PYTEST) $(ATTACK)
 	TONNAGE_ALL_SEEDS=1 $(PYTEST) $(BESIDE) tests/calibration
+	TONNAGE_ALL_INSTALLS=1 $(PYTEST) tests/installs
 
 bench:  ## Tonnage against the bare C loop and its peers, interleaved (minutes; wants a quiet machine)
 	$(PYTHON) bench/run.py

@@ -25,7 +25,7 @@ class Endpoint:
             from prometheus_client.registry import CollectorRegistry
         except ImportError:
             raise RequestError(
-                "--metrics needs the package prometheus-client; hint: install it, or tonnage with its extra `stage`"
+                "--metrics needs the package prometheus-client; hint: pip install 'tonnage[stage]'"
             ) from None
         from wsgiref.simple_server import WSGIRequestHandler
 

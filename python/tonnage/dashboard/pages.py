@@ -52,7 +52,7 @@ def _data(name: str) -> bytes | None:
 def check_kit() -> None:
     """RequestError where what draws is not installed."""
     if _data("plotly.min.js") is None:
-        raise RequestError("the page needs plotly for its figures; hint: install tonnage with its extra `serve`")
+        raise RequestError("the page needs plotly for its figures; hint: pip install 'tonnage[serve]'")
 
 
 @cache

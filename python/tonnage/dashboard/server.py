@@ -68,9 +68,7 @@ def serve(wish: ServeRequest, boards: Sequence[Board], announce: Callable[[str, 
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
-        raise RequestError(
-            "the live page needs starlette and uvicorn; hint: install tonnage with its extra `serve`"
-        ) from None
+        raise RequestError("the live page needs starlette and uvicorn; hint: pip install 'tonnage[serve]'") from None
     from tonnage.dashboard.pages import check_kit
 
     check_kit()

@@ -147,9 +147,7 @@ def _psij() -> None:
     try:
         import psij  # noqa: F401
     except ImportError:
-        raise SchedulerError(
-            "PBS needs the package psij-python; hint: install it, or tonnage with its extra `pbs`"
-        ) from None
+        raise SchedulerError("PBS needs the package psij-python; hint: pip install 'tonnage[pbs]'") from None
 
 
 def _executor(command: list[str], run: Callable[[list[str]], str], place: Path) -> Any:
