@@ -1,7 +1,7 @@
 """An installed Tonnage, without its sources: the wheel and the sdist are whole, in an environment that is new.
 
-``TONNAGE_WHEEL`` names a wheel to look at instead of one that is built of what is there. What takes many minutes is done
-where ``TONNAGE_ALL_INSTALLS`` is set: the build from the sdist, and each Python that is found.
+``TONNAGE_WHEEL`` names a wheel to look at instead of one that is built of what is there. What takes many minutes is
+done where ``TONNAGE_ALL_INSTALLS`` is set: the build from the sdist, and each Python that is found.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ pytestmark = [pytest.mark.timeout(2 * DEADLINE_S), pytest.mark.slow]
 
 def maturin(*words: str, environment: dict[str, str] | None = None, cwd: Path = ROOT) -> None:
     """The build tool of the checkout's own environment, as the launcher calls it."""
-    cargo = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathsep}{Path('~/.cargo/bin').expanduser()}"
+    cargo = (
+        f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathsep}{Path('~/.cargo/bin').expanduser()}"
+    )
     done = subprocess.run(
         [sys.executable, "-m", "maturin", *words],
         cwd=cwd,
@@ -100,9 +102,7 @@ class Environment:
         """Skips where there is no package index to ask."""
         command = [self.programs / "python", "-m", "pip", "--disable-pip-version-check", *words]
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL"))}
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=environment, timeout=DEADLINE_S, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=DEADLINE_S, check=False)
         if done.returncode and ("NewConnectionError" in done.stderr or "name resolution" in done.stderr):
             pytest.skip("no package index can be reached")
         assert done.returncode == 0, done.stderr
