@@ -134,5 +134,19 @@ fmt:  ## Format Rust and Python
 docs:  ## Rust API pages, with every public item required to have one
 	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace --no-deps --quiet
 
+# The site's tools have an environment of their own: no command and no test needs them.
+SITE_VENV := target/site-venv
+
+.PHONY: site
+site: $(SITE_VENV)/ready  ## Write all pages as a site to target/site; a broken link is an error (no network but PyPI, once)
+	$(call heading,mkdocs)
+	NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/python -m mkdocs build --strict
+	@echo open target/site/index.html
+
+$(SITE_VENV)/ready: docs/site/requirements.txt
+	python3 -m venv $(SITE_VENV)
+	$(SITE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
 clean:  ## Remove what the builds made
 	cargo clean

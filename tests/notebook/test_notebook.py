@@ -1,4 +1,4 @@
-"""Runs as data frames and figures, as the README shows them."""
+"""Runs as data frames and figures, as docs/notebook.md shows them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def test_the_lines_of_the_readme_run(runs: Path) -> None:
-    (block,) = re.findall(r"```python\n(import tonnage\n.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def test_the_lines_of_the_page_run(runs: Path) -> None:
+    (block,) = re.findall(r"```python\n(import tonnage\n.*?)```", (ROOT / "docs" / "notebook.md").read_text(), re.DOTALL)
     done = subprocess.run(
         [sys.executable, "-c", block], cwd=runs, check=False, capture_output=True, text=True, timeout=120
     )
