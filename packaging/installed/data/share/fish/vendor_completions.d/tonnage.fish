@@ -60,11 +60,14 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l space -d 'bytes of
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l verify -d 'check every byte that is read'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l out -d 'run directory to make' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l json -d 'print one JSON object on stdout and nothing else there'
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l no-keep -d 'do not keep the load line that a search finds for placement'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l resume -d 'go on with a run that was interrupted, probes included' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l target -d 'measure this directory (or null:, memory:, sim:…) instead of the file\'s' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l scale -d 'multiply the work of every workload (block sizes, files, copies), never its tasks' -r
+complete -c tonnage -n '__fish_seen_subcommand_from run' -l only -d 'of several [[workload]] tables this one; may be given again' -r
+complete -c tonnage -n '__fish_seen_subcommand_from run' -l without -d 'all but this one; may be given again' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l on -d 'submit it to this scheduler, in jobs, and stay until it is done; local: this host, in the background' -x -a 'auto slurm lsf pbs flux local'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l partition -d 'partition or queue of workloads that name none' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l nodes -d 'nodes of each job whose workload names no hosts' -r
@@ -76,6 +79,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from run' -l detach -d 'submit, a
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l dry-run -d 'print the plan and the time and space it takes; write nothing'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l out -d 'run directory to make' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l json -d 'print one JSON object on stdout and nothing else there'
+complete -c tonnage -n '__fish_seen_subcommand_from run' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-keep -d 'do not keep the load line that a search finds for placement'
 complete -c tonnage -n '__fish_seen_subcommand_from example' -l out -d 'write it to this file, which must not be there yet' -r
@@ -86,6 +90,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from import' -l no-report -d 'do 
 complete -c tonnage -n '__fish_seen_subcommand_from clean' -l yes -d 'do not ask'
 complete -c tonnage -n '__fish_seen_subcommand_from clean' -l force -d 'also remove what is of a run that cannot be proved to have ended: you have seen that it is over'
 complete -c tonnage -n '__fish_seen_subcommand_from report' -l json -d 'print one JSON object on stdout and nothing else there'
+complete -c tonnage -n '__fish_seen_subcommand_from report' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
 complete -c tonnage -n '__fish_seen_subcommand_from compare' -l of -d 'what verdicts are of: of the system, or of these two runs alone, which says nothing of another day' -x -a 'system runs'
 complete -c tonnage -n '__fish_seen_subcommand_from compare' -l threshold -d 'least change of a throughput that is called one' -r
 complete -c tonnage -n '__fish_seen_subcommand_from compare' -l per -d 'divide rates by disks, servers, nodes or links: as [normalise] of the runs\' campaigns says (disk), or one for each side (disk=60,84; link=1Gbit/s,10Gbit/s)' -r
@@ -271,6 +276,6 @@ complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subco
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l workers -d 'threads that copy' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l gentle -d 'slower while the application\'s own I/O or processor time suffers' -x -a 'auto off'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from list' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from schema' -f -a 'json compare history crossover project submit where load watch servers jobs cancel queues doctor campaign site'
+complete -c tonnage -n '__fish_seen_subcommand_from schema' -f -a 'json compare history crossover project verify submit where load watch servers jobs cancel queues doctor campaign site'
 complete -c tonnage -n '__fish_seen_subcommand_from completions' -f -a 'bash zsh fish'
 complete -c tonnage -n '__fish_seen_subcommand_from compat' -f -a 'install'
