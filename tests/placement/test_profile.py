@@ -86,6 +86,7 @@ def test_what_the_kernel_or_an_earlier_version_did_not_count_is_taken_from_the_p
     unknown = {"read_call_bytes": None, "device_read_bytes": None, "read_calls": None}
     found = demand_of_run(run_of(tmp_path / "run", unknown), POLICY)
     assert (found.bytes, found.operations, found.bytes_per_s) == (7, 11, None)
+    assert "bytes and operations by the policy" in found.source
 
 
 @pytest.mark.parametrize(("tasks", "status", "copy"), [(2, "ok", {}), (1, "failed", {}), (1, "ok", {"exit_code": 3})])

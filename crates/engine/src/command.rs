@@ -17,6 +17,7 @@ use crate::clock::monotonic_ns;
 use crate::steering::Steering;
 use crate::task::{PhaseWorkload, Shared, TaskContext, Worker};
 use crate::task_counters;
+use account::Account;
 use groups::Groups;
 
 /// What the tasks share.
@@ -119,10 +120,11 @@ impl Runs {
     /// Waits for the end of a copy and takes down what the kernel accounted to it.
     fn attend(&self, pid: libc::pid_t, result: &mut CopyResult, shared: &Shared) -> i32 {
         self.groups.add(pid);
+        let account = Account::open(pid);
         let waited = child::wait(pid);
         result.end_ns = monotonic_ns();
         // Until it is reaped its number is taken, so what is asked or signalled by that number is still meant for it.
-        account::read_account(pid, result);
+        account.read(result);
         if shared.interrupted.load(Ordering::Relaxed) {
             groups::outlive(pid);
         }

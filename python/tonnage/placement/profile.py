@@ -64,13 +64,15 @@ def demand_of_run(run_directory: str | Path, policy: Policy) -> Demand:
     if not copies:
         raise RequestError(f"{run_directory} has no copy of a command that ran alone and well; hint: {_HOW}")
     moved, calls = _median(copies, _bytes_of), _median(copies, _calls_of)
+    assumed = " and ".join(name for name, value in (("bytes", moved), ("operations", calls)) if value is None)
     return Demand(
         bytes=policy.reference_bytes if moved is None else moved,
         operations=policy.reference_operations if calls is None else calls,
         io_share=median(map(_waits, copies)),
         bytes_per_s=_rate(copies, counted=file_system in COUNTED),
         measured=True,
-        source=f"measured in {run_directory}, {len(copies)} cop{'y' if len(copies) == 1 else 'ies'} alone",
+        source=f"measured in {run_directory}, {len(copies)} cop{'y' if len(copies) == 1 else 'ies'} alone"
+        + (f"; {assumed} by the policy, for the kernel's account is not in the run" if assumed else ""),
     )
 
 
