@@ -243,7 +243,7 @@ def test_what_would_decide_is_also_told_as_more_than_there_is(tmp_path: Path) ->
     (trace,) = (drawn := figure(found)).traces
     assert trace["marker"]["symbol"] == ["circle"] * 4
     assert [note["text"].split(" ", 1)[1] for note in drawn.layout["annotations"]] == ["no change shown"] * 4
-    assert {row[-2] for row in table(compare_sides(Side.of(one), Side.of(other))).rows} == {"not judged"}
+    assert {row[-2] for row in table(compare_sides(Side.of(one), Side.of(other))).rows} == {"too few to tell"}
 
 
 def test_the_headline_names_two_storages_and_unlike_runs_of_a_side_are_kept_apart(

@@ -26,7 +26,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (directory / part).mkdir(exist_ok=True)
         # The seed of a run is the length of its name.
         run = measured(directory / part, "r" * (number + 1), plateau=plateau, noise="2%", workload=text, **{"": ONE})
-        alter(run, created=f"2026-10-{number + 1:02}T03:00:00Z")
+        alter(run, target={"name": "/scratch"}, created=f"2026-10-{number + 1:02}T03:00:00Z")
     return directory
 
 
