@@ -55,7 +55,7 @@ FAST_LABS := $(wildcard tests/mpi)
 # All to their ends, so that one failure does not hide those after it.
 tested = failed=0; $(foreach some,$(1),$(PYTEST) $($(some)) || failed=$$?;) exit $$failed
 
-.PHONY: help build setup packages test test-fast lint rust pytest attack nightly bench experiments fmt docs clean
+.PHONY: help build setup packages test test-fast lint rust pytest attack nightly bench experiments wheels fmt docs clean
 .NOTPARALLEL:
 
 help:  ## List the targets
@@ -126,9 +126,36 @@ bench:  ## Tonnage against the bare C loop and its peers, interleaved (minutes; 
 experiments: build  ## Run the field's five experiments and write their pages (half an hour; root, a quiet machine)
 	$(PYTHON) docs/experiments.py $(ARGS)
 
+# zig links for a C library older than that of this machine. Its builds have a directory of their own, so that neither
+# they nor ./tonnage build anew what the other one needs.
+WHEELS := target/wheels
+WHEEL_TOOLS := target/wheel-tools
+ARCHITECTURES := x86_64 aarch64
+HOST_ARCHITECTURE := $(shell uname -m)
+
+$(WHEEL_TOOLS)/bin/auditwheel: requirements.lock
+	python3 -m venv --clear $(WHEEL_TOOLS)
+	$(WHEEL_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check \
+		"$$(grep '^maturin==' requirements.lock)" ziglang auditwheel pyelftools
+	touch $@
+
+wheels: $(WHEEL_TOOLS)/bin/auditwheel  ## Wheels for clusters with glibc 2.17 (manylinux2014), x86_64 and aarch64, and the sdist
+	$(call heading,wheels and sdist into $(WHEELS))
+	@mkdir -p $(WHEELS) && rm -f $(WHEELS)/tonnage-*.whl $(WHEELS)/tonnage-*.tar.gz
+	$(WHEEL_TOOLS)/bin/maturin sdist --out $(WHEELS)
+	@for architecture in $(ARCHITECTURES); do \
+		target=$$architecture-unknown-linux-gnu; \
+		if command -v rustup >/dev/null && ! rustup target add $$target && [ $$architecture != $(HOST_ARCHITECTURE) ]; then \
+			echo "no wheel for $$architecture: rustup cannot get its target" >&2; continue; \
+		fi; \
+		PATH="$$PWD/$(WHEEL_TOOLS)/bin:$$PATH" CARGO_TARGET_DIR=target/manylinux $(WHEEL_TOOLS)/bin/maturin build --release --locked \
+			--zig --compatibility manylinux2014 --target $$target --out $(WHEELS); \
+	done
+	$(WHEEL_TOOLS)/bin/python packaging/check_wheel.py $(WHEELS)/*.whl
+
 fmt:  ## Format Rust and Python
 	cargo fmt --all
-	$(PYTHON) -m ruff format python tests lab bench
+	$(PYTHON) -m ruff format python tests lab bench packaging
 	$(PYTHON) -m ruff check --fix .
 
 docs:  ## Rust API pages, with every public item required to have one
