@@ -1,4 +1,4 @@
-"""Named judgements on a run, each a small function in a registry. ``docs/findings/`` has a page for every code."""
+"""Named judgements on a run, each a small function in a registry. ``tonnage explain`` has a page for every code."""
 
 from tonnage.analysis.findings import curve, hosts, imported, kinds, links, noise, omission, snapshots, time, trust
 from tonnage.analysis.findings import host_events as meanwhile
