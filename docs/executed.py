@@ -2,7 +2,7 @@
 
 A page's blocks are carried out in order, in one directory. By the word behind the fence:
 
-- ``toml``, ``yaml``, ``python``, and a script that begins with ``#!``, whose first comment is a file's name: that file, made new;
+- ``toml``, ``yaml``, ``python``, and a script that begins with ``#!``: a file, named by its first comment;
 - ``console``: each ``$ command`` is run by bash, and what is below it is its standard output, and its errors where it
   does not end with 0. A line ``…`` stands for any lines. Behind ``<!-- stable … -->``, a regular expression a line, the
   figures vary from run to run, and each expression is found in what is shown and in what is printed;
@@ -29,6 +29,8 @@ _BLOCK = re.compile(
 )
 _NAME = re.compile(r"^# (\S+\.\w+)$", re.MULTILINE)
 _LIMIT_S = 240
+_HOMES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG")
+"""Variables with the places of a user's own files: those of whoever runs a page are neither read nor changed."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ class Directory:
         programs.mkdir()
         (programs / "tonnage").symlink_to(launcher)
         (self.work / "tonnage").symlink_to(launcher)  # pages of a checkout say ./tonnage
-        own = {name: str(place / name.lower()) for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG")}
+        own = {
+            name: str(place / name.lower()) for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG")
+        }
         for directory in own.values():
             Path(directory).mkdir(mode=0o700)
         path = f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
@@ -105,9 +109,16 @@ def carry_out(page: str, directory: Directory) -> Iterator[Printed]:
         if kind in ("toml", "yaml", "python") or text.startswith("#!"):
             directory.write(text)
         elif kind == "sh":
-            subprocess.run(["bash", "-eu", "-c", text], cwd=directory.work, env=directory.environment, check=True,
-                           timeout=_LIMIT_S, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.PIPE)
+            subprocess.run(
+                ["bash", "-eu", "-c", text],
+                cwd=directory.work,
+                env=directory.environment,
+                check=True,
+                timeout=_LIMIT_S,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
         else:
             stable = tuple((block["stable"] or "").splitlines())
             for command, shown in _commands(text):
@@ -133,7 +144,9 @@ def main() -> int:
             for printed in carry_out(text, Directory(Path(place))):
                 if printed.complaints():
                     print(f"{name}: {printed.command}")
-                    text = text.replace(f"$ {printed.command}\n{printed.shown}", f"$ {printed.command}\n{printed.said}", 1)
+                    text = text.replace(
+                        f"$ {printed.command}\n{printed.shown}", f"$ {printed.command}\n{printed.said}", 1
+                    )
         page.write_text(text, encoding="utf-8")
     return 0
 

@@ -52,7 +52,7 @@ def throttled() -> Law:
 
 
 def virtual_disk() -> Law:
-    """Writes to the ext4 disk of a virtual machine, by a probe in docs/concepts/result.md: more than three tasks lose."""
+    """Writes to the ext4 disk of a virtual machine, by a probe of docs/concepts/result.md: over three tasks lose."""
     tasks, rates = (1, 2, 3, 4, 8), (2.50, 2.88, 2.90, 2.38, 2.41)
     return Law("ext4 on a virtual disk, write", "docs/concepts/result.md, probe of 2026-11-21", tasks, rates)
 

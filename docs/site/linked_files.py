@@ -27,7 +27,9 @@ DOCS = "docs/"
 BELOW = "source/"
 _LINK = re.compile(r"(\]\(|<img[^>]*\bsrc=\")([^)\s\"#]+)(?=[)\s\"#])")
 _FENCED = re.compile(r"(^```.*?^```[ ]*$)", re.MULTILINE | re.DOTALL)
-_FROM_ELSEWHERE = re.compile(r"<(?:script|img|iframe)\b[^>]*\bsrc=[\"']?(?:https?:)?//|<link\b[^>]*\bhref=[\"']?(?:https?:)?//")
+_FROM_ELSEWHERE = re.compile(
+    r"<(?:script|img|iframe)\b[^>]*\bsrc=[\"']?(?:https?:)?//|<link\b[^>]*\bhref=[\"']?(?:https?:)?//"
+)
 
 
 def repository_path(page: str, target: str) -> str | None:
@@ -93,13 +95,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     """Links as the site has them."""
     return rewritten(source_of(page.file.src_uri), markdown)
 
 
-def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:
-    """The page, if it loads nothing from elsewhere. PluginError if it does: the site is read where there is no network."""
+def on_post_page(output: str, *, page: Page, **_: object) -> str:
+    """The page. PluginError if it loads something from elsewhere: the site is read where there is no network."""
     if found := _FROM_ELSEWHERE.search(output):
         raise PluginError(f"{page.file.src_uri} loads from elsewhere: {found[0]}")
     return output

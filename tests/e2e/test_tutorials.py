@@ -12,7 +12,7 @@ from .shell import ROOT
 
 sys.path.insert(0, str(ROOT / "docs"))
 
-from executed import Directory, Printed, carry_out  # noqa: E402
+from executed import Directory, Printed, carry_out
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 TASKS = ["first-probe", "slow-job", "accept-file-system", "stage-out", "place-jobs", "nightly-ci", "compare-io500"]

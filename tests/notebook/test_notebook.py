@@ -32,7 +32,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_lines_of_the_page_run(runs: Path) -> None:
-    (block,) = re.findall(r"```python\n(import tonnage\n.*?)```", (ROOT / "docs" / "notebook.md").read_text(), re.DOTALL)
+    (block,) = re.findall(
+        r"```python\n(import tonnage\n.*?)```", (ROOT / "docs" / "notebook.md").read_text(), re.DOTALL
+    )
     done = subprocess.run(
         [sys.executable, "-c", block], cwd=runs, check=False, capture_output=True, text=True, timeout=120
     )
