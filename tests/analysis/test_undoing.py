@@ -54,4 +54,4 @@ def test_what_only_tells_of_a_measurement_undoes_nothing() -> None:
 
 
 def test_all_of_these_codes_are_findings() -> None:
-    assert all((ROOT / "docs/findings" / f"{code}.md").is_file() for code in OF_RUN | OF_CURVE)
+    assert all((ROOT / "python/tonnage/explained" / f"{code}.md").is_file() for code in OF_RUN | OF_CURVE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import cast
@@ -13,6 +13,7 @@ from typing import cast
 from tonnage.campaign.execute.executor import Executor
 from tonnage.campaign.execute.hooks import Hook
 from tonnage.campaign.execute.phases import Harvest, Status, TrialRun
+from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.command import OURSELVES, PARTITION, PHASE, PLACE, CommandSetting
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
@@ -86,6 +87,12 @@ def missing_program(setting: CommandSetting, target: Target, *, only_here: bool 
         if not _found(program, directory, path):
             return f"workload.{key}: there is no program {argv[0]!r}"
     return None
+
+
+def missing_programs(settings: Iterable[Setting], target: Target) -> dict[str, str]:
+    """What :func:`missing_program` says of this host's files, by the workloads of which a program is not there."""
+    commands = [setting for setting in settings if isinstance(setting, CommandSetting)]
+    return {one.workload: said for one in commands if (said := missing_program(one, target, only_here=True))}
 
 
 def directory_of(setting: CommandSetting, target: Target) -> Path:

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tonnage.campaign.execute.command import missing_program
+from tonnage.campaign.execute.command import missing_programs
 from tonnage.campaign.kinds import Setting
-from tonnage.campaign.kinds.command import CommandSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Allocation, Schedule, Trial
 from tonnage.campaign.target import parse_target
@@ -212,8 +211,7 @@ def check_programs(campaign: Campaign) -> None:
     target = parse_target(campaign.target)
     if target.scheme == "sim":
         return
-    commands = [setting for setting in campaign.settings() if isinstance(setting, CommandSetting)]
-    missing = {one.workload: said for one in commands if (said := missing_program(one, target, only_here=True))}
+    missing = missing_programs(campaign.settings(), target)
     if missing:
         rest = len(missing) < len(campaign.workloads)
         others = f", or measure the rest: {' '.join(f'--without {name}' for name in missing)}" if rest else ""
