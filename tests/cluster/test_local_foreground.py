@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.local import Local
 
 from .local_spool import ended, lines_of, own_local, request, until
@@ -173,3 +174,15 @@ def test_ctrl_c_reaches_a_program_in_a_terminal_once(local: Local, tmp_path: Pat
     assert os.waitstatus_to_exitcode(status) == 7
     assert said.count(b"one") == 1
     until(lambda: not local.jobs())
+
+
+def test_a_program_that_cannot_start_has_the_exit_code_of_a_shell(local: Local, tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.touch(mode=0o644)
+    for program, code, told in (
+        (str(tmp_path / "absent"), 127, "is not installed here"),
+        (str(text), 126, "is not executable"),
+    ):
+        with pytest.raises(SchedulerError, match=told) as refused:
+            local.interactive(request(program, key=program, directory=tmp_path))
+        assert refused.value.exit_code == code

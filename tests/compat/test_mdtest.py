@@ -458,3 +458,44 @@ def test_a_directory_that_is_not_there_has_nothing_to_look_at(mdtest: Mdtest, da
     hint = "create what is to be measured first"
     assert (said.out, said.err) == ("", f"tonnage: error: mdtest -d: there is no {data}/a; hint: {hint}\n")
     assert not list(data.iterdir())
+
+
+def test_data_of_a_creation_that_the_time_ended_are_good_in_a_later_run(mdtest: Mdtest, tmp_path: Path) -> None:
+    words = ("--tasks", "2", "-F", "-n", "100000000", "-x", str(tmp_path / "status"), "-G", "5")
+    table = tmp_path / "tasks.csv"
+    said = mdtest("-C", "-W", "1", "-w", "512", f"--saveRankPerformanceDetails={table}", *words)
+    made = int((tmp_path / "status").read_text())
+    hit = re.search(r"Continue stonewall hit min: (\d+) max: (\d+) avg: (\d+\.\d) ", said.out)
+    tasks = [json.loads(line) for line in (tmp_path / "run-0/tasks.jsonl").read_text().splitlines()]
+    walls = [task["stonewall_operations"] for task in tasks if task["phase"] == "create"]
+    assert hit and (int(hit[1]), int(hit[2])) == (min(walls), made) and hit[3] == f"{sum(walls) / 2:.1f}"
+    assert table.read_text().splitlines()[1].startswith(f"all,{made},")
+    later = mdtest("-E", "-X", "-e", "512", "-r", *words)
+    assert later.mean["File read"] > 0 and "ERROR" not in later.out
+
+
+def test_a_limit_of_time_needs_no_room_for_what_will_not_be_made(
+    mdtest: Mdtest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tonnage.campaign.space._free_on", lambda *_: 1 << 20)
+    words = ("-F", "-n", "10000", "-w", "1k", "-C", "-r")
+    assert "free; hint" in mdtest(*words, code=2).err
+    assert mdtest(*words, "-W", "1").mean["File creation"] > 0
+
+
+@pytest.mark.parametrize("given", ["-5", "4294967291"])
+def test_a_seed_below_zero_is_the_32_bits_of_an_unsigned_one(mdtest: Mdtest, given: str) -> None:
+    mdtest("-C", "-F", "-n", "3", "-w", "4k", "-G", "-5")
+    assert mdtest("-E", "-X", "-r", "-F", "-n", "3", "-e", "4k", "-G", given).mean["File read"] > 0
+
+
+def test_a_tree_of_which_a_file_is_missing_is_removed_by_clean_where_the_user_says_so(
+    mdtest: Mdtest, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mdtest("-C", "-F", "-n", "3")
+    next(path for path in data.rglob("f.*") if path.is_file()).unlink()
+    mdtest("-r", "-F", "-n", "3", code=1)
+    assert run_command(["clean", "--yes", str(data)]) == 0
+    assert "to remove that too: tonnage clean --kept" in capsys.readouterr().out and list(data.iterdir())
+    assert run_command(["clean", "--yes", "--kept", str(data)]) == 0
+    assert not list(data.iterdir())

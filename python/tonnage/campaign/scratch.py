@@ -74,9 +74,11 @@ def _read(found: Sequence[Json]) -> list[Leftover]:
 def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: bool = False) -> None:
     """Removes the files that Tonnage made in it, and it; in a ``pool`` its objects and the snapshots that it noted.
     ``force``: also where nobody can know whether its run is over. OSError or ValueError where it holds anything else,
-    or where its run goes on by now."""
+    or where its run goes on by now. What a run ``kept`` goes as well: only call it where the user said so."""
     if leftover.is_file:
         _native.Scratch.remove_left_file(leftover.path)
+    elif pool is None and leftover.state == "kept":
+        _native.Scratch.reopen_named(*os.path.split(leftover.path)).remove()
     elif pool is None:
         _native.Scratch.reopen(leftover.path, force=force).remove()
     else:

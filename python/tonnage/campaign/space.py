@@ -119,7 +119,8 @@ def _too_little(needed: int, name: str, free: int, hint: str) -> str:
 def _takes_space(setting: Setting, target: Target) -> bool:
     """Files that the user named are there already where they are only read; and where a time limit ends their write
     long before its block does, as benchmarks that are stopped by time ask for, nobody knows how large they become."""
-    return not (target.names and (setting.phases == ("read",) or setting.time_limit_ns is not None))
+    named = bool(target.names) and (setting.phases == ("read",) or setting.time_limit_ns is not None)
+    return not (named or setting.made_by_time)
 
 
 def file_systems(target: Target) -> list[tuple[list[int], int | None]]:

@@ -52,6 +52,8 @@ def run_in_foreground(
             if error.filename != argv[0]:
                 raise ToolError(f"{argv[0]} cannot be run: {error.strerror} ({error.filename})") from None
             raise ToolMissing(f"{argv[0]} is not installed here") from None
+        except PermissionError:
+            raise ToolError(f"{argv[0]} cannot be run: it is not executable") from None
         except OSError as error:
             raise ToolError(f"{argv[0]} cannot be run: {error.strerror}") from None
         for missed in early:

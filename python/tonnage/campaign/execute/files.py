@@ -71,6 +71,9 @@ def _measure(setting: FilesSetting, trial: TrialRun) -> Status:
             return status
         failed = "the tree could not be made" if status == "failed" else None
     counts: dict[bool, list[int]] = {}
+    if setting.made is not None:
+        # Not a smaller tree: the number of an item in the whole tree says what its file holds.
+        counts = dict.fromkeys((False, True), [setting.items_there] * setting.tasks)
     renamed: set[bool] = set()
     for phase in setting.phases:
         if failed is not None:

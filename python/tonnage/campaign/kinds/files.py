@@ -77,6 +77,7 @@ class FilesSetting(Setting):
     verify: bool
     wear_out: bool = False
     keep: bool = False
+    made: int | None = None
     syncfs: bool = False
     mknod: bool = False
     shared_files: bool = False
@@ -112,6 +113,11 @@ class FilesSetting(Setting):
         holders = self.branch**self.depth if self.leaves_only else self.tree_directories
         return holders * self.items_per_directory
 
+    @property
+    def items_there(self) -> int:
+        """Items of each task that the phases work on."""
+        return self.items if self.made is None else min(self.items, self.made)
+
     def operations_of(self, phase: str) -> int:
         """Operations of a phase over all tasks, where no limit ends it."""
         if phase in TREE:
@@ -119,8 +125,8 @@ class FilesSetting(Setting):
         if phase == "read-directory":
             return self.tree_directories * self.tasks
         if self.shared_files and phase in _TAKING:
-            return self.items
-        return self.tasks * (self.operations if phase == "open-write-close" else self.items)
+            return self.items_there
+        return self.tasks * (self.operations if phase == "open-write-close" else self.items_there)
 
     def bytes_of(self, phase: str) -> int:
         """Bytes that one operation of a phase moves."""
@@ -149,6 +155,10 @@ class FilesSetting(Setting):
         if self.time_limit_ns is None:
             return self.operations_of(phase)
         return min(self.operations_of(phase), self.tasks * self.time_limit_ns * _FASTEST_PER_S // 10**9)
+
+    @property
+    def made_by_time(self) -> bool:
+        return self.wear_out and "create" in self.phases
 
     @property
     def smaller(self) -> str:
@@ -238,6 +248,9 @@ class Files(WorkloadSection):
         False, description="when the time is up, go on until each task has created as many as the fastest had then"
     )
     keep: Flag = Field(False, description="do these phases only, on what is there, and leave what they leave")
+    made: Count | None = Field(
+        None, description="so many of each task's items are there, where the run that created them ended by time"
+    )
 
     @model_validator(mode="after")
     def _combinations(self) -> Files:
@@ -252,6 +265,8 @@ class Files(WorkloadSection):
             refuse("phases", "remove-tree stands before other phases", "put it last, or leave it out")
         if self.wear_out and self.time_limit_ns is None:
             refuse("wear_out", "wear_out needs time_limit", 'add time_limit = "10s"')
+        if self.made is not None and (not self.keep or "create" in self.phases):
+            refuse("made", "made tells what an earlier run created", "set keep = true, and leave create out")
         for key in ("verify", "check_written"):
             if getattr(self, key) and self.payload == "constant":
                 refuse(

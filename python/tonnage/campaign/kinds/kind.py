@@ -156,6 +156,11 @@ class Setting:
         """Bytes of one operation, which no limit of time ends."""
         return 0
 
+    @property
+    def made_by_time(self) -> bool:
+        """Whether a time limit ends what is written long before all is there, so that nobody knows how much it is."""
+        return False
+
     def least_ns(self, delays: Delays) -> int:  # noqa: ARG002  (for kinds that wait)
         """Time that one trial takes at least, however fast the storage is. ``delays``: ``Target.delays``."""
         return 0

@@ -32,9 +32,16 @@ COMMAND = Command(
             ("--force",),
             "also remove what is of a run that cannot be proved to have ended: you have seen that it is over",
         ),
+        Option(
+            ("--kept",), "also remove directories that runs left on purpose to later ones, such as those of mdtest -C"
+        ),
     ),
     (
         ("tonnage clean /scratch/me", "after a run was killed with SIGKILL, or its node died"),
+        (
+            "tonnage clean --kept /scratch/me",
+            "a tree of mdtest -C that is no longer wanted, or of which files are missing",
+        ),
         ("tonnage clean 'rados://bench?conf=/etc/ceph/ceph.conf'", "the same on a Ceph pool"),
     ),
     loads=("tonnage.campaign.scratch", "tonnage.campaign.target"),
@@ -55,9 +62,13 @@ def run(arguments: Namespace) -> int:
     found = [*leftovers(place), *file_leftovers(place)] if pool is None else pool_leftovers(pool)
     what = "scratch directories" if pool is None else "namespaces of runs"
     _list(found)
+    kept = [left for left in found if left.state == "kept" and pool is None and not left.is_file]
     over = [left for left in found if (left.may_be_forced if force else left.may_go)]
+    over += kept if arguments.kept else []
     if not force and any(left.state == "unknown" for left in found):
         print("what cannot be known stays; once you have seen that its run is over: tonnage clean --force")
+    if kept and not arguments.kept:
+        print("what was kept stays; to remove that too: tonnage clean --kept")
     if not over:
         print("nothing to remove" if found else one_line(f"no {what} in {place}"))
         return 0

@@ -115,7 +115,7 @@ def stonewalls(found: Results) -> Iterator[list[int]]:
     """Files of each task when the time was up, for each creation that it ended."""
     for (phase, _), test in found.tests.items():
         if phase == "create" and test.line["stop_reason"] == "time":
-            yield [task.operations for task in test.tasks]
+            yield [task.operations if task.at_limit is None else task.at_limit for task in test.tasks]
 
 
 def findings(request: Request, found: Sequence[Results]) -> Iterator[Finding]:

@@ -120,7 +120,7 @@ MDTEST = FrontEnd(
         _number("-B", help="1: tasks do not wait", refused="mdtest 4.1 itself ends with an error for it"),
         Option(("-e",), "bytes that a task reads of each file; 4k is 4096", "SIZE", 0, parse=size()),
         _number("-f", help="smallest number of tasks, where -l is given", default=1),
-        _number("-G", help="seed of the data; -1: a random one", default=-1, least=-1),
+        _number("-G", help="seed of the data, also below 0; -1: a random one", default=-1, least=-(2**31)),
         _number("-i", help="how many times all phases are done", default=1, least=1),
         _number("-I", help="items in each directory of the tree; or give -n"),
         _number("-l", help="largest number of tasks: -f 2 -l 6 -s 2 measures with 2, 4 and 6; 0: only with all"),

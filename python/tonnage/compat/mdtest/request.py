@@ -91,7 +91,7 @@ def understand(asked: Given, words: tuple[str, ...], ranks: Ranks = ALONE) -> Re
     _check_sharing(asked, files)
     _check_phases(asked, phases, directories, files)
     random = bool(asked["-R"] or asked.number("--random-seed"))
-    seed = asked.number("--random-seed") or (asked.number("-G") if asked.number("-G") >= 0 else None)
+    seed = asked.number("--random-seed") or _seed(asked.number("-G"))
     if random and seed is None:
         seed = 1 + secrets.randbelow(2**31 - 1)
     per_directory, items = _items(asked)
@@ -141,6 +141,11 @@ def understand(asked: Given, words: tuple[str, ...], ranks: Ranks = ALONE) -> Re
 
 
 _PHASES = {"create": "-C", "stat": "-T", "read": "-E", "rename": "-U", "remove": "-r"}
+
+
+def _seed(given: int) -> int | None:
+    """Of ``-G``; None: a random one. One below 0 is the 32 bits of an unsigned one, as IO500 prints them."""
+    return None if given == -1 else given % (1 << 32) if given < 0 else given
 
 
 def _check_phases(asked: Given, phases: Mapping[str, bool], directories: bool, files: bool) -> None:
@@ -236,7 +241,7 @@ def campaign_of(request: Request, made: int | None) -> dict[str, object]:
         "kind": "files",
         "depth": request.depth,
         "branch": request.branch or 1,
-        "items_per_directory": request.items_per_directory if made is None else made,
+        "items_per_directory": request.items_per_directory,
         "leaves_only": request.leaves_only,
         "directories": "unique" if request.unique else "shared",
         "shift": request.shift,
@@ -260,6 +265,7 @@ def campaign_of(request: Request, made: int | None) -> dict[str, object]:
                 "shared_files": request.shared,
                 "time_limit_ns": request.limit_s * 10**9 or None,
                 "wear_out": bool(request.limit_s),
+                **({} if made is None else {"made": made, "items_per_directory": max(request.items, made)}),
             }
             name = f"{what}-{tasks}"
             workload = {"name": name, "tasks": tasks, "what": what, "phases": phases, **common}

@@ -32,6 +32,8 @@ class Share:
 
     operations: int
     seconds: float
+    at_limit: int | None = None
+    """Of them, those that were done when the time was up, before the tasks caught up; None where there was none."""
 
     @property
     def rate(self) -> float:
@@ -73,6 +75,16 @@ class Results:
     tests: dict[tuple[str, int], Test] = field(default_factory=dict)
     """(phase, iteration) → the test; one that was not asked for, or failed, is not there."""
 
+    def made(self) -> int | None:
+        """Files of each task after a creation that the time limit ended; None where none was."""
+        made = [
+            share.operations
+            for (phase, _), test in self.tests.items()
+            if phase == "create" and test.line["stop_reason"] == "time"
+            for share in test.tasks
+        ]
+        return max(made, default=None)
+
     def rates(self, phase: str) -> list[float]:
         """One for each iteration, 0 where there is none."""
         return [test.rate if (test := self.tests.get((phase, at))) else 0.0 for at in range(self.iterations)]
@@ -99,7 +111,10 @@ def results(run: Run, sweep: Iterable[int], iterations: int) -> list[Results]:
         if line["purpose"] != "measure" or line["status"] != "ok":
             continue
         parts = sorted(of_record[line["record"]], key=lambda task: task["task"])
-        shares = tuple(Share(task["operations"], (task["end_ns"] - task["start_ns"]) / 1e9) for task in parts)
+        shares = tuple(
+            Share(task["operations"], (task["end_ns"] - task["start_ns"]) / 1e9, task["stonewall_operations"])
+            for task in parts
+        )
         seconds = (line["elapsed_ns"] or 0) / 1e9 + took.get(line["record"], 0.0)
         tests = found[line["setting"]["tasks"]].tests
         at = line["repetition"]

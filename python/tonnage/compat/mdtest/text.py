@@ -138,7 +138,10 @@ def _each(found: Results) -> Iterator[str]:
 def task_lines(found: Results, items: int) -> Iterator[str]:
     """The lines of ``--saveRankPerformanceDetails`` below its header: all tasks in the first iteration, then each."""
     whole = [found.tests.get((phase, 0)) for phase in TESTS]
-    yield f"all,{items}" + "".join(_pair(test.operations, test.seconds) if test else ",," for test in whole)
+    made = found.made()
+    yield f"all,{items if made is None else made}" + "".join(
+        _pair(test.operations, test.seconds) if test else ",," for test in whole
+    )
     for iteration in range(found.iterations):
         for task in range(found.tasks):
             shares = [found.shares(phase, iteration)[task] for phase in TESTS if phase not in TREE]

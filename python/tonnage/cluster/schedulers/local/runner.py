@@ -49,7 +49,8 @@ def attend(spool: Spool, number: int, copy: int, claimed: Callable[[], object]) 
 
 def attend_here(spool: Spool, request: JobRequest, *, timeout_s: float) -> int:
     """Waits for its turn like any other job, then has this process's terminal; what it exited with, 128 + n for signal
-    n. SchedulerError where it cannot be started, or was cancelled. ``timeout_s``: as ``wake`` has it."""
+    n. SchedulerError where it cannot be started, with a shell's exit code, or was cancelled. ``timeout_s``: as ``wake``
+    has it."""
     me = Process.this()
     number, is_new = spool.add(request, waiter=me)
     if not is_new:
@@ -70,8 +71,11 @@ def attend_here(spool: Spool, request: JobRequest, *, timeout_s: float) -> int:
         ended = _ending(status, cancelled=_ordered_ns(spool, number, WHOLE) is not None)
         return status
     except ToolError as error:
-        ended = Ended("failed", NOT_FOUND if isinstance(error, ToolMissing) else CANNOT_RUN, str(error))
-        raise SchedulerError(str(error)) from None
+        code = NOT_FOUND if isinstance(error, ToolMissing) else CANNOT_RUN
+        ended = Ended("failed", code, str(error))
+        refused = SchedulerError(str(error))
+        refused.exit_code = code
+        raise refused from None
     finally:
         spool.end(number, WHOLE, ended)
         wake(spool, timeout_s=timeout_s)
