@@ -363,3 +363,17 @@ def test_a_run_of_ior_reads_as_any_run_does(ior: Ior, data: Path, tmp_path: Path
     assert manifest["state"] == "complete" and manifest["command_line"][:2] == ["tonnage", "ior"]
     assert main(["verify", str(run_directory)]) == 0
     assert main(["report", str(run_directory)]) == 0
+
+
+def test_each_command_of_a_job_has_records_of_its_own_below_one_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TONNAGE_OUT", str(tmp_path / "records"))
+    words = ["-t", "4k", "-b", "64k", "-o", str(tmp_path / "f")]
+    assert main(["ior", *words, "-k"]) == 0
+    assert main(["ior", *words, "-r"]) == 0
+    assert main(["mdtest", "-n", "10", "-d", str(tmp_path / "tree")]) == 0
+    kept = sorted(path.name for path in tmp_path.glob("records*"))
+    assert kept == ["records", "records-2", "records-3"]
+    commands = [json.loads((tmp_path / name / "manifest.json").read_text())["command_line"][1] for name in kept]
+    assert commands == ["ior", "ior", "mdtest"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,13 +73,32 @@ def measure(
 ) -> tuple[Outcome, list[TrialLine], list[TaskLine]]:
     """Carries out what a front end asks for, the one way there is; how it ended, its trials and their tasks.
 
-    The run directory is below ``./tonnage-runs``, or what the environment's TONNAGE_OUT says.
+    The run directory is below ``./tonnage-runs``, or where :func:`records_directory` says.
     """
     built = build_campaign({"name": name, "order": "given", "repeat": {"count": 1}, **campaign}, name, stored=True)
-    out = os.environ.get("TONNAGE_OUT") or None
-    outcome = run_campaign(built, text=None, command_line=["tonnage", name, *arguments], out=out, observer=observer)
+    outcome = run_campaign(
+        built, text=None, command_line=["tonnage", name, *arguments], out=records_directory(), observer=observer
+    )
     run = Run.open(outcome.path)
     return outcome, run.trials(), run.tasks()
+
+
+def records_directory() -> str | None:
+    """Where the environment's TONNAGE_OUT has the records of a command: that directory, or with ``-2``, ``-3`` … behind
+    its name where earlier commands of the same job left theirs. None where it says nothing."""
+    named = os.environ.get("TONNAGE_OUT")
+    if not named:
+        return None
+    numbered = (f"{named.rstrip('/')}-{number}" for number in itertools.count(2))
+    return next(path for path in itertools.chain([named], numbered) if not _is_used(path))
+
+
+def _is_used(path: str) -> bool:
+    try:
+        with os.scandir(path) as entries:
+            return any(entries)
+    except OSError:
+        return False  # not there; or the run says why nothing can be written
 
 
 def conclude(name: str, outcome: Outcome, findings: Iterable[Finding], voice: Voice) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO, cast
@@ -23,7 +22,7 @@ from tonnage.compat.ior.striping import problems, refuse_striping
 from tonnage.compat.ior.text import TextPrinter
 from tonnage.compat.ior.validate import validate
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import Ranks
+from tonnage.compat.shared import Ranks, records_directory
 from tonnage.records import Run
 
 AnyPrinter = TextPrinter | CsvPrinter | JsonPrinter
@@ -67,7 +66,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
 
 def _run_tests(tests: Sequence[Parameters], printer: AnyPrinter, voice: Voice, words: Sequence[str]) -> int:
     results: list[TestResult] = []
-    code = 0
+    code, base = 0, records_directory()
     for identifier, test in enumerate(tests):
         result = TestResult(test, identifier)
         if test.dry_run:
@@ -75,7 +74,7 @@ def _run_tests(tests: Sequence[Parameters], printer: AnyPrinter, voice: Voice, w
                 printer.begin(test.verbose)
             begin_test(result, printer, seed_of(test))
         else:
-            code = max(code, _run_test(result, printer, voice, words, first=not results))
+            code = max(code, _run_test(result, printer, voice, words, base, first=not results))
         results.append(result)
         printer.ended(result)
         if code == 130 or (code and not test.check_read and not test.check_write):
@@ -91,7 +90,9 @@ def _run_tests(tests: Sequence[Parameters], printer: AnyPrinter, voice: Voice, w
     return code
 
 
-def _run_test(result: TestResult, printer: AnyPrinter, voice: Voice, words: Sequence[str], *, first: bool) -> int:
+def _run_test(
+    result: TestResult, printer: AnyPrinter, voice: Voice, words: Sequence[str], base: str | None, *, first: bool
+) -> int:
     test = result.test
     made = make_parents(test) if test.unique_dir and test.api != "DUMMY" else []
     seed, code = seed_of(test), 0
@@ -104,7 +105,7 @@ def _run_test(result: TestResult, printer: AnyPrinter, voice: Voice, words: Sequ
                 campaign,
                 text=None,
                 command_line=["tonnage", "ior", *words],
-                out=_out(test, result.identifier, repetition),
+                out=_out(test, base, result.identifier, repetition),
                 observer=rows,
             )
             code = max(code, _code(outcome, voice))
@@ -136,9 +137,9 @@ def _code(outcome: Outcome, voice: Voice) -> int:
     return outcome.exit_code
 
 
-def _out(test: Parameters, identifier: int, repetition: int | None) -> str | None:
-    """Where the run directory goes; several of one command line lie in one directory."""
-    out = test.tonnage_out or os.environ.get("TONNAGE_OUT")
+def _out(test: Parameters, base: str | None, identifier: int, repetition: int | None) -> str | None:
+    """Where the run directory goes; several of one command line lie in one directory: ``base`` where it names none."""
+    out = test.tonnage_out or base
     if not out:
         return None
     parts = [f"test-{identifier}"] if identifier or test.test_scripts else []

@@ -50,8 +50,8 @@ def _argv(text: str) -> tuple[str, ...]:
 TEXT = """
 `tonnage mdtest` takes the command lines of mdtest 4.1 and prints what it prints. mdtest's tasks come from MPI; here
 `--tasks N` starts them in one process. Started by an MPI launcher, each of its processes is a task. The run is kept as
-any other, below `./tonnage-runs` (or where the environment's `TONNAGE_OUT` says); stderr names its directory. Tables,
-headings and lines with figures are mdtest's; warnings and errors are in Tonnage's words.
+any other, below `./tonnage-runs` (or where the environment's `TONNAGE_OUT` says: `DIR`, then `DIR-2` …); stderr names
+its directory. Tables, headings and lines with figures are mdtest's; warnings and errors are in Tonnage's words.
 
 Everything is made below `test-dir.0-0` in the directory of `-d`, which is made if it is missing, and is then removed
 at the end if it is empty. `test-dir.0-0` carries Tonnage's mark: a directory of that name without the mark is refused

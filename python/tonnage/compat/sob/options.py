@@ -11,8 +11,8 @@ SOB = FrontEnd(
     """
 `tonnage sob` takes the command lines of sob, the tool with which the knox-epouta experiment measured NFS, and prints
 its lines. One task works in the current directory: in a marked scratch directory there, which is removed at the end,
-also after Ctrl-C. The run is kept as any other, below `./tonnage-runs` (or where the environment's `TONNAGE_OUT` says);
-its place is told on stderr.
+also after Ctrl-C. The run is kept as any other, below `./tonnage-runs` (or where the environment's `TONNAGE_OUT` says:
+`DIR`, then `DIR-2` …); its place is told on stderr.
 
 Files are written one after the other, each opened, written in blocks and closed before the next one, then read in the
 same order. What is printed is what sob timed: opening, writing or reading, closing. Nothing that makes the data durable
