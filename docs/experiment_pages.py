@@ -145,7 +145,7 @@ def _findings(analysis: Analysis) -> list[str]:
     number = Counter(finding.code for finding in analysis.findings)
     first = {finding.code: finding for finding in reversed(analysis.findings)}
     rows = [
-        (f"[`{code}`](../findings/{code}.md)", str(times), f"{first[code].subject}: {first[code].evidence}")
+        (f"[`{code}`](../../python/tonnage/explained/{code}.md)", str(times), f"{first[code].subject}: {first[code].evidence}")
         for code, times in sorted(number.items())
     ]
     return [f"**Findings**\n\n{table(('code', 'times', 'the first'), rows)}"] if rows else []
