@@ -8,7 +8,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON := .venv/bin/python
-PYTEST := $(PYTHON) -m pytest -rs
+PYTEST := $(PYTHON) -m pytest
 heading = @printf '\n== %s ==\n' '$(1)'
 
 # What the tests need besides cargo and Python: a C linker, venv, a browser that opens the report, and the tools that

@@ -144,8 +144,9 @@ def _findings(analysis: Analysis) -> list[str]:
     """Each code with how often, and the first of them."""
     number = Counter(finding.code for finding in analysis.findings)
     first = {finding.code: finding for finding in reversed(analysis.findings)}
+    pages = "../../python/tonnage/explained"
     rows = [
-        (f"[`{code}`](../../python/tonnage/explained/{code}.md)", str(times), f"{first[code].subject}: {first[code].evidence}")
+        (f"[`{code}`]({pages}/{code}.md)", str(times), f"{first[code].subject}: {first[code].evidence}")
         for code, times in sorted(number.items())
     ]
     return [f"**Findings**\n\n{table(('code', 'times', 'the first'), rows)}"] if rows else []

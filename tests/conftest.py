@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -43,3 +44,16 @@ def _end_spooler() -> None:
     if pid is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One block of all that was skipped, a line a reason."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple)
+    )
+    if reasons:
+        terminalreporter.section("not tried here, and why")
+        for reason, many in reasons.most_common():
+            terminalreporter.write_line(f"{many:>5}  {reason}")
