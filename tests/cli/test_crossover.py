@@ -263,3 +263,29 @@ def test_one_storage_measured_twice_is_said_and_neither_wins(
     assert "one storage, measured twice" in said and "neither wins" in said and "wins from the first" not in said
     answer = crossing.answer(crossings(*(tier_of_run(Run.open(run), run.name) for run in runs), shared="other"))
     assert not any(statement.sure for statement in answer.told)
+
+
+def level(directory: Path, name: str, plateau: str, jitter: str, count: int = 3) -> Path:
+    """One number of tasks on one host, as spread as the jitter makes it."""
+    file = directory / f"{name}.toml"
+    file.write_text(
+        f'target = "sim:knee=4,plateau={plateau},noise={jitter}"\nseed = 3\n[repeat]\ncount = {count}\n'
+        '[workload]\nop = "write"\ntasks = 8\nblock_size = "16MiB"\n'
+    )
+    assert main(["run", str(file), "--out", str(directory / name), "--no-report"]) == 0
+    return directory / name
+
+
+@pytest.mark.parametrize(("count", "said"), [(3, " – "), (1, "no interval")])
+def test_no_tier_wins_at_the_first_node_where_the_intervals_do_not_show_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int, said: str
+) -> None:
+    one, other = (level(tmp_path, name, "2GB/s", noise, count) for name, noise in (("one", "20%"), ("other", "21%")))
+    rates = {run: tier_of_run(Run.open(run), run.name).curves["write"][1].median for run in (one, other)}
+    slower = min(rates, key=lambda run: rates[run])
+    (found,) = told(capsys, one, other, "--shared", slower)
+    assert found["unsure_at_first"] and not found["from_first"]
+    assert main(["crossover", str(one), str(other), "--shared", str(slower)]) == 0
+    printed = capsys.readouterr().out
+    assert "No winner is shown at the first node" in printed and said in printed
+    assert "wins from the first node" not in printed and "no winner shown" in " ".join(printed.split())

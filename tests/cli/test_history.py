@@ -216,3 +216,20 @@ def test_probes_that_chose_their_blocks_are_one_series(tmp_path: Path, capsys: p
     found = told(capsys, tmp_path)
     assert found["apart_by"] == [] and any(len(one["levels"]) == 2 for one in found["series"])
     assert all("block_size" not in one["group"] for one in found["series"])
+
+
+def test_models_of_one_name_are_one_storage_that_became_slower(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rates = ["2GB/s"] * 6 + ["1GB/s"] * 6
+    for night, rate in enumerate(rates):
+        file = tmp_path / "night.toml"
+        file.write_text(
+            f'target = "sim:name=scratch,plateau={rate},noise=1%,seed={night + 1}"\n[repeat]\ncount = 2\n'
+            '[workload]\nop = "write"\ntasks = 8\nblock_size = "16MiB"\n'
+        )
+        assert main(["run", str(file), "--out", str(tmp_path / "nights" / f"{night:02}"), "--no-report"]) == 0
+    capsys.readouterr()
+    assert main(["history", str(tmp_path / "nights"), "--fail-if", "slower", "--json"]) == 1
+    (series,) = json.loads(capsys.readouterr().out)["series"]
+    assert series["verdict"] == "slower" and series["storage"] == "sim:scratch"

@@ -166,8 +166,9 @@ def _parse_one(uri: str) -> Target:
 
 
 def parse_model(text: str) -> ModelSpec:
-    """``knee=8,plateau=2GB/s,noise=20%`` as a ModelSpec."""
-    return _parse_keys("sim", text, MODEL_KEYS)
+    """``knee=8,plateau=2GB/s,noise=20%`` as a ModelSpec. ``name=SCRATCH`` is no part of it: runs of models with one
+    name are of one storage, which became another."""
+    return _parse_keys("sim", ",".join(part for part in text.split(",") if not MODEL_NAME.fullmatch(part)), MODEL_KEYS)
 
 
 def _parse_pool(text: str) -> PoolSpec:
@@ -364,6 +365,7 @@ def _curve(text: str) -> list[tuple[int, float]]:
     return [(_count(tasks), _number(share)) for tasks, _, share in points]
 
 
+MODEL_NAME = re.compile(r"name=([\w.-]+)")
 MODEL_KEYS: Keys = {
     "knee": ("knee", _knee),
     "plateau": ("plateau_bytes_per_s", _rate_or_none),

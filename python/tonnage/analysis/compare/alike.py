@@ -22,6 +22,7 @@ from tonnage.records.shapes import SettingValues, TrialLine
 UNKNOWN = "a storage that is not known"
 """What an imported run was measured on: its files do not say."""
 _SEED = re.compile(r",seed=[0-9]+|(?<=:)seed=[0-9]+,?")
+_NAME = re.compile(r"(?<=[:,])name=([\w.-]+)")
 _CHOSEN = "block_size"
 """What a search chooses itself, by how fast the storage was."""
 
@@ -64,8 +65,13 @@ def storage_of(run: Run) -> tuple[str, str]:
     found = [directory.get("identity") for directory in target.get("directories") or ()]
     identity = ", ".join(sorted(set(map(str, found)))) if found and all(found) else ""
     name = str(target.get("name") or UNKNOWN)
-    # What a model draws its noise from makes it no other storage.
-    return (_SEED.sub("", name) if target.get("kind") == "sim" else name), identity
+    return (_model(name) if target.get("kind") == "sim" else name), identity
+
+
+def _model(target: str) -> str:
+    """A model that has a name is known by it. What one draws its noise from makes it no other storage."""
+    named = _NAME.search(target)
+    return f"sim:{named[1]}" if named else _SEED.sub("", target)
 
 
 class Sort(NamedTuple):

@@ -115,13 +115,15 @@ class Crossing:
     slow_one: MeasuredRate
     """What a node gets out of the shared tier where the fewest share it."""
     from_first: bool
-    """A node's own tier gives it more than the shared one does even alone: it is never behind."""
+    """A node's own tier gives it more than the shared one does even alone, which the intervals show."""
     stated: tuple[str, ...]
     """Which of ``fast`` and ``slow`` was stated, not measured."""
     ceiling: MeasuredRate | None = None
     """What the shared tier does not exceed, where that was stated or published; else its curve tells."""
     at: Wins | None = None
     per: Parts | None = None
+    unsure_at_first: bool = False
+    """It gives more there, and the intervals do not show it, or a tier that was measured once has none."""
     same_storage: bool = False
     """Both tiers were measured on one storage, so that neither is a tier beside the other."""
 
@@ -239,6 +241,11 @@ def _crossing(
     found = crossover_of_curve(op, each, curve) if of_all is None else crossover(op, each, of_all)
     if not stated:
         found = seen_on_both_sides(found, fast.curves[op], curve)
+    same = bool(fast.storage) and fast.storage == slow.storage
+    if same:
+        found = replace(found, levelled=False, behind=None, ahead=None, measure_at=None)
+    ahead = not same and each.median >= alone.median
+    sure = each.low > alone.high and _is_known(each, fast, per_node) and _is_known(alone, slow, None)
     crossing = Crossing(
         fast=fast.name,
         slow=slow.name,
@@ -246,12 +253,18 @@ def _crossing(
         fast_curve=tuple(fast.curves[op][n] for n in sorted(fast.curves[op])),
         slow_curve=tuple(curve[n] for n in sorted(curve)),
         slow_one=alone,
-        from_first=each.median >= alone.median,
+        from_first=ahead and sure,
         stated=stated,
         ceiling=of_all,
-        same_storage=bool(fast.storage) and fast.storage == slow.storage,
+        unsure_at_first=ahead and not sure,
+        same_storage=same,
     )
     return crossing if nodes is None else replace(crossing, at=wins(crossing, nodes))
+
+
+def _is_known(rate: MeasuredRate, tier: Tier, stated: float | None) -> bool:
+    """Whether a rate has an interval, or needs none: it is stated, or a published one."""
+    return stated is not None or tier.source != "measured" or rate.confidence > 0
 
 
 def wins(crossing: Crossing, nodes: int) -> Wins:

@@ -56,12 +56,12 @@ def _told(found: Crossing) -> list[Statement]:
 
 
 def _answered(found: Crossing) -> bool:
-    return (found.crossover.levelled or found.from_first) and not found.same_storage
+    return (found.crossover.levelled or found.from_first) and not (found.same_storage or found.unsure_at_first)
 
 
 def _sentence(found: Crossing) -> str:
     if found.same_storage:
-        fast, slow = _speed(found, found.crossover.fast), _speed(found, found.crossover.slow)
+        fast, slow = _speed(found, found.crossover.fast), _speed(found, found.slow_one)
         return (
             f"Both tiers are one storage, measured twice ({fast} and {slow}): neither wins, and there is no crossover. "
             "Measure the tiers on two."
@@ -70,6 +70,9 @@ def _sentence(found: Crossing) -> str:
         each, alone = _speed(found, found.crossover.fast), _speed(found, found.slow_one)
         rates = f"{each} of its own against {alone} of the shared one, even where few share it"
         return f"The fast tier wins from the first node on: a node has {rates}."
+    if found.unsure_at_first:
+        each, alone = _range(found, found.crossover.fast), _range(found, found.slow_one)
+        return f"No winner is shown at the first node: a node has {each} of its own against {alone} of the shared one."
     if len(found.slow_curve) > 1:
         return tiers.sentence(found.crossover)
     return tiers.sentence(found.crossover, "with more nodes the shared tier was not measured")
@@ -89,7 +92,11 @@ def _why(found: Crossing) -> list[str]:
         rates = (("a node's own", found.per.fast), ("the shared tier", found.per.slow))
         over = [whose for whose, rate in rates if found.per.unit.startswith("of ") and rate.median > 1]
         told += divided.beyond("its link", over)
-    if not crossover.levelled:
+    if found.same_storage:
+        return told
+    if found.unsure_at_first:
+        told.append("Measure each tier more often, on several days.")
+    elif not crossover.levelled:
         most = found.slow_curve[-1].nodes
         got = "one node" if most == 1 else f"{number(most)} nodes"
         at = f"measure it with {number(crossover.measure_at)} nodes, or " if crossover.measure_at else ""
@@ -98,6 +105,14 @@ def _why(found: Crossing) -> list[str]:
     if crossover.levelled and not crossover.confidence:
         told.append("There is no interval: of a side that was measured once, or stated, none is known.")
     return told
+
+
+def _range(found: Crossing, rate: MeasuredRate) -> str:
+    """``1.86 GB/s [1.75, 2.05]``, or that it has no interval."""
+    if not rate.confidence:
+        return f"{_speed(found, rate)} (no interval)"
+    ends = units.interval(rate.low, rate.high, lambda value: units.speed(value, _metric(found)))
+    return f"{_speed(found, rate)} ({ends})"
 
 
 def _divided(found: Crossing, per: Parts) -> str:
@@ -136,14 +151,25 @@ def _table(found: Sequence[Crossing]) -> Table:
         "fast tier wins from",
         "interval",
     )
-    named = [(f"{one.fast} against {one.slow}", one.crossover) for one in found if not one.from_first]
-    rows = [
-        (f"{one.fast} against {one.slow}", one.crossover.op, _speed(one, one.crossover.fast), _speed(one, one.slow_one))
+    named = [(f"{one.fast} against {one.slow}", one.crossover) for one in found if _crossed(one)]
+    rest = tuple(
+        (
+            f"{one.fast} against {one.slow}",
+            one.crossover.op,
+            _speed(one, one.crossover.fast),
+            _speed(one, one.slow_one),
+            "the first node" if one.from_first else "no winner shown",
+            units.NOT_MEASURED,
+        )
         for one in found
-        if one.from_first
-    ]
-    firsts = tuple((*row, "the first node", units.NOT_MEASURED) for row in rows)
-    return Table.of(columns, (*tiers.crossover_rows(named), *firsts))
+        if not _crossed(one)
+    )
+    return Table.of(columns, (*tiers.crossover_rows(named), *rest))
+
+
+def _crossed(found: Crossing) -> bool:
+    """Whether the two lines cross beyond the first node."""
+    return not (found.from_first or found.unsure_at_first or found.same_storage)
 
 
 def _parts(found: Sequence[Crossing]) -> list[tuple[str, Table]]:
