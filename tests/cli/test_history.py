@@ -230,6 +230,7 @@ def test_models_of_one_name_are_one_storage_that_became_slower(
         )
         assert main(["run", str(file), "--out", str(tmp_path / "nights" / f"{night:02}"), "--no-report"]) == 0
     capsys.readouterr()
-    assert main(["history", str(tmp_path / "nights"), "--fail-if", "slower", "--json"]) == 1
-    (series,) = json.loads(capsys.readouterr().out)["series"]
+    assert main(["history", str(tmp_path / "nights"), "--fail-if", "slower"]) == 1
+    capsys.readouterr()
+    (series,) = told(capsys, tmp_path / "nights")["series"]
     assert series["verdict"] == "slower" and series["storage"] == "sim:scratch"
