@@ -130,7 +130,7 @@ def test_two_runs_are_compared_by_clicking_and_a_report_opens(browser: Any, runs
     seen.page.go_back()
     seen.page.click("#ended a:has-text('report') >> nth=0")
     seen.page.wait_for_selector("html[data-drawn]", state="attached")
-    assert seen.page.locator("#load-line-write .plot").count() == 2
+    assert seen.page.locator("#load-line-write .plot").count() == 3
     assert seen.page.evaluate("self.origin") == "null"
     assert seen.trouble == []
     seen.page.close()

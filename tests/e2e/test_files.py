@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -49,11 +50,13 @@ def test_every_phase_has_a_line_with_its_count_and_nothing_is_left(shell: Shell)
     (run,) = shell.runs
     lines = trials(run)
     assert len(lines) == 2 * 13
+    told = re.findall(r"^\d{4}-\S+ .*?(?:\(and (\d+) before it\))?$", said.err, re.MULTILINE)
+    assert sum(1 + int(before or 0) for before in told) == len(lines), "each phase is told, or counted"
+    assert lines[-1]["record"] in said.err
     for line in lines:
         assert line["status"] == "ok", line
         assert line["operations"] == COUNTS.get(line["phase"], 260), line["phase"]
         assert line["latency"]["count"] == line["operations"]
-        assert line["record"] in said.err, "each phase is told as it ends"
     assert {line["verify"]["checked_bytes"] for line in lines if line["phase"] == "read"} == {260 * 4096}
     assert shell.left_behind == []
 

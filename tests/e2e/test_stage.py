@@ -47,12 +47,13 @@ def test_the_program_has_its_words_its_streams_and_both_trees_in_its_environment
 
 def test_the_rate_is_of_the_time_in_which_files_moved_and_not_of_the_program_s(stage: Stage) -> None:
     said = stage.run(program="sleep 5; head -c 50000000 /dev/zero > file")
-    found = re.search(r"50.0 MB copied in (\S+) (\S+), moving for (\S+) (\S+) \((\S+) (\S+)\)\n$", said.err)
+    found = re.search(r"5\d.\d MB copied in (\S+) (\S+), moving for (\S+) (\S+) \((\S+) (\S+)\)\n$", said.err)
     assert found, said.err
     scales = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9}
     in_all, moving, rate = (float(found[at]) * scales[found[at + 1]] for at in (1, 3, 5))
     assert in_all - moving > 2  # five seconds long nothing was there to move
-    assert rate * moving == pytest.approx(50e6, rel=0.02)
+    # A file that grew while it was read is read again: a little more than its size may move.
+    assert 49e6 < rate * moving < 60e6
 
 
 def test_a_program_that_is_not_there_is_refused_and_nothing_is_touched(stage: Stage) -> None:

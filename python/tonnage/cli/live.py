@@ -74,7 +74,7 @@ class PlainLines(Observer):
 
     def __init__(self, stream: TextIO, *, every_s: float = 0.0, now_s: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._every_s, self._now_s = stream, every_s, now_s
-        self._waiting = ""
+        self._waiting, self._waited_s = "", -math.inf
         self._untold, self._latest = 0, ""
         self._told_s = -math.inf
         self._failed = 0
@@ -83,9 +83,10 @@ class PlainLines(Observer):
         self._say(f"{name}: measuring {target}; records in {path}")
 
     def waiting(self, text: str) -> None:
-        if text != self._waiting:
-            self._waiting = text
-            self._tell(text)
+        # It is no trial: it counts as none, and does not stand for one.
+        if text != self._waiting and self._now_s() - self._waited_s >= self._every_s:
+            self._waiting, self._waited_s = text, self._now_s()
+            self._say(text)
         self._tell_due()
 
     def tick(self, live: Live) -> None:  # noqa: ARG002  (a trial goes on: what was held back may be due)
