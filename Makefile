@@ -119,6 +119,7 @@ nightly:  ## The attack with 20,000 histories, 1,000 kill seeds, every call and 
 		$(PYTEST) $(ATTACK)
 	TONNAGE_ALL_SEEDS=1 $(PYTEST) $(BESIDE) tests/calibration
 	TONNAGE_ALL_INSTALLS=1 $(PYTEST) tests/installs
+	TONNAGE_COLD=1 $(PYTEST) $(BESIDE) tests/e2e tests/records tests/cluster
 
 bench:  ## Tonnage against the bare C loop and its peers, interleaved (minutes; wants a quiet machine)
 	$(PYTHON) bench/run.py

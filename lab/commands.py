@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import warm_start
+
 LIMIT_S = 120.0
 
 
@@ -16,7 +18,7 @@ def argv_of(*words: str | Path) -> list[str]:
 
 def tonnage(*words: str | Path, expect: int = 0, limit_s: float = LIMIT_S) -> subprocess.CompletedProcess[str]:
     """Runs it to its end, which must be the exit code ``expect``, without a traceback."""
-    done = subprocess.run(argv_of(*words), capture_output=True, text=True, timeout=limit_s, check=False)
+    done = warm_start.finished(*words, timeout=limit_s)
     assert done.returncode == expect, (done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr, done.stderr
     return done

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import warm_start
 from staged import PATIENCE_S, Stage
 
 Said = subprocess.CompletedProcess[str]
@@ -21,18 +22,14 @@ class Commands:
         self.stage = stage
         runtime = stage.work / "runtime"
         runtime.mkdir(mode=0o700)
-        found = os.pathsep.join(filter(None, sys.path))
-        self.environment = {**os.environ, "PYTHONPATH": found, "XDG_RUNTIME_DIR": str(runtime), "NO_COLOR": "1"}
+        self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "NO_COLOR": "1"}
         self.trees = ("--from", stage.source, "--to", stage.to)
 
     def words(self, *words: str | Path) -> list[str | Path]:
         return [sys.executable, "-m", "tonnage.cli", "stage", *words]
 
     def __call__(self, *words: str | Path, code: int | None = 0) -> Said:
-        said = subprocess.run(
-            self.words(*words),
-            env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
-        )  # fmt: skip
+        said = warm_start.finished("stage", *words, environment=self.environment, timeout=PATIENCE_S)
         assert code is None or said.returncode == code, (said.returncode, said.stdout, said.stderr)
         assert "Traceback" not in said.stderr, said.stderr
         return said

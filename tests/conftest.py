@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
+import warm_start
 from hypothesis import HealthCheck, settings
 
 # How fast examples are made, and run, says how busy this machine is; it is no fault of theirs.
@@ -23,6 +24,12 @@ def _signals_as_a_user_has_them() -> None:
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm_start() -> Iterator[None]:
+    yield
+    warm_start.end()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import warm_start
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.flux import parse_hosts as flux_hosts
 from tonnage.cluster.schedulers.flux import parse_jobs as flux_jobs
@@ -27,7 +28,6 @@ from tonnage.machine.tool import MOST_TEXT, ToolError, ask
 
 from .stand_ins import StandIns
 
-LAUNCHER = Path(__file__).resolve().parents[2] / "tonnage"
 NOISE = random.Random(20).randbytes(3000)
 TOOLS = {
     "slurm": ("sbatch", "squeue", "sinfo", "sacct", "scontrol"),
@@ -46,7 +46,8 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIns:
 
 
 def tonnage(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([LAUNCHER, *words], cwd=tmp_path, capture_output=True, check=False, timeout=240)
+    done = warm_start.finished(*words, cwd=tmp_path)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.encode(), done.stderr.encode())
 
 
 @pytest.mark.parametrize("words", [("jobs",), ("jobs", "--json"), ("queues",)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -13,10 +12,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+import warm_start
 from tonnage.cli.commands.schema import ANSWERS
 from tonnage.records.load_lines import KeptLine, keep_line
 
-from .shell import LAUNCHER, Shell, wait_until
+from .shell import Shell, wait_until
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
 
@@ -53,15 +53,7 @@ class User:
         return found
 
     def _run(self, *words: str, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
-        done = subprocess.run(
-            [LAUNCHER, *words],
-            cwd=self.shell.data,
-            env=self.shell.environment(),
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
+        done = warm_start.finished(*words, cwd=self.shell.data, environment=self.shell.environment())
         assert done.returncode in codes, done.stderr
         found: dict[str, Any] = json.loads(done.stdout)
         return found

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm_start
 
-from .shell import LAUNCHER, Shell, wait_until
+from .shell import Shell, wait_until
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "placement" / "indices"))
@@ -64,15 +65,7 @@ class User:
         self.shell, self.data = shell, shell.data
 
     def __call__(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [LAUNCHER, *words],
-            cwd=self.data,
-            env=self.shell.environment(),
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
+        done = warm_start.finished(*words, cwd=self.data, environment=self.shell.environment())
         assert done.returncode == 0, done.stderr
         return done
 

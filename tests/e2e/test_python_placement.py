@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 import tonnage
+import warm_start
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.ledger import Ledger
 
-from .shell import LAUNCHER, ROOT, Shell, wait_until
+from .shell import ROOT, Shell, wait_until
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
 
@@ -50,7 +51,8 @@ def data(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def printed(*words: str) -> Any:
-    done = subprocess.run([LAUNCHER, *words], capture_output=True, text=True, timeout=240, check=True)
+    done = warm_start.finished(*words)
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 

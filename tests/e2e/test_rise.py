@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm_start
 
 from .shell import LAUNCHER, Shell, wait_until
 
@@ -49,14 +50,8 @@ class User:
         wait_until(lambda: len(self.rows(self.array, "running")) == 1, "its first copy")
 
     def __call__(self, *words: str) -> dict[str, Any]:
-        done = subprocess.run(
-            [LAUNCHER, words[0], "--json", *words[1:]],
-            cwd=self.shell.data,
-            env=self.shell.environment(),
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
+        done = warm_start.finished(
+            words[0], "--json", *words[1:], cwd=self.shell.data, environment=self.shell.environment()
         )
         assert done.returncode == 0, done.stderr
         found: dict[str, Any] = json.loads(done.stdout)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import warm_start
 
 from .shell import LAUNCHER, Said, Shell, wait_until
 
@@ -29,15 +30,8 @@ class Submitter:
         self.shell, self.data = shell, shell.data
 
     def __call__(self, *words: str, check: int = 0, text: str = "", at: Path | None = None) -> Said:
-        done = subprocess.run(
-            [LAUNCHER, "submit", *words],
-            cwd=at or self.data,
-            env=self.shell.environment(),
-            input=text,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+        done = warm_start.finished(
+            "submit", *words, cwd=at or self.data, environment=self.shell.environment(), text=text
         )
         assert done.returncode == check, done.stderr
         assert "Traceback" not in done.stderr

@@ -18,6 +18,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import warm_start
 
 from .shell import LAUNCHER, Shell, wait_until
 
@@ -152,10 +153,7 @@ class Site:
         return found
 
     def run(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [LAUNCHER, *words], cwd=self.shell.data, env=self.shell.environment(), capture_output=True, text=True,
-            timeout=240, check=False,
-        )  # fmt: skip
+        done = warm_start.finished(*words, cwd=self.shell.data, environment=self.shell.environment())
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         return done

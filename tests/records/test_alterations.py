@@ -8,12 +8,12 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import warm_start
 from tonnage.cli.entry import run_command
 from tonnage.errors import RecordError
 from tonnage.records.chain import sealed_manifest
@@ -63,10 +63,7 @@ Verify = Callable[[Path], tuple[int, str]]
 
 
 def tonnage(cwd: Path, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "tonnage.cli", *words],
-        cwd=cwd, capture_output=True, text=True, check=False, timeout=240, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    done = warm_start.finished(*words, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
