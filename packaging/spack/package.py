@@ -34,7 +34,6 @@ class PyTonnage(PythonPackage):
         depends_on("py-numpy@1.26:")
         depends_on("py-pydantic@2.9:2")
         depends_on("py-rich@13.9:")
-        depends_on("py-scipy@1.13:")
         depends_on("py-tomli@2:", when="^python@:3.10")
 
         depends_on("py-plotly@6:", when="+report")

@@ -1,7 +1,7 @@
 """What a run says: points with intervals, load lines, models, findings, promises. Reads records only, never the engine,
 so that an imported or a ten-year-old result can be analysed again.
 
-numpy and scipy are imported inside the functions that need them: ``--help`` and ``--version`` do not wait for them.
+numpy is imported inside the functions that need it: ``--help`` and ``--version`` do not wait for it.
 """
 
 from __future__ import annotations

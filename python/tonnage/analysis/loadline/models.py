@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 from tonnage.analysis.results import Model
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 _CURVE_POINTS = 64
 _BREAKS = 400
@@ -46,20 +54,36 @@ def hinge(tasks: float, plateau: float, knee: float) -> float:
 def fit_usl(tasks: Sequence[int], rates: Sequence[float]) -> dict[str, float]:
     """Least squares of relative errors. N/X is linear in coefficients that are not negative: no start is guessed."""
     import numpy as np
-    from scipy.optimize import nnls
 
     n, x = np.asarray(tasks, float), np.asarray(rates, float)
     inverse = n / x
     columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)]) / inverse[:, None]
     # Bytes per second make the coefficients tiny; scaled to about 1 they are solved exactly as well as they can be.
     scale = float(inverse[0])
-    (base, contention, coherency), _ = nnls(columns * scale, np.ones_like(n))
+    base, contention, coherency = _not_negative(columns * scale)
     base = max(base, 1e-12)
     return {
         "one": float(1 / (base * scale)),
         "contention": float(contention / base),
         "coherency": float(coherency / base),
     }
+
+
+def _not_negative(columns: Floats) -> Floats:
+    """Coefficients of the columns (n × few), none below 0, whose sum is nearest to 1 in each row. The best of all
+    choices of columns is it: the others have the coefficient 0."""
+    import numpy as np
+
+    rows, many = columns.shape
+    best, least = np.zeros(many), float(rows)
+    for chosen in (some for size in range(1, many + 1) for some in combinations(range(many), size)):
+        some = columns[:, chosen]
+        found = np.linalg.lstsq(some, np.ones(rows), rcond=None)[0]
+        misfit = float(((some @ found - 1) ** 2).sum())
+        if misfit < least and (found >= 0).all():
+            best, least = np.zeros(many), misfit
+            best[list(chosen)] = found
+    return best
 
 
 def fit_hinge(tasks: Sequence[int], rates: Sequence[float]) -> dict[str, float]:

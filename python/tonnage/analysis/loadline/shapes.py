@@ -29,6 +29,7 @@ from tonnage.analysis.loadline.formulas import (  # fmt: skip
     saturating,
     usl_family,
 )
+from tonnage.analysis.statistics.distributions import f_tail, log_normal_cdf
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,13 +136,15 @@ def nearest_law(curve: Curve) -> Nearest | None:
     """The best of the formulas, by the F-test of what it leaves against the scatter of repetitions;
     None where there are too few points or repetitions for one."""
     import numpy as np
-    from scipy.special import fdtrc
 
     if curve.degrees < _LEAST_DEGREES or len(curve.tasks) < _LEAST_POINTS:
         return None
     found = _joined(list(_formulas(curve)))
     laws = np.flatnonzero(found.freedom > 0)
-    chances = fdtrc(found.freedom[laws], curve.degrees, found.misfit[laws] / found.freedom[laws] / curve.variance)
+    ratios = found.misfit[laws] / found.freedom[laws] / curve.variance
+    chances = np.array(
+        [f_tail(*each, curve.degrees) for each in zip(ratios.tolist(), found.freedom[laws].tolist(), strict=True)]
+    )
     # Where the chance of all is nothing, the least misfit is the nearest.
     best = laws[np.lexsort((found.misfit[laws], -chances))[0]]
     off = curve.level - found.plateau[best] - found.shape[best]
@@ -297,10 +300,8 @@ def _levels(curve: Curve) -> Hypotheses:
 
 def _below(curve: Curve, above: Floats, shared: Floats, weight: Floats) -> Floats:
     """Logarithm of the chance that the levels that are their own lie below the plateau. ``above``: how far above."""
-    from scipy.special import log_ndtr
-
     error = (curve.variance * (1 / curve.count + 1 / weight[:, None])) ** 0.5
-    found: Floats = ((1 - shared) * log_ndtr(-above / error)).sum(axis=1)
+    found: Floats = ((1 - shared) * log_normal_cdf(-above / error)).sum(axis=1)
     return found
 
 

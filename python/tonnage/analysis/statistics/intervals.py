@@ -8,6 +8,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tonnage.analysis.statistics.distributions import coins, student_t_quantile
+
 CONFIDENCE = 0.95
 TOO_FEW = 4
 """Fewer values than this say too little about their own noise: of two, an interval 13 standard deviations wide."""
@@ -62,9 +64,7 @@ def median_interval(
 
 def student_t(confidence: float, degrees: float) -> float:
     """Two-sided quantile of Student's t."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, (1 + confidence) / 2))
+    return student_t_quantile((1 + confidence) / 2, degrees)
 
 
 def spread(values: Sequence[float]) -> float:
@@ -99,6 +99,4 @@ def _of_order(ordered: Sequence[float], confidence: float) -> tuple[float, float
 
 def _inside(n: int, k: int) -> float:
     """Probability that the k-th smallest and the k-th largest of n values bracket the median."""
-    from scipy.special import bdtr
-
-    return 1 - 2 * float(bdtr(k - 1, n, 0.5))
+    return 1 - 2 * coins(k - 1, n)
