@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from tonnage.analysis import Analysis
-    from tonnage.campaign.load import ProbeOptions
-    from tonnage.campaign.session import Outcome
+    from tonnage.campaign.campaign_file import ProbeOptions
+    from tonnage.campaign.run_lifecycle import Outcome
 
 PathLike = str | os.PathLike[str]
 Time = str | float | timedelta
@@ -78,8 +78,8 @@ def probe(
     >>> found = tonnage.probe("/scratch", budget="30s")  # doctest: +SKIP
     >>> found.load_lines[["op", "tasks", "plateau_bytes_per_s"]]  # doctest: +SKIP
     """
-    from tonnage.campaign.load import probe_campaign
-    from tonnage.campaign.session import run_campaign
+    from tonnage.campaign.campaign_file import probe_campaign
+    from tonnage.campaign.run_lifecycle import run_campaign
 
     if unknown := [name for name in options if name not in Options.__annotations__]:
         raise TypeError(f"probe() got an unexpected keyword argument {unknown[0]!r}")
@@ -109,9 +109,9 @@ def run(
 
     >>> tonnage.run({"target": "/scratch", "workload": {"tasks": [1, 2, 4]}})  # doctest: +SKIP
     """
-    from tonnage.campaign.jobs.session import refuse_here, submit_run
-    from tonnage.campaign.load import build_campaign, load_campaign, on_target
-    from tonnage.campaign.session import run_campaign
+    from tonnage.campaign.campaign_file import build_campaign, load_campaign, on_target
+    from tonnage.campaign.jobs.run_by_jobs import refuse_here, submit_run
+    from tonnage.campaign.run_lifecycle import run_campaign
 
     _check(report=report, keep=keep, observer=observer)
     asked = campaign if isinstance(campaign, Mapping) else _path("campaign", campaign)
@@ -136,8 +136,8 @@ def run(
 
 def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: Observer | None = None) -> Measured:
     """Goes on with a run that was interrupted, to its end. What it raises is as of :func:`probe`."""
-    from tonnage.campaign.jobs.session import resume_jobs, was_submitted
-    from tonnage.campaign.session import resume_run
+    from tonnage.campaign.jobs.run_by_jobs import resume_jobs, was_submitted
+    from tonnage.campaign.run_lifecycle import resume_run
 
     _check(report=report, keep=keep, observer=observer)
     path, listening = _path("run", run), observer or Observer()
@@ -191,7 +191,7 @@ def analysed(path: Path, *, with_report: bool, keep: bool, tell: Callable[[str],
 
 def keep_load_line(run: Run, analysis: Analysis, tell: Callable[[str], None]) -> None:
     """Keeps the load line for placement, and tells where, or why not."""
-    from tonnage.placement.load_lines import keep_load_lines
+    from tonnage.placement.server_load_lines import keep_load_lines
 
     kept = keep_load_lines(run, analysis)
     if kept.problem:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Picture
 
     from tonnage.analysis import Analysis
-    from tonnage.records.shapes import Manifest
+    from tonnage.records.line_types import Manifest
     from tonnage.report.figures.figure import Figure
 
 _THEMES = re.compile(r"@(#[0-9a-f]{6}|rgba\([\d., ]+\))\|(#[0-9a-f]{6}|rgba\([\d., ]+\))")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tonnage.analysis import Analysis, analyse
 from tonnage.analysis.links import jain
+from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.execute.flows import Flow, result_of
-from tonnage.campaign.load import parse_campaign
 from tonnage.importers.iperf3 import Interval, Report, Way
 from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line, verify_files
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import jsonschema
 from tonnage.analysis.summary import schema
-from tonnage.campaign.load import parse_campaign
+from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.observer import Observer
-from tonnage.campaign.session import run_campaign
+from tonnage.campaign.run_lifecycle import run_campaign
 from tonnage.cli import main
 from tonnage.records import RunWriter, event_lines, task_lines, trial_line
 

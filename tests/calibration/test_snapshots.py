@@ -14,9 +14,9 @@ from tonnage.analysis import analyse
 from tonnage.analysis.snapshots import snapshots_of
 from tonnage.analysis.statistics.fixed_cost import COSTS, UNCHANGED
 from tonnage.analysis.verify import verify
+from tonnage.campaign.campaign_file import load_campaign
 from tonnage.campaign.execute.checkpoint import phase_spec
 from tonnage.campaign.kinds.checkpoint import Checkpoint, CheckpointSetting
-from tonnage.campaign.load import load_campaign
 from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
 from .simulate import run_phase

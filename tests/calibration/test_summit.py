@@ -11,9 +11,9 @@ import pytest
 from tonnage import published
 from tonnage.analysis import analyse
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.campaign.load import parse_campaign
+from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.observer import Observer
-from tonnage.campaign.session import run_campaign
+from tonnage.campaign.run_lifecycle import run_campaign
 from tonnage.records import Run, verify_files
 from tonnage.report.sections import tiers
 

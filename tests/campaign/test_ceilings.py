@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.ceilings import _affordable, sized
-from tonnage.campaign.load import build_campaign
 from tonnage.cli import main
 
 KIB, SECOND = 1 << 10, 10**9

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from tonnage.campaign.campaign_file import build_campaign, load_campaign, parse_campaign
 from tonnage.campaign.execute import executor_of
 from tonnage.campaign.execute.checkpoint import phase_spec
 from tonnage.campaign.kinds import checkpoint as snapshots
 from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.kinds.checkpoint import CheckpointSetting
-from tonnage.campaign.load import build_campaign, load_campaign, parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import parse_target
 from tonnage.errors import RequestError

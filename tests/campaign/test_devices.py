@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from tonnage.analysis import analyse
-from tonnage.campaign.load import parse_campaign
+from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import check, make_plan
+from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.campaign.scratch import RunScratch, leftovers
-from tonnage.campaign.session import Outcome, run_campaign
 from tonnage.errors import RequestError
 from tonnage.records import Run
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tonnage.campaign.campaign_file import build_campaign, load_campaign, parse_campaign
 from tonnage.campaign.execute.files import phase_spec
 from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.kinds.files import Files, FilesSetting
-from tonnage.campaign.load import build_campaign, load_campaign, parse_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import describe, make_plan
-from tonnage.campaign.session import run_campaign
+from tonnage.campaign.run_lifecycle import run_campaign
 from tonnage.errors import RequestError
 
 HEAD = 'target = "memory:"\nseed = 1\n[workload]\nkind = "files"\n'

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.jobs import job
 from tonnage.campaign.jobs.batch import (
     Batch,
@@ -20,8 +21,7 @@ from tonnage.campaign.jobs.batch import (
     spread_of,
 )
 from tonnage.campaign.jobs.ledger import Ledger
-from tonnage.campaign.jobs.session import has_record, record_lost
-from tonnage.campaign.load import build_campaign
+from tonnage.campaign.jobs.run_by_jobs import has_record, record_lost
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Step
 from tonnage.campaign.schedule import Allocation, Sweep, Trial

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 import tonnage.campaign
+from tonnage.campaign.campaign_file import build_campaign, parse_campaign
 from tonnage.campaign.execute import EXECUTORS
 from tonnage.campaign.kinds import WORKLOADS, WorkloadSection
 from tonnage.campaign.kinds.kind import factors_of
 from tonnage.campaign.kinds.on_demand import OnDemand
 from tonnage.campaign.kinds.stream import StreamSetting, plain_stream
-from tonnage.campaign.load import build_campaign, parse_campaign
 from tonnage.errors import RequestError
 
 OTHERWISE = {
@@ -81,9 +81,9 @@ def test_nothing_but_the_kinds_asks_for_the_kind_of_a_setting() -> None:
 def test_a_probe_imports_no_other_kind_than_its_own() -> None:
     program = (
         "import json, sys\n"
-        "import tonnage.campaign.session\n"
+        "import tonnage.campaign.run_lifecycle\n"
         "from tonnage.campaign.execute import executor_of\n"
-        "from tonnage.campaign.load import probe_campaign\n"
+        "from tonnage.campaign.campaign_file import probe_campaign\n"
         "executor_of(probe_campaign('sim:', {}).settings()[0])\n"
         "print(json.dumps([*sys.modules]))\n"
     )

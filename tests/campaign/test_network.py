@@ -6,9 +6,9 @@ import json
 import platform
 
 import pytest
+from tonnage.campaign.campaign_file import build_campaign, parse_campaign
 from tonnage.campaign.execute.flows import Flow, began, result_of
 from tonnage.campaign.kinds import setting_of
-from tonnage.campaign.load import build_campaign, parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.plan import check, make_plan
 from tonnage.errors import MeasurementError, RequestError

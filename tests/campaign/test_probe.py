@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tonnage.campaign.load import build_campaign
+from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.probe import Probe
 from tonnage.campaign.schedule import Trial
-from tonnage.campaign.search_space import SearchSpace
+from tonnage.campaign.search_bounds import SearchSpace
 
 
 def probe(*, space: int = 8 << 30, device: bool = True, **search: Any) -> Probe:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from tonnage.campaign import observer as progress
-from tonnage.campaign.load import build_campaign
+from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.observer import Heat, Observer, Samples, Snapshots
-from tonnage.campaign.session import run_campaign
+from tonnage.campaign.run_lifecycle import run_campaign
 from tonnage.records.progress import PROGRESS, read_told
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")

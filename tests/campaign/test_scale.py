@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.kinds.command import CommandSetting
-from tonnage.campaign.load import parse_campaign
 
 
 def test_scale_shrinks_what_a_command_says_scales_and_else_the_number_of_copies() -> None:

@@ -6,7 +6,7 @@ import json
 from itertools import count
 from typing import Any
 
-from tonnage.campaign.load import parse_campaign
+from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Sweep, Trial
 

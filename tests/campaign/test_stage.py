@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from tonnage.campaign.campaign_file import build_campaign, parse_campaign
 from tonnage.campaign.execute.stage import MOVER, Copy
 from tonnage.campaign.kinds import setting_of
-from tonnage.campaign.load import build_campaign, parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import check, make_plan
+from tonnage.campaign.run_lifecycle import run_campaign
 from tonnage.campaign.schedule import Sweep
-from tonnage.campaign.session import run_campaign
 from tonnage.errors import RequestError
 from tonnage.records import Run, verify_files
 from tonnage.staging.plan import make_plan as stage_plan

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from tonnage.analysis import analyse
-from tonnage.campaign.load import parse_campaign
+from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.observer import Observer
-from tonnage.campaign.session import Outcome, run_campaign
+from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.cli import main
 from tonnage.records import Run
 from tonnage.records.stop_reasons import packed, reason_of
@@ -112,7 +112,7 @@ def test_a_search_says_why_it_ended(
 
 
 def test_what_ends_the_reads_of_a_search_does_not_end_its_writes(tmp_path: Path) -> None:
-    from tonnage.campaign.load import build_campaign
+    from tonnage.campaign.campaign_file import build_campaign
 
     command = {"name": "probe", "target": "sim:knee=4,noise=8%", "seed": 1, "search": {"op": ["write", "read"]}}
     campaign = build_campaign({**command, "workload": {"block_size": 1 << 20}}, stored=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from tonnage.campaign.campaign_file import build_campaign, parse_campaign
 from tonnage.campaign.execute.tail import phase_spec
 from tonnage.campaign.kinds import setting_of
-from tonnage.campaign.load import build_campaign, parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.errors import RequestError
 

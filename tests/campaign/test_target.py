@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tonnage import _native
-from tonnage.campaign.load import parse_campaign
+from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.plan import target_of
 from tonnage.campaign.target import parse_target

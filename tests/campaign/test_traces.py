@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.campaign.load import parse_campaign
+from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import check, make_plan
-from tonnage.campaign.session import run_campaign
+from tonnage.campaign.run_lifecycle import run_campaign
 from tonnage.errors import RequestError
 from tonnage.records import Run, verify_files
 

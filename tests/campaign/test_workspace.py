@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.kinds.stream import StreamSetting
-from tonnage.campaign.load import parse_campaign
 from tonnage.campaign.target import parse_target
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster.launcher import Launcher

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tonnage.campaign.load import parse_campaign
+from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.cli import main
 from tonnage.cli.commands.example import FILES
 

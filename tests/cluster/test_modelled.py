@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tonnage.cluster.launcher import Placing
-from tonnage.cluster.local import Local
+from tonnage.cluster.local_launcher import Local
 from tonnage.errors import RequestError
 
 MODEL = {"kind": "sim", "seed": 1, "node_plateau_bytes_per_s": 10**9, "plateau_bytes_per_s": 10**11}

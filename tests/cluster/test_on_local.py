@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.campaign.jobs import session
-from tonnage.campaign.load import build_campaign
+from tonnage.campaign.campaign_file import build_campaign
+from tonnage.campaign.jobs import run_by_jobs
 from tonnage.campaign.observer import Observer
 from tonnage.cluster.scheduler import JobRequest
 from tonnage.cluster.schedulers.local import Local
@@ -212,14 +212,14 @@ class Broken:
 def test_jobs_that_never_begin_are_not_submitted_without_end(
     tmp_path: Path, local: Local, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "scheduler_here", lambda *_, **__: Broken(local))
+    monkeypatch.setattr(run_by_jobs, "scheduler_here", lambda *_, **__: Broken(local))
     monkeypatch.chdir(tmp_path)
     workload = {"op": "write", "tasks": 1, "block_size": "1MiB"}
     found = build_campaign(
         {"target": "null:", "job": {"on": "local"}, "repeat": {"count": 9}, "workload": workload, "seed": 1}
     )
-    outcome = session.submit_run(found, text=None, command_line=[], out=str(tmp_path / "run"), observer=Observer())
-    assert (outcome.state, outcome.exit_code, len(outcome.failed)) == ("failed", 1, session.FRUITLESS)
+    outcome = run_by_jobs.submit_run(found, text=None, command_line=[], out=str(tmp_path / "run"), observer=Observer())
+    assert (outcome.state, outcome.exit_code, len(outcome.failed)) == ("failed", 1, run_by_jobs.FRUITLESS)
     assert all("no such library" in reason for reason in outcome.failed)
     wanted = [line for line in job_lines(tmp_path / "run") if line["event"] == "wanted"]
-    assert len(wanted) == session.FRUITLESS
+    assert len(wanted) == run_by_jobs.FRUITLESS

@@ -321,7 +321,7 @@ def test_a_directory_that_vanishes_is_one_line(
             (data / "f").unlink()
             data.rmdir()
 
-    monkeypatch.setattr("tonnage.campaign.run.time.sleep", pause)
+    monkeypatch.setattr("tonnage.campaign.trial_loop.time.sleep", pause)
     said = ior("-w", "-t", "4k", "-b", "64k", "-i", "2", "-d", "0.001", "-o", str(data / "f"))
     failed = [line for line in said.err.splitlines() if line.startswith("ior: failed:")]
     assert (said.code, len(said.rows("write")), len(failed)) == (1, 1, 1)
@@ -338,7 +338,7 @@ def test_an_interrupt_ends_with_130_keeps_the_rows_so_far_and_removes_the_files(
         if recorded_trials(tmp_path):
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr("tonnage.campaign.run.time.sleep", pause)
+    monkeypatch.setattr("tonnage.campaign.trial_loop.time.sleep", pause)
     said = ior("-w", "-t", "4k", "-b", "64k", "-i", "3", "-d", "0.001", "-o", str(data / "f"))
     assert said.code == 130
     assert len(said.rows("write")) == 1 and "Max Write:" in said.out

@@ -120,7 +120,7 @@ def test_files_with_damage_stay_where_that_is_asked_for_and_others_go(
 
     words = ["-w", "-r", "-R", "-t", "4k", "-b", "64k", "-G", "3", "-d", "0.001", "-o", str(data / "f")]
     assert ior(*words, "-K").code == 0 and left(data) == []
-    monkeypatch.setattr("tonnage.campaign.run.time.sleep", damage)
+    monkeypatch.setattr("tonnage.campaign.trial_loop.time.sleep", damage)
     assert ior(*words).code == 1 and left(data) == []
     assert ior(*words, "-K").code == 1 and left(data) == ["f"]
 

@@ -475,7 +475,7 @@ def test_data_of_a_creation_that_the_time_ended_are_good_in_a_later_run(mdtest: 
 
 
 def test_with_a_time_limit_no_room_is_asked_for(mdtest: Mdtest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tonnage.campaign.space._free_on", lambda *_: 1 << 20)
+    monkeypatch.setattr("tonnage.campaign.free_space._free_on", lambda *_: 1 << 20)
     words = ("-F", "-n", "10000", "-w", "1k", "-C", "-r")
     assert "free; hint" in mdtest(*words, code=2).err
     assert mdtest(*words, "-W", "1").mean["File creation"] > 0

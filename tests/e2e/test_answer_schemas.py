@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 import warm_start
 from tonnage.cli.commands.schema import ANSWERS
-from tonnage.records.load_lines import KeptLine, keep_line
+from tonnage.records.load_line_files import KeptLine, keep_line
 
 from .shell import Shell, wait_until
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from hosts import Hosts, counted_early, hosts, wait_for
 from throttled import Impossible
+from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.execute.flows import result_of
 from tonnage.campaign.execute.network import between_hosts
 from tonnage.campaign.kinds.network import NetworkSetting
-from tonnage.campaign.load import parse_campaign
 from tonnage.cluster.remote.client import RemoteHostGroup
 from tonnage.errors import MeasurementError
 from tonnage.records.lines import totals_of

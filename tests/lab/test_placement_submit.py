@@ -13,7 +13,7 @@ import pytest
 from hosts import wait_for
 from small_site import SCRATCH, Plan, Site, site
 from throttled import Impossible
-from tonnage.records.load_lines import KeptLine, keep_line
+from tonnage.records.load_line_files import KeptLine, keep_line
 
 LINE_TASKS = 3
 SCHEDULER_TIMEOUT_S = 3

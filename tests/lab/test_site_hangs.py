@@ -13,9 +13,9 @@ import pytest
 from faultfs import Mounted, mounted
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
-from tonnage.placement.load_lines import all_lines, line_of
+from tonnage.placement.server_load_lines import all_lines, line_of
 from tonnage.placement.site import Line, Server, load_site, read_site
-from tonnage.records.load_lines import KeptLine, keep_line
+from tonnage.records.load_line_files import KeptLine, keep_line
 
 LINE = KeptLine(
     target="t", operation="read", access="sequential", transfer_bytes=1, tasks=8, low=7, high=9, plateau_bytes_per_s=1,

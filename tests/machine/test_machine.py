@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tonnage.machine.host import host_facts
-from tonnage.machine.load import load, parse_pressure
+from tonnage.machine.host_load import load, parse_pressure
 from tonnage.machine.mounts import find_mount, mount_of, parse_mountinfo
 
 MOUNTINFO = """\

@@ -16,7 +16,7 @@ from tonnage.placement.indices.reading import Reading
 from tonnage.placement.ledger import Entry
 from tonnage.placement.site import Access, Policy, Server, Site
 from tonnage.placement.where import Located
-from tonnage.records.load_lines import KeptLine
+from tonnage.records.load_line_files import KeptLine
 
 NOW_S = 1_000_000.0
 SERVER = Server(name="rcss1", hosts=("rcss1", "rcss1b"), aliases=("10.0.0.1",))

@@ -10,10 +10,10 @@ from tonnage.cluster.scheduler import Job
 from tonnage.placement.capacity import PATTERN, capacities
 from tonnage.placement.cluster_snapshot import ClusterSnapshot, placements_of
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.load_lines import line_directories, lines_of_servers
+from tonnage.placement.server_load_lines import line_directories, lines_of_servers
 from tonnage.placement.site import Line, Policy, Server, Site
 from tonnage.placement.where import Located
-from tonnage.records.load_lines import KeptLine, keep_line
+from tonnage.records.load_line_files import KeptLine, keep_line
 
 PAIR = (
     Server(name="oss1", line=Line(tasks=6, plateau=10**9)),

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tonnage.analysis import Analysis, analyse
 from tonnage.machine.state import user_state
-from tonnage.placement.load_lines import keep_load_lines, line_of
+from tonnage.placement.server_load_lines import keep_load_lines, line_of
 from tonnage.placement.site import load_site
 from tonnage.placement.where import locate
 from tonnage.records import Run, RunWriter
-from tonnage.records.load_lines import KeptLine, kept_lines
+from tonnage.records.load_line_files import KeptLine, kept_lines
 
 Probed = Callable[..., tuple[Run, Analysis]]
 

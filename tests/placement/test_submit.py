@@ -21,14 +21,14 @@ from tonnage.placement import plan as planning
 from tonnage.placement import submit as submitting
 from tonnage.placement.choice import NoFileServer, NothingNear
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.load_lines import line_directories
 from tonnage.placement.plan import Plan
+from tonnage.placement.server_load_lines import line_directories
 from tonnage.placement.site import Site
 from tonnage.placement.submit import Outcome, preview, run_interactive, submit
 from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import locate
 from tonnage.records import RunWriter
-from tonnage.records.load_lines import KeptLine, keep_line
+from tonnage.records.load_line_files import KeptLine, keep_line
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "indices"))

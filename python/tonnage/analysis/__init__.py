@@ -22,7 +22,7 @@ from tonnage.analysis.loadline.trials import Steady, halves_apart, too_short
 from tonnage.analysis.results import Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
-from tonnage.records.shapes import TaskLine, TrialLine
+from tonnage.records.line_types import TaskLine, TrialLine
 
 _WITHOUT_LINE = ("tail", "stage", "network", "checkpoint")
 """Kinds of workload that have no load line."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point
+from tonnage.records.line_types import Json, ObjectLine, TrialLine
 from tonnage.records.rows import by_record
-from tonnage.records.shapes import Json, ObjectLine, TrialLine
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import log
 
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 
 _GENERATOR = "null-storage"
 

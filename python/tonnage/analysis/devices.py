@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from tonnage.analysis.hosts import nearest, work_of
 from tonnage.analysis.results import DevicePart, Devices, Point
 from tonnage.records import Trials
+from tonnage.records.line_types import DeviceLine, TaskLine, TrialLine
+from tonnage.records.line_types import Devices as Told
 from tonnage.records.rows import by_record
-from tonnage.records.shapes import DeviceLine, TaskLine, TrialLine
-from tonnage.records.shapes import Devices as Told
 
 
 def devices_of(

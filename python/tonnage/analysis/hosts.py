@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from tonnage.analysis.results import HostPart, Hosts, Point, Slowest
+from tonnage.records.line_types import TaskLine, TrialLine
 from tonnage.records.rows import by_record
-from tonnage.records.shapes import TaskLine, TrialLine
 from tonnage.units import BANDWIDTH
 
 Count = Literal["bytes", "operations"]

@@ -16,8 +16,8 @@ from tonnage.analysis.results import Finding, LatencyLine, LoadLine, Point, Prom
 from tonnage.analysis.text import count, some
 from tonnage.records import Trials
 from tonnage.records.latency import summarise
+from tonnage.records.line_types import Json, TrialLine
 from tonnage.records.lines import rate
-from tonnage.records.shapes import Json, TrialLine
 from tonnage.units import BANDWIDTH, size_text, time_text
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tonnage.analysis.compare.normalise import Normalised
-from tonnage.records.shapes import Gathering, SettingValues
+from tonnage.records.line_types import Gathering, SettingValues
 from tonnage.records.stop_reasons import Reason
 from tonnage.units import BANDWIDTH
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonnage.analysis.compare.normalise import Basis
 from tonnage.analysis.results import Comparison, Devices, Divided, Finding, Hosts, Link, LoadLine, Model, Point, Promise
-from tonnage.records.shapes import EventLine, Json
+from tonnage.records.line_types import EventLine, Json
 
 if TYPE_CHECKING:
     from tonnage.analysis.balance import Balance

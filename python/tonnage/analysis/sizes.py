@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tonnage.analysis.ceilings import size_of as measured_at
 from tonnage.analysis.points import Groups
 from tonnage.analysis.results import LoadLine, Point
-from tonnage.records.shapes import Json, TrialLine
+from tonnage.records.line_types import Json, TrialLine
 from tonnage.units import BANDWIDTH
 
 _KINDS = ("stream", "checkpoint")

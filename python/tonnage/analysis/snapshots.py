@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tonnage.analysis.statistics.fixed_cost import Change, Cost, Pair, estimate
+from tonnage.records.line_types import SettingValues, TrialLine
 from tonnage.records.results import CheckpointResult
-from tonnage.records.shapes import SettingValues, TrialLine
 
 _SIZES = ("tasks", "transfer_size", "block_size")
 """Factors over which one cost is asked for."""

@@ -11,9 +11,9 @@ from tonnage.analysis import analyse
 from tonnage.analysis.summary import NEW_KEYS, summary
 from tonnage.errors import RecordError
 from tonnage.records import Run, verify_files
+from tonnage.records.line_types import Json
 from tonnage.records.names import MANIFEST
 from tonnage.records.seal import Seal, SealKind, examine
-from tonnage.records.shapes import Json
 from tonnage.records.verify import guarded
 
 _PLACES = frozenset({"run", "report"})

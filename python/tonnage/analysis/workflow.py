@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tonnage.analysis.results import Share, Workflow
 from tonnage.analysis.statistics.intervals import median_interval, student_t
 from tonnage.records import Run
-from tonnage.records.shapes import TrialLine, WorkflowLine
+from tonnage.records.line_types import TrialLine, WorkflowLine
 
 PARTS = ("running", "queued", "starting", "noticing", "deciding", "ending")
 """Every instant of a workflow belongs to the first of these that holds then: a task runs; one waits in the queue; none

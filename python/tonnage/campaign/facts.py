@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tonnage import _native
+from tonnage.campaign.free_space import export_facts
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.scratch import RunScratch
-from tonnage.campaign.space import export_facts
 from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
@@ -23,7 +23,7 @@ from tonnage.filesystems import Striping, facts_of, stripe, type_of
 from tonnage.machine.affinity import interrupt_cpus
 from tonnage.machine.identity import identity
 from tonnage.machine.mounts import Mount, mount_of
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 from tonnage.records.specs import PoolSpec
 
 

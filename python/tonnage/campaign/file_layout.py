@@ -12,8 +12,8 @@ from tonnage.campaign.workspace import Workspace
 from tonnage.filesystems import held_files
 from tonnage.machine.mounts import find_mount, read_mounts
 from tonnage.machine.mountstats import NfsMount, between, read_mountstats
-from tonnage.records.shapes import DeviceItem, Devices
-from tonnage.records.shapes import NfsMount as CountedMount
+from tonnage.records.line_types import DeviceItem, Devices
+from tonnage.records.line_types import NfsMount as CountedMount
 
 _NFS = frozenset({"nfs", "nfs4"})
 

@@ -12,7 +12,7 @@ from tonnage.campaign.plan import Plan
 from tonnage.cluster.host_group import Answer
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 from tonnage.units import size_text
 
 LIMIT_S = 60.0

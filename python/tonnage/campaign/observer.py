@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TypedDict, cast
 
 from tonnage.campaign.kinds import Setting, setting_of
+from tonnage.records.line_types import Json, TrialLine
 from tonnage.records.names import TRIALS
 from tonnage.records.process import MeasuringProcess, this_process
 from tonnage.records.progress import PROGRESS, read_told
-from tonnage.records.shapes import Json, TrialLine
 
 
 @dataclass(frozen=True, slots=True)

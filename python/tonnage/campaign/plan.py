@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tonnage import _native
 from tonnage.campaign.execute import executor_of
+from tonnage.campaign.free_space import check_space, free_bytes, search_space
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.model import Campaign
-from tonnage.campaign.space import check_space, free_bytes, search_space
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target
 from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError

@@ -15,9 +15,9 @@ from tonnage.analysis.loadline.trials import TURNS
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Trial
-from tonnage.campaign.search_space import SearchSpace
+from tonnage.campaign.search_bounds import SearchSpace
 from tonnage.records import loop_rate
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 from tonnage.records.stop_reasons import Reason
 
 Op = Literal["write", "read"]

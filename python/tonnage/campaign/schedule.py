@@ -10,8 +10,8 @@ from typing import Protocol
 from tonnage.campaign.kinds import Setting, setting_of
 from tonnage.campaign.model import Campaign
 from tonnage.records import headline, trial_line
+from tonnage.records.line_types import TrialLine
 from tonnage.records.results import PhaseResult
-from tonnage.records.shapes import TrialLine
 from tonnage.records.stop_reasons import Reason
 
 

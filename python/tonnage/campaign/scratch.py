@@ -16,7 +16,7 @@ from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import needs_scratch
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 from tonnage.records.specs import PoolSpec
 
 

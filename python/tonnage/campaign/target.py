@@ -14,7 +14,7 @@ from typing import Any, cast
 from tonnage import units
 from tonnage.documents import near_or_all
 from tonnage.errors import RequestError
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 from tonnage.records.specs import BucketSpec, Delays, ExportSpec, PoolSpec, TargetSpec
 
 STORAGES_WITH_FILES = frozenset({"posix", "uring", "mmap"})

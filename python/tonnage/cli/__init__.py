@@ -77,7 +77,7 @@ def _among_others(argv: list[str]) -> int:
 
     here = started()
     if here is not None and here.size > 1 and argv and argv[0] in _TOGETHER:
-        from tonnage.cluster.mpi.session import run_together
+        from tonnage.cluster.mpi.run_together import run_together
 
         try:
             return run_together(here, lambda: _run(argv), _complain)

@@ -14,7 +14,7 @@ from tonnage import records, units
 from tonnage.campaign.observer import Live, Observer, Step
 from tonnage.cli.stream import is_plain, is_terminal
 from tonnage.plain import one_line
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 
 
 def observer(stream: TextIO | None = None) -> Observer:

@@ -20,7 +20,7 @@ from tonnage.cli.live import recorded_text, step_text, trial_number
 from tonnage.cli.terminal import Shown, rich_console
 from tonnage.plain import one_line
 from tonnage.records import COUNTED, headline
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 
 _BAR = 30
 _CURVES = 4

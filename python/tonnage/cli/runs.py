@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tonnage.analysis import Analysis
 from tonnage.analysis.summary import summary
-from tonnage.campaign.session import Outcome
+from tonnage.campaign.run_lifecycle import Outcome
 from tonnage.cli.entry import complain
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.measuring import analysed, keep_load_line

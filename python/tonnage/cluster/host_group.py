@@ -19,7 +19,7 @@ SERVICES: dict[str, str] = {
     "wall-clock": "time:time_ns",
     "facts": "tonnage.machine.host:host_facts",
     "surroundings": "tonnage.machine.host_state:surroundings",
-    "load": "tonnage.machine.load:load",
+    "load": "tonnage.machine.host_load:load",
     "ceilings": "tonnage.cluster.ceilings:measure",
     "look-scratch": "tonnage.cluster.own_scratch:look",
     "make-scratch": "tonnage.cluster.own_scratch:make",

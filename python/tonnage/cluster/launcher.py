@@ -16,8 +16,8 @@ from tonnage.cluster.live import Live
 from tonnage.cluster.lost_process import ProcessLost
 
 if TYPE_CHECKING:
+    from tonnage.records.line_types import Gathering, Json
     from tonnage.records.results import PhaseResult
-    from tonnage.records.shapes import Gathering, Json
     from tonnage.records.specs import PhaseSpec
 
 

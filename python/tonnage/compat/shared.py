@@ -7,14 +7,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tonnage.campaign.load import build_campaign
+from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.observer import Observer
-from tonnage.campaign.session import Outcome, run_campaign
+from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.cluster.registry import launcher
 from tonnage.compat.output import Voice
 from tonnage.outputs import lines
 from tonnage.records import Run
-from tonnage.records.shapes import TaskLine, TrialLine
+from tonnage.records.line_types import TaskLine, TrialLine
 
 NUMBER = lines("a status file, which holds one number", r"\d{1,20}")
 OPERATIONS = lines("a table of single operations", "time,runtime,tp", r"-?[\d.]+e[+-]\d+,[\d.]+e[+-]\d+,[\d.]+e[+-]\d+")

@@ -13,10 +13,10 @@ from tonnage.dashboard import run_text
 from tonnage.dashboard.run_files import Signature, check_plain, signature, unforeseen
 from tonnage.errors import RecordError
 from tonnage.records import Run
+from tonnage.records.line_types import Manifest, TrialLine
 from tonnage.records.names import MANIFEST, TRIALS
 from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary, is_gone
 from tonnage.records.progress import PROGRESS, read_told
-from tonnage.records.shapes import Manifest, TrialLine
 
 _AT_ONCE_BYTES = 8 << 20
 """Of trials that are read in one go; the rest is read the next time."""

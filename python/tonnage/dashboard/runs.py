@@ -14,7 +14,7 @@ from tonnage.dashboard.run_files import find_runs, unforeseen
 from tonnage.dashboard.timeline import Timeline, plain
 from tonnage.dashboard.topics import encode
 from tonnage.records import Run
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 
 _LOOK_S = 3.0
 """Between two looks for new runs, and at those that have ended."""

@@ -13,8 +13,8 @@ from tonnage.dashboard import run_text
 from tonnage.dashboard.background import Pace
 from tonnage.errors import RecordError
 from tonnage.records import Run, headline
+from tonnage.records.line_types import TrialLine
 from tonnage.records.lines import COUNTED
-from tonnage.records.shapes import TrialLine
 from tonnage.report.figures import heat, series
 from tonnage.report.figures.axes import speed_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour

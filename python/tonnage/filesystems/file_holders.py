@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tonnage.records.shapes import DeviceBalance, DeviceItem, Devices
+from tonnage.records.line_types import DeviceBalance, DeviceItem, Devices
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Any
 from tonnage.importers.figures import MIB, Rounded, elapsed_ns, rounded, whole
 from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, few, latency
 from tonnage.importers.trace import LARGEST, content
-from tonnage.records.shapes import SettingValues
+from tonnage.records.line_types import SettingValues
 
 _NAMES = {"MKDIRS": "make-directory", "STAT": "stat", "RMFILES": "remove", "RMDIRS": "remove-directory"}
 _UNTIMED = ("SYNC", "DROPCACHES")

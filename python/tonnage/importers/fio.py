@@ -19,7 +19,7 @@ from tonnage.importers import broken_json
 from tonnage.importers.figures import KIB, Rounded, elapsed_ns, letters, rounded, whole
 from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, Task, few, latency, line_of
 from tonnage.importers.trace import LARGEST
-from tonnage.records.shapes import Json, SettingValues
+from tonnage.records.line_types import Json, SettingValues
 
 _QUANTILES = {"p50_ns": "50.000000", "p90_ns": "90.000000", "p99_ns": "99.000000", "p999_ns": "99.900000"}
 _KINDS = (("lat_ns", 1), ("clat_ns", 1), ("lat", 1000), ("clat", 1000))

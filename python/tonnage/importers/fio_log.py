@@ -15,7 +15,7 @@ from pathlib import PurePath
 from tonnage.importers.figures import KIB, whole
 from tonnage.importers.parsed import Found, Latency, Phase, few, latency
 from tonnage.importers.trace import LARGEST, content
-from tonnage.records.shapes import SettingValues
+from tonnage.records.line_types import SettingValues
 
 _NAME = re.compile(r"(?P<stem>.*)_(?P<what>bw|iops|lat|clat|slat)(?:\.(?P<job>[0-9]{1,6}))?\.log\Z")
 _WAYS = ("read", "write", "trim")

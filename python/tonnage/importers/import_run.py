@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TypedDict
 
 from tonnage.errors import RecordError, RequestError
+from tonnage.importers.imported_lines import write_phases
 from tonnage.importers.parsed import Found, instant
 from tonnage.importers.registry import reader
-from tonnage.importers.run import write_phases
 from tonnage.importers.trace import MOST_BYTES
 from tonnage.records import RunWriter
-from tonnage.records.shapes import Manifest
+from tonnage.records.line_types import Manifest
 
 _UNKNOWN = ("target", "host", "hosts", "load_before", "load_after", "ceilings", "cost", "seed", "campaign")
 """Of the manifest: what no file of another tool says, or only in part."""

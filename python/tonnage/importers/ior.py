@@ -14,7 +14,7 @@ from tonnage.importers.figures import whole
 from tonnage.importers.ior_test import Test, phase_of
 from tonnage.importers.parsed import Found, few
 from tonnage.importers.trace import content
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 
 
 def read(data: bytes, _: str) -> Found:

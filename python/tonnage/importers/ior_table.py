@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tonnage.importers.figures import MIB, Rounded, exact, iterations, rounded, whole
 from tonnage.importers.ior_test import Test, phase_of
 from tonnage.importers.parsed import FROM_SUMMARY, Found, Phase, few
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from tonnage.importers.figures import (
     whole,
 )
 from tonnage.importers.parsed import Note, Phase, Said, words_of
-from tonnage.records.shapes import SettingValues
+from tonnage.records.line_types import SettingValues
 
 _LAYOUTS = {"file-per-process": "file-per-task", "single-shared-file": "shared"}
 _MOST_SEGMENTS = 2**40

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 
 FORWARD, BACKWARD = "forward", "backward"
 """From the client to the server, and from the server to the client."""

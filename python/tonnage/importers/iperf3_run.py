@@ -13,9 +13,9 @@ from tonnage.importers import broken_json, iperf3
 from tonnage.importers.figures import rounded, whole
 from tonnage.importers.parsed import Found, Phase, Said, Task, line_of
 from tonnage.importers.trace import LARGEST
+from tonnage.records.line_types import Json, SettingValues
 from tonnage.records.lines import rate
 from tonnage.records.results import FlowResult, NetworkResult
-from tonnage.records.shapes import Json, SettingValues
 
 _BEGINS = re.compile(r'\{\s*"start"\s*:\s*\{')
 _SECOND_NS = 10**9

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from tonnage.importers.figures import Rounded, elapsed_ns, iterations, letters, rounded, whole
 from tonnage.importers.parsed import FROM_SUMMARY, Found, Phase, Said, few, words_of
 from tonnage.importers.trace import LARGEST, content
-from tonnage.records.shapes import SettingValues
+from tonnage.records.line_types import SettingValues
 
 PHASES = {
     "Directory creation": "make-directory", "Directory stat": "stat-directory", "Directory read": "read-directory",

@@ -10,8 +10,8 @@ from typing import TypedDict
 
 from tonnage.importers.figures import Rounded
 from tonnage.importers.trace import LARGEST
+from tonnage.records.line_types import SettingValues, WorkflowTask
 from tonnage.records.results import NetworkResult
-from tonnage.records.shapes import SettingValues, WorkflowTask
 
 MOST_PROBLEMS = 20
 """Sentences about one file."""

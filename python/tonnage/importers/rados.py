@@ -13,7 +13,7 @@ from tonnage.importers import broken_json
 from tonnage.importers.figures import MIB, elapsed_ns, nanoseconds, rounded, whole
 from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, few, latency
 from tonnage.importers.trace import LARGEST, content
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 
 _SECOND_NS = 10**9
 

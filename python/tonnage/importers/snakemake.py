@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.importers.trace import LARGEST, MOST_BYTES, Trace, TracedTask, Unreadable, content, number, whole
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 
 _STAMP = re.compile(r"\[(\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})\]\s*$", re.ASCII)
 _RULE = re.compile(r"(?:local)?(?:rule|checkpoint) (\S+):\s*$")

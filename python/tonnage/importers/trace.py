@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tonnage.records.shapes import WorkflowTask
+from tonnage.records.line_types import WorkflowTask
 
 LARGEST = 2**62
 """Above this no count and no instant in nanoseconds is one."""

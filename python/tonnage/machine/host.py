@@ -7,7 +7,7 @@ import platform
 from pathlib import Path
 
 from tonnage.machine.affinity import cpu_affinity
-from tonnage.machine.shapes import HostFacts
+from tonnage.machine.fact_types import HostFacts
 
 
 def host_facts() -> HostFacts:

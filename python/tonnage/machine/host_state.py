@@ -10,9 +10,9 @@ import resource
 import shutil
 from pathlib import Path
 
+from tonnage.machine.fact_types import Surroundings
 from tonnage.machine.host import host_facts, memory
-from tonnage.machine.load import load
-from tonnage.machine.shapes import Surroundings
+from tonnage.machine.host_load import load
 
 _IO_URING_SETUP = 425
 """The system call's number, the same on every architecture."""

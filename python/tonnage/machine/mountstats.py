@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tonnage.records.shapes import NfsCounts
+from tonnage.records.line_types import NfsCounts
 
 MS = 10**6
 """The kernel's times are whole milliseconds, summed over all requests; here nanoseconds, as everywhere."""

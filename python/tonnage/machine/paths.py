@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from tonnage.errors import TonnageError
+from tonnage.machine.fact_types import PathLook
 from tonnage.machine.identity import identity
 from tonnage.machine.mounts import find_mount, read_mounts
-from tonnage.machine.shapes import PathLook
 from tonnage.machine.time_limit import in_time
 
 _T = TypeVar("_T")

@@ -17,15 +17,15 @@ from tonnage.placement.doctor import Complaint
 from tonnage.placement.doctor.host_facts import Host, Link
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.jobs import CancelAnswer, JobsAnswer, QueuesAnswer
-from tonnage.placement.load_lines import KnownLine
 from tonnage.placement.plan import Plan
 from tonnage.placement.server_load import LoadRow, ServerLoad
+from tonnage.placement.server_load_lines import KnownLine
 from tonnage.placement.site import Line, Server
 from tonnage.placement.submit import Outcome
 from tonnage.placement.watch.observation import UserJobs
 from tonnage.placement.watch.report import Busiest, HourOfDay, LineInUse, Sum, UserInEpisodes
 from tonnage.placement.where import Located
-from tonnage.records.load_lines import KeptLine
+from tonnage.records.load_line_files import KeptLine
 
 WatchEvent = Literal["began", "ended", "unknown", "known", "no-line", "above", "below"]
 

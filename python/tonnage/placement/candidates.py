@@ -23,7 +23,7 @@ from tonnage.placement.ledger import Entry
 from tonnage.placement.scheduler_lists import ListedHost, ListedJob
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.where import Located
-from tonnage.records.load_lines import KeptLine
+from tonnage.records.load_line_files import KeptLine
 
 FAR_CONSIDERED = 64
 """Hosts away from the data that are weighed, those with the most free slots: a site has thousands, all much alike."""

@@ -16,11 +16,11 @@ from tonnage.placement.cluster_snapshot import (
 )
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.ledger import Entry, Ledger, Marks
-from tonnage.placement.load_lines import KnownLine, describe, plateau_of
 from tonnage.placement.scheduler_lists import ListedJob
+from tonnage.placement.server_load_lines import KnownLine, describe, plateau_of
 from tonnage.placement.site import Policy, Server
 from tonnage.placement.where import Located
-from tonnage.records.load_lines import KeptLine
+from tonnage.records.load_line_files import KeptLine
 
 Counted: TypeAlias = tuple[Job | ListedJob, Entry | None]
 """A job whose tasks somebody counts already, with what the ledger has of it."""

@@ -12,7 +12,7 @@ from tonnage.placement.indices.reading import Reading
 from tonnage.placement.ledger import Entry, Ledger
 from tonnage.placement.scheduler_lists import ListedHost, ListedJob
 from tonnage.placement.site import Server
-from tonnage.records.load_lines import KeptLine
+from tonnage.records.load_line_files import KeptLine
 
 HOLDS_A_SLOT = ("running", "suspended")
 """States of a job that is where it runs."""

@@ -11,7 +11,7 @@ from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.indices.read import read_indices
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.load_lines import KnownLine, line_of
+from tonnage.placement.server_load_lines import KnownLine, line_of
 from tonnage.placement.site import Server, Site, load_site, site_path
 from tonnage.placement.where import Located, locate, servers_of
 

@@ -21,16 +21,13 @@ from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, plac
 from tonnage.placement.indices.read import read_indices
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.ledger import Intent, KeptRequest, Ledger
-from tonnage.placement.load_lines import (
-    lines_of_servers,
-    plateaus_of,
-)
 from tonnage.placement.scheduler_lists import BackgroundCall, Listed, ListedHost, ListedJob, Lists
+from tonnage.placement.server_load_lines import lines_of_servers, plateaus_of
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.start_directory import StartDirectory
 from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import Located, locate, servers_of
-from tonnage.records.load_lines import KeptLine
+from tonnage.records.load_line_files import KeptLine
 
 _T = TypeVar("_T")
 _MOST_CONSIDERED = 24

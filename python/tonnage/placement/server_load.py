@@ -15,8 +15,8 @@ from tonnage.placement.cluster_snapshot import HOLDS_A_SLOT, ClusterSnapshot, Jo
 from tonnage.placement.indices.read import fresh_indices
 from tonnage.placement.indices.reading import Host, Reading
 from tonnage.placement.ledger import Entry, Ledger
-from tonnage.placement.load_lines import known_lines, line_of, plateaus_of
 from tonnage.placement.scheduler_lists import BackgroundCall
+from tonnage.placement.server_load_lines import known_lines, line_of, plateaus_of
 from tonnage.placement.site import Server, Site
 
 _FIGURES = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tonnage.records.latency import summarise
+from tonnage.records.line_types import Json, TrialLine
 from tonnage.records.reader import Run
-from tonnage.records.shapes import Json, TrialLine
 
 EVENTS = {"checkpoint": "snapshot", "drop": "snapshot-removed"}
 """By phase: the kind of event that each of its snapshots leaves."""

@@ -6,9 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from tonnage.records.objects import objects_of
-from tonnage.records.results import CacheFacts, Event, PhaseResult, TaskResult
-from tonnage.records.shapes import (
+from tonnage.records.line_types import (
     CacheLine,
     CopyLine,
     DeviceItem,
@@ -24,6 +22,8 @@ from tonnage.records.shapes import (
     Totals,
     TrialLine,
 )
+from tonnage.records.objects import objects_of
+from tonnage.records.results import CacheFacts, Event, PhaseResult, TaskResult
 
 if TYPE_CHECKING:
     from tonnage.records.rows import Trials

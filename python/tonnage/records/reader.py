@@ -12,6 +12,17 @@ from typing import Any, cast
 
 from tonnage.errors import RecordError
 from tonnage.records.chain import open_regular, read_regular, refuse_holes, sums_of
+from tonnage.records.line_types import (
+    CopyLine,
+    DeviceLine,
+    EventLine,
+    Json,
+    Manifest,
+    ObjectLine,
+    TaskLine,
+    TrialLine,
+    WorkflowLine,
+)
 from tonnage.records.names import (
     COPIES,
     DEVICES,
@@ -26,17 +37,6 @@ from tonnage.records.names import (
 )
 from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary
 from tonnage.records.rows import Trials, from_engine
-from tonnage.records.shapes import (
-    CopyLine,
-    DeviceLine,
-    EventLine,
-    Json,
-    Manifest,
-    ObjectLine,
-    TaskLine,
-    TrialLine,
-    WorkflowLine,
-)
 from tonnage.records.tasks import TaskLines, Tasks
 
 _RECORD = re.compile(r"\d{4,}-[a-z][a-z-]*\Z")

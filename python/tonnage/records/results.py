@@ -1,7 +1,7 @@
 """What a phase leaves behind, as the engine (``crates/records/src/result.rs``) or another program measured it.
 
-``docs/record-format.md`` says what each key means and in which unit; ``tests/records/test_shapes.py`` holds the types
-against the engine.
+``docs/record-format.md`` says what each key means and in which unit; ``tests/records/test_line_types.py`` holds the
+types against the engine.
 """
 
 from __future__ import annotations

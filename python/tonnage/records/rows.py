@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from tonnage.records.shapes import Json, TrialLine
+    from tonnage.records.line_types import Json, TrialLine
 
     Numbers = NDArray[np.int64]
 

@@ -1,6 +1,6 @@
 """What the engine is given, as JSON (``crates/workload/src/phase.rs``, ``crates/storage/src/target/mod.rs``).
 
-Rust refuses a key that it does not know; ``tests/records/test_shapes.py`` gives it each of these.
+Rust refuses a key that it does not know; ``tests/records/test_line_types.py`` gives it each of these.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tonnage.records.line_types import TaskLine
     from tonnage.records.rows import Numbers
-    from tonnage.records.shapes import TaskLine
 
 
 class TaskLines(Lines["TaskLine"]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from tonnage.records.shapes import Json, OfRecord, TrialLine, WorkflowLine, WorkflowTask, WorkflowWaits
+from tonnage.records.line_types import Json, OfRecord, TrialLine, WorkflowLine, WorkflowTask, WorkflowWaits
 
 
 def workflow_lines(line: TrialLine, tasks: Sequence[WorkflowTask]) -> list[WorkflowLine]:

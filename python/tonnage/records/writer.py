@@ -27,6 +27,17 @@ from tonnage.records.chain import (
     whole_lines,
 )
 from tonnage.records.expected_files import missing
+from tonnage.records.line_types import (
+    CopyLine,
+    DeviceLine,
+    EventLine,
+    Json,
+    Manifest,
+    ObjectLine,
+    TaskLine,
+    TrialLine,
+    WorkflowLine,
+)
 from tonnage.records.lines import record_name
 from tonnage.records.names import (
     CHAIN,
@@ -57,17 +68,6 @@ from tonnage.records.own_files import (
     replace_file,
     truncate,
     truncate_torn_line,
-)
-from tonnage.records.shapes import (
-    CopyLine,
-    DeviceLine,
-    EventLine,
-    Json,
-    Manifest,
-    ObjectLine,
-    TaskLine,
-    TrialLine,
-    WorkflowLine,
 )
 
 _HINTS = {

@@ -9,8 +9,8 @@ from typing import Any, TypedDict
 
 from tonnage.errors import RecordError
 from tonnage.records import Run, Tasks, Trials
+from tonnage.records.line_types import CopyLine, EventLine, Manifest, TaskLine, TrialLine, WorkflowLine
 from tonnage.records.rows import by_record
-from tonnage.records.shapes import CopyLine, EventLine, Manifest, TaskLine, TrialLine, WorkflowLine
 
 Columns = dict[str, list[int]]
 Histogram = list[tuple[int, int]]

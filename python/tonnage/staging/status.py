@@ -1,5 +1,5 @@
 """What a mover says of itself, and what a look at its copies says, as types (``crates/mover/src/status.rs``,
-``crates/mover/src/manifest``). ``tests/records/test_shapes.py`` holds them against the engine."""
+``crates/mover/src/manifest``). ``tests/records/test_line_types.py`` holds them against the engine."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tonnage.placement.doctor.site_facts import Cluster, Refused, SiteFacts, gat
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.site import read_site
 from tonnage.placement.where import Located
-from tonnage.records.load_lines import KeptLine
+from tonnage.records.load_line_files import KeptLine
 
 NOW_S = 1.8e9
 SITE = """\

@@ -11,7 +11,7 @@ from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.watch.episodes import Episode
 from tonnage.placement.watch.history import HistoryContent, Span
 from tonnage.placement.watch.report import ServerReport, reports
-from tonnage.records.load_lines import KeptLine
+from tonnage.records.load_line_files import KeptLine
 
 from .looks import NOON_S
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tonnage.records.load_lines import KeptLine, keep_line
+from tonnage.records.load_line_files import KeptLine, keep_line
 
 
 class Where:

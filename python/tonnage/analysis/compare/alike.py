@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tonnage.analysis.points import Groups, measured
 from tonnage.analysis.results import Point
 from tonnage.records import Run
-from tonnage.records.shapes import SettingValues, TrialLine
+from tonnage.records.line_types import SettingValues, TrialLine
 
 UNKNOWN = "a storage that is not known"
 """What an imported run was measured on: its files do not say."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from tonnage.analysis.points import NOT_FACTORS
 from tonnage.analysis.results import Point
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 
 Pair = tuple[Sequence[Point], Sequence[Point]]
 """The points of one cell, one a run, of both sides."""

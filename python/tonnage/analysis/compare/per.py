@@ -11,7 +11,7 @@ from tonnage.analysis.compare.normalise import LINK, Basis, Normalised, alike, n
 from tonnage.analysis.results import Divided, Point
 from tonnage.errors import RequestError
 from tonnage.records import Run
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 from tonnage.units import BANDWIDTH
 
 THINGS = {"disks": "disk", "servers": "server", "nodes": "node"}

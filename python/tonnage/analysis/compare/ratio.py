@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from tonnage.analysis.results import Comparison, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_noise, spread, student_t
-from tonnage.records.shapes import Json, TrialLine
+from tonnage.records.line_types import Json, TrialLine
 
 FASTER, SLOWER, UNCHANGED = "faster", "slower", "no change shown"
 """The verdicts. Nothing else is ever judged: that two things are equal cannot be shown."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tonnage.analysis.findings.registry import Evidence, finding
 from tonnage.analysis.results import Finding
 from tonnage.analysis.text import count, some
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 from tonnage.units import share, size_text, time_text
 
 MEMORY_STALL = 0.05

@@ -15,7 +15,7 @@ from tonnage.units import rate_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonnage.records.shapes import ImportedLine, Said
+    from tonnage.records.line_types import ImportedLine, Said
 
 _FACTORS = {
     "1.024": (Fraction(1024, 1000), "a kB and a KiB"),

@@ -17,7 +17,7 @@ from tonnage.analysis.results import Finding, Link, LoadLine, Point
 from tonnage.analysis.snapshots import SnapshotCost
 from tonnage.errors import RequestError
 from tonnage.records import Run, Tasks, Trials
-from tonnage.records.shapes import EventLine, Json, SettingValues, TrialLine
+from tonnage.records.line_types import EventLine, Json, SettingValues, TrialLine
 
 if TYPE_CHECKING:
     from tonnage.records.rows import Numbers

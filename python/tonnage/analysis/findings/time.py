@@ -10,7 +10,7 @@ from tonnage.analysis.loadline.trials import RULE
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.text import count, some
 from tonnage.records import loop_rate
-from tonnage.records.shapes import EventLine
+from tonnage.records.line_types import EventLine
 from tonnage.units import BANDWIDTH, rate_text, share, time_text
 
 WARM_UP = 0.10

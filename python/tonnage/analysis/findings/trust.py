@@ -10,9 +10,9 @@ from tonnage.analysis.findings.links import above_link
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.text import count, some
+from tonnage.records.line_types import TrialLine
 from tonnage.records.lines import COLD_SHARE
 from tonnage.records.results import VerifyResult
-from tonnage.records.shapes import TrialLine
 from tonnage.units import BANDWIDTH, rate_text, share, size_text, three_digits, time_text
 
 ABOVE_CEILING = 1.05

@@ -21,7 +21,7 @@ from tonnage.analysis.loadline.trials import two_speeds
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, student_t
 from tonnage.analysis.text import count, speed
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 from tonnage.records.stop_reasons import Reason
 from tonnage.units import BANDWIDTH, rate_text, share, time_text
 

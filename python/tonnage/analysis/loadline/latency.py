@@ -28,7 +28,7 @@ from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, p
 from tonnage.analysis.text import count
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
-from tonnage.records.shapes import Json, TrialLine
+from tonnage.records.line_types import Json, TrialLine
 from tonnage.units import BANDWIDTH, WIDE, rate_text, share, time_text
 
 if TYPE_CHECKING:

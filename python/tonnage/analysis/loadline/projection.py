@@ -20,7 +20,7 @@ from tonnage.analysis.results import Model, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.errors import RequestError
 from tonnage.records import Run
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 from tonnage.units import BANDWIDTH, size_text
 
 _FEWEST = 3

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tonnage.analysis.text import count
 from tonnage.records import Trials
 from tonnage.records.intervals import sums
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 from tonnage.units import time_text
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from tonnage.analysis.results import Bounds
 from tonnage.analysis.statistics.intervals import Noise, median_interval, pooled_noise
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
+from tonnage.records.line_types import TrialLine
 from tonnage.records.results import LatencySummary
 from tonnage.records.rows import exact_sum
-from tonnage.records.shapes import TrialLine
 
 if TYPE_CHECKING:
     from tonnage.records.rows import Numbers

@@ -15,8 +15,8 @@ from tonnage.analysis.loadline.estimate import estimate
 from tonnage.analysis.results import Hosts, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.analysis.tiers.shared import MeasuredRate, Rated, meeting, quotient
+from tonnage.records.line_types import TrialLine
 from tonnage.records.rows import by_record
-from tonnage.records.shapes import TrialLine
 
 _RISE = 0.05
 """Of what so many times the nodes could have given: a smaller difference between tiers tells nothing."""

@@ -19,8 +19,8 @@ from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.importers import TracedTask, read_trace
 from tonnage.places import launcher
+from tonnage.records.line_types import WorkflowTask
 from tonnage.records.results import PhaseResult
-from tonnage.records.shapes import WorkflowTask
 from tonnage.records.specs import PhaseSpec
 
 

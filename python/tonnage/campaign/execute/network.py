@@ -17,7 +17,7 @@ from tonnage.campaign.target import Target
 from tonnage.cluster.host_group import HostGroup
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.importers.iperf3 import BACKWARD, FORWARD, NoReport, Report, read
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 
 LISTEN_S = 20.0
 """For a server to take connections."""

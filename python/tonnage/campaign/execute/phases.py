@@ -31,8 +31,8 @@ from tonnage.records import (
     workflow_lines,
 )
 from tonnage.records.expected_files import promised
+from tonnage.records.line_types import DeviceItem, EventLine, HostEvents, TaskLine, TrialLine, WorkflowTask
 from tonnage.records.results import PhaseResult
-from tonnage.records.shapes import DeviceItem, EventLine, HostEvents, TaskLine, TrialLine, WorkflowTask
 from tonnage.records.specs import PhaseSpec
 
 TICK_S = 0.1

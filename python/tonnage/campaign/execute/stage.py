@@ -23,9 +23,9 @@ from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds.stage import PHASE, WRITE, StageSetting
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
+from tonnage.records.line_types import TrialLine
 from tonnage.records.lines import untimed_task
 from tonnage.records.results import PhaseResult
-from tonnage.records.shapes import TrialLine
 from tonnage.records.specs import PhaseSpec
 
 FILES = "data.*"

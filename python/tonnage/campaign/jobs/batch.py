@@ -17,7 +17,7 @@ from tonnage.campaign.target import parse_target
 from tonnage.cluster.scheduler import ClusterHost, JobRequest, Queue, Scheduler, Spread
 from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 from tonnage.records.stop_reasons import Reason
 
 

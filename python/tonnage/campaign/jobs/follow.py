@@ -13,8 +13,8 @@ from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 from tonnage.cluster.waiting import FORGOTTEN_S, OVER, JobRows
 from tonnage.errors import MeasurementError
 from tonnage.machine.user import user_name
+from tonnage.records.line_types import TrialLine
 from tonnage.records.names import TRIALS
-from tonnage.records.shapes import TrialLine
 
 _LOOK_S = 0.25
 """Between two looks at the run directory."""

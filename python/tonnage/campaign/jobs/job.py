@@ -9,7 +9,7 @@ from typing import NoReturn
 from tonnage.campaign.jobs.batch import Batch
 from tonnage.campaign.jobs.ledger import Entry, latest
 from tonnage.campaign.observer import Snapshots
-from tonnage.campaign.session import resume_run
+from tonnage.campaign.run_lifecycle import resume_run
 from tonnage.errors import RequestError, TonnageError
 from tonnage.records.names import TRIALS
 

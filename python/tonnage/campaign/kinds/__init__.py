@@ -6,7 +6,7 @@ from typing import Any
 
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection
 from tonnage.campaign.kinds.on_demand import OnDemand
-from tonnage.records.shapes import SettingValues
+from tonnage.records.line_types import SettingValues
 
 __all__ = ["WORKLOADS", "Setting", "WorkloadSection", "setting_of"]
 

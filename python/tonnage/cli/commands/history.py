@@ -136,7 +136,7 @@ def _of_servers(arguments: Namespace) -> int:
     from tonnage.analysis.text import count
     from tonnage.cli.runs import print_json
     from tonnage.cli.server_history import answer, text
-    from tonnage.placement.load_lines import all_lines
+    from tonnage.placement.server_load_lines import all_lines
     from tonnage.placement.site import load_site
     from tonnage.placement.watch.history import History
     from tonnage.placement.watch.report import reports

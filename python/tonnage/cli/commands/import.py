@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
     """Exit code."""
     import uuid
 
-    from tonnage.campaign.run import run_directory
+    from tonnage.campaign.trial_loop import run_directory
     from tonnage.cli.runs import present
     from tonnage.importers.import_run import import_files
 

@@ -102,13 +102,13 @@ COMMAND = Command(
         ),
         ("tonnage probe sim:knee=8,plateau=2GB/s,noise=20%", "the same on a model whose answer is known"),
     ),
-    loads=("tonnage.campaign.load", "tonnage.campaign.session", "tonnage.cli.live"),
+    loads=("tonnage.campaign.campaign_file", "tonnage.campaign.run_lifecycle", "tonnage.cli.live"),
 )
 
 
 def campaign_of(arguments: Namespace) -> Campaign:
     """What was typed, as a campaign."""
-    from tonnage.campaign.load import probe_campaign
+    from tonnage.campaign.campaign_file import probe_campaign
 
     return probe_campaign(
         arguments.target,
@@ -133,7 +133,7 @@ def campaign_of(arguments: Namespace) -> Campaign:
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
-    from tonnage.campaign.session import run_campaign
+    from tonnage.campaign.run_lifecycle import run_campaign
     from tonnage.cli.live import observer
 
     outcome = run_campaign(

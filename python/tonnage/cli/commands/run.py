@@ -15,7 +15,7 @@ from tonnage.units import is_factor, parse_count, parse_time
 
 if TYPE_CHECKING:
     from tonnage.campaign.model import Campaign
-    from tonnage.campaign.session import Outcome
+    from tonnage.campaign.run_lifecycle import Outcome
 
 
 def _factor(text: str) -> float:
@@ -101,7 +101,7 @@ COMMAND = Command(
         ("tonnage run --resume tonnage-runs/20261121T101500Z-first-light-1f2e3d4c", "go on after Ctrl-C"),
         ("tonnage run --on slurm --partition mm --nodes 3 FILE", "on three nodes of a partition, by jobs of Slurm"),
     ),
-    loads=("tonnage.campaign.session", "tonnage.cli.live"),
+    loads=("tonnage.campaign.run_lifecycle", "tonnage.cli.live"),
 )
 
 _OF_JOBS = ("partition", "nodes", "tasks_per_node", "time_limit", "mpi", "account")
@@ -119,7 +119,7 @@ def run(arguments: Namespace) -> int:
     if arguments.resume is not None:
         outcome = _resume(arguments)
     else:
-        from tonnage.campaign.load import load_campaign, of_workloads
+        from tonnage.campaign.campaign_file import load_campaign, of_workloads
 
         campaign, text = load_campaign(arguments.file, scale=arguments.scale, target=arguments.target)
         campaign = of_workloads(campaign, only=arguments.only or (), without=arguments.without or ())
@@ -146,14 +146,14 @@ def _start(campaign: Campaign, text: str, arguments: Namespace) -> Outcome:
 
     told = observer()
     if campaign.job.on is None:
-        from tonnage.campaign.jobs.session import refuse_here
-        from tonnage.campaign.session import run_campaign
+        from tonnage.campaign.jobs.run_by_jobs import refuse_here
+        from tonnage.campaign.run_lifecycle import run_campaign
 
         refuse_here(campaign)
         if arguments.detach:
             raise RequestError("--detach leaves a submitted run, and this one is not; hint: add --on")
         return run_campaign(campaign, text=text, command_line=arguments.command_line, out=arguments.out, observer=told)
-    from tonnage.campaign.jobs.session import submit_run
+    from tonnage.campaign.jobs.run_by_jobs import submit_run
 
     return submit_run(
         campaign,
@@ -166,8 +166,8 @@ def _start(campaign: Campaign, text: str, arguments: Namespace) -> Outcome:
 
 
 def _resume(arguments: Namespace) -> Outcome:
-    from tonnage.campaign.jobs.session import resume_jobs, was_submitted
-    from tonnage.campaign.session import resume_run
+    from tonnage.campaign.jobs.run_by_jobs import resume_jobs, was_submitted
+    from tonnage.campaign.run_lifecycle import resume_run
     from tonnage.cli.live import observer
 
     given = ("dry_run", "out", "scale", "target", "only", "without", *_OF_JOBS)
@@ -223,14 +223,14 @@ def dry_run(campaign: Campaign) -> int:
 
     plan = make_plan(campaign)
     if campaign.job.on is None:
-        from tonnage.campaign.jobs.session import refuse_here
+        from tonnage.campaign.jobs.run_by_jobs import refuse_here
 
         refuse_here(campaign)
         check(campaign, plan)
         check_needs(campaign, plan, launcher(campaign.launcher))
         print("\n".join(map(one_line, describe(campaign, plan))))
         return 0
-    from tonnage.campaign.jobs.session import planned_jobs
+    from tonnage.campaign.jobs.run_by_jobs import planned_jobs
 
     # The target is looked at where it is measured.
     print("\n".join(map(one_line, [*describe(campaign, plan), *planned_jobs(campaign)])))

@@ -9,7 +9,7 @@ from tonnage.plain import one_line
 
 if TYPE_CHECKING:
     from tonnage.placement.indices.reading import Reading
-    from tonnage.placement.load_lines import KnownLine
+    from tonnage.placement.server_load_lines import KnownLine
     from tonnage.placement.site import Server
     from tonnage.placement.where import Located
 from tonnage.cli.command import Command
@@ -82,7 +82,7 @@ def _lines(
     if located.striped and len(servers) > 1:
         lines.append(_row("", "spread over them: they carry it together, and no job is bound to one"))
     if servers:
-        from tonnage.placement.load_lines import describe
+        from tonnage.placement.server_load_lines import describe
 
         lines.append(_row("load line", describe(line, now_s=now_s)))
     return lines

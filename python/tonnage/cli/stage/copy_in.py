@@ -29,7 +29,7 @@ COMMAND = Command(
         *PACE,
     ),
     (("tonnage stage in --from /gpfs/me/inputs --to /local/me/inputs", "programs and inputs, before the run"),),
-    loads=("tonnage.staging.session", "tonnage.cli.stage.find_mover"),
+    loads=("tonnage.staging.run_mover", "tonnage.cli.stage.find_mover"),
 )
 
 

@@ -12,7 +12,7 @@ from tonnage.errors import TonnageError
 from tonnage.staging.background import detach
 from tonnage.staging.host import Host
 from tonnage.staging.plan import StagePlan
-from tonnage.staging.session import attend
+from tonnage.staging.run_mover import attend
 
 
 def main() -> int:

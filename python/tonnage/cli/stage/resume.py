@@ -30,7 +30,7 @@ COMMAND = Command(
         ("tonnage stage resume --wait --from /local/me --to /gpfs/me/run7", "finish what a killed job left"),
         ("tonnage stage resume --name run7", "go on in the background"),
     ),
-    loads=("tonnage.staging.session", "tonnage.cli.stage.find_mover"),
+    loads=("tonnage.staging.run_mover", "tonnage.cli.stage.find_mover"),
 )
 
 

@@ -23,7 +23,7 @@ COMMAND = Command(
         ),
     ),
     program="-- PROGRAM [WORD]...",
-    loads=("tonnage.staging.session", "tonnage.cli.stage.find_mover"),
+    loads=("tonnage.staging.run_mover", "tonnage.cli.stage.find_mover"),
 )
 
 
@@ -33,7 +33,7 @@ def run(arguments: Namespace) -> int:
     from tonnage.cli.stage.view import carry_out, view
     from tonnage.staging.application import Application
     from tonnage.staging.host import Host
-    from tonnage.staging.session import accompany
+    from tonnage.staging.run_mover import accompany
 
     if not arguments.program:
         raise RequestError("there is no program to run; hint: write it after --, like `tonnage stage run -- ./app`")

@@ -35,7 +35,7 @@ COMMAND = Command(
             "and keep the local file system below 80 %",
         ),
     ),
-    loads=("tonnage.staging.session", "tonnage.cli.stage.find_mover", "tonnage.staging.background"),
+    loads=("tonnage.staging.run_mover", "tonnage.cli.stage.find_mover", "tonnage.staging.background"),
 )
 
 
@@ -51,7 +51,7 @@ def attached(plan: StagePlan, *, drain: bool) -> int:
     """Stays, with a view. ``drain``: and ends when everything is safe."""
     from tonnage.cli.stage.view import announce, carry_out, view
     from tonnage.staging.host import Host
-    from tonnage.staging.session import attend
+    from tonnage.staging.run_mover import attend
 
     host = Host(plan, on_start=announce)
     return carry_out(view(), lambda tell: attend(host, tell, drain=drain), plan)

@@ -16,7 +16,7 @@ from tonnage.cli.stream import is_plain
 if TYPE_CHECKING:
     from tonnage.staging.host import Host
     from tonnage.staging.plan import StagePlan
-    from tonnage.staging.session import Ended, Tell
+    from tonnage.staging.run_mover import Ended, Tell
     from tonnage.staging.status import Status
 
 _EVERY_S = 10.0

@@ -12,9 +12,9 @@ from tonnage import _native
 from tonnage.cluster.host_group import Answer, Arguments
 from tonnage.cluster.launcher import ANYWHERE, Ensemble, LauncherFacts, Placing
 from tonnage.cluster.live import Live
-from tonnage.cluster.local import Local
+from tonnage.cluster.local_launcher import Local
 from tonnage.cluster.lost_process import ProcessLost
-from tonnage.cluster.mpi import session
+from tonnage.cluster.mpi import run_together
 from tonnage.cluster.mpi.assign import Share, as_runs, assign, clipped, hosts_in_order, hosts_of
 from tonnage.cluster.mpi.commands import Command
 from tonnage.cluster.mpi.coordinator import Coordinator
@@ -23,8 +23,8 @@ from tonnage.cluster.mpi.phase_share import PhaseShare
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
+    from tonnage.records.line_types import Gathering, HostOffset, Json
     from tonnage.records.results import PhaseResult
-    from tonnage.records.shapes import Gathering, HostOffset, Json
     from tonnage.records.specs import PhaseSpec
 
 
@@ -188,7 +188,7 @@ class Mpi:
     name = "mpi"
 
     def __init__(self) -> None:
-        coordinator = session.coordinator()
+        coordinator = run_together.coordinator()
         if coordinator is None:
             raise RequestError(
                 'launcher "mpi" is for processes that mpiexec or srun started; hint: start `tonnage` with one of them, '

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from tonnage.cluster.host_group import Arguments
-    from tonnage.records.shapes import Json
+    from tonnage.records.line_types import Json
     from tonnage.records.specs import PhaseSpec
 
 _TICK_S = 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from tonnage.campaign.load import build_campaign
+from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.compat.ior.details import operations_kept
 from tonnage.compat.ior.files import file_names

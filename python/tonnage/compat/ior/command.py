@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO, cast
 
-from tonnage.campaign.session import Outcome, run_campaign
+from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.compat.ior.build import campaign_of, seed_of
 from tonnage.compat.ior.csvform import CsvPrinter
 from tonnage.compat.ior.details import SummaryFile, refuse_foreign, save

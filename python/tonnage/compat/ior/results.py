@@ -9,7 +9,7 @@ from pathlib import Path
 from tonnage.compat.ior.numbers import deviation, mean
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.shared import Finding
-from tonnage.records.shapes import TaskLine, TrialLine
+from tonnage.records.line_types import TaskLine, TrialLine
 
 
 @dataclass(frozen=True, slots=True)

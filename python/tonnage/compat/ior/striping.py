@@ -10,7 +10,7 @@ from tonnage.compat.ior.files import file_names, parents
 from tonnage.compat.ior.options import DEFAULTS, Parameters, spellings
 from tonnage.errors import RequestError
 from tonnage.machine.mounts import mount_of
-from tonnage.records.shapes import Manifest
+from tonnage.records.line_types import Manifest
 
 _STRIPED = ("POSIX", "AIO", "URING")
 """Backends that make their files as POSIX does."""

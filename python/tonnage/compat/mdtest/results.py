@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 
 from tonnage.records import Run
-from tonnage.records.shapes import TaskLine, TrialLine
+from tonnage.records.line_types import TaskLine, TrialLine
 
 TESTS = {
     "make-directory": "Directory creation",

@@ -10,7 +10,7 @@ from datetime import datetime
 from tonnage.compat.mdtest.request import Request
 from tonnage.compat.mdtest.results import TESTS, TREE, Results, deviation
 from tonnage.plain import one_line
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 
 VERSION = "4.1.0+dev"
 """The version whose output this is."""

@@ -11,8 +11,8 @@ from tonnage.compat.output import Voice
 from tonnage.compat.shared import Finding, Ranks, conclude, measure
 from tonnage.compat.sob.options import SOB
 from tonnage.errors import RequestError
+from tonnage.records.line_types import TaskLine, TrialLine
 from tonnage.records.lines import COLD_SHARE
-from tonnage.records.shapes import TaskLine, TrialLine
 from tonnage.units import format_size, parse_size
 
 MIB = 1 << 20

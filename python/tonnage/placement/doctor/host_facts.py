@@ -13,8 +13,8 @@ from typing import Annotated, TypedDict, cast
 from pydantic import GetPydanticSchema
 
 from tonnage.cluster.host_group import Answer, HostGroup
+from tonnage.machine.fact_types import PathLook, Surroundings
 from tonnage.machine.paths import LOOK_S
-from tonnage.machine.shapes import PathLook, Surroundings
 from tonnage.placement.doctor import named
 
 ANSWER_S = 20.0

@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 
 from tonnage.placement.doctor import Complaint, own_hint
 from tonnage.placement.doctor.site_facts import Refused, SiteFacts, names_of
-from tonnage.placement.load_lines import age_text, line_of
+from tonnage.placement.server_load_lines import age_text, line_of
 from tonnage.placement.site import Server
 from tonnage.placement.where import servers_of
-from tonnage.records.load_lines import KeptLine
+from tonnage.records.load_line_files import KeptLine
 
 CLOCK_S = 2.0
 """Clocks that differ by more make ages of indices, and of files, mean nothing."""

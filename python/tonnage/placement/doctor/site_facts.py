@@ -21,13 +21,13 @@ from tonnage.placement.choice import NoFileServer, NothingNear
 from tonnage.placement.indices.read import fresh_indices
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.ledger import Ledger
-from tonnage.placement.load_lines import all_lines
 from tonnage.placement.plan import make_plan
+from tonnage.placement.server_load_lines import all_lines
 from tonnage.placement.site import Loaded, Server, Site
 from tonnage.placement.start_directory import working_directory
 from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import Located, locate, servers_of
-from tonnage.records.load_lines import KeptLine
+from tonnage.records.load_line_files import KeptLine
 
 NETWORKED = frozenset(
     {"nfs", "nfs4", "lustre", "ceph", "beegfs", "gpfs", "cifs", "smb3", "9p"}

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tonnage.machine.load import parse_pressure
+from tonnage.machine.host_load import parse_pressure
 from tonnage.machine.tool import ToolError, ask
 from tonnage.placement.indices.reading import Counters, Host, queue
 from tonnage.placement.indices.source import SourceError

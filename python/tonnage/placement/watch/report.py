@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from tonnage.placement.load_lines import lines_about
+from tonnage.placement.server_load_lines import lines_about
 from tonnage.placement.site import Server, Site
 from tonnage.placement.watch.episodes import Episode
 from tonnage.placement.watch.history import HistoryContent, Span
-from tonnage.records.load_lines import KeptLine
+from tonnage.records.load_line_files import KeptLine
 
 BUSY_SHARE = 0.8
 """Of the time above the line: the shortest stretch of the day that has as much is the busiest."""

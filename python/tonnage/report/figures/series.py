@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tonnage import units
 from tonnage.records import headline
 from tonnage.records.intervals import sums
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import speed_scale_title

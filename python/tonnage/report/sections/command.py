@@ -8,7 +8,7 @@ from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.records.shapes import CopyLine
+from tonnage.records.line_types import CopyLine
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import ALERT, LINES

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tonnage import units
 from tonnage.analysis.results import HostPart, Hosts
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.records.shapes import HostOffset, TaskLine
+from tonnage.records.line_types import HostOffset, TaskLine
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import speed_scale_title

@@ -8,7 +8,7 @@ from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.records.shapes import NfsMount
+from tonnage.records.line_types import NfsMount
 from tonnage.report import phrases
 from tonnage.report.figures.colours import line_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout

@@ -11,7 +11,7 @@ from tonnage import units
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import headline
-from tonnage.records.shapes import TaskLine, TrialLine
+from tonnage.records.line_types import TaskLine, TrialLine
 from tonnage.report import phrases
 from tonnage.report.figures import heat, hover, series
 from tonnage.report.figures.axes import rate_scale_title, speed_scale_title

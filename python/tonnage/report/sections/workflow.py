@@ -9,7 +9,7 @@ from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point, Share, Workflow
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.workflow import ALL_ENGINE, ENGINE, critical_path, spans
-from tonnage.records.shapes import CopyLine, WorkflowLine
+from tonnage.records.line_types import CopyLine, WorkflowLine
 from tonnage.report import phrases
 from tonnage.report.figures.colours import ALERT, LINES, MUTED
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, timeline, words

@@ -11,10 +11,10 @@ from tonnage.importers.figures import Rounded
 from tonnage.importers.parsed import Phase, Said
 from tonnage.importers.trace import LARGEST
 from tonnage.records import RunWriter, event_lines, setting_key, task_lines, trial_line, workflow_lines
+from tonnage.records.line_types import CopyLine, ImportedLine, SettingValues, TrialLine, WorkflowTask
+from tonnage.records.line_types import Said as SaidLine
 from tonnage.records.lines import untimed_task
 from tonnage.records.results import FlowResult, LatencySummary, NetworkResult, PhaseResult, TaskResult
-from tonnage.records.shapes import CopyLine, ImportedLine, SettingValues, TrialLine, WorkflowTask
-from tonnage.records.shapes import Said as SaidLine
 
 _Instant = Literal["submit_ns", "start_ns", "end_ns", "complete_ns"]
 _INSTANTS: tuple[_Instant, ...] = ("submit_ns", "start_ns", "end_ns", "complete_ns")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.records.load_lines import KeptLine, _line_of, keep_line, kept_lines, lines_in
+from tonnage.records.load_line_files import KeptLine, _line_of, keep_line, kept_lines, lines_in
 
 LINE = KeptLine(
     target="nfs:rcss1:/export", operation="read", access="sequential", transfer_bytes=1 << 20, tasks=8, low=7, high=9,

@@ -15,7 +15,7 @@ from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.schedule import Schedule, Trial
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.errors import MeasurementError
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 
 
 @dataclass(frozen=True, slots=True)

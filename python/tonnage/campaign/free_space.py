@@ -15,7 +15,7 @@ from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.machine.host import memory
 from tonnage.machine.mounts import mount_of
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 from tonnage.records.specs import ExportSpec
 from tonnage.units import size_text
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.campaign.space import SEARCH_SPACE, allocation_unit, file_system_of, file_systems, search_space
+from tonnage.campaign.free_space import SEARCH_SPACE, allocation_unit, file_system_of, file_systems, search_space
 from tonnage.errors import RequestError
 from tonnage.machine.mounts import mount_of
 from tonnage.units import format_size, size_text

@@ -10,7 +10,8 @@ from typing import Any, Literal, Union
 
 import pytest
 import tonnage
-from tonnage.records import Run, results, shapes, specs
+from tonnage.records import Run, results, specs
+from tonnage.records import line_types as shapes
 from tonnage.staging import status
 
 ROOT = Path(__file__).resolve().parents[2]

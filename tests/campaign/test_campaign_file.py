@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.campaign.load import build_campaign, of_workloads, parse_campaign
+from tonnage.campaign.campaign_file import build_campaign, of_workloads, parse_campaign
 from tonnage.errors import RequestError
 
 HEAD = 'target = "null:"\n'

@@ -17,7 +17,7 @@ from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import parse_target
 from tonnage.documents import Document, Position
 from tonnage.errors import RequestError
-from tonnage.records.shapes import Json
+from tonnage.records.line_types import Json
 
 
 class _CampaignFile(Document):

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from tonnage.machine.state import user_state
-from tonnage.placement import load_lines as lines
-from tonnage.placement.load_lines import describe, line_of
+from tonnage.placement import server_load_lines as lines
+from tonnage.placement.server_load_lines import describe, line_of
 from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.where import Located
-from tonnage.records.load_lines import KeptLine, keep_line
+from tonnage.records.load_line_files import KeptLine, keep_line
 
 KEPT = KeptLine(
     target="nfs:rcss1:/export", operation="read", access="sequential", transfer_bytes=1 << 20, tasks=8, low=7, high=9,

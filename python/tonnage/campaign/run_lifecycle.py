@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tonnage import __version__
+from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.ceilings import measure_ceilings, sized
 from tonnage.campaign.execute import executor_of
 from tonnage.campaign.execute.phases import PhaseRunner, RunClock
@@ -21,27 +22,26 @@ from tonnage.campaign.hosts import check_hosts, host_facts_of, loads_of
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.stream import StreamSetting
-from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.needs import check_needs
 from tonnage.campaign.observer import Observer, Snapshots
 from tonnage.campaign.plan import Plan, check, make_plan
-from tonnage.campaign.run import Loop, clock_of, failures, run_directory, spent_on
 from tonnage.campaign.schedule import Schedule, Sweep
 from tonnage.campaign.scratch import RunScratch
-from tonnage.campaign.search_space import fit_search, frees_late, space_of
+from tonnage.campaign.search_bounds import fit_search, frees_late, space_of
 from tonnage.campaign.target import Target
+from tonnage.campaign.trial_loop import Loop, clock_of, failures, run_directory, spent_on
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.registry import launcher
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.machine.host import host_facts
-from tonnage.machine.load import load
+from tonnage.machine.host_load import load
 from tonnage.machine.mounts import mount_of
 from tonnage.records import Run, RunWriter
+from tonnage.records.line_types import Json, Manifest, TrialLine
 from tonnage.records.own_files import refuse_links
-from tonnage.records.shapes import Json, Manifest, TrialLine
 from tonnage.records.stop_reasons import Reason, packed
 
 if TYPE_CHECKING:

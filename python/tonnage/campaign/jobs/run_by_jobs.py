@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
+from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.jobs.batch import (
     DIRECTORY,
@@ -24,19 +25,18 @@ from tonnage.campaign.jobs.batch import (
 )
 from tonnage.campaign.jobs.follow import Ending, Follower
 from tonnage.campaign.jobs.ledger import Entry, Ledger
-from tonnage.campaign.load import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.plan import make_plan
-from tonnage.campaign.run import failures, run_directory, spent_on
+from tonnage.campaign.run_lifecycle import Outcome, begin_run
 from tonnage.campaign.schedule import Schedule, Sweep, Trial
-from tonnage.campaign.session import Outcome, begin_run
+from tonnage.campaign.trial_loop import failures, run_directory, spent_on
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.records import Run, RunWriter, event_lines
+from tonnage.records.line_types import SettingValues, TrialLine
 from tonnage.records.names import TRIALS
-from tonnage.records.shapes import SettingValues, TrialLine
 
 ANSWER_S = 20.0
 """How long one of the scheduler's tools may take."""

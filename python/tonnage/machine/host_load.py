@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tonnage.machine.shapes import HostLoad
+from tonnage.machine.fact_types import HostLoad
 
 
 def load() -> HostLoad:

@@ -18,7 +18,7 @@ from tonnage.placement.caps import Plateau
 from tonnage.placement.site import Line, Server, Site, load_site
 from tonnage.placement.where import Located, locate
 from tonnage.records import Run
-from tonnage.records.load_lines import KeptLine, keep_line, lines_in
+from tonnage.records.load_line_files import KeptLine, keep_line, lines_in
 from tonnage.units import format_size, rate_text, time_text
 
 KnownLine: TypeAlias = KeptLine | Line

@@ -17,8 +17,8 @@ from tonnage.cluster.mpi.launch_environment import started
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
+    from tonnage.records.line_types import Json
     from tonnage.records.results import PhaseResult
-    from tonnage.records.shapes import Json
     from tonnage.records.specs import PhaseSpec, TaskRange
 
 
