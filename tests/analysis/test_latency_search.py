@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from tonnage.analysis.loadline.search import LatencySearch, RateSearch, rounded
+from tonnage.analysis.load_line.search import LatencySearch, RateSearch, rounded
 
 DOUBLINGS = (1, 2, 4, 8, 16, 32)
 

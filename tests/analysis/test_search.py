@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from tonnage.analysis.loadline.estimate import estimate
-from tonnage.analysis.loadline.search import Search
+from tonnage.analysis.load_line.estimate import estimate
+from tonnage.analysis.load_line.search import Search
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tonnage.analysis.loadline.estimate import WITHIN
+from tonnage.analysis.load_line.estimate import WITHIN
 from tonnage.cli import main as tonnage
 from tonnage.units import parse_rate
 

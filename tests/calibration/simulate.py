@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage import _native
-from tonnage.analysis.loadline.estimate import WITHIN, Estimate, estimate
-from tonnage.analysis.loadline.search import Search
+from tonnage.analysis.load_line.estimate import WITHIN, Estimate, estimate
+from tonnage.analysis.load_line.search import Search
 from tonnage.analysis.statistics.intervals import median_interval, pooled_noise
 from tonnage.records import headline, trial_line
 

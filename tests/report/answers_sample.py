@@ -8,9 +8,9 @@ from datetime import datetime, timedelta, timezone
 from tonnage.analysis.compare.change import segments
 from tonnage.analysis.compare.differences import Difference
 from tonnage.analysis.compare.history import Change, Dated, History, Level, Series
-from tonnage.analysis.loadline.extrapolate import extrapolate
-from tonnage.analysis.loadline.models import fit
-from tonnage.analysis.loadline.projection import Projection, Refused
+from tonnage.analysis.load_line.extrapolate import extrapolate
+from tonnage.analysis.load_line.models import fit
+from tonnage.analysis.load_line.projection import Projection, Refused
 from tonnage.analysis.results import Point
 from tonnage.analysis.tiers.crossing import crossings
 from tonnage.report.answer import Answer

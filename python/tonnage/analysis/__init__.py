@@ -15,10 +15,10 @@ from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
-from tonnage.analysis.loadline.estimate import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
-from tonnage.analysis.loadline.latency import latency_lines
-from tonnage.analysis.loadline.search import Search
-from tonnage.analysis.loadline.trials import Steady, halves_apart, too_short
+from tonnage.analysis.load_line.estimate import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
+from tonnage.analysis.load_line.latency import latency_lines
+from tonnage.analysis.load_line.search import Search
+from tonnage.analysis.load_line.trials import Steady, halves_apart, too_short
 from tonnage.analysis.results import Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
@@ -180,7 +180,7 @@ def _usual_ns(curve: Sequence[Point], tasks: int) -> float:
 
 
 def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, ...]:
-    from tonnage.analysis.loadline.models import fit
+    from tonnage.analysis.load_line.models import fit
 
     return tuple(
         model
@@ -199,7 +199,7 @@ def _has_line(run: Run, curve: Sequence[Point]) -> bool:
 
 def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[TaskLine]]) -> dict[str, Steady]:
     """Steady windows by record. A command's copies are too few and too long for one, and rounds are not steady."""
-    from tonnage.analysis.loadline.trials import of_tasks, steady_window
+    from tonnage.analysis.load_line.trials import of_tasks, steady_window
     from tonnage.units import BANDWIDTH
 
     windows, kept = {}, run.kept("series")

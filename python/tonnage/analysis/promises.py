@@ -10,8 +10,8 @@ from tonnage.analysis.findings.registry import Evidence, asked_rate, subject
 from tonnage.analysis.findings.trust import ABOVE_CEILING
 from tonnage.analysis.hosts import Count
 from tonnage.analysis.links import ceilings_of
-from tonnage.analysis.loadline.latency import latency_lines
-from tonnage.analysis.loadline.trials import RULE
+from tonnage.analysis.load_line.latency import latency_lines
+from tonnage.analysis.load_line.trials import RULE
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, Point, Promise
 from tonnage.analysis.text import count, some
 from tonnage.records import Trials

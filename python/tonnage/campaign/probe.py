@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tonnage.analysis.loadline.estimate import SUSTAIN
-from tonnage.analysis.loadline.latency import OFFERED, latencies
-from tonnage.analysis.loadline.search import LatencySearch, RateSearch, Search
-from tonnage.analysis.loadline.trials import TURNS
+from tonnage.analysis.load_line.estimate import SUSTAIN
+from tonnage.analysis.load_line.latency import OFFERED, latencies
+from tonnage.analysis.load_line.search import LatencySearch, RateSearch, Search
+from tonnage.analysis.load_line.trials import TURNS
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Trial

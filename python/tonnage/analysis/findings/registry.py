@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tonnage import plugins
 from tonnage.analysis.balance import Balance
 from tonnage.analysis.hosts import Count
-from tonnage.analysis.loadline.estimate import Estimate
-from tonnage.analysis.loadline.trials import Steady
+from tonnage.analysis.load_line.estimate import Estimate
+from tonnage.analysis.load_line.trials import Steady
 from tonnage.analysis.results import Finding, Link, LoadLine, Point
 from tonnage.analysis.snapshots import SnapshotCost
 from tonnage.errors import RequestError

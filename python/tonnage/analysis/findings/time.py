@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
-from tonnage.analysis.loadline.trials import RULE
+from tonnage.analysis.load_line.trials import RULE
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.text import count, some
 from tonnage.records import loop_rate

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tonnage.analysis.loadline.estimate import estimate
+from tonnage.analysis.load_line.estimate import estimate
 from tonnage.analysis.results import Hosts, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.analysis.tiers.shared import MeasuredRate, Rated, meeting, quotient

@@ -58,7 +58,7 @@ COMMAND = Command(
 
 def run(arguments: Namespace) -> int:
     """Exit code 2 where nothing can be said."""
-    from tonnage.analysis.loadline.projection import project
+    from tonnage.analysis.load_line.projection import project
     from tonnage.cli.runs import console, print_json, sealed_run
     from tonnage.report.answers.project import answer, normalised
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from tonnage import units
 from tonnage.analysis.compare.normalise import Basis, Normalised, normalise
-from tonnage.analysis.loadline import models
-from tonnage.analysis.loadline.projection import Projection, Refused
+from tonnage.analysis.load_line import models
+from tonnage.analysis.load_line.projection import Projection, Refused
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures import hover

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tonnage.analysis.loadline.estimate import Estimate, estimate, sustained
-from tonnage.analysis.loadline.formulas import LAWS
-from tonnage.analysis.loadline.trials import halves_apart
+from tonnage.analysis.load_line.estimate import Estimate, estimate, sustained
+from tonnage.analysis.load_line.formulas import LAWS
+from tonnage.analysis.load_line.trials import halves_apart
 
 TASKS = (1, 2, 4, 6, 7, 8, 9, 16, 32)
 

@@ -1,9 +1,9 @@
 """The load line: the smallest number of tasks whose median throughput is within 5 % of the plateau.
 
 The plateau is the highest median of any number of tasks up to the largest measured. How the curve runs is not known, so
-many shapes are weighed by how well they explain the measurements (:mod:`tonnage.analysis.loadline.shapes`); draws from
-that posterior give plateau and knee together, with the uncertainty of both. A knee is never placed more exactly than
-between two measured numbers, and is claimed only where the largest measured number is at least twice as large: then
+many shapes are weighed by how well they explain the measurements (:mod:`.curve_hypotheses`); draws from that posterior
+give plateau and knee together, with the uncertainty of both. A knee is never placed more exactly than between two
+measured numbers, and is claimed only where the largest measured number is at least twice as large: then
 throughput rises by no more than 5 % with a doubling of tasks beyond it, for else it would not be the knee.
 """
 
@@ -16,8 +16,8 @@ from functools import lru_cache
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.loadline.shapes import Curve, hypotheses
-from tonnage.analysis.loadline.trials import two_speeds
+from tonnage.analysis.load_line.curve_hypotheses import Curve, hypotheses
+from tonnage.analysis.load_line.trials import two_speeds
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, student_t
 from tonnage.analysis.text import count, speed

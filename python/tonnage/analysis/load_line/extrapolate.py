@@ -1,8 +1,8 @@
 """What a curve of throughput over tasks would be at a number of tasks that was not measured.
 
 No single law is known to hold beyond the last point. So three families of laws are weighed by how well they explain
-the measurements: the laws of saturation of :mod:`tonnage.analysis.loadline.shapes` (a corner to a hyperbola), the
-Universal Scalability Law, and a corner with a loss by each task after it; none is preferred before anything was
+the measurements: the laws of saturation of :mod:`.curve_hypotheses` (a corner to a hyperbola),
+the Universal Scalability Law, and a corner with a loss by each task after it; none is preferred before anything was
 measured. Draws from that posterior carry the noise of the repetitions and the disagreement of the laws: inside what was
 measured they agree, and beyond it they part, the sooner the less the measured points showed of a plateau. What none of
 them knows (another bottleneck) widens the interval further with each doubling beyond the last point.
@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.loadline.estimate import curve_of
-from tonnage.analysis.loadline.formulas import LAWS
-from tonnage.analysis.loadline.shapes import Curve, log_evidence
+from tonnage.analysis.load_line.curve_hypotheses import Curve, log_evidence
+from tonnage.analysis.load_line.estimate import curve_of
+from tonnage.analysis.load_line.formulas import LAWS
 from tonnage.analysis.statistics.intervals import CONFIDENCE
 
 if TYPE_CHECKING:

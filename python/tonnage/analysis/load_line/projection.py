@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
-from tonnage.analysis.loadline import models
-from tonnage.analysis.loadline.extrapolate import Expected, extrapolate
+from tonnage.analysis.load_line import models
+from tonnage.analysis.load_line.extrapolate import Expected, extrapolate
 from tonnage.analysis.points import points_of
 from tonnage.analysis.results import Model, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.loadline.formulas import (  # fmt: skip
+from tonnage.analysis.load_line.formulas import (
     CORNERED,
     LAWS,
     PRIOR_SLOPE,

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Protocol
 
-from tonnage.analysis.loadline.estimate import Estimate, estimate
-from tonnage.analysis.loadline.latency import Crossing, Latencies, crossing
+from tonnage.analysis.load_line.estimate import Estimate, estimate
+from tonnage.analysis.load_line.latency import Crossing, Latencies, crossing
 from tonnage.records.stop_reasons import Reason
 
 _PROMISING = 0.9

@@ -22,7 +22,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.loadline.trials import two_speeds
+from tonnage.analysis.load_line.trials import two_speeds
 from tonnage.analysis.results import LatencyLine, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, pooled_noise, student_t
 from tonnage.analysis.text import count
