@@ -113,7 +113,7 @@ def test_where_keeps_to_its_schema_with_a_stated_a_measured_and_no_line(user: Us
         target=stated["target"],
         operation="read",
         access="sequential",
-        transfer_bytes=1 << 20,
+        transfer_size=1 << 20,
         tasks=8,
         low=7,
         high=9,

@@ -46,7 +46,7 @@ def lab() -> Iterator[Site]:
         keep_line(
             whole.hosts.site / "lines",
             KeptLine(
-                target=target, operation="read", access="sequential", transfer_bytes=1 << 20, tasks=LINE_TASKS, low=3,
+                target=target, operation="read", access="sequential", transfer_size=1 << 20, tasks=LINE_TASKS, low=3,
                 high=4, plateau_bytes_per_s=100_000_000, single_bytes_per_s=40_000_000, measured_at_s=time.time(),
                 host="rcss1", run="/run/none",
             ),

@@ -18,7 +18,7 @@ from tonnage.placement.site import Line, Server, load_site, read_site
 from tonnage.records.load_line_files import KeptLine, keep_line
 
 LINE = KeptLine(
-    target="t", operation="read", access="sequential", transfer_bytes=1, tasks=8, low=7, high=9, plateau_bytes_per_s=1,
+    target="t", operation="read", access="sequential", transfer_size=1, tasks=8, low=7, high=9, plateau_bytes_per_s=1,
     single_bytes_per_s=1, measured_at_s=1.0, host="n1", run="/runs/1", servers=("a",),
 )  # fmt: skip
 PATIENCE_S = 10.0

@@ -152,7 +152,7 @@ def test_stated_links_come_before_measured_rates_and_those_before_the_defaults()
         target="nfs:rcss1:/x",
         operation="read",
         access="sequential",
-        transfer_bytes=1 << 20,
+        transfer_size=1 << 20,
         tasks=8,
         low=8,
         high=8,

@@ -63,7 +63,7 @@ def test_each_line_that_was_reached_is_kept_with_its_interval_and_found_by_its_p
         assert line.low <= 8 <= line.high
         assert line.plateau_bytes_per_s == pytest.approx(2e9, rel=0.05)
         assert line.single_bytes_per_s == pytest.approx(2e9 / 8, rel=0.05)
-        assert (line.access, line.transfer_bytes, line.run) == ("sequential", 1 << 20, str(run.path))
+        assert (line.access, line.transfer_size, line.run) == ("sequential", 1 << 20, str(run.path))
     site = load_site(tmp_path)
     assert line_of(site, None, locate(str(tmp_path), site, timeout_s=5)) == next(
         line for line in kept.lines if line.operation == "read"

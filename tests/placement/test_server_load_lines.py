@@ -14,7 +14,7 @@ from tonnage.placement.where import Located
 from tonnage.records.load_line_files import KeptLine, keep_line
 
 KEPT = KeptLine(
-    target="nfs:rcss1:/export", operation="read", access="sequential", transfer_bytes=1 << 20, tasks=8, low=7, high=9,
+    target="nfs:rcss1:/export", operation="read", access="sequential", transfer_size=1 << 20, tasks=8, low=7, high=9,
     plateau_bytes_per_s=10**9, single_bytes_per_s=2 * 10**8, measured_at_s=1.75e9, host="n1", run="/runs/1",
     servers=("10.0.0.5",),
 )  # fmt: skip
@@ -48,23 +48,23 @@ def test_a_measured_line_comes_before_the_stated_one_and_that_before_none() -> N
 
 def test_the_nearest_pattern_wins_and_among_equals_the_newest() -> None:
     write = keep(operation="write", measured_at_s=1.9e9)
-    random = keep(access="random", transfer_bytes=4096)
+    random = keep(access="random", transfer_size=4096)
     old, new = keep(), keep(measured_at_s=1.8e9)
-    small = keep(transfer_bytes=8192)
+    small = keep(transfer_size=8192)
     assert line_of(site(), SERVER, LOCATED) == new != old
     assert line_of(site(), SERVER, LOCATED, operation="write") == write
     assert line_of(site(), SERVER, LOCATED, access="random") == random
-    assert line_of(site(), SERVER, LOCATED, transfer_bytes=4096) == small
+    assert line_of(site(), SERVER, LOCATED, transfer_size=4096) == small
     assert line_of(site(), SERVER, LOCATED, operation="write", access="random") == write, "the operation counts first"
 
 
 def test_a_weaker_measurement_replaces_no_better_one_until_that_is_old() -> None:
     day = 86400.0
     better = keep(measured_ns=20 * 10**9)
-    keep(transfer_bytes=1 << 16, measured_ns=8 * 10**9, measured_at_s=1.75e9 + day)
+    keep(transfer_size=1 << 16, measured_ns=8 * 10**9, measured_at_s=1.75e9 + day)
     assert line_of(site(), SERVER, LOCATED) == better
-    small = line_of(site(), SERVER, LOCATED, transfer_bytes=1 << 16)
-    assert isinstance(small, KeptLine) and small.transfer_bytes == 1 << 16, "who asks for a size gets that of the size"
+    small = line_of(site(), SERVER, LOCATED, transfer_size=1 << 16)
+    assert isinstance(small, KeptLine) and small.transfer_size == 1 << 16, "who asks for a size gets that of the size"
     keep(low=1, high=32, measured_ns=20 * 10**9, measured_at_s=1.75e9 + 2 * day)
     assert line_of(site(), SERVER, LOCATED) == better, "an interval of everything says nothing"
     alike = keep(measured_ns=15 * 10**9, measured_at_s=1.75e9 + 3 * day)

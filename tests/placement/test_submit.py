@@ -405,7 +405,7 @@ def _state_line(site: Path, low: int, tasks: int, high: int) -> None:
             target=target,
             operation="read",
             access="sequential",
-            transfer_bytes=1 << 20,
+            transfer_size=1 << 20,
             tasks=tasks,
             low=low,
             high=high,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tonnage.records.load_line_files import KeptLine, _line_of, keep_line, kept_lines, lines_in
 
 LINE = KeptLine(
-    target="nfs:rcss1:/export", operation="read", access="sequential", transfer_bytes=1 << 20, tasks=8, low=7, high=9,
+    target="nfs:rcss1:/export", operation="read", access="sequential", transfer_size=1 << 20, tasks=8, low=7, high=9,
     plateau_bytes_per_s=10**9, single_bytes_per_s=2 * 10**8, measured_at_s=1.75e9, host="n1", run="/runs/1",
     kernel="6.1", servers=("rcss1",),
 )  # fmt: skip
@@ -88,7 +88,7 @@ def test_what_others_put_beside_is_passed_over_and_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [{"low": 9}, {"high": 7}, {"tasks": 0, "low": 0}, {"tasks": True}, {"measured_at_s": "inf"}, {"servers": [1]},
-     {"transfer_bytes": 0}, {"single_bytes_per_s": -1}, {"run": None}],
+     {"transfer_size": 0}, {"single_bytes_per_s": -1}, {"run": None}],
 )  # fmt: skip
 def test_a_line_that_cannot_be_is_none(change: dict[str, object]) -> None:
     stored = json.loads(json.dumps({name: getattr(LINE, name) for name in LINE.__slots__}))
@@ -96,6 +96,14 @@ def test_a_line_that_cannot_be_is_none(change: dict[str, object]) -> None:
     assert _line_of({**stored, **change}) is None
     del stored["host"]
     assert _line_of(stored) is None
+
+
+def test_a_file_that_calls_the_transfer_size_by_its_earlier_name_is_read(tmp_path: Path) -> None:
+    kept = keep_line(tmp_path, LINE)
+    text = kept.read_text(encoding="utf-8")
+    assert text.count('"transfer_size"') == 1 and "transfer_bytes" not in text
+    kept.write_text(text.replace('"transfer_size"', '"transfer_bytes"'), encoding="utf-8")
+    assert lines_in(tmp_path, LINE.target) == ([LINE], [])
 
 
 @given(
@@ -108,7 +116,7 @@ def test_a_line_that_cannot_be_is_none(change: dict[str, object]) -> None:
             | st.floats()
             | st.text(max_size=3)
             | st.lists(st.integers())
-            for name in ("target", "tasks", "low", "high", "measured_at_s", "servers", "transfer_bytes", "run")
+            for name in ("target", "tasks", "low", "high", "measured_at_s", "servers", "transfer_size", "run")
         },
     )
 )

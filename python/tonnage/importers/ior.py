@@ -110,7 +110,7 @@ def _test(table: Json, command: str) -> Test:
     if "fsync" in parameters:
         test.fsync = str(parameters["fsync"]) != "0"
     test.block = whole(parameters.get("blockSize")) or test.block
-    test.transfer = whole(parameters.get("transferSize")) or test.transfer
+    test.transfer_size = whole(parameters.get("transferSize")) or test.transfer_size
     test.segments = whole(parameters.get("segmentCount")) or test.segments
     return test
 

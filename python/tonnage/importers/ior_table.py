@@ -27,7 +27,7 @@ class _SummaryRow:
     repetitions: int
     tasks: int
     block: int
-    transfer: int
+    transfer_size: int
     moved: int
     """By one iteration."""
 
@@ -45,7 +45,7 @@ def _summary_row(names: Sequence[str], cells: Sequence[str], line: int, test: Te
         return None
     table = dict(zip(names, cells, strict=False))
     most, least, mean = (rounded(table.get(f"{name}(MiB)", "")) for name in ("Max", "Min", "Mean"))
-    known = (test.repetitions, test.tasks, test.block, test.transfer)
+    known = (test.repetitions, test.tasks, test.block, test.transfer_size)
     numbers = [
         whole(table[name]) if name in table else said
         for name, said in zip(("reps", "#Tasks", "blksiz", "xsize"), known, strict=True)
@@ -53,17 +53,22 @@ def _summary_row(names: Sequence[str], cells: Sequence[str], line: int, test: Te
     moved = exact(table.get("aggs(MiB)", ""), MIB) or whole(table.get("aggsize", ""))
     if "blksiz" not in names:
         moved = test.of_all_iterations()
-    repetitions, tasks, block, transfer = numbers
-    if most is None or least is None or mean is None or not (repetitions and tasks and block and transfer and moved):
+    repetitions, tasks, block, transfer_size = numbers
+    if (
+        most is None
+        or least is None
+        or mean is None
+        or not (repetitions and tasks and block and transfer_size and moved)
+    ):
         return None
     # Two columns are called StdDev; the first is that of the rates.
     spread = rounded(cells[list(names).index("StdDev")]) if "StdDev" in names else None
-    return _SummaryRow(line, cells[0], most, least, mean, spread, repetitions, tasks, block, transfer, moved)
+    return _SummaryRow(line, cells[0], most, least, mean, spread, repetitions, tasks, block, transfer_size, moved)
 
 
 def _summary_phases(row: _SummaryRow, test: Test) -> tuple[list[Phase], list[str]]:
     """The trials that follow from a summary without a table, or what must be said of it."""
-    test.block, test.transfer = row.block, row.transfer
+    test.block, test.transfer_size = row.block, row.transfer_size
     values = iterations(row.repetitions, row.most, row.least, row.mean, row.spread)
     if not values:
         only = f"{row.op} has a summary of {row.repetitions} iterations and no line of each"
@@ -74,7 +79,7 @@ def _summary_phases(row: _SummaryRow, test: Test) -> tuple[list[Phase], list[str
             setting=test.setting(row.op, row.tasks),
             elapsed_ns=max(1, round(row.moved * 10**9 / (value * MIB))),
             bytes=row.moved,
-            operations=row.moved // row.transfer,
+            operations=row.moved // row.transfer_size,
             line=row.line,
             durability=test.durability if row.op == "write" else "none",
             direct=test.direct,

@@ -43,7 +43,7 @@ class Test:
     per_node: int | None = None
     segments: int | None = None
     block: int | None = None
-    transfer: int | None = None
+    transfer_size: int | None = None
     fsync: bool | None = None
     repetitions: int | None = None
     moved: int | None = None
@@ -80,7 +80,7 @@ class Test:
             case "segments":
                 self.segments = number
             case "xfersize":
-                self.transfer = size(value)
+                self.transfer_size = size(value)
             case "blocksize":
                 self.block = size(value)
             case "aggregate filesize":
@@ -141,7 +141,7 @@ class Test:
             "kind": "stream",
             "op": op,
             "tasks": tasks,
-            "transfer_size": self.transfer,
+            "transfer_size": self.transfer_size,
             "block_size": self.block,
             "segments": self.all_segments(tasks),
             "access": self.access,
@@ -165,7 +165,7 @@ def phase_of(test: Test, cells: Mapping[str, str], unit: str, line: int) -> Phas
     if not tasks:
         return "has no number of tasks"
     test.block = exact(cells.get("block", ""), KIB) or test.block
-    test.transfer = exact(cells.get("xfer", ""), KIB) or test.transfer
+    test.transfer_size = exact(cells.get("xfer", ""), KIB) or test.transfer_size
     rate = rate.times(factor)
     counted = _bytes(test, tasks, rate, total)
     test.moved = None
@@ -183,7 +183,7 @@ def phase_of(test: Test, cells: Mapping[str, str], unit: str, line: int) -> Phas
         setting=test.setting(op, tasks),
         elapsed_ns=lasted,
         bytes=moved,
-        operations=moved // test.transfer if test.transfer else 0,
+        operations=moved // test.transfer_size if test.transfer_size else 0,
         line=line,
         durability=test.durability if op == "write" else "none",
         direct=test.direct,

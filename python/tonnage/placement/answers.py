@@ -309,7 +309,7 @@ class MeasuredLine:
     measured_at_s: float
     operation: str
     access: str
-    transfer_bytes: int
+    transfer_size: int
     tasks: int
     low: int
     high: int

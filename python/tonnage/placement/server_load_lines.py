@@ -36,7 +36,7 @@ def line_of(
     *,
     operation: str = "read",
     access: str = "sequential",
-    transfer_bytes: int | None = None,
+    transfer_size: int | None = None,
     among: Sequence[KeptLine] | None = None,
 ) -> KnownLine | None:
     """The load line of a server for what was located there: of those measured the nearest in pattern, then what
@@ -52,7 +52,7 @@ def line_of(
             located is None or line.target != located.target,
             line.operation != operation,
             line.access != access,
-            abs(math.log2(line.transfer_bytes / transfer_bytes)) if transfer_bytes else 0.0,
+            abs(math.log2(line.transfer_size / transfer_size)) if transfer_size else 0.0,
         )
 
     kept = all_lines(site)[0] if among is None else among
@@ -90,7 +90,7 @@ def describe(found: KnownLine | None, *, now_s: float) -> str:
     return (
         f"{_tasks_text(found.tasks)} [{found.low}, {found.high}] at {rate_text(found.plateau_bytes_per_s)}, measured "
         f"{age_text(now_s - found.measured_at_s)} from {found.host} ({found.operation}, {found.access}, "
-        f"{format_size(found.transfer_bytes)} a transfer{_evidence(found)})"
+        f"{format_size(found.transfer_size)} a transfer{_evidence(found)})"
     )
 
 
@@ -251,7 +251,7 @@ def _kept_line(line: LoadLine, points: Sequence[Point], run: Run, located: Locat
         target=located.target,
         operation=line.op,
         access=first.setting["access"],
-        transfer_bytes=first.setting["transfer_size"],
+        transfer_size=first.setting["transfer_size"],
         tasks=line.tasks or 0,
         low=line.tasks_low or 0,
         high=line.tasks_high or 0,

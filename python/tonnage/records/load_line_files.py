@@ -22,6 +22,8 @@ from tonnage.records.own_files import replace_file
 
 _FORMAT, _VERSION = "tonnage-load-line", 1
 _LARGEST = 1 << 16
+_OLD_TRANSFER_SIZE = "transfer_bytes"
+"""The key of ``transfer_size`` in files of earlier builds, which sites keep; it is read, and no longer written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +34,7 @@ class KeptLine:
     operation: str
     """``write`` or ``read``."""
     access: str
-    transfer_bytes: int
+    transfer_size: int
     tasks: int
     """The load line."""
     low: int
@@ -119,12 +121,14 @@ def _text_of(path: Path) -> bytes:
 
 def _line_of(value: Mapping[str, Any]) -> KeptLine | None:
     given: dict[str, Any] = {field.name: value[field.name] for field in fields(KeptLine) if field.name in value}
+    if _OLD_TRANSFER_SIZE in value:
+        given.setdefault("transfer_size", value[_OLD_TRANSFER_SIZE])
     with suppress(TypeError, ValueError, OverflowError):
         given["servers"] = tuple(given.get("servers", ()))
         given["measured_at_s"] = float(given["measured_at_s"])
         line = KeptLine(**given)
         texts = (line.target, line.operation, line.access, line.host, line.run, line.kernel, *line.servers)
-        counts = (line.tasks, line.low, line.high, line.transfer_bytes, line.plateau_bytes_per_s)
+        counts = (line.tasks, line.low, line.high, line.transfer_size, line.plateau_bytes_per_s)
         sane = (
             all(isinstance(text, str) for text in texts)
             and all(type(count) is int and count > 0 for count in counts)

@@ -39,7 +39,7 @@ hosts = ["far*", "io1"]
 bandwidth = "1GB/s"
 """
 LINE = KeptLine(
-    target="nfs:rcss1:/export", operation="read", access="sequential", transfer_bytes=1 << 20, tasks=8, low=7, high=9,
+    target="nfs:rcss1:/export", operation="read", access="sequential", transfer_size=1 << 20, tasks=8, low=7, high=9,
     plateau_bytes_per_s=10**9, single_bytes_per_s=2 * 10**8, measured_at_s=NOW_S - 86400, host="here", run="/runs/1",
     kernel="6.1", servers=("10.0.0.5",),
 )  # fmt: skip

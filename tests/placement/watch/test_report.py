@@ -96,7 +96,7 @@ def test_what_was_before_since_does_not_count() -> None:
 def test_each_line_that_held_has_its_time_and_the_measured_ones_their_date() -> None:
     kept = HistoryContent(tuple(day(0, range(9, 17)) + day(1, range(9, 12), line=12)), (), 0)
     line = KeptLine(
-        target="nfs:rcss1:/x", operation="read", access="sequential", transfer_bytes=1 << 20, tasks=12, low=11, high=13,
+        target="nfs:rcss1:/x", operation="read", access="sequential", transfer_size=1 << 20, tasks=12, low=11, high=13,
         plateau_bytes_per_s=1_920_000_000, single_bytes_per_s=1, measured_at_s=MIDNIGHT_S + DAY_S, host="node03",
         run="/r", servers=("rcss1",),
     )  # fmt: skip

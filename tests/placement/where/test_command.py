@@ -74,7 +74,7 @@ def test_the_servers_load_and_the_storages_load_line_are_told(where: Where, tmp_
         target=found["target"],
         operation="read",
         access="sequential",
-        transfer_bytes=1 << 20,
+        transfer_size=1 << 20,
         tasks=8,
         low=7,
         high=9,

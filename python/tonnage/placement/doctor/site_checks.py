@@ -286,7 +286,7 @@ def _kept_lines(facts: SiteFacts) -> Iterator[Complaint]:
     """The newest line of each storage and pattern is recent, and of the kernel that runs now."""
     newest: dict[tuple[str, str, str, int], KeptLine] = {}
     for line in sorted(facts.lines, key=lambda line: line.measured_at_s):
-        newest[line.target, line.operation, line.access, line.transfer_bytes] = line
+        newest[line.target, line.operation, line.access, line.transfer_size] = line
     for line in newest.values():
         what = f"the load line of {line.target} ({line.operation}, {line.access})"
         again = "measure it again with `tonnage probe`"
