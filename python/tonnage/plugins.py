@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class PlugInError(RequestError):
+    """A plug-in failed; the text names it and its package."""
+
+
 class PlugInWarning(UserWarning):
     """An installed plug-in is left out, for its name is taken."""
 
@@ -68,17 +72,27 @@ def load(group: str, name: str) -> Any:
     return None if point is None else call(group, name, point.load)
 
 
-def call(group: str, name: str, function: Callable[[], T]) -> T:
-    """What a plug-in's function returns; its exceptions become a RequestError that names it, so that nobody takes them
-    for a fault of ours. That it wants to end the process (SystemExit) is one of them; an interrupt is the user's."""
+def call(
+    group: str,
+    name: str,
+    function: Callable[[], T],
+    *,
+    method: str = "",
+    passed_on: tuple[type[Exception], ...] = (),
+) -> T:
+    """What a plug-in's function returns; its exceptions become a PlugInError that names it, so that nobody takes them
+    for a fault of ours. That it wants to end the process (SystemExit) is one of them; an interrupt is the user's.
+
+    ``method``: which one of the plug-in's it is, where it has several. ``passed_on``: what it may raise."""
     try:
         return function()
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
+        if isinstance(error, (KeyboardInterrupt, *passed_on)):
+            raise
         told = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-        raise RequestError(
-            f"the plug-in {name} ({group}) of the package {_package(_found(group)[name])} failed: {told}; "
+        failed = f"failed in {method}()" if method else "failed"
+        raise PlugInError(
+            f"the plug-in {name} ({group}) of the package {_package(_found(group)[name])} {failed}: {told}; "
             "hint: tell its authors, or uninstall it"
         ) from error
 

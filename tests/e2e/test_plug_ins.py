@@ -249,6 +249,90 @@ def test_facts_that_are_no_json_are_refused_before_anything_is_written(tmp_path:
         assert not (tmp_path / "run").exists() and not list(Path(target).iterdir())
 
 
+SCHEDULER = """
+from tonnage.cluster.scheduler import Job, Submitted
+class thing:
+    name = "odd"
+    def __init__(self, timeout_s): pass
+    def present(self): return True
+    def check(self, request, interactive=False): pass
+    def command(self, request): return ["odd", *request.argv]
+    def submit(self, request): return Submitted("7", "job 7")
+    def find(self, key): return None
+    def interactive(self, request): return 0
+    def jobs(self, user=None, ended=False): return [Job(job="7")]
+    def queues(self): return []
+    def hosts(self): return []
+    def cancel(self, job, copy=None): pass
+    def set_cap(self, job, cap): pass
+    def hides_others(self): return False
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "does", "words", "why"),
+    [
+        ("present", "return 1 / 0", "submit --scheduler odd --anywhere true", "ZeroDivisionError: division by zero"),
+        ("present", "return 1 / 0", "queues", "ZeroDivisionError: division by zero"),
+        ("check", "raise OSError('no tool')", "submit --scheduler odd --anywhere true", "OSError: no tool"),
+        ("command", "return 'odd'", "submit --scheduler odd --anywhere --dry-run true", "TypeError: it returned 'odd'"),
+        ("interactive", "raise SystemExit(0)", "submit -I --scheduler odd --anywhere true", "SystemExit: 0"),
+        ("jobs", "return [7]", "jobs --scheduler odd", "TypeError: it returned a list with 7, which is no Job"),
+        ("jobs", "return None", "jobs --scheduler odd", "TypeError: it returned None, which is no list"),
+        ("queues", "raise KeyError('q')", "queues --scheduler odd", "KeyError: 'q'"),
+        ("cancel", "raise KeyError('7')", "cancel --any --scheduler odd 7", "KeyError: '7'"),
+    ],
+)
+def test_a_scheduler_that_fails_is_named_with_its_method_in_one_line(
+    tmp_path: Path, method: str, does: str, words: str, why: str
+) -> None:
+    source = f"{SCHEDULER}    def {method}(self, *_, **__): {does}\n"
+    place = plant(tmp_path / "place", "odd-one", "tonnage.schedulers", "odd", source)
+    done = tonnage(place, tmp_path, *words.split())
+    code = 1 if method == "cancel" else 2  # of jobs to be cancelled some may be
+    assert (done.returncode, done.stderr.count("\n")) == (code, 1), done.stderr
+    start = f"the plug-in odd (tonnage.schedulers) of the package odd-one failed in {method}(): {why}"
+    assert start in done.stderr
+
+
+def test_a_scheduler_that_fails_while_it_submits_may_have_the_job(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    source = f"{SCHEDULER}    def submit(self, request): open({str(taken)!r}, 'a').write(request.key + '\\n'); 1 / 0\n"
+    place = plant(tmp_path / "place", "odd-one", "tonnage.schedulers", "odd", source)
+    (tmp_path / "site.toml").write_text('[policy]\nscheduler_timeout = "1s"\n')
+    words = ["submit", "--scheduler", "odd", "--site", "site.toml", "--anywhere", "--key", "mine", "true"]
+    done = tonnage(place, tmp_path, *words)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "failed in submit(): ZeroDivisionError" in done.stderr and "the job may be there" in done.stderr
+    source += "    def find(self, key): return Submitted('7', 'job 7')\n"
+    (place / "odd_one.py").write_text(source)
+    again = tonnage(place, tmp_path, *words)
+    assert (again.returncode, taken.read_text()) == (0, "mine\n"), again.stderr
+
+
+def test_a_scheduler_of_a_plug_in_works_and_tells_what_it_has() -> None:
+    from tonnage.cluster.scheduler import Job, RequestError, TellsLicences, TellsWhoSees
+    from tonnage.cluster.schedulers.plug_in import guarded
+
+    class Theirs:
+        name = "theirs"
+
+        def jobs(self, *, user: str | None = None) -> list[Job]:
+            return [Job(job="7", user=user or "")]
+
+        def hides_others(self) -> bool:
+            return True
+
+        def cancel(self, job: str) -> None:
+            raise RequestError(f"there is no job {job}")
+
+    found = guarded("odd", Theirs())
+    assert found.name == "theirs" and found.jobs(user="me") == [Job(job="7", user="me")]
+    assert isinstance(found, TellsWhoSees) and found.hides_others() and not isinstance(found, TellsLicences)
+    with pytest.raises(RequestError, match=r"^there is no job 7$"):
+        found.cancel("7")
+
+
 def test_the_names_of_tonnages_own_are_in_the_one_list_of_them() -> None:
     from tonnage import plugins
     from tonnage.analysis.findings import REGISTRY

@@ -35,8 +35,9 @@ def scheduler(name: str = "auto", *, timeout_s: float = 10.0) -> Scheduler:
         if added is None:
             names = ", ".join(plugins.all_names(plugins.SCHEDULERS))
             raise RequestError(f"there is no scheduler {name!r}; hint: they are {names}")
-        theirs: Scheduler = plugins.call(plugins.SCHEDULERS, name, lambda: added(timeout_s=timeout_s))
-        return theirs
+        from tonnage.cluster.schedulers.plug_in import guarded  # of no use to who has no plug-ins
+
+        return guarded(name, plugins.call(plugins.SCHEDULERS, name, lambda: added(timeout_s=timeout_s)))
     module, _, kind = _SCHEDULERS[name].partition(":")
     found: Scheduler = getattr(import_module(module), kind)(timeout_s=timeout_s)
     return found
