@@ -69,16 +69,14 @@ ALONE = Ranks()
 
 
 def measure(
-    name: str, campaign: Mapping[str, object], arguments: Sequence[str], observer: Observer
+    name: str, campaign: Mapping[str, object], arguments: Sequence[str], observer: Observer, out: str | None
 ) -> tuple[Outcome, list[TrialLine], list[TaskLine]]:
     """Carries out what a front end asks for, the one way there is; how it ended, its trials and their tasks.
 
-    The run directory is below ``./tonnage-runs``, or where :func:`records_directory` says.
+    ``out``: the run directory, as :func:`records_directory` says; None: below ``./tonnage-runs``.
     """
     built = build_campaign({"name": name, "order": "given", "repeat": {"count": 1}, **campaign}, name, stored=True)
-    outcome = run_campaign(
-        built, text=None, command_line=["tonnage", name, *arguments], out=records_directory(), observer=observer
-    )
+    outcome = run_campaign(built, text=None, command_line=["tonnage", name, *arguments], out=out, observer=observer)
     run = Run.open(outcome.path)
     return outcome, run.trials(), run.tasks()
 

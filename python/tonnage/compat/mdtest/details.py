@@ -11,7 +11,6 @@ from tonnage.compat.mdtest.results import TESTS, Results
 from tonnage.compat.shared import NUMBER, OPERATIONS
 from tonnage.errors import RequestError
 from tonnage.outputs import Output, lines, refuse_one_for_two
-from tonnage.records import Run
 
 _TASKS = lines("a table of mdtest's tasks", text.task_header(), r"(all|\d+),\d*(,[\d.e+-]*)*")
 
@@ -25,12 +24,12 @@ def refuse_foreign(request: Request) -> None:
         output.look()
 
 
-def save(request: Request, found: Sequence[Results], items: int, run: Run) -> list[str]:
+def save(request: Request, found: Sequence[Results], items: int) -> list[str]:
     """Writes them; what could not be written, and why."""
     failed = []
     for output, kind in _wanted(request):
         try:
-            if (written := _text(kind, request, found, items, run)) is not None:
+            if (written := _text(kind, request, found, items)) is not None:
                 output.write(written)
         except (RequestError, OSError) as error:
             failed.append(str(error))
@@ -57,7 +56,7 @@ def _sizes(request: Request) -> dict[str, int]:
     return {phase: size for phase, size in found.items() if getattr(request, phase)}
 
 
-def _text(kind: tuple[str, int], request: Request, found: Sequence[Results], items: int, run: Run) -> str | None:
+def _text(kind: tuple[str, int], request: Request, found: Sequence[Results], items: int) -> str | None:
     """None where nothing was measured for it."""
     what, task = kind
     if what == "--saveRankPerformanceDetails":
@@ -71,6 +70,6 @@ def _text(kind: tuple[str, int], request: Request, found: Sequence[Results], ite
     tests = [test for test in tests if task < len(test.tasks)]
     if not tests:
         return None
-    columns = run.operations(tests[-1].line["record"]) or {"task": [], "end_ns": [], "latency_ns": []}
+    columns = tests[-1].run.operations(tests[-1].line["record"]) or {"task": [], "end_ns": [], "latency_ns": []}
     written = ["time,runtime,tp", *text.operation_lines(columns, task, _sizes(request)[what] or 1)]
     return "".join(f"{line}\n" for line in written)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import refuse_odd_name
+from tonnage.campaign.session import Outcome
 from tonnage.compat.front import HelpAsked, help_text, parse_arguments
 from tonnage.compat.mdtest import text
 from tonnage.compat.mdtest.details import refuse_foreign, save
 from tonnage.compat.mdtest.options import MDTEST
-from tonnage.compat.mdtest.request import OPERATIONS_MOST, TREE, Request, campaign_of, understand
+from tonnage.compat.mdtest.request import OPERATIONS_MOST, Request, campaign_of, tree_name, understand
 from tonnage.compat.mdtest.results import TESTS, Results, results
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import Finding, Ranks, conclude, measure
+from tonnage.compat.shared import Finding, Ranks, conclude, measure, records_directory
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
 from tonnage.records import Run
+from tonnage.records.shapes import TrialLine
 
 _MEAN_DIFFERS = 0.05
 """Share by which a mean of rates may be off before it is told."""
@@ -42,6 +46,7 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
         for name in request.places:
             refuse_odd_name(Path(name))
         _make_directories(request, ours)
+        _refuse_trees(request)
         refuse_foreign(request)
         return _measure(request, campaign, made, observer, voice)
     finally:
@@ -56,12 +61,9 @@ def _measure(
 ) -> int:
     for line in text.head(request):
         voice.say(line)
-    place = {"name": TREE, "fresh": request.create, "keep": not request.remove}
-    campaign = campaign if request.dummy else {**campaign, "place": place}
-    outcome, lines, _ = measure("mdtest", campaign, request.words, observer)
+    outcomes, lines = _carry_out(request, campaign, observer)
     items = request.items if made is None else made
-    run = Run.open(outcome.path)
-    found = results(run, request.sweep, request.iterations)
+    found = results([Run.open(outcome.path) for outcome in outcomes], request)
     for part in found:
         voice.say(text.count(request, part.tasks, items))
         for line in text.commands(request, part):
@@ -73,11 +75,33 @@ def _measure(
     if damage := text.damage(lines):
         voice.say(damage)
     voice.say(f"-- finished at {text.now()} --\n")
-    failed = save(request, found, items, run)
+    failed = save(request, found, items)
     for failure in failed:
         voice.tell(f"mdtest: failed: {failure}")
-    code = conclude("mdtest", outcome, findings(request, found), voice)
-    return code or (1 if failed else 0)
+    *before, last = outcomes
+    codes = [conclude("mdtest", outcome, (), voice) for outcome in before]
+    codes.append(conclude("mdtest", last, findings(request, found), voice))
+    return max(codes) or (1 if failed else 0)
+
+
+def _carry_out(
+    request: Request, campaign: Mapping[str, object], observer: Observer
+) -> tuple[list[Outcome], list[TrialLine]]:
+    """How each run ended, and the trials of all. A run has one place: iterations with trees of their own are a run
+    each, and the first that fails is the last."""
+    outcomes: list[Outcome] = []
+    lines: list[TrialLine] = []
+    base = records_directory()
+    for iteration in range(request.iterations if request.keeps_trees else 1):
+        place = {"name": tree_name(iteration), "fresh": request.create, "keep": not request.remove}
+        whole = campaign if request.dummy else {**campaign, "place": place}
+        out = str(Path(base, f"iteration-{iteration}")) if base and request.keeps_trees else base
+        outcome, measured, _ = measure("mdtest", whole, request.words, observer, out)
+        outcomes.append(outcome)
+        lines += measured
+        if outcome.exit_code:
+            break
+    return outcomes, lines
 
 
 def _make_directories(request: Request, made: list[Path]) -> None:
@@ -94,6 +118,16 @@ def _make_directories(request: Request, made: list[Path]) -> None:
             hint = f"make {path.parent} first" if isinstance(error, FileNotFoundError) else where
             raise RequestError(f"mdtest -d: cannot make {path}: {error.strerror}; hint: {hint}") from None
         made.append(path)
+
+
+def _refuse_trees(request: Request) -> None:
+    """RequestError where a tree of a later iteration stands in the way, or is missing: nothing is measured before."""
+    for place, iteration in product(request.places, range(1, request.iterations if request.keeps_trees else 1)):
+        tree = Path(place, tree_name(iteration))
+        if request.create and os.path.lexists(tree):
+            raise RequestError(f"mdtest -i: {tree} is there already; hint: remove it with -i {iteration + 1} -r first")
+        if not request.create and not tree.is_dir():
+            raise RequestError(f"mdtest -i: there is no {tree}; hint: create it with -i {iteration + 1} -C first")
 
 
 def read_status(path: str | None) -> int | None:
@@ -133,12 +167,8 @@ def findings(request: Request, found: Sequence[Results]) -> Iterator[Finding]:
                     "mean-of-rates",
                     f"{name}: the Mean {mean:.3f} is of rates; all operations by all time are {true:.3f} ops/sec",
                 )
-        if request.unique and part.tasks > 1 and (trees := part.tests.get(("make-tree", 0))):
-            rate = trees.operations / trees.seconds
-            yield Finding(
-                "one-tree-counted",
-                f"Tree creation counts the tree of one task; all {part.tasks} trees were made at {rate:.3f} ops/sec",
-            )
+        if trees := part.tests.get(("make-tree", 0)):
+            yield from _trees(request, part.tasks, trees.operations / trees.seconds)
         if request.shared and part.tasks > 1 and (removal := part.tests.get(("remove", 0))):
             rate = removal.operations / removal.seconds
             yield Finding(
@@ -153,3 +183,14 @@ def findings(request: Request, found: Sequence[Results]) -> Iterator[Finding]:
         yield Finding(
             "time-of-the-phase", "the times are the seconds of each whole phase, not ms/op as the heading says"
         )
+
+
+def _trees(request: Request, tasks: int, rate: float) -> Iterator[Finding]:
+    """Where mdtest counts one of several trees. ``rate``: of all directories."""
+    if request.unique and tasks > 1:
+        counted, made = "the tree of one task", f"all {tasks} trees were"
+    elif request.trees > 1:
+        counted, made = f"one of {request.trees} directories", "all of them, and the one that they are in, were"
+    else:
+        return
+    yield Finding("one-tree-counted", f"Tree creation counts {counted}; {made} made at {rate:.3f} ops/sec")

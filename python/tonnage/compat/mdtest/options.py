@@ -57,8 +57,13 @@ Everything is made below `test-dir.0-0` in the directory of `-d`, which is made 
 at the end if it is empty. `test-dir.0-0` carries Tonnage's mark: a directory of that name without the mark is refused
 and left as it is. `tonnage clean DIR` removes the tree of a killed mdtest. `-C` without `-r` leaves the files, and
 later runs with `-T`, `-E` or `-r` work on them. With several directories (`-d a@b -u`) the tree of task 0 is in the
-first, the tree of task 1 in the second, and so on, as in mdtest. All iterations use the same directory, so a run with
-several iterations that creates must also remove.
+first, the tree of task 1 in the second, and so on, as in mdtest. Iterations that create and remove all use
+`test-dir.0-0`. Else each has a tree of its own, as in mdtest: `-i 3 -C` leaves `test-dir.0-0`, `test-dir.1-0` and
+`test-dir.2-0`, and a later `-i 3 -T` or `-i 3 -r` works on these three; the records of each iteration are then a run of
+their own (`DIR/iteration-0` … below `TONNAGE_OUT`).
+
+`-n` with `-I` makes directories beside each other, each with `-I` of the `-n` items; mdtest counts one of them in the
+tree creation, and a finding gives the true rate. With neither, only the tree of `-z` and `-b` is made and removed.
 
 A rate is operations ÷ (first start … last end) over all tasks. A phase that fails prints 0.000, a line on stderr says
 why, and the exit status is 1; a file that is missing is never counted as done. With `-W`, creation stops when the time
@@ -100,7 +105,7 @@ MDTEST = FrontEnd(
         Option(("-L",), "items only in the leaf directories of the tree"),
         Option(("-P",), "print tables of rates and of times"),
         Option(("--print-all-procs",), "print the rate, or time, of each task"),
-        Option(("-R",), "stat, read and remove the items in random order"),
+        Option(("-R",), "stat and read the items in random order; with -W also remove them in it"),
         Option(("-S",), "all tasks work on the same files; without directories"),
         Option(("-c",), "task 0 creates and removes the items of all tasks"),
         Option(("-t",), "no effect: going to a task's directory is always in the measured time"),
@@ -108,7 +113,7 @@ MDTEST = FrontEnd(
         Option(("-v",), "print more; -v adds the time and rate of each phase"),
         Option(("-X", "--verify-read"), "check every byte that is read; with the -G of the write"),
         Option(("--verify-write",), "read each file back after its write, in the measured time, and check every byte"),
-        Option(("-y",), "fsync each file after its write"),
+        Option(("-y",), "fsync each file after its write; with -w"),
         Option(("-Y",), "each task syncs the file system after each phase, in the measured time"),
         Option(("-Z",), "print a table of times, not of rates"),
         Option(("--warningAsErrors",), "no effect: a phase that fails is an error anyway"),
@@ -122,11 +127,14 @@ MDTEST = FrontEnd(
         _number("-f", help="smallest number of tasks, where -l is given", default=1),
         _number("-G", help="seed of the data, also below 0; -1: a random one", default=-1, least=-(2**31)),
         _number("-i", help="how many times all phases are done", default=1, least=1),
-        _number("-I", help="items in each directory of the tree; or give -n"),
+        _number("-I", help="items in each directory of the tree; with -n: in each of several directories"),
         _number("-l", help="largest number of tasks: -f 2 -l 6 -s 2 measures with 2, 4 and 6; 0: only with all"),
         _number("-n", help="items of each task: N files, N directories, or N of each"),
-        _number("-N", help="a task stats, reads and removes what the task N further on made; 0: its own"),
-        _number("-p", help="seconds to wait before the phases on directories and before those on files"),
+        _number("-N", help="a task works on what the task N further on made; N nodes, where each has a block of tasks"),
+        _number(
+            "-p", help="seconds to wait before the phases on directories, and before those on files; with -R also "
+            "before each removal"
+        ),
         _number("--random-seed", help="random order as with -R, with this seed; 0: no"),
         _number("-s", help="step between the numbers of tasks, where -l is given", default=1, least=1),
         _number("-V", help="as N times -v"),

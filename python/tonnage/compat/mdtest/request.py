@@ -11,8 +11,10 @@ from tonnage.compat.front import Given
 from tonnage.compat.shared import ALONE, Ranks
 from tonnage.errors import RequestError
 
-TREE = "test-dir.0-0"
-"""The directory in that of ``-d`` in which everything is."""
+
+def tree_name(iteration: int) -> str:
+    """The directory in that of ``-d`` in which everything of an iteration is."""
+    return f"test-dir.{iteration}-0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,12 @@ class Request:
     depth: int
     branch: int
     items: int
-    """Items of each task in its tree; the number that one directory of the tree holds is ``items_per_directory``."""
+    """Items of each task in its tree; the number that one directory of the tree holds is ``items_per_directory``. 0:
+    the tree alone is made and removed."""
     items_per_directory: int
     leaves_only: bool
+    trees: int
+    """Directories of ``-n`` items, ``-I`` in each: the leaves of a tree of one level. 1: as ``-z`` and ``-b`` say."""
     unique: bool
     shared: bool
     """All tasks work on the same files."""
@@ -74,9 +79,9 @@ class Request:
     """Of each task, whether it is on the first one's host."""
 
     @property
-    def tree_directories(self) -> int:
-        """Directories of one tree."""
-        return sum(self.branch**level for level in range(self.depth + 1))
+    def keeps_trees(self) -> bool:
+        """Whether each iteration has a tree of its own, which is there before it or after it."""
+        return self.iterations > 1 and not self.dummy and not (self.create and self.remove)
 
 
 def understand(asked: Given, words: tuple[str, ...], ranks: Ranks = ALONE) -> Request:
@@ -94,27 +99,31 @@ def understand(asked: Given, words: tuple[str, ...], ranks: Ranks = ALONE) -> Re
     seed = asked.number("--random-seed") or _seed(asked.number("-G"))
     if random and seed is None:
         seed = 1 + secrets.randbelow(2**31 - 1)
-    per_directory, items = _items(asked)
+    tree = _tree(asked)
+    if not tree.items and not (phases["create"] or phases["remove"]):
+        _refuse("was not told how many items", "add -n 1000, or -I 10")
+    tasks = asked.number("--tasks")
     return Request(
         words=words,
         places=tuple(filter(None, asked.text("-d").split("@"))),
         dummy=asked["-a"] == "DUMMY",
-        tasks=asked.number("--tasks"),
+        tasks=tasks,
         sweep=_sweep(asked),
         iterations=asked.number("-i"),
         **phases,
         directories=directories,
         files=files,
-        depth=asked.number("-z"),
-        branch=asked.number("-b"),
-        items=items,
-        items_per_directory=per_directory,
-        leaves_only=bool(asked["-L"]),
+        depth=tree.depth,
+        branch=tree.branch,
+        items=tree.items,
+        items_per_directory=tree.items_per_directory,
+        leaves_only=tree.leaves_only,
+        trees=tree.trees,
         unique=bool(asked["-u"]),
         shared=bool(asked["-S"]),
         collective=bool(asked["-c"]),
         mknod=bool(asked["-k"]),
-        shift=asked.number("-N"),
+        shift=_shift(asked.number("-N"), tasks, ranks),
         random=random,
         seed=seed,
         write_bytes=asked.number("-w"),
@@ -135,8 +144,8 @@ def understand(asked: Given, words: tuple[str, ...], ranks: Ranks = ALONE) -> Re
         task_file=asked.text_if("--saveRankPerformanceDetails"),
         operations_files=asked.text_if("--savePerOpDataCSV"),
         verbosity=asked.number("-V") or asked.number("-v"),
-        nodes=ranks.nodes(asked.number("--tasks")),
-        nodemap=ranks.nodemap(asked.number("--tasks")),
+        nodes=ranks.nodes(tasks),
+        nodemap=ranks.nodemap(tasks),
     )
 
 
@@ -146,6 +155,12 @@ _PHASES = {"create": "-C", "stat": "-T", "read": "-E", "rename": "-U", "remove":
 def _seed(given: int) -> int | None:
     """Of ``-G``; None: a random one. One below 0 is the 32 bits of an unsigned one, as IO500 prints them."""
     return None if given == -1 else given % (1 << 32) if given < 0 else given
+
+
+def _shift(tasks: int, of: int, ranks: Ranks) -> int:
+    """Tasks between a task and the one whose items it works on. Where each node has a block of tasks, ``-N`` counts
+    nodes: a node that has the items in its cache does not look at them."""
+    return tasks * ranks.on_first(of) if ranks.nodes(of) > 1 and ranks.in_blocks else tasks
 
 
 def _check_phases(asked: Given, phases: Mapping[str, bool], directories: bool, files: bool) -> None:
@@ -163,8 +178,6 @@ def _check_phases(asked: Given, phases: Mapping[str, bool], directories: bool, f
         _refuse("-U renames directories, and -F is about files only", "leave one of them out")
     if not files and not (phases["create"] or phases["stat"] or phases["rename"] or phases["remove"]):
         _refuse("-E reads files, and -D is about directories only", "leave one of them out")
-    if asked.number("-i") > 1 and phases["create"] and not phases["remove"]:
-        _refuse(f"-i {asked.number('-i')} would create what is there already", "add -r, or use -i 1")
     if asked.number("-W") and asked.number("-b") > 1:
         _refuse("-W needs a tree without branches", "use -b 1")
     if asked.number("-W") and (not phases["create"] or not files):
@@ -203,21 +216,55 @@ def _check_sharing(asked: Given, files: bool) -> None:
         _refuse("-W ends the creation of each task, and with -c one task creates", "leave one of them out")
 
 
-def _items(asked: Given) -> tuple[int, int]:
-    """Items of a task in one directory, and in its whole tree; as in mdtest, what does not fill the directories evenly
-    is left out."""
-    depth, branch = asked.number("-z"), max(asked.number("-b"), 1)
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """The directories in which a task has its items; as in :class:`Request`."""
+
+    depth: int
+    branch: int
+    leaves_only: bool
+    items_per_directory: int
+    items: int
+    trees: int = 1
+
+
+def _tree(asked: Given) -> _Tree:
+    """As in mdtest, items that do not fill the directories evenly are left out."""
+    depth, branch, leaves_only = asked.number("-z"), max(asked.number("-b"), 1), bool(asked["-L"])
     if depth > 100 or sum(branch**level for level in range(depth + 1)) > 1 << 32:
         _refuse("-z and -b make more than 2^32 directories, or 100 levels", "use smaller ones")
-    holders = branch**depth if asked["-L"] else sum(branch**level for level in range(depth + 1))
-    if asked.number("-I") and asked.number("-n"):
-        _refuse("-n and -I together make several trees, which is not done here", "give one of them")
-    if not asked.number("-I") and not asked.number("-n"):
-        _refuse("was not told how many items", "add -n 1000, or -I 10")
-    per_directory = asked.number("-I") or asked.number("-n") // holders
-    if not per_directory:
-        _refuse(f"-n {asked.number('-n')} is less than one item in each of {holders} directories", f"use -n {holders}")
-    return per_directory, per_directory * holders
+    holders = branch**depth if leaves_only else sum(branch**level for level in range(depth + 1))
+    items, per_directory = asked.number("-n"), asked.number("-I")
+    if items and per_directory:
+        return _several_trees(asked, items, per_directory)
+    per_directory = per_directory or items // holders
+    if items and not per_directory:
+        _refuse(f"-n {items} is less than one item in each of {holders} directories", f"use -n {holders}")
+    return _Tree(depth, branch, leaves_only, per_directory, per_directory * holders)
+
+
+def _several_trees(asked: Given, items: int, per_directory: int) -> _Tree:
+    """So many directories beside each other that each has ``-I`` of the ``-n`` items."""
+    both = f"-n {items} with -I {per_directory}"
+    if asked["-u"]:
+        _refuse(f"{both} makes directories that all tasks share, and -u is a tree for each", "give one of the three")
+    if items % per_directory:
+        _refuse(
+            f"-n {items} is not a multiple of -I {per_directory}",
+            f"use -n {-(-items // per_directory) * per_directory}",
+        )
+    if asked.number("-z"):
+        _refuse(
+            f"{both} is for directories without a tree below; mdtest looks at those of its top only",
+            "leave -n, or -z, out",
+        )
+    trees = items // per_directory
+    if trees == 1:
+        return _Tree(0, 1, False, items, items)
+    for option in ("-W", "-x"):
+        if asked[option]:
+            _refuse(f"{both} makes {trees} directories, and {option} is for the files of one", "leave -I out")
+    return _Tree(1, trees, True, per_directory, items, trees)
 
 
 def _sweep(asked: Given) -> tuple[int, ...]:
@@ -241,12 +288,12 @@ def campaign_of(request: Request, made: int | None) -> dict[str, object]:
         "kind": "files",
         "depth": request.depth,
         "branch": request.branch or 1,
-        "items_per_directory": request.items_per_directory,
+        "items_per_directory": request.items_per_directory or 1,
         "leaves_only": request.leaves_only,
         "directories": "unique" if request.unique else "shared",
         "shift": request.shift,
-        "order": "random" if request.random else "creation",
-        "sync": "fsync-each" if request.fsync else "none",
+        # Of an empty file mdtest syncs nothing.
+        "sync": "fsync-each" if request.fsync and request.write_bytes else "none",
         "syncfs": request.syncfs,
         "collective": request.collective,
         "before_phase": request.before or None,
@@ -255,7 +302,7 @@ def campaign_of(request: Request, made: int | None) -> dict[str, object]:
     }
     workloads = []
     for tasks in request.sweep:
-        for what, phases in _tests(request):
+        for what, phases, order in _tests(request):
             files = {
                 "file_size": request.write_bytes if request.create else max(request.write_bytes, request.read_bytes),
                 "read_size": request.read_bytes,
@@ -267,29 +314,41 @@ def campaign_of(request: Request, made: int | None) -> dict[str, object]:
                 "wear_out": bool(request.limit_s),
                 **({} if made is None else {"made": made, "items_per_directory": max(request.items, made)}),
             }
-            name = f"{what}-{tasks}"
-            workload = {"name": name, "tasks": tasks, "what": what, "phases": phases, **common}
+            half = "-removal" if request.random and order == "creation" else ""
+            workload = {"name": f"{what}-{tasks}{half}", "tasks": tasks, "what": what, "phases": phases, "order": order}
+            workload |= common
             workloads.append(workload | (files if what == "files" else {}))
     return {
         "target": "null:" if request.dummy else list(request.places),
         "on_error": "stop",
         "pause_ns": request.pause_s * 10**9 or None,
         **({"seed": request.seed} if request.seed is not None else {}),
-        **({"keep_operations": operations_kept(request, made)} if request.operations_files else {}),
-        "repeat": {"count": request.iterations},
+        **({"keep_operations": kept} if request.operations_files and (kept := operations_kept(request, made)) else {}),
+        "repeat": {"count": 1 if request.keeps_trees else request.iterations},
         "workloads": workloads,
     }
 
 
-def _tests(request: Request) -> list[tuple[str, list[str]]]:
-    """The tests of one iteration with what each does; the first makes the tree, the last removes it."""
-    chosen = [("create", request.create), ("stat", request.stat), ("read", request.read), ("remove", request.remove)]
-    files = [phase for phase, wanted in chosen if wanted] if request.files else []
-    if request.collective and "create" in files:
-        files.insert(1, "write")
-    chosen[2] = ("rename", request.rename)
-    directories = [phase for phase, wanted in chosen if wanted] if request.directories else []
-    tests = [(what, phases) for what, phases in (("directories", directories), ("files", files)) if phases]
+def _tests(request: Request) -> list[tuple[str, list[str], str]]:
+    """The tests of one iteration with what each does, and in which order of the items; the first makes the tree, the
+    last removes it."""
+    looks = [("stat", request.stat), ("read", request.read)]
+    takes = [("rename", request.rename and request.items > 1), ("remove", request.remove)]
+    tests: list[tuple[str, list[str], str]] = []
+    for what, wanted in (("directories", request.directories), ("files", request.files)):
+        if not wanted or not request.items:
+            continue
+        is_files = what == "files"
+        first = ["create"] if request.create else []
+        first += ["write"] if request.collective and request.create and is_files else []
+        first += [phase for phase, is_wanted in looks if is_wanted and (is_files or phase != "read")]
+        then = [phase for phase, is_wanted in takes if is_wanted and (not is_files or phase != "rename")]
+        # mdtest renames and removes in the order of the names also with -R. How many there are after -W only one test
+        # knows.
+        halves = [(first, "random"), (then, "creation")] if request.random and not request.limit_s else []
+        halves = halves or [(first + then, "random" if request.random else "creation")]
+        tests += [(what, phases, order) for phases, order in halves if phases]
+    tests = tests or [("files" if request.files else "directories", [], "creation")]
     if request.create:
         tests[0][1].insert(0, "make-tree")
     if request.remove:

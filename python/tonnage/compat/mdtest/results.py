@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import sqrt
 
+from tonnage.compat.mdtest.request import Request
 from tonnage.records import Run
 from tonnage.records.line_types import TaskLine, TrialLine
 
@@ -50,12 +51,16 @@ class Test:
     """From the first start to the last end."""
     tasks: tuple[Share, ...]
     line: TrialLine
+    run: Run
+    trees: int = 1
 
     @property
     def counted(self) -> int:
-        """What mdtest divides by the time: of a tree that each task has, one; of shared files that one task removes,
-        those of all."""
+        """What mdtest divides by the time: of a tree that each task has, one; of several ``trees``, one; of shared
+        files that one task removes, those of all."""
         setting, phase = self.line["setting"], self.line["phase"]
+        if phase in TREE and self.trees > 1:
+            return 1
         if phase in TREE and setting["directories"] == "unique":
             return self.operations // len(self.tasks)
         return self.operations * (len(self.tasks) if setting["shared_files"] and phase == "remove" else 1)
@@ -99,14 +104,23 @@ class Results:
         return list(test.tasks) if test else [Share(0, 0.0)] * self.tasks
 
 
-def results(run: Run, sweep: Iterable[int], iterations: int) -> list[Results]:
-    """One for each number of tasks, from the records of a run."""
+def results(runs: Sequence[Run], request: Request) -> list[Results]:
+    """One for each number of tasks, from the records: of one run, or of one for each iteration."""
+    found = {count: Results(count, request.iterations) for count in request.sweep}
+    for number, run in enumerate(runs):
+        _read(run, number, request.trees, found)
+    for part in found.values():
+        _drop_halves(part)
+    return list(found.values())
+
+
+def _read(run: Run, first: int, trees: int, found: Mapping[int, Results]) -> None:
+    """Adds what a run measured, whose first iteration is that of this number."""
     of_record: dict[str, list[TaskLine]] = {}
     for task in run.tasks():
         of_record.setdefault(task["record"], []).append(task)
     # What a user's command took after a phase is in the phase's time, as in mdtest.
     took = {event["record"]: (event["duration_ns"] or 0) / 1e9 for event in run.events() if event["kind"] == "hook"}
-    found = {count: Results(count, iterations) for count in sweep}
     for line in run.trials():
         if line["purpose"] != "measure" or line["status"] != "ok":
             continue
@@ -117,17 +131,13 @@ def results(run: Run, sweep: Iterable[int], iterations: int) -> list[Results]:
         )
         seconds = (line["elapsed_ns"] or 0) / 1e9 + took.get(line["record"], 0.0)
         tests = found[line["setting"]["tasks"]].tests
-        at = line["repetition"]
-        if line["phase"] == "write":
+        phase, at = line["phase"], first + line["repetition"]
+        if phase == "write":
             # The second half of a creation whose first one task did for all.
             before = tests["create", at].seconds
-            shares = tuple(Share(share.operations, share.seconds + before) for share in shares)
-            tests["create", at] = Test(line["operations"], before + seconds, shares, line)
-        else:
-            tests[line["phase"], at] = Test(line["operations"], seconds, shares, line)
-    for part in found.values():
-        _drop_halves(part)
-    return list(found.values())
+            shares = tuple(replace(share, seconds=share.seconds + before) for share in shares)
+            phase, seconds = "create", before + seconds
+        tests[phase, at] = Test(line["operations"], seconds, shares, line, run, trees)
 
 
 def _drop_halves(found: Results) -> None:

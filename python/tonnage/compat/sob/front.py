@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from tonnage.campaign.observer import Observer
 from tonnage.compat.front import Given, HelpAsked, help_text, parse_arguments
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import Finding, Ranks, conclude, measure
+from tonnage.compat.shared import Finding, Ranks, conclude, measure, records_directory
 from tonnage.compat.sob.options import SOB
 from tonnage.errors import RequestError
 from tonnage.records.line_types import TaskLine, TrialLine
@@ -31,7 +31,9 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
     except HelpAsked:
         voice.say(help_text(SOB))
         return 0
-    outcome, lines, tasks = measure("sob", campaign_of(asked, Ranks.here().default), words, observer)
+    outcome, lines, tasks = measure(
+        "sob", campaign_of(asked, Ranks.here().default), words, observer, records_directory()
+    )
     measured = [line for line in lines if line["purpose"] == "measure" and line["status"] == "ok"]
     for line in measured:
         for task in tasks:
