@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO, cast
@@ -23,6 +24,7 @@ from tonnage.compat.ior.text import TextPrinter
 from tonnage.compat.ior.validate import validate
 from tonnage.compat.output import Voice
 from tonnage.compat.shared import Ranks, records_directory
+from tonnage.plain import one_line
 from tonnage.records import Run
 
 AnyPrinter = TextPrinter | CsvPrinter | JsonPrinter
@@ -55,6 +57,8 @@ def run(words: Sequence[str], voice: Voice) -> int:
     if not tests[0].dry_run:
         refuse_missing(tests[0])
     refuse_foreign(tests)
+    if hints := sorted(name for name in os.environ if name.startswith("IOR_HINT__")):
+        voice.tell(f"ior: note: without effect, for hints are of MPIIO and GPFS: {one_line(', '.join(hints))}")
     form = FORMATS[tests[-1].summary_format.lower()]
     if not tests[-1].summary_file:
         return _run_tests(tests, form(voice.out, ["ior", *words]), voice, words)
