@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +68,13 @@ class Option:
             # A variable of a script that is not set makes an empty word: what it should have said is not known.
             raise RequestError("an empty value is no value; hint: leave it out")
         return text
+
+
+def nearest(name: str, names: Iterable[str], otherwise: str) -> str:
+    """A hint for a name that there is not: the one of ``names`` that is meant, or what to do ``otherwise``."""
+    known = {one.lstrip("-").lower(): one for one in names}
+    near = difflib.get_close_matches(name.lstrip("-").lower(), known, n=1, cutoff=0.6)
+    return f"did you mean {known[near[0]]}?" if near else otherwise
 
 
 def parse_port(text: str) -> int:

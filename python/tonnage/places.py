@@ -1,4 +1,4 @@
-"""Where this program is, and how a file is kept from one command to the next."""
+"""Where this program is and works, and how a file is kept from one command to the next."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+
+from tonnage.errors import RequestError
 
 STAND_IN = "# Made by `tonnage compat install`"
 """Begins the second line of each program that has another's name and starts this one."""
@@ -41,3 +43,13 @@ def launcher() -> list[str]:
     if start.is_file() and os.access(start, os.X_OK) and (root / "pyproject.toml").is_file():
         return [str(start)]
     return [sys.executable, "-I", "-m", "tonnage.cli"]
+
+
+def working_directory() -> str:
+    """Where this process works. RequestError where that is gone."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        raise RequestError("the working directory was removed; hint: cd to one that exists") from None
+    except PermissionError:
+        raise RequestError("no permission to see the working directory; hint: cd to one that you may enter") from None

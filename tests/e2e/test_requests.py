@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,19 @@ CASES = [
         ("probe", "data", "--space", "1k", "--transfer", "512"),
         "a search may use 1 KiB on {home}/data, and one task with transfers of 512B needs ",
     ),
-    (("probe", "data", "--frobnicate"), "unrecognized arguments: --frobnicate"),
+    (
+        ("probe", "data", "--frobnicate"),
+        "tonnage probe has no option --frobnicate; hint: see `tonnage probe --help`",
+    ),
+    (("probe", "--buget=3s"), "tonnage probe has no option --buget; hint: did you mean --budget?"),
+    (("probe", "--seed", "-5", "-z", "data"), "tonnage probe has no option -z; hint: see `tonnage probe --help`"),
+    (("--frobnicate",), "tonnage has no option --frobnicate; hint: see `tonnage --help`"),
+    (("--verison",), "tonnage has no option --verison; hint: did you mean --version?"),
+    (("stage", "--timeout", "3"), "tonnage stage has no option --timeout; hint: see `tonnage stage --help`"),
+    (("stage", "wait", "--timeot", "3"), "tonnage stage wait has no option --timeot; hint: did you mean --timeout?"),
+    (("submit", "--quue", "short", "true"), "tonnage submit has no option --quue; hint: did you mean --queue?"),
+    (("submit", "-Z"), "tonnage submit has no option -Z; hint: write options before the program"),
+    (("mdtest", "--verify-reed"), "mdtest has no option '--verify-reed'; hint: did you mean --verify-read?"),
     (("run",), "give either a campaign file or --resume RUN"),
     (("run", "nope.toml"), "cannot read nope.toml: No such file or directory"),
     (
@@ -323,3 +336,19 @@ def test_a_version_that_nobody_can_read_is_an_error_of_one_line(shell: Shell) ->
             [LAUNCHER, "--version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=shell.home
         )
     assert (done.returncode, done.stderr) == (1, "tonnage: error: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    "words", [["probe", "."], ["probe", "sim:"], ["probe", "/"], ["ior", "-w"], ["mdtest", "-n", "3"], ["clean", "."]]
+)
+def test_a_working_directory_that_was_removed_is_one_line(shell: Shell, words: list[str]) -> None:
+    gone = shell.home / "gone"
+    gone.mkdir()
+    # A python3 that is a shell script may refuse such a directory before the launcher runs.
+    script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", gone, sys.executable, "-I", "-m", "tonnage.cli", *words],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "tonnage: error: the working directory was removed; hint: cd to one that exists\n"

@@ -39,6 +39,7 @@ from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.machine.host import host_facts
 from tonnage.machine.host_load import load
 from tonnage.machine.mounts import mount_of
+from tonnage.places import working_directory
 from tonnage.records import Run, RunWriter
 from tonnage.records.line_types import Json, Manifest, TrialLine
 from tonnage.records.own_files import refuse_links
@@ -452,7 +453,7 @@ def _whole(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[Schedu
 def _check_out(path: Path) -> None:
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise RequestError(f"{path} exists and is not an empty directory; hint: give another run directory")
-    parent = path.absolute()
+    parent = Path(working_directory(), path)
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
@@ -474,7 +475,7 @@ def _manifest(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "state": "running",
         "command_line": list(command_line),
-        "directory": str(Path.cwd()),
+        "directory": working_directory(),
         "campaign": campaign.model_dump(mode="json"),
         "campaign_text": text,
         "seed": campaign.seed,

@@ -14,6 +14,7 @@ from typing import Any, cast
 from tonnage import units
 from tonnage.documents import near_or_all
 from tonnage.errors import RequestError
+from tonnage.places import working_directory
 from tonnage.records.line_types import Json
 from tonnage.records.specs import BucketSpec, Delays, ExportSpec, PoolSpec, TargetSpec
 
@@ -162,7 +163,7 @@ def _parse_one(uri: str) -> Target:
         return Target(uri, scheme, bucket=_parse_bucket(rest))
     if "\0" in uri:
         raise RequestError("a path cannot hold a null character; hint: give a directory")
-    return Target(uri, "path", (Path.cwd() / uri,))
+    return Target(uri, "path", (Path(working_directory(), uri),))
 
 
 def parse_model(text: str) -> ModelSpec:

@@ -109,3 +109,8 @@ def named(argv: Sequence[str]) -> Command | None:
         return None
     every = ((command.name.split(), command) for command in spelled_out([module_of(argv[0]).COMMAND]))
     return next((command for words, command in every if words == list(argv[: len(words)])), None)
+
+
+def command_of(argv: Sequence[str]) -> Command | None:
+    """The command of the first word, which has actions; None where that is none."""
+    return module_of(argv[0]).COMMAND if argv and argv[0] in NAMES else None

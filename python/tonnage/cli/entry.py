@@ -12,11 +12,12 @@ from importlib import import_module
 from io import TextIOWrapper
 from typing import Any
 
-from tonnage.cli.command import Command, module_of, named
-from tonnage.cli.parser import build_parser
+from tonnage.cli.command import Command, command_of, module_of, named
+from tonnage.cli.parser import build_parser, refuse_unknown, where_options_stand
 from tonnage.cli.stream import abandon, doors
-from tonnage.errors import TonnageError
+from tonnage.errors import RequestError, TonnageError
 from tonnage.late_signals import late_signals
+from tonnage.places import working_directory
 from tonnage.plain import one_line
 from tonnage.plugins import PlugInWarning
 
@@ -76,12 +77,23 @@ def _command(argv: Sequence[str]) -> int:
         return 1
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
+        if not where and (gone := _lost_directory()):
+            return complain(gone, 2)
         return complain(f"{error.strerror or error}{where}", 1)
     finally:
         try:
             sys.stdout.flush()
         except OSError:
             abandon(sys.stdout)
+
+
+def _lost_directory() -> str | None:
+    """Why this process's own directory cannot be named; None where it can. An error of that names no file."""
+    try:
+        working_directory()
+    except RequestError as error:
+        return str(error)
+    return None
 
 
 def _loads(argv: Sequence[str]) -> tuple[str, ...]:
@@ -96,20 +108,19 @@ def parse(argv: Sequence[str]) -> Namespace:
         return Namespace(command=argv[0], words=list(argv[1:]))
     parser = build_parser(command)
     if command is None:
+        whole = command_of(argv)
+        refuse_unknown(parser, whole, argv if whole is None else argv[1:])
         return parser.parse_args(argv)
-    if not command.program:
-        arguments, strange = parser.parse_known_args(argv)
-        if strange:
-            parser.error(f"unrecognized arguments: {' '.join(strange)}; hint: see `tonnage {command.name} --help`")
-        return arguments
     after = len(command.name.split())
-    at, program = split_program(command, argv[after:])
+    at, program = split_program(command, argv[after:]) if command.program else (len(argv) - after, [])
+    refuse_unknown(parser, command, argv[after : after + at])
     arguments, strange = parser.parse_known_args(argv[: after + at])
+    if strange and command.program:
+        parser.error(f"{strange[0]!r} is no option of tonnage {command.name}; hint: {where_options_stand(command)}")
     if strange:
-        dashed = command.program.startswith("--")
-        where = "write the program and its words after --" if dashed else "write options before the program"
-        parser.error(f"{strange[0]!r} is no option of tonnage {command.name}; hint: {where}")
-    arguments.program = program
+        parser.error(f"unrecognized arguments: {' '.join(strange)}; hint: see `tonnage {command.name} --help`")
+    if command.program:
+        arguments.program = program
     return arguments
 
 

@@ -6,14 +6,14 @@ import argparse
 import difflib
 import shutil
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
 from tonnage import __version__
 from tonnage.cli.command import EXIT_CODES, NAMES, TAGLINE, Command, all_commands, grouped, module_of
 from tonnage.errors import RequestError
-from tonnage.option import Option
+from tonnage.option import Option, nearest
 
 
 class Parser(argparse.ArgumentParser):
@@ -43,6 +43,37 @@ def build_parser(only: Command | None = None) -> Parser:
     )
     _add_commands(commands, all_commands() if only is None else (_alone(only),))
     return parser
+
+
+def refuse_unknown(parser: Parser, command: Command | None, words: Sequence[str]) -> None:
+    """Ends where one of ``words`` is no option of ``command`` (None: of tonnage itself): argparse would first ask for
+    the arguments that are missing. Of options in one word (``-Kq short``) it tells itself."""
+    options = () if command is None else command.options
+    named = {name: option for option in options for name in option.names if not option.positional}
+    known = {*named, "-h", "--help", *(() if command else ("--version",))}
+    calls = f"tonnage {command.name}" if command else "tonnage"
+    left = iter(words)
+    for word in left:
+        name, equals, _ = word.partition("=")
+        if word == "--":
+            return
+        if not word.startswith("-") or word == "-":
+            if command is None or command.actions or command.program:
+                return  # what follows may be another command's, or a program's
+        elif name in known:
+            if name in named and not named[name].is_flag and not equals:
+                next(left, None)
+        elif word.startswith("--") or word[:2] not in known:
+            shown = {name for option in options if not option.is_hidden for name in option.names}
+            otherwise = where_options_stand(command) if command and command.program else f"see `{calls} --help`"
+            parser.error(f"{calls} has no option {name}; hint: {nearest(name, shown & known or known, otherwise)}")
+
+
+def where_options_stand(command: Command) -> str:
+    """What to do with an option that may be the user's program's."""
+    if command.program.startswith("--"):
+        return "write the program and its words after --"
+    return "write options before the program"
 
 
 def _overview() -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.errors import RequestError
-from tonnage.option import Option
+from tonnage.option import Option, nearest
 from tonnage.units import parse_size
 
 
@@ -118,7 +118,8 @@ def _of_word(front: FrontEnd, known: Mapping[str, Option], word: str) -> list[tu
     if name in front.not_taken:
         raise RequestError(f"{front.name} does not take the option {name}; hint: see `tonnage {front.name} --help`")
     if not word.startswith("-") or word.startswith("--") or len(word) < 2:
-        raise RequestError(f"{front.name} has no option {word!r}; hint: see `tonnage {front.name} --help`")
+        hint = nearest(name, known if word.startswith("-") else (), f"see `tonnage {front.name} --help`")
+        raise RequestError(f"{front.name} has no option {word!r}; hint: {hint}")
     found: list[tuple[Option, str | None]] = []
     for at, letter in enumerate(word[1:], 1):
         option = known.get(f"-{letter}")

@@ -12,7 +12,7 @@ from tonnage.errors import RecordError, RequestError
 from tonnage.machine.guarded_look import carefully
 from tonnage.placement.caps import Demand
 from tonnage.placement.site import Policy
-from tonnage.placement.start_directory import working_directory
+from tonnage.places import working_directory
 from tonnage.records import Run
 
 _HOW = 'measure it with a campaign whose [workload] says kind = "command" and tasks = 1, and `tonnage run` it'

@@ -12,16 +12,6 @@ from tonnage.machine.guarded_look import carefully
 from tonnage.placement.where import PathStatus, status_here
 
 
-def working_directory() -> str:
-    """Where the job will run. RequestError where it is gone."""
-    try:
-        return os.getcwd()  # noqa: PTH109
-    except FileNotFoundError:
-        raise RequestError("the working directory was removed; hint: cd to one that exists") from None
-    except PermissionError:
-        raise RequestError("no permission to see the working directory; hint: cd to one that you may enter") from None
-
-
 class _Place(TypedDict):
     """What there is at the directory, as a child can tell it."""
 

@@ -18,8 +18,8 @@ from tonnage.placement.plan import Plan, make_plan, scheduler_of
 from tonnage.placement.running_caps import RunningCaps, follow_line
 from tonnage.placement.scheduler_lists import Lists
 from tonnage.placement.site import Site, load_site
-from tonnage.placement.start_directory import working_directory
 from tonnage.placement.submit_request import SubmitRequest
+from tonnage.places import working_directory
 
 _SETTLE_S = 2.0
 """A scheduler that wakes up works through what it was sent while it hung; only then its list is complete."""

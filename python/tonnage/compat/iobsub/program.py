@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tonnage.errors import RequestError
 from tonnage.machine.guarded_look import carefully
-from tonnage.placement.start_directory import working_directory
+from tonnage.places import working_directory
 
 _LOOK_S = 2.0
 """A directory that does not answer is no reason to refuse: the job may find the program there."""

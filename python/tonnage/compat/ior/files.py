@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tonnage.compat.ior.options import Parameters
 from tonnage.errors import RequestError
+from tonnage.places import working_directory
 
 
 def file_name(test: Parameters, task: int, repetition: int | None = None) -> str:
@@ -26,7 +27,8 @@ def file_name(test: Parameters, task: int, repetition: int | None = None) -> str
 def file_names(test: Parameters, repetition: int | None = None) -> list[str]:
     """Absolute, by task; one where all tasks share it."""
     count = test.num_tasks if test.file_per_proc else 1
-    return [str(Path.cwd() / file_name(test, task, repetition)) for task in range(count)]
+    here = working_directory()
+    return [str(Path(here, file_name(test, task, repetition))) for task in range(count)]
 
 
 def parents(test: Parameters) -> list[Path]:

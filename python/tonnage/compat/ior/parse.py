@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Any
 from tonnage.compat.ior.options import DIRECTIVES, LONG, SHORT, Parameters, Spelling, spellings
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
+from tonnage.option import nearest
 
 _SPELLINGS = spellings()
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
@@ -49,8 +49,7 @@ def wants_help(arguments: Sequence[str]) -> bool:
 def _long(test: Parameters, token: str, left: list[str]) -> None:
     name, equals, value = token[2:].partition("=")
     if name not in LONG:
-        near = difflib.get_close_matches(name, LONG, n=1, cutoff=0.6)
-        hint = f"did you mean --{near[0]}?" if near else "see `tonnage ior -h`"
+        hint = nearest(f"--{name}", (f"--{known}" for known in LONG), "see `tonnage ior -h`")
         raise RequestError(f"ior has no option {token!r}; hint: {hint}")
     _take(test, LONG[name], f"--{name}", value if equals else None, left)
 
@@ -102,8 +101,7 @@ def parse_directives(test: Parameters, text: str) -> None:
 def _directive(test: Parameters, key: str, value: str) -> None:
     name = DIRECTIVES.get(key.lower()) or (LONG.get(key[2:]) if key.startswith("--") else None)
     if name is None:
-        near = difflib.get_close_matches(key.lower(), DIRECTIVES, n=1, cutoff=0.6)
-        hint = f"did you mean {_SPELLINGS[DIRECTIVES[near[0]]].directive}?" if near else "see docs/ior.md"
+        hint = nearest(key, (_SPELLINGS[known].directive for known in DIRECTIVES.values()), "see docs/ior.md")
         raise RequestError(f"there is no directive {key!r}; hint: {hint}")
     setattr(test, name, _value(_SPELLINGS[name], value, key))
     # IOR keeps the one that was said last.

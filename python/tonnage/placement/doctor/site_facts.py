@@ -24,9 +24,9 @@ from tonnage.placement.ledger import Ledger
 from tonnage.placement.plan import make_plan
 from tonnage.placement.server_load_lines import all_lines
 from tonnage.placement.site import Loaded, Server, Site
-from tonnage.placement.start_directory import working_directory
 from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import Located, locate, servers_of
+from tonnage.places import working_directory
 from tonnage.records.load_line_files import KeptLine
 
 NETWORKED = frozenset(
