@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.scheduler import SubmissionUnknown
+from tonnage.cluster.scheduler import SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import FILE, UNREADABLE, Spool
 from tonnage.errors import RequestError
@@ -110,7 +110,8 @@ def test_a_link_in_a_files_place_is_not_written_through(local: Local, base: Path
     mine = base / "mine"
     mine.write_bytes(b"x" * (2 << 20))
     (spool_of(local).directory / name).symlink_to(mine)
-    with pytest.raises(SubmissionUnknown, match="does not start"):
+    with pytest.raises(SchedulerError, match=r"does not start.*; nothing was submitted") as refused:
         local.submit(request("true", key="k", directory=base))
+    assert not isinstance(refused.value, SubmissionUnknown) and spool_of(local).numbers() == []
     assert mine.read_bytes() == b"x" * (2 << 20)
     (spool_of(local).directory / name).unlink()

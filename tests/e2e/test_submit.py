@@ -170,3 +170,72 @@ def test_names_of_any_bytes_are_shown_on_one_line(submit: Submitter) -> None:
     odd.mkdir()
     said = submit("--dry-run", "echo", os.fsdecode(b"\xfe"), at=odd)
     assert said.out.splitlines()[0].startswith(f"data       {submit.data}/odd\\udcff\\nname, ")
+
+
+def waiting(submit: Submitter) -> list[dict[str, object]]:
+    done = subprocess.run(
+        [LAUNCHER, "jobs", "--json"], cwd=submit.data, env=submit.shell.environment(), capture_output=True, check=True
+    )
+    jobs: list[dict[str, object]] = json.loads(done.stdout)["jobs"]
+    return jobs
+
+
+@pytest.mark.parametrize("option", ["-o", "-e", "--input"])
+def test_a_directory_in_the_place_of_a_file_is_refused_before_anything_is_said(submit: Submitter, option: str) -> None:
+    (submit.data / "place").mkdir()
+    said = submit(option, "place", "true", check=2)
+    assert (said.out, said.err) == (
+        "",
+        f"tonnage: error: the job would not run: {submit.data}/place is a directory; hint: name a file in it\n",
+    )
+    assert waiting(submit) == []
+
+
+def test_a_spooler_that_cannot_start_leaves_no_job(submit: Submitter, tmp_path: Path) -> None:
+    assert waiting(submit) == []
+    spool = tmp_path / "XDG_STATE_HOME" / "tonnage" / "local" / os.uname().nodename
+    (spool / "spooler").symlink_to(tmp_path / "elsewhere")
+    said = submit("--key", "k1", "-o", "out", "sh", "-c", "echo ran", check=1)
+    assert said.err.count("\n") == 1 and "Job <" not in said.out
+    assert said.err.startswith("tonnage: error: the local scheduler does not start: Too many levels of symbolic links")
+    assert f"; nothing was submitted; hint: see {spool}/log" in said.err
+    (spool / "spooler").unlink()
+    assert waiting(submit) == [] and not (submit.data / "out").exists()
+    submit("--key", "k1", "-o", "out", "-K", "sh", "-c", "echo ran")
+    assert submit.text_of("out") == "ran\n"
+
+
+def test_an_answer_that_cannot_be_written_names_the_job(submit: Submitter) -> None:
+    for words, told in (
+        (["--json"], "the answer cannot be written: No space left on device; job 1 is submitted; hint: "),
+        ([], "No space left on device\n"),
+    ):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [LAUNCHER, "submit", *words, "true"], cwd=submit.data, env=submit.shell.environment(), stdout=full,
+                stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+            )  # fmt: skip
+        assert done.returncode == 1 and done.stderr.count("\n") == 1
+        assert done.stderr.startswith(f"tonnage: error: {told}")
+
+
+def test_a_job_that_is_waited_for_is_named(submit: Submitter) -> None:
+    one = submit("-K", "sh", "-c", "exit 3", check=3)
+    assert one.err == "tonnage: waiting until job 1 has ended; Ctrl-C ends the waiting only\n"
+    several = submit("-K", "--json", "--copies", "2", "--cap", "2", "true")
+    assert "tonnage: waiting until all 2 copies of job 2 have ended; Ctrl-C ends" in several.err and several.json
+
+
+def test_damaged_state_is_told_once_with_what_to_do(submit: Submitter, tmp_path: Path) -> None:
+    submit("-K", "true")
+    file = tmp_path / "XDG_STATE_HOME" / "tonnage" / "local" / os.uname().nodename / "jobs.sqlite"
+    file.write_text("no database\n" * 1000)
+    said = submit("true", check=2)
+    damaged = f"tonnage: error: {file} is damaged: file is not a database; hint: move it away"
+    assert said.err.startswith(damaged) and said.err.count("\n") == 1
+    file.unlink()
+    file.mkdir()
+    said = submit("true", check=2)
+    told = f"tonnage: error: {file} is no regular file; hint: move it away, and it is made anew\n"
+    assert said.err == told
+    file.rmdir()

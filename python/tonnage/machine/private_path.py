@@ -23,6 +23,10 @@ class NotSafeError(Exception):
     """Another user could get in; says where, and what mends it if that is in this user's hands."""
 
 
+class NoFileError(Exception):
+    """Something else has the name of a file; says what to do."""
+
+
 def own_directory(place: Path) -> Path:
     """``place`` without links, made where it is missing; NotSafeError, OSError.
 
@@ -56,10 +60,13 @@ def own_directory(place: Path) -> Path:
 
 
 def check_inside(file: Path) -> None:
-    """A file inside of such a directory: this user's, and nobody else may write to it; NotSafeError, OSError."""
+    """A file inside of such a directory: this user's, and nobody else may write to it; NotSafeError, NoFileError,
+    OSError."""
     found = file.lstat()
     if not stat.S_ISREG(found.st_mode):
-        raise NotSafeError(f"{file} is no regular file")
+        # Through a link another user's file could be read.
+        kind = NotSafeError if stat.S_ISLNK(found.st_mode) else NoFileError
+        raise kind(f"{file} is no regular file; hint: move it away, and it is made anew")
     _check(file, found, {os.geteuid()}, shared=False)
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.machine.private_path import NotSafeError, check_inside, own_directory
+from tonnage.machine.private_path import NoFileError, NotSafeError, check_inside, own_directory
 
 STATE_HINT = "hint: set XDG_STATE_HOME to a directory of yours that no other user can write to or replace"
 
@@ -40,6 +40,8 @@ def checked_inside(file: Path, *, told: Path) -> None:
     """A file inside of such a one; ``told``: the name that the user knows it by. RequestError as ``user_state``."""
     try:
         check_inside(file)
+    except NoFileError as error:
+        raise RequestError(str(error).replace(str(file), str(told))) from None
     except NotSafeError as error:
         raise _unsafe(told, str(error).replace(str(file), str(told))) from None
     except OSError as error:

@@ -359,7 +359,9 @@ class Ledger:
         except FileNotFoundError:
             return Entries()
         except OSError as error:
-            raise LedgerError(f"cannot read {self._file}: {error.strerror}") from None
+            raise LedgerError(
+                f"cannot read {self._file}: {error.strerror}; hint: see what it is, or move it away"
+            ) from None
         self._entries.keep(kept)
         return self._entries
 
@@ -369,7 +371,9 @@ class Ledger:
         except FileNotFoundError:
             return b""
         except OSError as error:
-            raise LedgerError(f"cannot read {self._file}: {error.strerror}") from None
+            raise LedgerError(
+                f"cannot read {self._file}: {error.strerror}; hint: see what it is, or move it away"
+            ) from None
 
     def _append(self, record: Mapping[str, object], *, durable: bool) -> None:
         line = json.dumps(record, separators=(",", ":"), ensure_ascii=True).encode() + b"\n"

@@ -73,8 +73,11 @@ class BackgroundCall(Generic[_T]):
             self._error = error
 
     def get(self, notes: list[str]) -> _T | None:
-        """The answer; None, and a note, where it failed."""
+        """The answer; None, and a note, where it failed. RequestError where what this user keeps is damaged: no job is
+        submitted with that."""
         self._thread.join()
+        if isinstance(self._error, RequestError):
+            raise self._error
         if self._error is not None:
             note = f"{self._error}; the decision does without"
             if note not in notes:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
-from tonnage.errors import RequestError
+from tonnage.errors import RequestError, TonnageError
 from tonnage.option import Option
 from tonnage.plain import one_line
 from tonnage.units import parse_count, parse_share, parse_size, parse_time
@@ -160,7 +160,7 @@ def run(arguments: Namespace) -> int:
     except NoFileServer as error:
         return _no_server(wish, error)
     if arguments.json:
-        print(json.dumps(asdict(submitted(wish.key, outcome))), flush=True)
+        _answer(json.dumps(asdict(submitted(wish.key, outcome))), outcome)
     elif outcome.receipt is not None:
         if outcome.plan is None:
             print(f"tonnage: note: the key {wish.key} was submitted before; nothing new was", file=sys.stderr)
@@ -168,8 +168,24 @@ def run(arguments: Namespace) -> int:
     for told in outcome.followed:
         print(f"tonnage: note: {told}", file=sys.stderr)
     if arguments.wait and outcome.receipt is not None:
+        job = f"job {outcome.receipt.job}"
+        what = f"{job} has ended" if wish.copies is None else f"all {wish.copies} copies of {job} have ended"
+        print(f"tonnage: waiting until {what}; Ctrl-C ends the waiting only", file=sys.stderr)
         return wait_until_ended(wish, outcome.receipt.job)
     return 0
+
+
+def _answer(text: str, outcome: Outcome) -> None:
+    """TonnageError, which names the job, where the answer cannot be written: it is submitted all the same."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        job = outcome.receipt.job if outcome.receipt is not None else "nothing"
+        raise TonnageError(
+            f"the answer cannot be written: {error.strerror}; job {job} is submitted; hint: `tonnage jobs` lists it"
+        ) from None
 
 
 def wish_of(arguments: Namespace) -> SubmitRequest:

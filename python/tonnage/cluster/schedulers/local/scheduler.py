@@ -90,10 +90,14 @@ class Local:
         with self._spool() as spool:
             self._check(spool, request)
             request = self._on_this_host(spool, request)
-            number, _ = spool.add(request)
+            number, is_new = spool.add(request)
             try:
                 spooler_contact.wake(spool, timeout_s=self._timeout_s)
             except (SchedulerError, OSError) as error:
+                if is_new and spool.withdraw(number):
+                    raise SchedulerError(
+                        f"{error}; nothing was submitted; hint: see {spool.directory / 'log'}"
+                    ) from None
                 raise SubmissionUnknown(
                     f"job {number} waits, but {error}; hint: see {spool.directory / 'log'}"
                 ) from None

@@ -216,6 +216,15 @@ class Spool:
             )
         return number, True
 
+    def withdraw(self, number: int) -> bool:
+        """Takes a job back that was just added; False where a copy of it began meanwhile, and nothing was done."""
+        with self.change() as db:
+            begun = "select job from copy where job = ? and state != 'pending'"
+            taken = db.execute(f"delete from job where number = ? and number not in ({begun})", (number, number))
+            if taken.rowcount:
+                db.execute("delete from copy where job = ?", (number,))
+            return bool(taken.rowcount)
+
     def find(self, key: str) -> int | None:
         """The number of the job with that key."""
         with self._look() as db:

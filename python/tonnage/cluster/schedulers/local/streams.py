@@ -159,6 +159,8 @@ def unfit_output(path: Path) -> str | None:
                     os.close(found)
     except UnfitError as error:
         return str(error)
+    except IsADirectoryError:
+        return _directory(path)
     except OSError:
         pass  # what is not so now may be so when the job runs
     return None
@@ -167,9 +169,14 @@ def unfit_output(path: Path) -> str | None:
 def unfit_input(path: Path) -> str | None:
     """The same of an input."""
     try:
-        return f"{path} is a FIFO" if stat.S_ISFIFO(path.stat().st_mode) else None
+        mode = path.stat().st_mode
     except OSError:
         return None
+    return f"{path} is a FIFO" if stat.S_ISFIFO(mode) else _directory(path) if stat.S_ISDIR(mode) else None
+
+
+def _directory(path: Path) -> str:
+    return f"{path} is a directory; hint: name a file in it"
 
 
 def _check(walk: Walk, handle: int, *, named: bool) -> None:
