@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from tonnage.campaign.observer import Observer
 from tonnage.errors import MeasurementError, RequestError, TonnageError
+from tonnage.keywords import in_keywords, reworded
 from tonnage.notebook import Measured
 from tonnage.records import Run, RunWriter
 from tonnage.units import is_factor, read_time
@@ -78,7 +79,7 @@ def probe(
     >>> found = tonnage.probe("/scratch", budget="30s")  # doctest: +SKIP
     >>> found.load_lines[["op", "tasks", "plateau_bytes_per_s"]]  # doctest: +SKIP
     """
-    from tonnage.campaign.campaign_file import probe_campaign
+    from tonnage.campaign.campaign_file import in_options, probe_campaign
     from tonnage.campaign.run_lifecycle import run_campaign
 
     if unknown := [name for name in options if name not in Options.__annotations__]:
@@ -86,10 +87,11 @@ def probe(
     _check(report=report, keep=keep, observer=observer)
     place, directory = _path("target", target), _text("out", out)
     _require_alone()
-    campaign = probe_campaign(place, _asked(options))
     words = [f"tonnage.probe({', '.join([repr(place), *(f'{k}={v!r}' for k, v in options.items())])})"]
     listening = observer or Observer()
-    outcome = run_campaign(campaign, text=None, command_line=words, out=directory, observer=listening)
+    with in_keywords({"out", *Options.__annotations__}), in_options():
+        campaign = probe_campaign(place, _asked(options))
+        outcome = run_campaign(campaign, text=None, command_line=words, out=directory, observer=listening)
     return _finished(outcome, listening, report=report, keep=keep)
 
 
@@ -120,17 +122,18 @@ def run(
     if scale is not None and not (isinstance(scale, int | float) and is_factor(scale)):
         raise RequestError(f"scale: {scale!r} is not a factor above 0; hint: write it like 0.01")
     text: str | None = None
-    if isinstance(asked, Mapping):
-        given = {} if elsewhere is None else {"target": elsewhere}
-        told = on_target(build_campaign({**asked, **given}), scale=scale)
-    else:
-        told, text = load_campaign(asked, scale=scale, target=elsewhere)
     words, listening = [f"tonnage.run({asked!r})"], observer or Observer()
-    if told.job.on is None:
-        refuse_here(told)
-        outcome = run_campaign(told, text=text, command_line=words, out=directory, observer=listening)
-    else:
-        outcome = submit_run(told, text=text, command_line=words, out=directory, observer=listening, detach=False)
+    with in_keywords(("out", "scale", "target")):
+        if isinstance(asked, Mapping):
+            given = {} if elsewhere is None else {"target": elsewhere}
+            told = on_target(build_campaign({**asked, **given}), scale=scale)
+        else:
+            told, text = load_campaign(asked, scale=scale, target=elsewhere)
+        if told.job.on is None:
+            refuse_here(told)
+            outcome = run_campaign(told, text=text, command_line=words, out=directory, observer=listening)
+        else:
+            outcome = submit_run(told, text=text, command_line=words, out=directory, observer=listening, detach=False)
     return _finished(outcome, listening, report=report, keep=keep)
 
 
@@ -160,8 +163,13 @@ def _asked(options: Options) -> ProbeOptions:
     names = {"transfer": "transfer_size", "budget": "budget_ns", "p99": "p99_ns", "p999": "p999_ns"}
     found: dict[str, Any] = {}
     for name, value in given.items():
-        found[names.get(name, name)] = read_time(value) if names.get(name, "").endswith("_ns") else value
+        found[names.get(name, name)] = _time(name, value) if names.get(name, "").endswith("_ns") else value
     return found  # type: ignore[return-value]
+
+
+def _time(name: str, value: Time) -> int:
+    with reworded(lambda text: f"{name}: {text}"):
+        return read_time(value)
 
 
 def analysed(path: Path, *, with_report: bool, keep: bool, tell: Callable[[str], None]) -> tuple[Analysis, Path | None]:

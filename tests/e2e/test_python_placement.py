@@ -94,7 +94,7 @@ def test_the_lines_of_the_page_run(data: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"cap": 8}, "--cap counts copies"),
+        ({"cap": 8}, "cap= counts copies"),
         ({"copies": 0}, "not a whole number above 0"),
         ({"copies": True}, "no list of numbers|not a whole number"),
         ({"memory": "lots"}, "not a size"),
@@ -104,14 +104,14 @@ def test_the_lines_of_the_page_run(data: Path) -> None:
         ({"scheduler": "cron"}, "there is no scheduler 'cron'"),
         ({"profile": "nowhere"}, "nowhere"),
         ({"site": "missing.toml"}, "missing.toml"),
-        ({"path": ""}, "--path is empty"),
-        ({"queue": ""}, "--queue: an empty value is no value"),
-        ({"name": ""}, "--name: an empty value"),
-        ({"output": ""}, "--output: an empty value"),
-        ({"account": ""}, "--account: an empty value"),
-        ({"site": ""}, "--site: an empty value"),
-        ({"mail": "end", "mail_to": ""}, "--mail-to: an empty value"),
-        ({"time_limit": 0}, "--time-limit 0 is no time"),
+        ({"path": ""}, "path= is empty"),
+        ({"queue": ""}, "queue: an empty value is no value"),
+        ({"name": ""}, "name: an empty value"),
+        ({"output": ""}, "output: an empty value"),
+        ({"account": ""}, "account: an empty value"),
+        ({"site": ""}, "site: an empty value"),
+        ({"mail": "end", "mail_to": ""}, "mail_to: an empty value"),
+        ({"time_limit": 0}, "time_limit=0 is no time"),
         ({"time_limit": timedelta(hours=2)}, "local"),
     ],
 )
@@ -127,6 +127,8 @@ def test_errors_are_those_of_the_commands() -> None:
         tonnage.submit("true", wait=True)  # type: ignore[call-overload]
     with pytest.raises(tonnage.RequestError, match="there is no command"):
         tonnage.submit()
+    with pytest.raises(tonnage.RequestError, match=r"^program: \['true'\] is one list; hint: .* as submit\(\*words\)$"):
+        tonnage.submit(["true"])  # type: ignore[call-overload]
     with pytest.raises(NoFileServer, match="Cannot find fileserver for /proc"):
         tonnage.where("/proc")
     with pytest.raises(NoFileServer):
@@ -181,3 +183,20 @@ def test_load_in_a_directory_that_was_removed_reads_the_site_file_that_is_named(
     assert server.server == "rcss1"
     with pytest.raises(tonnage.RequestError, match="no file server is known"):
         tonnage.load()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"cap": 3}, "cap= counts copies; hint: add copies=8, or as many as there are"),
+        ({"mail_to": "me"}, "mail_to= says to whom, and not when; hint: add mail='end,fail'"),
+        ({"profile": "RUN", "io_share": 0.5}, "profile= and io_share= say the same thing; hint: give one of them"),
+        ({"memory": 0}, "memory=0 is no memory; hint: write it like 4GiB"),
+        ({"time_limit": "soon"}, "time_limit: 'soon' is not a time; hint: write it like 500ms, 60s or 2m"),
+        ({"key": 3}, "key: 3 is no text and no path; hint: give a str or a Path"),
+    ],
+)
+def test_a_message_names_the_keywords_of_the_call(data: Path, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(tonnage.RequestError) as refused:
+        tonnage.submit("true", **options)
+    assert str(refused.value) == told and data.exists()

@@ -29,7 +29,7 @@ CASES = [
     (("probe", "data", "--space", "900TB"), "the files need 819 TiB and {home}/data has "),
     (
         ("probe", "data", "--queue-depth", "4"),
-        'storage posix and mmap do one operation at a time; hint: set storage = "uring" or queue_depth = 1',
+        "storage posix and mmap do one operation at a time; hint: set --storage=uring or --queue-depth=1",
     ),
     (
         ("probe", "data", "--out", "full"),
@@ -52,7 +52,7 @@ CASES = [
     ),
     (
         ("probe", "null:", "--max-tasks", "1000000000"),
-        "search.max_tasks: input should be less than or equal to 1048576",
+        "--max-tasks: input should be less than or equal to 1048576",
     ),
     (("probe", "null:", "--max-tasks", "1000000"), "1000000 tasks on this host are more than the "),
     (("probe", "sim:", "--max-tasks", "1000000"), "1000000 tasks need about 275 GiB of memory, and this host has "),

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TypedDict
 
 from pydantic import ValidationError
@@ -17,6 +19,7 @@ from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import parse_target
 from tonnage.documents import Document, Position
 from tonnage.errors import RequestError
+from tonnage.keywords import reworded
 from tonnage.records.line_types import Json
 
 
@@ -107,6 +110,35 @@ class ProbeOptions(TypedDict, total=False):
 
 _SEARCH = ("op", "budget_ns", "max_tasks", "p99_ns", "p999_ns", "open_loop")
 _WORKLOAD = ("transfer_size", "direct", "storage", "access", "queue_depth", "verify")
+
+
+_OPTIONS = {
+    **{f"workload.{key}": f"--{key}" for key in _WORKLOAD},
+    **{f"search.{key}": f"--{key.removesuffix('_ns')}" for key in _SEARCH},
+    **{f"search.{key.removesuffix('_ns')}": f"--{key.removesuffix('_ns')}" for key in _SEARCH},
+    "workload.transfer_size": "--transfer",
+    "workload.block_size": "--transfer",
+    "budget.space_bytes": "--space",
+    "budget.space": "--space",
+}
+"""Keys of a campaign → the options of ``tonnage probe`` that say the same."""
+_KEY = re.compile(r"(?<![\w.])(?:" + "|".join(map(re.escape, sorted(_OPTIONS, key=len, reverse=True))) + r")(?![\w.])")
+_SET = re.compile(r"\b(" + "|".join(_WORKLOAD) + r') = "?([\w.]+)"?')
+
+
+def in_options() -> AbstractContextManager[None]:
+    """A probe is a campaign that nobody wrote: errors that leave it name the options that its keys come from."""
+
+    def word(text: str) -> str:
+        text = _SET.sub(lambda found: f"{_spelled('workload.' + found[1])}={found[2]}", text)
+        text = _KEY.sub(lambda found: _spelled(found[0]), re.sub(r"^seed(?=: )", "--seed", text))
+        return text.replace("; hint: see docs/campaign.md", "; hint: see `tonnage probe --help`")
+
+    return reworded(word)
+
+
+def _spelled(key: str) -> str:
+    return _OPTIONS[key].replace("_", "-")
 
 
 def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:

@@ -79,7 +79,7 @@ def check_space(campaign: Campaign, plan: Plan) -> None:
         )
     if campaign.search is not None or plan.target.scheme != "path":
         if plan.free_bytes is not None and plan.space_bytes > plan.free_bytes:
-            hint = "use --space" if campaign.search else _largest(plan).smaller
+            hint = "use a smaller budget.space" if campaign.search else _largest(plan).smaller
             raise RequestError(_too_little(plan.space_bytes, plan.target.name, plan.free_bytes, hint))
         return
     every = file_systems(plan.target)

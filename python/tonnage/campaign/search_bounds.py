@@ -231,7 +231,7 @@ def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str
         return fitted, f"{told} {_names_text(share, plan.target)}; hint: another target has room for more tasks"
     _, bound, share = space.needed(most + 1, transfer_size)
     allowed = _bytes_text(bound, share, plan.target, given=given)
-    return fitted, f"{told} {allowed}; hint: a smaller --transfer has room for more tasks, and --space allows more"
+    return fitted, f"{told} {allowed}; hint: smaller transfers, or more space for the files, have room for more"
 
 
 def _no_room(space: SearchSpace, target: Target, transfer_size: int, *, given: bool) -> str:
@@ -248,9 +248,9 @@ def _no_room(space: SearchSpace, target: Target, transfer_size: int, *, given: b
     needed, bound, share = space.needed(1, transfer_size)
     records = share.with_records if share else any(one.with_records for one in space.shares)
     # Where the rest alone is too much, no transfer is small enough.
-    ways = ["a smaller --transfer"] if space.of_task(1) > 0 else []
+    ways = ["a smaller workload.transfer_size"] if space.of_task(1) > 0 else []
     ways += [elsewhere] if records else []
-    hint = f"use {', '.join(ways)}, or allow more with --space" if ways else "allow more with --space"
+    hint = f"use {', '.join(ways)}, or allow more with budget.space" if ways else "allow more with budget.space"
     return (
         f"a search may use {_bytes_text(bound, share, target, given=given)}, and one task with transfers of "
         f"{format_size(transfer_size)} needs {size_text(needed)}{', records included' if records else ''}; hint: {hint}"

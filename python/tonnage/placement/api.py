@@ -17,6 +17,7 @@ from tonnage.cluster.scheduler import SchedulerError as SchedulerError
 from tonnage.cluster.scheduler import SubmissionUnknown as SubmissionUnknown
 from tonnage.cluster.terms import parse_dependency, parse_mail, split_words
 from tonnage.errors import RequestError, TonnageError
+from tonnage.keywords import in_keywords, reworded
 from tonnage.placement.answers import LoadAnswer as Loads
 from tonnage.placement.answers import Previewed, Repeated, Submission, previewed, submitted
 from tonnage.placement.answers import WhereAnswer as Place
@@ -116,12 +117,14 @@ def submit(*program: PathLike, dry_run: bool = False, **options: Any) -> Preview
     if unknown := [name for name in options if name not in Options.__annotations__]:
         raise TypeError(f"submit() got an unexpected keyword argument {unknown[0]!r}")
     asked = SubmitOptions(**{name: _value(name, value) for name, value in options.items() if value is not None})
-    request = asked.request([_text("program", word) for word in program])
-    if dry_run:
-        outcome = preview(request)
-        assert outcome.plan is not None
-        return previewed(outcome.plan, outcome.command)
-    return submitted(request.key, submit_request(request, key_given=asked.key is not None, tell=lambda _plan: None))
+    words = [_word(word) for word in program]
+    with in_keywords(Options.__annotations__):
+        request = asked.request(words)
+        if dry_run:
+            outcome = preview(request)
+            assert outcome.plan is not None
+            return previewed(outcome.plan, outcome.command)
+        return submitted(request.key, submit_request(request, key_given=asked.key is not None, tell=lambda _plan: None))
 
 
 def where(path: PathLike | None = None, *, site: PathLike | None = None) -> Place:
@@ -184,7 +187,17 @@ _PARSED: Mapping[str, Callable[[Any], Any]] = {
 
 def _value(name: str, given: Any) -> Any:
     parse = _PARSED.get(name)
-    return _text(name, given) if parse is None else parse(given)
+    if parse is None:
+        return _text(name, given)
+    with reworded(lambda text: f"{name}: {text.removeprefix(f'{name}: ')}"):
+        return parse(given)
+
+
+def _word(given: Any) -> str:
+    """Of the program. RequestError: a list is a common slip."""
+    if isinstance(given, list | tuple):
+        raise RequestError(f"program: {given!r} is one list; hint: give its words one by one, as submit(*words)")
+    return _text("program", given)
 
 
 def _text(name: str, given: Any) -> str:

@@ -160,7 +160,8 @@ class Interrupted(SubmissionUnknown):
 
 def _ask(found: Scheduler, request: JobRequest, ledger: Ledger, timeout_s: float) -> Submitted:
     again = (
-        f"the job may be there; hint: give the same command again with --key {request.key}: it is never submitted twice"
+        f"the job may be there; hint: give the same command again with --key={request.key}, which is never submitted "
+        "twice"
     )
     try:
         try:
@@ -205,7 +206,7 @@ def _earlier(request: SubmitRequest, directory: str, ledger: Ledger, found: Sche
         receipt = found.find(request.key)
     except SchedulerError as error:
         raise SchedulerError(
-            f"{error}; so nothing was submitted now; hint: give the same command again with --key {request.key}"
+            f"{error}; so nothing was submitted now; hint: give the same command again with --key={request.key}"
         ) from None
     if receipt is None and entry is not None:
         # Its request may still be on its way into a scheduler that hung.

@@ -141,7 +141,7 @@ class SubmitOptions:
         for wrong, told in (
             (
                 not program or not program[0],
-                "there is no command to submit; hint: write it after the options, or see --help",
+                "there is no command to submit; hint: give the program and its words, behind all options",
             ),
             (
                 any("\0" in word for word in program),
@@ -149,8 +149,11 @@ class SubmitOptions:
             ),
             (self.path == "", "--path is empty; hint: leave it out for the working directory"),
             (empty is not None, f"--{empty}: an empty value is no value; hint: leave it out"),
-            (self.time_limit == 0, "--time-limit 0 is no time; hint: leave it out, or write it like 2h"),
-            (isinstance(self.cap, int) and self.copies is None, "--cap counts copies; hint: add --copies N"),
+            (self.time_limit == 0, "--time-limit=0 is no time; hint: leave it out, or write it like 2h"),
+            (
+                isinstance(self.cap, int) and self.copies is None,
+                "--cap counts copies; hint: add --copies=8, or as many as there are",
+            ),
             (
                 self.profile is not None and self.io_share is not None,
                 "--profile and --io-share say the same thing; hint: give one of them",
@@ -161,9 +164,9 @@ class SubmitOptions:
             ),
             (
                 self.mail_to is not None and self.mail is None,
-                "--mail-to says to whom, and not when; hint: add --mail end,fail",
+                "--mail-to says to whom, and not when; hint: add --mail=end,fail",
             ),
-            (self.memory == 0, "--memory 0 is no memory; hint: write it like 4GiB"),
+            (self.memory == 0, "--memory=0 is no memory; hint: write it like 4GiB"),
         ):
             if wrong:
                 raise RequestError(told)

@@ -133,12 +133,13 @@ def campaign_of(arguments: Namespace) -> Campaign:
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
+    from tonnage.campaign.campaign_file import in_options
     from tonnage.campaign.run_lifecycle import run_campaign
     from tonnage.cli.live import observer
 
-    outcome = run_campaign(
-        campaign_of(arguments), text=None, command_line=arguments.command_line, out=arguments.out, observer=observer()
-    )
+    with in_options():
+        campaign, words = campaign_of(arguments), arguments.command_line
+        outcome = run_campaign(campaign, text=None, command_line=words, out=arguments.out, observer=observer())
     # The analysis is loaded when there is something to analyse.
     from tonnage.cli.runs import conclude
 

@@ -1,0 +1,40 @@
+"""Messages name options as the command line has them: ``--space``, ``--storage=uring``. Where Python calls instead, the
+errors that leave its doors name the keywords of the function that was called: ``space=``, ``storage='uring'``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+
+from tonnage.errors import TonnageError
+
+_OPTION = re.compile(r"(`[^`]*`)|(?<!\S)--([a-z][a-z0-9-]*)(?:=([\w%-]+(?:[.,][\w%-]+)*))?(?![\w=])")
+"""Or a command line between backquotes, which stays one."""
+
+
+@contextmanager
+def reworded(word: Callable[[str], str]) -> Iterator[None]:
+    """Errors that leave it have their text through ``word``."""
+    try:
+        yield
+    except TonnageError as error:
+        error.args = (word(str(error)), *error.args[1:])
+        raise
+
+
+@contextmanager
+def in_keywords(names: Collection[str]) -> Iterator[None]:
+    """Errors that leave it have ``names`` as keywords."""
+
+    def word(found: re.Match[str]) -> str:
+        name = (found[2] or "").replace("-", "_")
+        if name not in names:
+            return found[0]
+        value = found[3]
+        if value is None and found.string[found.end() :].startswith(": "):
+            return name
+        return f"{name}=" if value is None else f"{name}={value if value.isdigit() else repr(value)}"
+
+    with reworded(lambda text: _OPTION.sub(word, text)):
+        yield
