@@ -56,7 +56,7 @@ _TASKS = (
     ("understand", ("report", "compare", "history", "crossover", "project", "explain", "verify", "serve")),
     ("place jobs", ("submit", "where", "load", "watch", "jobs", "cancel", "queues", "doctor")),
     ("stage files", ("stage",)),
-    ("other", ("schema", "completions")),
+    ("set up a shell or a script", ("completions", "schema")),
     ("old command lines", (*_FRONT_ENDS, "compat")),
 )
 _FIRST_DAY = ("probe", "run", "report", "submit", "stage")

@@ -21,8 +21,8 @@ complete -c tonnage -f -n __fish_use_subcommand -a cancel -d 'cancel jobs of you
 complete -c tonnage -f -n __fish_use_subcommand -a queues -d 'list queues, their hosts and jobs'
 complete -c tonnage -f -n __fish_use_subcommand -a doctor -d 'check the site file against the world, or hosts that are to measure together'
 complete -c tonnage -f -n __fish_use_subcommand -a stage -d 'move files off node-local storage in the background, and lose none'
-complete -c tonnage -f -n __fish_use_subcommand -a schema -d 'print the JSON schema of an output or a file'
 complete -c tonnage -f -n __fish_use_subcommand -a completions -d 'print completions for a shell'
+complete -c tonnage -f -n __fish_use_subcommand -a schema -d 'print the JSON schema of an output or a file'
 complete -c tonnage -f -n __fish_use_subcommand -a ior -d 'IOR\'s command lines, measured here'
 complete -c tonnage -f -n __fish_use_subcommand -a mdtest -d 'mdtest\'s command lines, measured here'
 complete -c tonnage -f -n __fish_use_subcommand -a sob -d 'sob\'s command lines, measured here'
@@ -277,6 +277,6 @@ complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subco
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l workers -d 'threads that copy' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l gentle -d 'slower while the application\'s own I/O or processor time suffers' -x -a 'auto off'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from list' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from schema' -f -a 'json compare history crossover project verify submit where load watch servers jobs cancel queues doctor campaign site'
 complete -c tonnage -n '__fish_seen_subcommand_from completions' -f -a 'bash zsh fish'
+complete -c tonnage -n '__fish_seen_subcommand_from schema' -f -a 'json compare history crossover project verify submit where load watch servers jobs cancel queues doctor campaign site'
 complete -c tonnage -n '__fish_seen_subcommand_from compat' -f -a 'install'
