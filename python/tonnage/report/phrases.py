@@ -7,8 +7,10 @@ from typing import Any
 
 from tonnage import units
 from tonnage.analysis.ceilings import size_of
+from tonnage.analysis.findings.undoing import Undone
 from tonnage.analysis.results import Finding, Intervals, LoadLine, Point, Promise
 from tonnage.analysis.run_analysis import Analysis
+from tonnage.analysis.text import some
 from tonnage.records.lines import AMPLIFIED
 from tonnage.records.process import ENDED_WITHOUT_SUMMARY
 from tonnage.records.stop_reasons import Reason
@@ -54,6 +56,18 @@ def doubts(findings: Sequence[Finding]) -> tuple[str, ...]:
         codes.setdefault(finding.code, []).append(finding)
     return tuple(
         f"{code}: {several[0].evidence}" + (f"; and {number(len(several) - 1)} more" if len(several) > 1 else "")
+        for code, several in codes.items()
+    )
+
+
+def undone(found: Sequence[Undone]) -> tuple[str, ...]:
+    """What undoes an answer of several runs, a sentence for each code: ``cache-read in runs/2 (read): 0 % of …``."""
+    codes: dict[str, list[Undone]] = {}
+    for one in found:
+        codes.setdefault(one.code, []).append(one)
+    return tuple(
+        f"{code} in {some(list(dict.fromkeys(one.run for one in several)), 3)} ({several[0].subject}): "
+        f"{several[0].evidence}"
         for code, several in codes.items()
     )
 

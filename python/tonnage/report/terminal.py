@@ -159,7 +159,7 @@ def print_between(found: Between, console: Console) -> None:
         console.print()
         console.print(Text(told), soft_wrap=True)
     console.print()
-    console.print(Text(compare.sentence(found), style="bold"), soft_wrap=True)
+    _print_told(console, compare.headline(found))
 
 
 def print_answer(answer: Answer, console: Console) -> None:

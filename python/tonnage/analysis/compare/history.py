@@ -15,6 +15,7 @@ from tonnage.analysis.compare.normalise import Basis, unit_of
 from tonnage.analysis.compare.per import divided
 from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import THRESHOLD, named
+from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.records import Run
@@ -115,6 +116,8 @@ class History:
     """Between neighbouring runs, up to which that holds."""
     apart_by: tuple[str, ...] = ()
     """What keeps runs in series of their own: ``storage``, ``kind``, and factors that are constant in each run."""
+    undone_by: tuple[Undone, ...] = ()
+    """What undoes levels of the series: findings of their runs, and runs that are not complete."""
 
     @property
     def undated(self) -> tuple[str, ...]:
@@ -133,7 +136,11 @@ def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[
     bases = [own.get(id(run)) for run, _ in ordered]
     storages = Storages([run for run, _ in ordered])
     alike = Alike([[run for run, _ in ordered]], storages)
-    cells = [_cells(run, alike, basis) for (run, _), basis in zip(ordered, bases, strict=True)]
+    points = [measured_points(run) for run, _ in ordered]
+    cells = [
+        _cells(run, alike, own_points, basis)
+        for (run, _), own_points, basis in zip(ordered, points, bases, strict=True)
+    ]
     on = [storages.name_of(run) for run, _ in ordered]
     keys = list(dict.fromkeys(key for found in cells for key in found))
     # What a test may err is shared out among those that can be made.
@@ -157,6 +164,11 @@ def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[
             *(("storage",) if len(storages.names) > 1 else ()),
             *(("kind",) if len(alike.kinds) > 1 else ()),
             *alike.between,
+        ),
+        undone_by=tuple(
+            undone
+            for (run, _), own_points, found in zip(ordered, points, cells, strict=True)
+            for undone in undone_answers(run, own_points, [(point.op, point.group) for point in found.values()])
         ),
     )
 
@@ -194,8 +206,8 @@ def time_of(run: Run) -> datetime | None:
     return None
 
 
-def _cells(run: Run, alike: Alike, basis: Basis | None) -> dict[_Key, Point]:
-    points = [point for point in measured_points(run) if min(point.values) > 0]
+def _cells(run: Run, alike: Alike, measured: Sequence[Point], basis: Basis | None) -> dict[_Key, Point]:
+    points = [point for point in measured if min(point.values) > 0]
     if basis is not None:
         points = [divided(point, basis) for point in points]
     return {

@@ -12,7 +12,7 @@ verdicts too. One run a side has a ratio with the interval within these two runs
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tonnage.analysis import measured_points
@@ -30,6 +30,7 @@ from tonnage.analysis.compare.ratio import (
     ratio_of_runs,
     repetitions_to_decide,
 )
+from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_noise
 from tonnage.errors import RequestError
@@ -122,6 +123,8 @@ class Between:
     """… and the other side's."""
     mixed: tuple[str, ...] = ()
     """Factors that the runs of one side do not have alike, so that they keep its cells apart."""
+    undone_by: tuple[Undone, ...] = ()
+    """What undoes the answer: findings of the runs that the cells rest on, and runs that are not complete."""
 
     @property
     def unlike(self) -> tuple[Difference, ...]:
@@ -146,9 +149,12 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
         raise RequestError("verdicts of these runs are of one run a side; hint: several runs a side tell of the system")
     storages = Storages([*base.runs, *other.runs])
     alike = Alike([base.runs, other.runs])
-    sides = [_cells(side, alike) for side in (base, other)]
-    names = [key for key in sides[0] if key in sides[1] and sides[0][key][0].metric == sides[1][key][0].metric]
-    pairs = [(sides[0][key], sides[1][key]) for key in names]
+    points = {id(run): measured_points(run) for side in (base, other) for run in side.runs}
+    sides = [_cells(side, alike, points) for side in (base, other)]
+    names = [key for key in sides[0] if key in sides[1] and sides[0][key][0][1].metric == sides[1][key][0][1].metric]
+    pairs: list[Pair] = [
+        ([point for _, point in sides[0][key]], [point for _, point in sides[1][key]]) for key in names
+    ]
     rule = _rule(pairs, threshold, of)
     return Between(
         base=base.name,
@@ -169,7 +175,18 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
         base_storages=_on(base, storages),
         other_storages=_on(other, storages),
         mixed=alike.between,
+        undone_by=tuple(
+            undone
+            for side, found in zip((base, other), sides, strict=True)
+            for number, run in enumerate(side.runs)
+            for undone in undone_answers(run, points[id(run)], _rests_on(number, found, names))
+        ),
     )
+
+
+def _rests_on(number: int, cells: _Cells, names: Collection[_Key]) -> list[tuple[str, str]]:
+    """The curves of the run ``number`` of a side that these cells are of."""
+    return [(point.op, point.group) for key in names for of, point in cells[key] if of == number]
 
 
 def _on(side: Side, storages: Storages) -> tuple[str, ...]:
@@ -178,12 +195,15 @@ def _on(side: Side, storages: Storages) -> tuple[str, ...]:
 
 _Key = tuple[str, str, str, int]
 """Kind of workload, operation, group and tasks."""
+_Cells = dict[_Key, list[tuple[int, Point]]]
+"""The points of each cell, with the number of the run in its side."""
 
 
-def _cells(side: Side, alike: Alike) -> dict[_Key, list[Point]]:
-    found: dict[_Key, list[Point]] = {}
+def _cells(side: Side, alike: Alike, measured: Mapping[int, Sequence[Point]]) -> _Cells:
+    """``measured``: all points of each run, by its identity."""
+    found: _Cells = {}
     for number, run in enumerate(side.runs):
-        points = measured_points(run)
+        points = measured[id(run)]
         if side.bases:
             points = [divided(point, side.bases[number]) for point in points]
         own = {
@@ -193,9 +213,9 @@ def _cells(side: Side, alike: Alike) -> dict[_Key, list[Point]]:
         }
         for key, point in own.items():
             several = found.setdefault(key, [])
-            if not several or several[0].metric == point.metric:
-                told = tuple(f"{run.path.name}/{record}" for record in point.records)
-                several.append(point if len(side.runs) == 1 else replace(point, records=told))
+            if not several or several[0][1].metric == point.metric:
+                records = tuple(f"{run.path.name}/{record}" for record in point.records)
+                several.append((number, point if len(side.runs) == 1 else replace(point, records=records)))
     return found
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tonnage.analysis.findings.registry import subject
+from tonnage.analysis.findings.registry import REGISTRY, Evidence, subject
+from tonnage.analysis.links import links_of
 from tonnage.analysis.results import Finding, LoadLine, Point
+from tonnage.records import Run
 
 OF_RUN = frozenset({"memory-backed", "same-device", "damaged-data"})
 """The device is memory, several devices are one, or the storage returned other bytes: no figure of the run is of what
@@ -14,6 +16,14 @@ was asked about."""
 OF_CURVE = frozenset({"cache-read", "cache-unknown", "holes", "above-ceiling", "single-repetition"})
 """The figures of one curve are, or may be, of a cache, of nothing, of no path that exists, or of chance."""
 
+_IN_SEVERAL = (OF_RUN | OF_CURVE) - {"single-repetition"}
+"""An answer of several runs counts the repetitions of each itself."""
+_STATES = {
+    "running": "it has not ended, or its process died: later trials are missing",
+    "ended-without-summary": "its process was killed: later trials are missing",
+    "interrupted": "it was interrupted: later trials are missing",
+    "failed": "it failed: trials are missing",
+}
 Curve = tuple[str, str]
 """Operation and group."""
 
@@ -60,3 +70,41 @@ def _is_chance(curve: Curve, points: Sequence[Point], load_lines: Sequence[LoadL
 def undone_by(found: Sequence[Doubt], op: str, group: str) -> tuple[Finding, ...]:
     """The findings that undo the answer of one curve."""
     return tuple(doubt.finding for doubt in found if doubt.is_about([(op, group)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """Why what one run says undoes an answer of several runs."""
+
+    run: str
+    code: str
+    """Of the finding; or the state of a run that is not complete."""
+    subject: str
+    evidence: str
+
+
+def undone_answers(run: Run, points: Sequence[Point], curves: Iterable[Curve]) -> tuple[Undone, ...]:
+    """What undoes an answer that rests on these ``curves`` of ``run``, of which ``points`` are all points. Only the
+    findings that can are looked for: a history has many runs. RecordError where the run cannot be read."""
+    path, state = str(run.path), run.state
+    found = [Undone(path, state, "run", why)] if (why := _STATES.get(state)) else []
+    trials = run.each_trial()
+    evidence = Evidence(
+        run=run,
+        trials=trials,
+        events=(),
+        points=points,
+        load_lines=(),
+        estimates={},
+        searched={},
+        long={},
+        steady={},
+        tasks=run.each_task(),
+        links=links_of(points, trials.having("network")),
+    )
+    seen = [one for code, judge in REGISTRY.items() if code in _IN_SEVERAL for one in judge(evidence)]
+    used = list(curves)
+    for doubt in doubts(seen, points, ()):
+        if doubt.is_about(used):
+            found.append(Undone(path, doubt.finding.code, doubt.finding.subject, doubt.finding.evidence))
+    return tuple(found)

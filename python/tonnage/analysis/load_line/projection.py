@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
+from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.load_line import models
@@ -65,6 +66,8 @@ class Projection:
     """The same over the whole curve, for the picture."""
     models: tuple[Model, ...]
     """USL and hinge, fitted to the medians alone."""
+    undone_by: tuple[Undone, ...] = ()
+    """What undoes it: findings on its curve, and that the run is not complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +114,13 @@ def project(
         for key in dict.fromkeys((point.op, point.group) for point in points)
     ]
     found = [_curve(curve, tasks, nodes, ceilings, link) for curve in curves]
+    expected = [
+        replace(one, undone_by=undone_answers(run, measured, [(one.op, one.group)]))
+        for one in found
+        if isinstance(one, Projection)
+    ]
     return (
-        [replace(one, nodes=None) if unknown else one for one in found if isinstance(one, Projection)],
+        [replace(one, nodes=None) if unknown else one for one in expected],
         [one for one in found if isinstance(one, Refused)],
     )
 

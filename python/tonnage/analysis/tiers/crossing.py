@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from tonnage.analysis import LoadLine, analyse, measured_points
 from tonnage.analysis.compare.alike import UNKNOWN, storage_of
 from tonnage.analysis.compare.normalise import Basis, normalise, unit_of
+from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.results import Point
 from tonnage.analysis.tiers.run import (
@@ -70,6 +71,8 @@ class Tier:
     source: str = "measured"
     storage: str = ""
     """The storage's identity, or name; empty where it is not known."""
+    undone_by: Mapping[str, tuple[Undone, ...]] = field(default_factory=dict)
+    """By operation what undoes an answer that rests on its curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +129,16 @@ class Crossing:
     """It gives more there, and the intervals do not show it, or a tier that was measured once has none."""
     same_storage: bool = False
     """Both tiers were measured on one storage, so that neither is a tier beside the other."""
+    undone_by: tuple[Undone, ...] = ()
+    """What undoes it: findings of the runs that it rests on, and runs that are not complete."""
 
 
 def tier_of_run(run: Run, name: str) -> Tier:
     """Of ``run`` the plateau at each number of nodes. RequestError where its records do not tell on how many
     nodes they were measured, or it has several devices: tiers of its own."""
     trials, tasks = run.each_trial(), run.each_task()
-    points = [point for point in measured_points(run) if point.op in METRICS and point.kind in ("stream", "files")]
+    measured = measured_points(run)
+    points = [point for point in measured if point.op in METRICS and point.kind in ("stream", "files")]
     if len({point.setting.get("device") for point in points}) > 1:
         raise RequestError(
             f"{name} has several devices, whose crossover its own report tells; hint: tonnage report {name}"
@@ -152,7 +158,12 @@ def tier_of_run(run: Run, name: str) -> Tier:
     }
     told, identity = storage_of(run)
     storage = identity or ("" if told == UNKNOWN else told)
-    return Tier(name, _kind(run), {op: curve for op, curve in curves.items() if curve}, storage=storage)
+    curves = {op: curve for op, curve in curves.items() if curve}
+    undone_by = {
+        op: undone_answers(run, measured, [(point.op, point.group) for point in points if point.op == op])
+        for op in curves
+    }
+    return Tier(name, _kind(run), curves, storage=storage, undone_by=undone_by)
 
 
 def _at(nodes: int, points: Sequence[Point], lines: Sequence[LoadLine]) -> At | None:
@@ -258,6 +269,7 @@ def _crossing(
         ceiling=of_all,
         unsure_at_first=ahead and not sure,
         same_storage=same,
+        undone_by=(*fast.undone_by.get(op, ()), *slow.undone_by.get(op, ())),
     )
     return crossing if nodes is None else replace(crossing, at=wins(crossing, nodes))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tonnage import __version__, units
 from tonnage.analysis.compare.differences import Difference
 from tonnage.analysis.compare.ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import RUNS, SYSTEM, Between, Cell, named
+from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.figure import Exhibit, Figure, Variant
@@ -34,7 +36,7 @@ _OF_RUNS = "Verdicts are of these two runs alone. They say nothing of the system
 def answer(found: Sequence[Between], threshold: float) -> Answer:
     """Runs against a first one: a sentence for each, the pictures, what else is different."""
     facts = (("base", found[0].base), ("Tonnage", __version__))
-    told = tuple(Statement(one.other, sentence(one), (*why(one), *beyond(one)), bool(one.judged)) for one in found)
+    told = tuple(replace(headline(one), name=one.other, why=(*why(one), *beyond(one))) for one in found)
     tables = tuple((f"What else is different: {one.other}", differences(one)) for one in found)
     rule = (
         "A change is shown where the whole interval lies on one side of 1 and the ratio is at least "
@@ -42,6 +44,12 @@ def answer(found: Sequence[Between], threshold: float) -> Answer:
     )
     notes = (_RATIO, rule, _OF_RUNS if found[0].of == RUNS else _OF_SYSTEM, _UNCHANGED)
     return Answer("Faster or slower", facts, told, tuple(exhibits(found)), tables, notes)
+
+
+def headline(between: Between) -> Statement:
+    """The verdicts in one sentence, with what undoes them."""
+    undone = phrases.undone(between.undone_by)
+    return Statement("", sentence(between), sure=bool(between.judged) and not undone, doubts=undone)
 
 
 def why(between: Between) -> list[str]:

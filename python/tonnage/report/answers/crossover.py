@@ -8,6 +8,7 @@ from math import log10
 from tonnage import units
 from tonnage.analysis.tiers.crossing import At, Crossing, Parts, Wins, wins
 from tonnage.analysis.tiers.shared import MeasuredRate
+from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import nodes_axis, rate_axis
@@ -46,12 +47,11 @@ def answer(found: Sequence[Crossing]) -> Answer:
 
 
 def _told(found: Crossing) -> list[Statement]:
-    crossover = found.crossover
-    told = [Statement(crossover.op, _sentence(found), tuple(_why(found)), _answered(found))]
+    crossover, undone = found.crossover, phrases.undone(found.undone_by)
+    told = [Statement(crossover.op, _sentence(found), tuple(_why(found)), _answered(found) and not undone, undone)]
     if found.at is not None:
-        told.append(
-            Statement(f"{crossover.op}, {number(found.at.nodes)} nodes", _at(found, found.at), (), bool(found.at.ahead))
-        )
+        name, sure = f"{crossover.op}, {number(found.at.nodes)} nodes", bool(found.at.ahead) and not undone
+        told.append(Statement(name, _at(found, found.at), (), sure, undone))
     return told
 
 

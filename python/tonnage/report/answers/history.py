@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from tonnage import units
 from tonnage.analysis.compare.change import CORRELATION, FEWEST
 from tonnage.analysis.compare.history import Change, Dated, History, Series
 from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
+from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.answers.compare import value_text
 from tonnage.report.figures.axes import divided_scale_title
@@ -45,8 +47,10 @@ def answer(history: History) -> Answer:
     by = (("rates divided by", _some(parts)),) if parts else ()
     facts = (("runs", str(len(history.runs))), ("first", _when(first)), ("last", _when(last)), *by)
     tables = (("Setting by setting", settings(history)), ("What changed beside it", beside(history)))
-    doubts = (*_undated(history), *_beyond(history))
-    told = (Statement("", sentence(history), doubts), *_told(history))
+    undone = phrases.undone(history.undone_by)
+    why = (*_undated(history), *_beyond(history))
+    changes = [replace(one, sure=not undone) for one in _told(history)]
+    told = (Statement("", sentence(history), why, not undone, undone), *changes)
     return Answer("History", facts, told, tuple(_exhibits(history)), tables, _NOTES)
 
 

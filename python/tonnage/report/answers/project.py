@@ -60,9 +60,9 @@ def _told(found: Projection, bases: Sequence[Basis]) -> Statement:
     if found.ceiling and found.ceiling_per_s is not None:
         why.append(f"The interval ends at a ceiling: {found.ceiling}, {units.rate(found.ceiling_per_s)}.")
     why += [_divided(normalised(found, basis)) for basis in bases]
-    return Statement(
-        phrases.subject(found.op, found.group), f"Expect {expected} at {at}.", tuple(why), found.beyond <= 1
-    )
+    undone = phrases.undone(found.undone_by)
+    name, sure = phrases.subject(found.op, found.group), found.beyond <= 1 and not undone
+    return Statement(name, f"Expect {expected} at {at}.", tuple(why), sure, undone)
 
 
 def _on(nodes: int | None) -> str:
