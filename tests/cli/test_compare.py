@@ -260,3 +260,58 @@ def test_the_headline_names_two_storages_and_unlike_runs_of_a_side_are_kept_apar
     assert found["mixed"] == ["block_size", "transfer_size"]
     assert {cell["base_runs"] for cell in found["cells"]} == {3}, "64 KiB is no fourth day of 1 MiB"
     assert len(found["only_base"]) == 4 and all("64KiB" in name for name in found["only_base"])
+
+
+FILES = 'kind = "files"\ntasks = [2]\nitems = 50\n'
+
+
+def test_runs_of_unlike_kinds_are_told_so_and_never_called_alike(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = measured(tmp_path, "stream")
+    files = measured(tmp_path, "files", workload="", only=FILES)
+    both = measured(tmp_path, "both", workload="", small=FILES, large=f'op = ["write", "read"]\ntasks = [2, 8]\n{PLAIN}')
+    found = compared(capsys, stream, files, code=1)
+    assert (found["base_kinds"], found["other_kinds"], found["cells"]) == (["stream"], ["files"], [])
+    assert main(["compare", str(stream), str(files)]) == 1
+    said = capsys.readouterr().out
+    assert "Nothing else is different" not in said
+    assert "no setting in common, stream against files: there is nothing to compare" in said
+    found = compared(capsys, stream, both)
+    assert len(found["cells"]) == 4 and (found["base_kinds"], found["other_kinds"]) == (["stream"], ["files", "stream"])
+    assert main(["compare", str(stream), str(both)]) == 0
+    said = capsys.readouterr().out
+    assert "The kinds of workload are unlike: stream in the base, files and stream in the other." in said
+    assert "Nothing else is different" not in said
+
+
+@pytest.mark.parametrize("verdict", ["slower", "changed"])
+def test_fail_if_refuses_unlike_workloads_and_passes_none_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: str
+) -> None:
+    base = measured(tmp_path, "base")
+    small = measured(tmp_path, "small", workload="transfer_size = '64KiB'\nblock_size = '32MiB'\n")
+    files = measured(tmp_path, "files", workload="", only=FILES)
+    reads = measured(tmp_path, "reads", only="op = 'read'\ntasks = 4\n")
+    for other, why in (
+        (small, "are unlike workloads: transfer_size (1 MiB against 64 KiB); hint"),
+        (files, "the kinds of workload are unlike: stream in the base, files in the other; hint"),
+        (reads, "has no setting in common; hint"),
+    ):
+        capsys.readouterr()
+        assert main(["compare", str(base), str(other), *WITHIN, "--fail-if", verdict]) == 2
+        out, error = capsys.readouterr()
+        assert out == "" and why in error and error.count("\n") == 1
+
+
+def test_fail_if_judges_two_searches_whatever_block_each_chose(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = []
+    for name, plateau in (("fast", 8), ("slow", 1)):
+        target = f"sim:knee=4,plateau={plateau}GB/s,noise=3%"
+        more = ("--budget", "10s", "--max-tasks", "8", "--seed", "1", "--no-report", "--no-keep")
+        assert main(["probe", target, "--out", str(tmp_path / name), *more]) == 0
+        runs.append(str(tmp_path / name))
+    found = compared(capsys, *runs, *WITHIN, "--fail-if", "slower", code=1)
+    assert "workload.block_size" in {one["key"] for one in found["differences"]}

@@ -123,6 +123,10 @@ class Between:
     """… and the other side's."""
     mixed: tuple[str, ...] = ()
     """Factors that the runs of one side do not have alike, so that they keep its cells apart."""
+    base_kinds: tuple[str, ...] = ()
+    """Kinds of workload that the base measured; …"""
+    other_kinds: tuple[str, ...] = ()
+    """… and the other side, sorted."""
     undone_by: tuple[Undone, ...] = ()
     """What undoes the answer: findings of the runs that the cells rest on, and runs that are not complete."""
 
@@ -175,6 +179,8 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
         base_storages=_on(base, storages),
         other_storages=_on(other, storages),
         mixed=alike.between,
+        base_kinds=_kinds(base, points),
+        other_kinds=_kinds(other, points),
         undone_by=tuple(
             undone
             for side, found in zip((base, other), sides, strict=True)
@@ -182,6 +188,10 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
             for undone in undone_answers(run, points[id(run)], _rests_on(number, found, names))
         ),
     )
+
+
+def _kinds(side: Side, points: Mapping[int, Sequence[Point]]) -> tuple[str, ...]:
+    return tuple(sorted({point.kind for run in side.runs for point in points[id(run)]}))
 
 
 def _rests_on(number: int, cells: _Cells, names: Collection[_Key]) -> list[tuple[str, str]]:

@@ -54,15 +54,31 @@ def headline(between: Between) -> Statement:
 
 def why(between: Between) -> list[str]:
     """Sentences on what only one side has, and that nothing is different where nothing is."""
-    alike = [] if between.differences else ["Nothing else is different but what differs between any two runs."]
-    return [*mixed(between), *unpaired(between), *alike, *needed(between)]
+    told = [*mixed(between), *unlike_kinds(between), *unpaired(between)]
+    if not told and not between.differences:
+        told = ["Nothing else is different but what differs between any two runs."]
+    return [*told, *needed(between)]
+
+
+def unlike_kinds(between: Between) -> list[str]:
+    """That the sides measured other kinds of workload: what is of two kinds is never paired."""
+    base, other = between.base_kinds, between.other_kinds
+    if base == other:
+        return []
+    return [f"The kinds of workload are unlike: {_listed(base)} in the base, {_listed(other)} in the other."]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names) or "none"
 
 
 def sentence(between: Between) -> str:
     """``4 equal settings: 3 faster, 0 slower, 1 with no change shown; all verdicts together hold at 95 %.``"""
     cells, judged = between.cells, between.judged
     if not cells:
-        return "The runs have no setting in common: there is nothing to compare."
+        unlike = f", {_listed(between.base_kinds)} against {_listed(between.other_kinds)}"
+        of = unlike if unlike_kinds(between) else ""
+        return f"The runs have no setting in common{of}: there is nothing to compare."
     of = _settings(between)
     if not judged:
         return f"{of}: {UNDECIDED}; {_missing(between)}{_storages(between)}."
@@ -86,10 +102,11 @@ def _settings(between: Between) -> str:
     noun = "setting" if many == 1 else "settings"
     if not unlike:
         return f"{many} equal {noun}"
-    return f"{many} {noun}, equal but for {', '.join(map(_against, unlike))}"
+    return f"{many} {noun}, equal but for {', '.join(map(against, unlike))}"
 
 
-def _against(one: Difference) -> str:
+def against(one: Difference) -> str:
+    """``transfer_size (64 KiB against 1 MiB)``."""
     values = f"{value_text(one.base, one.key)} against {value_text(one.other, one.key)}"
     return f"{one.key.removeprefix('workload.')} ({values})"
 
