@@ -50,7 +50,7 @@ COMMAND = Command(
         ),
         Option(
             ("--fail-if",),
-            "exit with 1 where a setting has this verdict, with 2 where none can have any",
+            "exit with 1 where a setting has this verdict, with 2 where none can have any, or the workloads are unlike",
             choices=("slower", "faster", "changed"),
         ),
         Option(("--out",), "also write a page with a forest plot", "FILE", completes="file"),
@@ -83,6 +83,8 @@ def run(arguments: Namespace) -> int:
     of = arguments.of or SYSTEM
     found = [compare_sides(base, other, threshold, of) for other in others]
     if arguments.fail_if is not None:
+        for between, other in zip(found, others, strict=True):
+            _require_one_workload(between, searched=all(run.manifest.get("search") for run in (*base.runs, *other.runs)))
         _judged(found)
     if arguments.out is not None:
         from tonnage.report.answers.compare import answer
@@ -120,6 +122,22 @@ def _sides(paths: Sequence[str], asked: str | None) -> list[Side]:
         told = iter(given_to(asked, [[owner_of(run) for run in side] for side in sides], noun))
         bases = [[next(told) for _ in side] for side in sides]
     return [Side(path, tuple(side), tuple(own)) for path, side, own in zip(paths, sides, bases, strict=True)]
+
+
+def _require_one_workload(between: Between, *, searched: bool) -> None:
+    """RequestError where a verdict would be of the workload, not of the system. The block that a search chooses follows
+    from the system."""
+    from tonnage.report.answers.compare import against, unlike_kinds
+
+    what = f"--fail-if: {between.other} against {between.base}"
+    if unlike := unlike_kinds(between):
+        raise RequestError(f"{what}: {unlike[0][0].lower()}{unlike[0][1:-1]}; hint: compare runs of one campaign")
+    if not between.cells:
+        raise RequestError(f"{what} has no setting in common; hint: compare runs of one campaign")
+    keys = [one for one in between.unlike if not (searched and one.key == "workload.block_size")]
+    if keys:
+        differ = ", ".join(map(against, keys))
+        raise RequestError(f"{what} are unlike workloads: {differ}; hint: compare runs of one campaign")
 
 
 def _judged(found: Sequence[Between]) -> None:
