@@ -270,7 +270,9 @@ def test_runs_of_unlike_kinds_are_told_so_and_never_called_alike(
 ) -> None:
     stream = measured(tmp_path, "stream")
     files = measured(tmp_path, "files", workload="", only=FILES)
-    both = measured(tmp_path, "both", workload="", small=FILES, large=f'op = ["write", "read"]\ntasks = [2, 8]\n{PLAIN}')
+    both = measured(
+        tmp_path, "both", workload="", small=FILES, large=f'op = ["write", "read"]\ntasks = [2, 8]\n{PLAIN}'
+    )
     found = compared(capsys, stream, files, code=1)
     assert (found["base_kinds"], found["other_kinds"], found["cells"]) == (["stream"], ["files"], [])
     assert main(["compare", str(stream), str(files)]) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from tonnage.cli import main
 from tonnage.records import Run
 from tonnage.report.answers.compare import value_text
+
+from tests.records.manifests import rewritten
 
 from .answers import answered
 
@@ -92,3 +95,44 @@ def test_values_are_told_in_their_units() -> None:
     assert value_text(1_000_001, "workload.transfer_size") == "1,000,001 B"
     assert value_text(9 * 10**9, "workload.time_limit_ns") == "9.00 s"
     assert value_text(True, "workload.wrap") == "yes" and value_text(None) == "–"
+
+
+def test_headlines_have_the_names_and_units_of_a_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    block = 'block_size = "16MiB"\n'
+    slow = swept(tmp_path, "slow", f'{block}rate = "300MB/s"')
+    quick = swept(tmp_path, "quick", f'{block}rate = "600MB/s"')
+    plain, pauses = swept(tmp_path, "plain", block), swept(tmp_path, "pauses", f'{block}think = "1ms"')
+    capsys.readouterr()
+    assert main(["compare", str(slow), str(quick)]) == 0
+    assert "equal but for rate (300 MB/s against 600 MB/s):" in capsys.readouterr().out
+    assert main(["compare", str(plain), str(pauses)]) == 0
+    assert "equal but for think (– against 1.00 ms):" in capsys.readouterr().out
+    assert main(["history", *map(str, (slow, quick, plain, pauses))]) == 0
+    said = capsys.readouterr().out
+    assert "kept apart by rate and think:" in said and "write, rate 300MB/s, think –, 1 task" in said
+    assert "write, rate –, think 1ms, 2 tasks" in said
+    assert "bytes_per_s" not in said and "_ns" not in said and "300000000" not in said
+
+
+def test_a_summary_of_an_older_version_is_verified_whatever_it_called_a_factor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = swept(tmp_path, "rates", 'block_size = "16MiB"\nrate = ["300MB/s", "600MB/s"]')
+
+    def aged(value: object) -> object:
+        if isinstance(value, dict):
+            return {key: aged(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [aged(one) for one in value]
+        return (
+            re.sub(r"rate ([36])00MB/s", r"rate_bytes_per_s \g<1>00000000", value) if isinstance(value, str) else value
+        )
+
+    def age(manifest: dict[str, Any]) -> None:
+        manifest["summary"] = aged(manifest["summary"])
+
+    rewritten(run, age)
+    assert "rate_bytes_per_s 300000000" in (run / "manifest.json").read_text()
+    assert main(["verify", str(run)]) == 0
+    rewritten(run, lambda manifest: manifest["summary"]["points"][0].update(group="rate_bytes_per_s 300000001"))
+    assert main(["verify", str(run)]) == 1

@@ -5,6 +5,7 @@ its rate, by kind of workload: parts of a mix, readers of a tail, copies of a co
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -206,18 +207,42 @@ class Groups:
         return tuple((True, value) if isinstance(value, int | float) else (False, str(value)) for value in values)
 
 
-def _text(name: str, value: object) -> str:
-    """``transfer_size 64KiB``, ``think 100ms``, ``direct no``: numbers as a campaign file may have them; ``–`` for what
-    is not set, or not known of an imported run."""
+_RATE, _TIME = "_bytes_per_s", "_ns"
+
+
+def campaign_name(key: str) -> str:
+    """What a campaign file calls a factor: ``think`` for ``think_ns``, ``rate`` for ``rate_bytes_per_s``."""
+    return key.removesuffix(_RATE).removesuffix(_TIME)
+
+
+def _text(key: str, value: object) -> str:
+    """``transfer_size 64KiB``, ``think 100ms``, ``rate 300MB/s``, ``direct no``: as a campaign file may have them;
+    ``–`` for what is not set, or not known of an imported run."""
+    name = campaign_name(key)
     if value is None:
         return f"{name} –"
     if isinstance(value, bool):
         return f"{name} {'yes' if value else 'no'}"
-    if isinstance(value, int) and name.endswith("_size"):
+    if isinstance(value, int) and key.endswith("_size"):
         return f"{name} {format_size(value)}"
-    if isinstance(value, int) and name.endswith("_ns"):
-        return f"{name.removesuffix('_ns')} {format_time(value)}"
+    if isinstance(value, int) and key.endswith(_RATE):
+        return f"{name} {format_size(value)}/s"
+    if isinstance(value, int) and key.endswith(_TIME):
+        return f"{name} {format_time(value)}"
     return f"{name} {' '.join(map(str, value)) if isinstance(value, list | tuple) else value}"
+
+
+_OLD_TEXT = re.compile(rf"\b(\w+)(?:{_RATE} (?P<rate>[0-9]+)|(?:{_RATE}|{_TIME}) –)")
+
+
+def renamed(group: str) -> str:
+    """A group of a summary that an older version kept, in present words: it had ``rate_bytes_per_s 300000000`` and
+    ``think_ns –``."""
+
+    def present(old: re.Match[str]) -> str:
+        return f"{old[1]} {format_size(int(old['rate']))}/s" if old["rate"] else f"{old[1]} –"
+
+    return _OLD_TEXT.sub(present, group)
 
 
 def _point(

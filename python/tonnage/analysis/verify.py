@@ -8,6 +8,7 @@ from typing import Any
 
 from tonnage import plugins
 from tonnage.analysis import analyse
+from tonnage.analysis.points import renamed
 from tonnage.analysis.summary import NEW_KEYS, summary
 from tonnage.errors import RecordError
 from tonnage.records import Run, verify_files
@@ -96,4 +97,6 @@ def _differences(where: str, said: Any, now: Any) -> list[str]:
     if isinstance(said, list | tuple) and isinstance(now, list | tuple) and len(said) == len(now):
         pairs = [(f"{where}[{i}]", *both) for i, both in enumerate(zip(said, now, strict=True))]
         return [text for pair in pairs for text in _differences(*pair)]
+    if isinstance(said, str) and renamed(said) == now:
+        return []
     return [] if said == now else [f"{where} was {said!r}, and is {now!r} when analysed again"]

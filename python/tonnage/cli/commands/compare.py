@@ -84,7 +84,9 @@ def run(arguments: Namespace) -> int:
     found = [compare_sides(base, other, threshold, of) for other in others]
     if arguments.fail_if is not None:
         for between, other in zip(found, others, strict=True):
-            _require_one_workload(between, searched=all(run.manifest.get("search") for run in (*base.runs, *other.runs)))
+            _require_one_workload(
+                between, searched=all(run.manifest.get("search") for run in (*base.runs, *other.runs))
+            )
         _judged(found)
     if arguments.out is not None:
         from tonnage.report.answers.compare import answer

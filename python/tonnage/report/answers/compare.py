@@ -9,6 +9,7 @@ from tonnage import __version__, units
 from tonnage.analysis.compare.differences import Difference
 from tonnage.analysis.compare.ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import RUNS, SYSTEM, Between, Cell, named
+from tonnage.analysis.points import campaign_name
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures import hover
@@ -108,7 +109,7 @@ def _settings(between: Between) -> str:
 def against(one: Difference) -> str:
     """``transfer_size (64 KiB against 1 MiB)``."""
     values = f"{value_text(one.base, one.key)} against {value_text(one.other, one.key)}"
-    return f"{one.key.removeprefix('workload.')} ({values})"
+    return f"{campaign_name(one.key.removeprefix('workload.'))} ({values})"
 
 
 def _storages(between: Between) -> str:
@@ -131,7 +132,8 @@ def mixed(between: Between) -> list[str]:
         if len(side) > 1
     ]
     if between.mixed:
-        found.append(f"The runs of a side differ in {', '.join(between.mixed)}: settings are kept apart by it.")
+        factors = ", ".join(map(campaign_name, between.mixed))
+        found.append(f"The runs of a side differ in {factors}: settings are kept apart by it.")
     return found
 
 
@@ -215,7 +217,8 @@ def _named(cell: Cell) -> str:
 def differences(between: Between) -> Table:
     """What is not the same on both sides."""
     rows = tuple(
-        (one.key, value_text(one.base, one.key), value_text(one.other, one.key)) for one in between.differences
+        (campaign_name(one.key), value_text(one.base, one.key), value_text(one.other, one.key))
+        for one in between.differences
     )
     return Table.of((text_column("what"), "in the base", "in the other"), rows)
 
@@ -237,6 +240,8 @@ def value_text(value: object, key: str = "") -> str:
         return ", ".join(value_text(one, key) for one in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int | float) and key.endswith("_bytes_per_s"):
+        return units.rate(value)
     if isinstance(value, int) and key.endswith(("_size", "_bytes")):
         return units.size(value) if value % 1024 == 0 else f"{value:,} B"
     if isinstance(value, int) and key.endswith("_ns"):

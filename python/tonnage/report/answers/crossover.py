@@ -316,7 +316,7 @@ def _note(found: Crossing, top: float) -> Note:
         "showarrow": False,
         "font": {"color": KNEE if crossover.levelled else MUTED, "size": 13},
         "bgcolor": VEIL,
-        "text": f"{about}{tiers.nodes_text(crossover.nodes)} nodes",
+        "text": f"{about}{tiers.nodes_text(crossover.nodes)} {'node' if crossover.nodes == 1 else 'nodes'}",
     }
 
 

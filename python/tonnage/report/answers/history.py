@@ -11,6 +11,7 @@ from tonnage import units
 from tonnage.analysis.compare.change import CORRELATION, FEWEST
 from tonnage.analysis.compare.history import Change, Dated, History, Series
 from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
+from tonnage.analysis.points import campaign_name
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.answers.compare import value_text
@@ -70,7 +71,10 @@ def _apart(history: History) -> str:
         "storage": [one.storage for one in history.runs],
         "kind": [one.kind for one in history.series],
     }
-    parts = [f"{key} ({_some(list(dict.fromkeys(told[key])))})" if key in told else key for key in history.apart_by]
+    parts = [
+        f"{key} ({_some(list(dict.fromkeys(told[key])))})" if key in told else campaign_name(key)
+        for key in history.apart_by
+    ]
     if not parts:
         return ""
     *most, last = parts
@@ -145,7 +149,7 @@ def change_text(change: Change, history: History) -> str:
 def _causes(after: int, high: int, history: History) -> str:
     """What else is different from the last run surely before to the first one surely after."""
     found = [
-        f"{one.key} from {value_text(one.base, one.key)} to {value_text(one.other, one.key)}"
+        f"{campaign_name(one.key)} from {value_text(one.base, one.key)} to {value_text(one.other, one.key)}"
         for run in history.runs[after + 1 : high + 1]
         for one in run.differences
     ]
@@ -195,7 +199,7 @@ def beside(history: History) -> Table:
     """What is not as in the run before, where that lies within the interval of any change."""
     spans = [(change.after, change.high) for one in history.series for change in one.changes]
     rows = tuple(
-        (_when(run), one.key, value_text(one.base, one.key), value_text(one.other, one.key))
+        (_when(run), campaign_name(one.key), value_text(one.base, one.key), value_text(one.other, one.key))
         for number, run in enumerate(history.runs)
         if any(after < number <= high for after, high in spans)
         for one in run.differences

@@ -97,7 +97,7 @@ def sentence(found: Crossover, open_end: str = _GREW) -> str:
     if found.nodes <= 1 and found.levelled:
         return f"For {what} the fast tier wins from the first node on: {rates}{_between(found)}."
     told = f"{rates}{_between(found)}{_measured(found, open_end)}"
-    return f"For {what} the fast tier wins from {_from_on(found)} nodes on: {told}."
+    return f"For {what} the fast tier wins from {_from_on(found)} {'node' if found.nodes == 1 else 'nodes'} on: {told}."
 
 
 def _from_on(found: Crossover) -> str:
@@ -124,8 +124,8 @@ def _between(found: Crossover) -> str:
 
 
 def nodes_text(value: float) -> str:
-    """So many, in as many digits as they are known to."""
-    return units.significant(value, 2) if value < 10 else str(round(value))
+    """So many, in as many digits as they are known to; whole ones as such."""
+    return units.significant(value, 2) if value < 10 and value != round(value) else str(round(value))
 
 
 def _table(ways: list[Way]) -> Table:
