@@ -115,7 +115,7 @@ def test_headlines_have_the_names_and_units_of_a_campaign(tmp_path: Path, capsys
 
 
 def test_a_summary_of_an_older_version_is_verified_whatever_it_called_a_factor(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     run = swept(tmp_path, "rates", 'block_size = "16MiB"\nrate = ["300MB/s", "600MB/s"]')
 

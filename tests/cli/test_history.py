@@ -195,6 +195,29 @@ def test_runs_of_two_storages_two_kinds_and_two_transfer_sizes_are_never_in_one_
     assert "8 too few to tell" in said
 
 
+def test_a_newest_run_that_no_verdict_is_of_is_named(
+    nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [nightly / f"run-{number}" for number in range(10)]
+    assert told(capsys, *runs)["newest_judged"] is True
+    assert capsys.readouterr().err == ""
+    elsewhere = shutil.copytree(nightly / "run-0", tmp_path / "elsewhere")
+    alter(elsewhere, run_id="other", created="2026-10-20T03:00:00Z", target={"name": "/home"})
+    assert main(["history", *map(str, (*runs, elsewhere)), "--json"]) == 0
+    out, error = capsys.readouterr()
+    assert json.loads(out)["history"]["newest_judged"] is False
+    why = f"No verdict is of the newest run, {elsewhere}: each of its settings is in fewer than 6 runs (runs are kept"
+    assert error.startswith(f"tonnage: {why} apart by storage") and error.count("\n") == 1
+    page = tmp_path / "history.html"
+    assert main(["history", *map(str, (*runs, elsewhere)), "--out", str(page)]) == 0
+    out, error = capsys.readouterr()
+    assert why in out and why in error
+    head = page.read_text(encoding="utf-8").replace("\u00a0", " ").partition('class="sentence"')[0]
+    assert head.rstrip().endswith('<div class="answer open">\n<p'), "the headline is amber"
+    alter(elsewhere, created="2026-10-05T12:00:00Z")
+    assert told(capsys, *runs, elsewhere)["newest_judged"] is True
+
+
 def test_two_directories_of_one_file_system_are_one_storage_and_one_path_on_two_hosts_is_two(
     nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

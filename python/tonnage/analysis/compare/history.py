@@ -116,6 +116,8 @@ class History:
     """Between neighbouring runs, up to which that holds."""
     apart_by: tuple[str, ...] = ()
     """What keeps runs in series of their own: ``storage``, ``kind``, and factors that are constant in each run."""
+    newest_judged: bool = True
+    """Whether the newest run is in a series of enough runs for a verdict: else no verdict is of it."""
     undone_by: tuple[Undone, ...] = ()
     """What undoes levels of the series: findings of their runs, and runs that are not complete."""
 
@@ -146,6 +148,7 @@ def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[
     # What a test may err is shared out among those that can be made.
     tested = sum(sum(key in found for found in cells) >= FEWEST for key in keys)
     rate = (1 - CONFIDENCE) / max(tested, 1)
+    series = tuple(_series(key, cells, rate, threshold, bases[0]) for key in keys)
     return History(
         runs=tuple(
             Dated(
@@ -157,7 +160,7 @@ def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[
             )
             for number, (run, when) in enumerate(ordered)
         ),
-        series=tuple(_series(key, cells, rate, threshold, bases[0]) for key in keys),
+        series=series,
         confidence=CONFIDENCE,
         correlation=CORRELATION,
         apart_by=(
@@ -165,6 +168,7 @@ def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[
             *(("kind",) if len(alike.kinds) > 1 else ()),
             *alike.between,
         ),
+        newest_judged=any(one.levels[-1].run == len(ordered) - 1 for one in series if not one.too_few),
         undone_by=tuple(
             undone
             for (run, _), own_points, found in zip(ordered, points, cells, strict=True)

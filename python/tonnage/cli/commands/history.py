@@ -104,7 +104,7 @@ def run(arguments: Namespace) -> int:
     from tonnage.analysis.compare.per import given_to, owner_of
     from tonnage.analysis.compare.runs import THRESHOLD
     from tonnage.cli.runs import console, failing, once, print_json, runs_in
-    from tonnage.report.answers.history import answer
+    from tonnage.report.answers.history import answer, unjudged
 
     groups = once([runs_in([path]) for path in arguments.runs])
     runs = [run for group in groups for run in group]
@@ -123,6 +123,8 @@ def run(arguments: Namespace) -> int:
         from tonnage.report.terminal import print_answer
 
         print_answer(answer(history), console())
+    for note in unjudged(history):
+        print(f"tonnage: {note}", file=sys.stderr)
     if not history.series:
         raise MeasurementError("no run has a trial that ended well; hint: see trials.jsonl of each")
     failed = sum(series.verdict in failing(arguments.fail_if) for series in history.series)

@@ -49,9 +49,9 @@ def answer(history: History) -> Answer:
     facts = (("runs", str(len(history.runs))), ("first", _when(first)), ("last", _when(last)), *by)
     tables = (("Setting by setting", settings(history)), ("What changed beside it", beside(history)))
     undone = phrases.undone(history.undone_by)
-    why = (*_undated(history), *_beyond(history))
+    why = (*_undated(history), *unjudged(history), *_beyond(history))
     changes = [replace(one, sure=not undone) for one in _told(history)]
-    told = (Statement("", sentence(history), why, not undone, undone), *changes)
+    told = (Statement("", sentence(history), why, not (undone or unjudged(history)), undone), *changes)
     return Answer("History", facts, told, tuple(_exhibits(history)), tables, _NOTES)
 
 
@@ -103,6 +103,15 @@ def _undated(history: History) -> list[str]:
         return []
     names = ", ".join(history.undated)
     return [f"No time is known of {names}: each stands behind the run that it was given after."]
+
+
+def unjudged(history: History) -> list[str]:
+    """That no verdict is of the newest run, where others have one."""
+    if history.newest_judged or all(one.too_few for one in history.series):
+        return []
+    apart = f" (runs are kept apart by {', '.join(map(campaign_name, history.apart_by))})" if history.apart_by else ""
+    name = history.runs[-1].run
+    return [f"No verdict is of the newest run, {name}: each of its settings is in fewer than {FEWEST} runs{apart}."]
 
 
 def _beyond(history: History) -> list[str]:
