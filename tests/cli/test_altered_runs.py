@@ -89,3 +89,16 @@ def test_where_every_run_of_a_directory_was_altered_nothing_is_compared(
     shutil.copytree(runs / "run-1", lost / "run-1")
     assert main(["compare", str(runs / "run-0"), str(lost)]) == 2
     assert "no run in" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_a_damaged_manifest_is_a_run_that_does_not_hold_and_not_a_wrong_request(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(runs / "run-0", run)
+    text = (run / "manifest.json").read_text(encoding="utf-8")
+    (run / "manifest.json").write_text(text[: len(text) // 2], encoding="utf-8")
+    assert main(["verify", str(run), *words]) == 1
+    assert "manifest.json is not JSON" in capsys.readouterr().err
+    assert main(["verify", str(tmp_path), *words]) == 2

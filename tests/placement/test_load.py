@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import tonnage
 from prometheus_client.parser import text_string_to_metric_families
+from tonnage.cli import main
 from tonnage.cli.commands.load import HEADINGS, cells, drawn, problems, text
 from tonnage.cluster.scheduler import Job
 from tonnage.endpoint import Endpoint
+from tonnage.errors import RequestError
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.metrics import LoadCollector, load_metric_names
 from tonnage.placement.server_load import LoadRow, load_rows
@@ -174,3 +177,19 @@ def test_a_stale_index_is_no_sample_for_anybody_to_trust() -> None:
 def test_every_name_is_on_the_page() -> None:
     page = PAGE.read_text()
     assert not [name for name in load_metric_names() if f"`{name}`" not in page]
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_a_site_file_without_indices_is_a_wrong_request_and_a_server_that_is_silent_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    site = tmp_path / "tonnage.toml"
+    site.write_text('[[server]]\nname = "fs1"\nhosts = ["fs1"]\n')
+    assert main(["load", "--site", str(site), *words]) == 2
+    assert "tonnage: error: the site file does not say where its indices are read; hint" in capsys.readouterr().err
+    with pytest.raises(RequestError, match="does not say where its indices are read"):
+        tonnage.load(site=str(site))
+    site.write_text('[[server]]\nname = "fs1"\nhosts = ["fs1"]\nindices = "http://127.0.0.1:1/metrics"\n')
+    assert main(["load", "--site", str(site), *words]) == 1
+    assert "no index of any server could be read" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, overload
 from tonnage.cluster.scheduler import SchedulerError as SchedulerError
 from tonnage.cluster.scheduler import SubmissionUnknown as SubmissionUnknown
 from tonnage.cluster.terms import parse_dependency, parse_mail, split_words
-from tonnage.errors import RequestError, TonnageError
+from tonnage.errors import RequestError
 from tonnage.keywords import in_keywords, reworded
 from tonnage.placement.answers import LoadAnswer as Loads
 from tonnage.placement.answers import Previewed, Repeated, Submission, previewed, submitted
@@ -24,7 +24,7 @@ from tonnage.placement.answers import WhereAnswer as Place
 from tonnage.placement.answers import load_answer as loads
 from tonnage.placement.answers import where_answer as place
 from tonnage.placement.path_report import report_path
-from tonnage.placement.server_load import NOTHING_READ, LoadReader, select_servers
+from tonnage.placement.server_load import LoadReader, require_read, select_servers
 from tonnage.placement.site import load_site, site_path
 from tonnage.placement.submit import preview
 from tonnage.placement.submit import submit as submit_request
@@ -153,7 +153,8 @@ def load(server: str | None = None, *, site: PathLike | None = None) -> Loads:
     ``pressure_permille`` in thousandths, ``bio_bytes_per_s``, ``age_s`` of the indices in seconds, ``stale``; None is
     unknown. ``at_s``: seconds since 1970. ``notes``: what could not be asked.
 
-    RequestError: no such server, no site file. TonnageError: no index of any server could be read.
+    RequestError: no such server, no site file, or one that says of no server where its indices are read.
+    TonnageError: no index of any server could be read.
 
     >>> {one.server: one.left for one in tonnage.load().servers}  # doctest: +SKIP
     {'rcss1': 3, 'rcss2': 12}
@@ -161,8 +162,7 @@ def load(server: str | None = None, *, site: PathLike | None = None) -> Loads:
     known = load_site(Path(), site_path(None if site is None else _text("site", site)))
     look = LoadReader(known, select_servers(known, [] if server is None else [_text("server", server)]))
     found = look()
-    if all(row.age_s is None for row in found):
-        raise TonnageError(NOTHING_READ)
+    require_read(found)
     return loads(found, look.notes)
 
 

@@ -32,7 +32,8 @@ _FIGURES = (
     "clock_ahead_s",
 )
 """Of a reading."""
-NOTHING_READ = "no index of any server could be read; hint: `tonnage doctor` tells what is wrong"
+_NOTHING_READ = "no index of any server could be read; hint: `tonnage doctor` tells what is wrong"
+_NOWHERE = 'the site file does not say where its indices are read; hint: indices = "http://HOST:9100/metrics"'
 _WAIT_NS = 3 * 10**9
 """For a server's answer, where a person waits for the table."""
 JOBS_NS = 5 * 10**9
@@ -109,7 +110,7 @@ class LoadRow:
     def problem(self) -> str | None:
         """Why there are no (new) figures, in a sentence."""
         if self.reading is None:
-            return 'the site file does not say where its indices are read; hint: indices = "http://HOST:9100/metrics"'
+            return _NOWHERE
         return self.reading.problem
 
     def told(self) -> ServerLoad:
@@ -129,6 +130,15 @@ class LoadRow:
             left=None if self.left is None else round(self.left, 3),
             problem=self.problem,
         )
+
+
+def require_read(rows: Sequence[LoadRow]) -> None:
+    """RequestError where the site file says of no server where its indices are read, TonnageError where none could be
+    read."""
+    if all(row.reading is None for row in rows):
+        raise RequestError(_NOWHERE)
+    if all(row.age_s is None for row in rows):
+        raise TonnageError(_NOTHING_READ)
 
 
 def load_rows(

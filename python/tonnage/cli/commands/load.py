@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, METRICS, SERVER, SITE
 from tonnage.cli.stream import is_plain
-from tonnage.errors import RequestError, TonnageError
+from tonnage.errors import RequestError
 from tonnage.option import Option
 from tonnage.plain import columns
 from tonnage.units import parse_time
@@ -56,9 +56,9 @@ _UNKNOWN = "-"
 
 
 def run(arguments: Namespace) -> int:
-    """Exit code: 1 where no index of any server could be read."""
+    """Exit code: 1 where no index of any server could be read, 2 where the site file names none."""
     from tonnage.cli.commands.watch import not_too_often
-    from tonnage.placement.server_load import NOTHING_READ, LoadReader, select_servers
+    from tonnage.placement.server_load import LoadReader, require_read, select_servers
     from tonnage.placement.site import load_site
 
     if arguments.every is not None and not arguments.watch and arguments.metrics is None:
@@ -71,8 +71,7 @@ def run(arguments: Namespace) -> int:
         return _go_on(look, arguments)
     found = look()
     _show_once(found, look.notes, as_json=arguments.json)
-    if all(row.age_s is None for row in found):
-        raise TonnageError(NOTHING_READ)
+    require_read(found)
     return 0
 
 
