@@ -9,6 +9,7 @@ import inspect
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tonnage.analysis import Analysis
     from tonnage.campaign.campaign_file import ProbeOptions
     from tonnage.campaign.run_lifecycle import Outcome
+    from tonnage.placement.server_load_lines import KeepPlan
 
 PathLike = str | os.PathLike[str]
 Time = str | float | timedelta
@@ -197,16 +199,29 @@ def analysed(path: Path, *, with_report: bool, keep: bool, tell: Callable[[str],
     return analysis, report
 
 
-def keep_load_line(run: Run, analysis: Analysis, tell: Callable[[str], None]) -> None:
-    """Keeps the load line for placement, and tells where, or why not."""
-    from tonnage.placement.server_load_lines import keep_load_lines
+def keep_load_line(plan: KeepPlan, tell: Callable[[str], None]) -> None:
+    """Keeps the load line for placement, and tells where, or why not, and which of them is not used."""
+    from tonnage.placement.load_lines import keep_planned
 
-    kept = keep_load_lines(run, analysis)
-    if kept.problem:
-        tell(f"the load line was not kept: {kept.problem}")
-    elif kept.lines:
-        found = ", ".join(f"{line.operation} {line.tasks}" for line in kept.lines)
-        tell(f"kept the load line for placement ({found} tasks) in {kept.directory}")
+    kept = keep_planned(plan)
+    for text in kept_texts(replace(plan, problem=kept.problem), kept.directory):
+        tell(text)
+
+
+def kept_texts(plan: KeepPlan, directory: Path | None) -> list[str]:
+    """What there is to tell of load lines that were, or will be, kept in ``directory``."""
+    from tonnage.placement.load_lines import weaker_text
+
+    if plan.problem:
+        return [f"the load line was not kept: {plan.problem}"]
+    if not plan.lines:
+        return []
+    found = ", ".join(f"{line.operation} {line.tasks}" for line in plan.lines)
+    told = [f"kept the load line for placement ({found} tasks) in {directory}"]
+    if plan.stronger:
+        weaker = "; ".join(weaker_text(*pair) for pair in plan.stronger)
+        told.append(f"not in use for placement, being weaker evidence: {weaker}")
+    return told
 
 
 def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool) -> Measured:
@@ -215,7 +230,9 @@ def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool)
     if run.has_trials():
         analysis, _ = analysed(outcome.path, with_report=report, keep=True, tell=observer.note)
         if keep and outcome.state == "complete" and run.manifest.get("search"):
-            keep_load_line(run, analysis, observer.note)
+            from tonnage.placement.load_lines import plan_keeping
+
+            keep_load_line(plan_keeping(run, analysis), observer.note)
     if outcome.state == "interrupted":
         raise MeasurementError(
             f"interrupted; the records so far are in {outcome.path}; hint: tonnage.resume({str(outcome.path)!r})"

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 from tonnage.analysis import Analysis, analyse
+from tonnage.cli import main
 from tonnage.machine.state import user_state
-from tonnage.placement.server_load_lines import keep_load_lines, line_of
+from tonnage.measuring import keep_load_line
+from tonnage.placement.server_load_lines import keep_load_lines, line_of, plan_keeping
 from tonnage.placement.site import load_site
 from tonnage.placement.where import locate
 from tonnage.records import Run, RunWriter
-from tonnage.records.load_line_files import KeptLine, kept_lines
+from tonnage.records.load_line_files import KeptLine, keep_line, kept_lines
+from tonnage.units import time_text
 
 Probed = Callable[..., tuple[Run, Analysis]]
 
@@ -108,3 +111,50 @@ def test_without_a_place_to_keep_it_the_reason_is_told(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     problem = keep_load_lines(*probed(tmp_path)).problem
     assert problem is not None and "hint: set XDG_STATE_HOME" in problem
+
+
+def told_of(run: Run, analysis: Analysis) -> list[str]:
+    """What a probe tells of keeping its lines."""
+    told: list[str] = []
+    keep_load_line(plan_keeping(run, analysis), told.append)
+    return told
+
+
+def test_a_line_of_weaker_evidence_is_kept_and_told_and_placement_goes_on_with_the_better_one(
+    probed: Probed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, analysis = probed(tmp_path)
+    (first,) = told_of(run, analysis)
+    assert first.startswith("kept the load line for placement (write ")
+    strong = next(line for line in kept_lines([user_state("lines")]) if line.operation == "read")
+    keep_line(user_state("lines"), replace(strong, tasks=9, low=8, high=10, measured_ns=100 * strong.measured_ns))
+    again, weaker = told_of(run, analysis)
+    assert again == first
+    seconds = time_text(strong.measured_ns)
+    head = f"not in use for placement, being weaker evidence: read {strong.tasks} tasks, on {seconds} "
+    assert weaker.startswith(head)
+    assert " of trials, than 9 tasks on " in weaker and "write" not in weaker and "\n" not in weaker
+    assert main(["where", str(tmp_path)]) == 0
+    assert "9 tasks [8, 10]" in capsys.readouterr().out
+    site = load_site(tmp_path)
+    found = line_of(site, None, locate(str(tmp_path), site, timeout_s=5))
+    assert isinstance(found, KeptLine) and found.tasks == 9
+
+
+def test_a_line_with_a_wider_interval_says_that_it_is_wider(probed: Probed, tmp_path: Path) -> None:
+    run, analysis = probed(tmp_path)
+    (line, *_) = plan_keeping(run, analysis).lines
+    exact = replace(line, measured_at_s=line.measured_at_s - 10, low=line.tasks, high=line.tasks)
+    keep_line(user_state("lines"), exact)
+    wide = tuple(replace(one, tasks_low=1, tasks_high=30) for one in analysis.load_lines)
+    _, weaker = told_of(run, replace(analysis, load_lines=wide))
+    tasks = f"{line.tasks} tasks"
+    assert weaker.endswith(f"{line.operation} {tasks} [1, 30], than {tasks} [{line.tasks}, {line.tasks}]")
+
+
+def test_a_line_that_is_old_is_replaced_whatever_it_stood_on(probed: Probed, tmp_path: Path) -> None:
+    run, analysis = probed(tmp_path)
+    for line in plan_keeping(run, analysis).lines:
+        old = line.measured_at_s - 31 * 86400
+        keep_line(user_state("lines"), replace(line, measured_at_s=old, measured_ns=100 * line.measured_ns))
+    assert len(told_of(run, analysis)) == 1

@@ -124,3 +124,19 @@ def test_a_column_that_is_wider_than_the_terminal_is_not_cut() -> None:
     table = Table.of((text_column("what"), "n", text_column("path")), (("a", "1", "x" * 100),))
     assert [block.headings for block in blocks_of(table, WIDTH)] == [("what", "n"), ("what", "path")]
     assert laid_out(blocks_of(table, WIDTH)[1])[1] == f"a     {'x' * 100}"
+
+
+@pytest.mark.parametrize("rows", range(9))
+def test_what_stands_below_is_on_the_same_screen(rows: int) -> None:
+    below = ["x" * 70] * rows
+    for analysis in (sample.whole()[0], doubted(), dataclasses.replace(sample.whole()[0], findings=found(*MANY[:3]))):
+        file = io.StringIO()
+        print_screen(analysis, Console(file=file, width=WIDTH), REPORT, below)
+        assert height(file.getvalue()) + rows <= LINES, file.getvalue()
+        assert all(line.why in file.getvalue() for line in analysis.load_lines)
+
+
+def test_a_line_below_that_is_wider_than_the_terminal_takes_several() -> None:
+    file = io.StringIO()
+    print_screen(sample.whole()[0], Console(file=file, width=WIDTH), REPORT, ["x" * 161, "y" * 160])
+    assert height(file.getvalue()) <= LINES - 5

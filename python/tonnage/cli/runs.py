@@ -13,7 +13,8 @@ from tonnage.analysis.summary import summary
 from tonnage.campaign.run_lifecycle import Outcome
 from tonnage.cli.entry import complain
 from tonnage.errors import MeasurementError, RecordError, RequestError
-from tonnage.measuring import analysed, keep_load_line
+from tonnage.measuring import analysed, keep_load_line, kept_texts
+from tonnage.placement.load_lines import KeepPlan, plan_keeping
 from tonnage.records import Run
 from tonnage.records.chain import sha256
 from tonnage.records.names import MANIFEST
@@ -30,14 +31,19 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
     """
     run = Run.open(outcome.path)
     if run.has_trials():
-        analysis, _ = present(outcome.path, as_json=as_json, with_report=with_report, keep=True, is_verbose=is_verbose)
+        analysis, report = analysed(outcome.path, with_report=with_report, keep=True, tell=_tell)
+        plan = KeepPlan()
         if keep_line and outcome.state == "complete" and run.manifest.get("search"):
-            keep_load_line(run, analysis, _tell)
+            plan = plan_keeping(run, analysis)
+        # What follows on stderr is on the same screen.
+        below = kept_texts(plan, next(iter(plan.directories), None))
+        below += [_sealed(outcome.path, _DIGITS)] if run.is_sealed else []
+        _show(analysis, report, as_json=as_json, is_verbose=is_verbose, below=below)
+        keep_load_line(plan, _tell)
     for failure in outcome.failed:
         print(f"tonnage: failed: {failure}", file=sys.stderr)
     if Run.open(outcome.path).is_sealed:
-        data = (outcome.path / MANIFEST).read_bytes()
-        print(f"tonnage: sealed: the SHA-256 of {outcome.path / MANIFEST} is {sha256(data)}", file=sys.stderr)
+        _tell(_sealed(outcome.path, sha256((outcome.path / MANIFEST).read_bytes())))
     for trouble in outcome.troubles:
         complain(trouble, 1)
     if outcome.state == "interrupted":
@@ -64,14 +70,35 @@ def present(
     manifest, for ``tonnage verify`` to compare with.
     """
     analysis, report = analysed(path, with_report=with_report, keep=keep, tell=_tell)
+    _show(analysis, report, as_json=as_json, is_verbose=is_verbose)
+    return analysis, report
+
+
+def _show(
+    analysis: Analysis, report: Path | None, *, as_json: bool, is_verbose: bool, below: Sequence[str] = ()
+) -> None:
+    """``below``: notes that the terminal will have below it."""
     if as_json:
         print_json(summary(analysis, report))
-        return analysis, report
+        return
     from tonnage.report import print_screen, print_summary
 
-    printed = print_screen if Run.open(path).manifest.get("search") and not is_verbose else print_summary
-    printed(analysis, console(), report)
-    return analysis, report
+    if Run.open(analysis.run).manifest.get("search") and not is_verbose:
+        print_screen(analysis, console(), report, [_note(text) for text in below])
+    else:
+        print_summary(analysis, console(), report)
+
+
+_DIGITS = "0" * 64
+"""As many as a hash has."""
+
+
+def _sealed(path: Path, digest: str) -> str:
+    return f"sealed: the SHA-256 of {path / MANIFEST} is {digest}"
+
+
+def _note(text: str) -> str:
+    return f"tonnage: {text}"
 
 
 def console() -> Console:
@@ -82,7 +109,7 @@ def console() -> Console:
 
 
 def _tell(text: str) -> None:
-    print(f"tonnage: {text}", file=sys.stderr)
+    print(_note(text), file=sys.stderr)
 
 
 def print_json(value: Mapping[str, object]) -> None:

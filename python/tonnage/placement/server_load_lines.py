@@ -75,9 +75,11 @@ def _best_known(lines: Sequence[KeptLine]) -> KeptLine:
 
 def _is_weaker(line: KeptLine, other: KeptLine) -> bool:
     """Whether it stands on less than half the time of trials, or its interval is over twice as wide, as a ratio."""
-    if line.measured_ns and other.measured_ns and _WEAKER * line.measured_ns < other.measured_ns:
-        return True
-    return line.high / line.low > _WEAKER * other.high / other.low
+    return _is_shorter(line, other) or line.high / line.low > _WEAKER * other.high / other.low
+
+
+def _is_shorter(line: KeptLine, other: KeptLine) -> bool:
+    return bool(line.measured_ns and other.measured_ns) and _WEAKER * line.measured_ns < other.measured_ns
 
 
 def describe(found: KnownLine | None, *, now_s: float) -> str:
@@ -211,6 +213,19 @@ def lines_of_servers(site: Site, servers: Sequence[Server], located: Located) ->
 
 
 @dataclass(frozen=True, slots=True)
+class KeepPlan:
+    """Which load lines of a run are to be kept, and where."""
+
+    lines: tuple[KeptLine, ...] = ()
+    directories: tuple[Path, ...] = ()
+    """The first of these that takes them."""
+    stronger: tuple[tuple[KeptLine, KeptLine], ...] = ()
+    """Of ``lines`` those that placement will not use, each with the one that it goes on using."""
+    problem: str | None = None
+    """Why they cannot be kept; None also where there is nothing to keep."""
+
+
+@dataclass(frozen=True, slots=True)
 class KeepResult:
     """What became of a run's load lines."""
 
@@ -223,20 +238,54 @@ class KeepResult:
 def keep_load_lines(run: Run, analysis: Analysis) -> KeepResult:
     """Keeps each load line that was reached on a storage with a path, in the site's shared directory where this user
     may write there, else in the user's own."""
+    return keep_planned(plan_keeping(run, analysis))
+
+
+def keep_planned(plan: KeepPlan) -> KeepResult:
+    """What :func:`keep_load_lines` does, of a plan."""
+    if plan.problem is not None or not plan.lines:
+        return KeepResult(problem=plan.problem)
+    return _keep_lines(plan.lines, plan.directories)
+
+
+def plan_keeping(run: Run, analysis: Analysis) -> KeepPlan:
+    """What :func:`keep_load_lines` will do; it looks at the storage, the site file and the lines that are kept, each
+    within a limit of time, and writes nothing."""
     paths = [entry["path"] for entry in run.manifest["target"].get("directories") or ()]
     reached = [line for line in analysis.load_lines if line.reached and line.kind == "stream"]
     if not paths or not reached or analysis.points[0].setting.get("storage") == "null":
-        return KeepResult()
+        return KeepPlan()
     try:
         site = load_site(Path(paths[0]))
         every = {located.target: located for located in (_locate(path, site) for path in dict.fromkeys(paths))}
         if len(every) > 1:
-            return KeepResult(problem=f"{', '.join(every)} are several storages")
+            return KeepPlan(problem=f"{', '.join(every)} are several storages")
         (located,) = every.values()
-        lines = [_kept_line(line, analysis.points, run, located) for line in reached]
-        return _keep_lines(lines, line_directories(site))
+        lines = tuple(_kept_line(line, analysis.points, run, located) for line in reached)
+        kept = known_lines(site).lines
+        stronger = tuple((line, best) for line in lines if (best := _stays_in_use(line, kept)) is not None)
+        return KeepPlan(lines, tuple(line_directories(site)), stronger)
     except RequestError as error:
-        return KeepResult(problem=str(error))
+        return KeepPlan(problem=str(error))
+
+
+def _stays_in_use(line: KeptLine, kept: Iterable[KeptLine]) -> KeptLine | None:
+    """The line of the same storage and pattern that a new one does not take the place of; None: it does."""
+    same = [one for one in kept if _pattern(one) == _pattern(line) and one.measured_at_s <= line.measured_at_s]
+    best = _best_known([*same, line])
+    return None if best is line else best
+
+
+def _pattern(line: KeptLine) -> tuple[str, str, str, int]:
+    return line.target, line.operation, line.access, line.transfer_bytes
+
+
+def weaker_text(line: KeptLine, stronger: KeptLine) -> str:
+    """Why one line is weaker evidence than another: ``write 8 tasks, on 4 s of trials, than 9 tasks on 60 s``."""
+    head, other = f"{line.operation} {_tasks_text(line.tasks)}", _tasks_text(stronger.tasks)
+    if _is_shorter(line, stronger):
+        return f"{head}, on {time_text(line.measured_ns)} of trials, than {other} on {time_text(stronger.measured_ns)}"
+    return f"{head} [{line.low}, {line.high}], than {other} [{stronger.low}, {stronger.high}]"
 
 
 def _locate(path: str, site: Any) -> Located:
@@ -270,7 +319,7 @@ def _tasks(point: Point) -> int:
     return point.tasks
 
 
-def _keep_lines(lines: list[KeptLine], directories: Sequence[Path]) -> KeepResult:
+def _keep_lines(lines: tuple[KeptLine, ...], directories: Sequence[Path]) -> KeepResult:
     """In the first directory that takes them."""
     problem = f"there is no directory for it; {STATE_HINT}"
     for directory in directories:
@@ -280,5 +329,5 @@ def _keep_lines(lines: list[KeptLine], directories: Sequence[Path]) -> KeepResul
         except OSError as error:
             problem = f"{directory}: {error.strerror}"
             continue
-        return KeepResult(tuple(lines), directory)
+        return KeepResult(lines, directory)
     return KeepResult(problem=problem)

@@ -50,20 +50,24 @@ class Line(NamedTuple):
         return max(1, -(-cell_len(self.text) // width))
 
 
-def print_screen(analysis: Analysis, console: Console, report_path: str | Path | None) -> None:
-    """At most ``LINES`` lines, unless there are so many answers that they alone take more."""
-    for line in screen(analysis, min(console.width, WIDTH), report_path):
+def print_screen(
+    analysis: Analysis, console: Console, report_path: str | Path | None, below: Sequence[str] = ()
+) -> None:
+    """At most ``LINES`` lines with those that stand ``below``, unless there are so many answers that they alone take
+    more."""
+    for line in screen(analysis, min(console.width, WIDTH), report_path, below):
         # Never broken by us: a path in two pieces cannot be copied.
         console.print(Text(line.text, style=line.style), soft_wrap=True)
 
 
-def screen(analysis: Analysis, width: int, report_path: str | Path | None) -> list[Line]:
-    """The lines, from what was measured to what it says."""
+def screen(analysis: Analysis, width: int, report_path: str | Path | None, below: Sequence[str] = ()) -> list[Line]:
+    """The lines, from what was measured to what it says. ``below``: lines that will stand below these."""
+    most = LINES - _height(map(Line, below), width)
     told = sentences_of(analysis)
-    answer = _answer(told, width)
     end = _end(analysis, report_path)
-    found = _findings(analysis, told, width, LINES - _height((*answer, *end), width) - 2)
-    room = LINES - _height((*answer, *end, *found), width) - 1 - (1 if answer else 0) - (1 if found else 0)
+    answer = _answer(told, width, min(_TOLD_MOST, most - _height(end, width) - 1))
+    found = _findings(analysis, told, width, most - _height((*answer, *end), width) - 2)
+    room = most - _height((*answer, *end, *found), width) - 1 - (1 if answer else 0) - (1 if found else 0)
     parts = [_tables(analysis, width, room), found, answer, end]
     lines: list[Line] = []
     for part in parts:
@@ -76,7 +80,7 @@ def _height(lines: Iterable[Line], width: int) -> int:
     return sum(line.height(width) for line in lines)
 
 
-def _answer(told: Sequence[Statement], width: int) -> list[Line]:
+def _answer(told: Sequence[Statement], width: int, most: int) -> list[Line]:
     """Each sentence, what undoes it, and what it rests on where there is room."""
     heads = [
         [
@@ -92,7 +96,7 @@ def _answer(told: Sequence[Statement], width: int) -> list[Line]:
         for head, one in zip(heads, told, strict=True)
         for line in (*head, *(Line(f"  {why}") for why in one.why if not one.doubts))
     ]
-    return whole if _height(whole, width) <= _TOLD_MOST else short
+    return whole if _height(whole, width) <= most else short
 
 
 def _end(analysis: Analysis, report_path: str | Path | None) -> list[Line]:
