@@ -201,7 +201,7 @@ def analysed(path: Path, *, with_report: bool, keep: bool, tell: Callable[[str],
 
 def keep_load_line(plan: KeepPlan, tell: Callable[[str], None]) -> None:
     """Keeps the load line for placement, and tells where, or why not, and which of them is not used."""
-    from tonnage.placement.load_lines import keep_planned
+    from tonnage.placement.server_load_lines import keep_planned
 
     kept = keep_planned(plan)
     for text in kept_texts(replace(plan, problem=kept.problem), kept.directory):
@@ -210,7 +210,7 @@ def keep_load_line(plan: KeepPlan, tell: Callable[[str], None]) -> None:
 
 def kept_texts(plan: KeepPlan, directory: Path | None) -> list[str]:
     """What there is to tell of load lines that were, or will be, kept in ``directory``."""
-    from tonnage.placement.load_lines import weaker_text
+    from tonnage.placement.server_load_lines import weaker_text
 
     if plan.problem:
         return [f"the load line was not kept: {plan.problem}"]
@@ -230,7 +230,7 @@ def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool)
     if run.has_trials():
         analysis, _ = analysed(outcome.path, with_report=report, keep=True, tell=observer.note)
         if keep and outcome.state == "complete" and run.manifest.get("search"):
-            from tonnage.placement.load_lines import plan_keeping
+            from tonnage.placement.server_load_lines import plan_keeping
 
             keep_load_line(plan_keeping(run, analysis), observer.note)
     if outcome.state == "interrupted":

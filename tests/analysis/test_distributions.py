@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tonnage.analysis.loadline.models import fit_usl
+from tonnage.analysis.load_line.models import fit_usl
 from tonnage.analysis.statistics.distributions import coins, f_tail, log_normal_cdf, student_t_quantile
 
 special = pytest.importorskip("scipy.special", reason="scipy is not installed: it is what these are compared with")

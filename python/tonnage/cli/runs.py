@@ -14,7 +14,7 @@ from tonnage.campaign.run_lifecycle import Outcome
 from tonnage.cli.entry import complain
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.measuring import analysed, keep_load_line, kept_texts
-from tonnage.placement.load_lines import KeepPlan, plan_keeping
+from tonnage.placement.server_load_lines import KeepPlan, plan_keeping
 from tonnage.records import Run
 from tonnage.records.chain import sha256
 from tonnage.records.names import MANIFEST

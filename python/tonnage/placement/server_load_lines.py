@@ -277,7 +277,7 @@ def _stays_in_use(line: KeptLine, kept: Iterable[KeptLine]) -> KeptLine | None:
 
 
 def _pattern(line: KeptLine) -> tuple[str, str, str, int]:
-    return line.target, line.operation, line.access, line.transfer_bytes
+    return line.target, line.operation, line.access, line.transfer_size
 
 
 def weaker_text(line: KeptLine, stronger: KeptLine) -> str:

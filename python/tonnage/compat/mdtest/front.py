@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import refuse_odd_name
-from tonnage.campaign.session import Outcome
+from tonnage.campaign.run_lifecycle import Outcome
 from tonnage.compat.front import HelpAsked, help_text, parse_arguments
 from tonnage.compat.mdtest import text
 from tonnage.compat.mdtest.details import refuse_foreign, save
@@ -22,7 +22,7 @@ from tonnage.compat.shared import Finding, Ranks, conclude, measure, records_dir
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
 from tonnage.records import Run
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 
 _MEAN_DIFFERS = 0.05
 """Share by which a mean of rates may be off before it is told."""
