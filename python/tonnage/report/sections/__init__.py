@@ -21,6 +21,7 @@ from tonnage.report.sections import (
     load_line,
     mixed,
     nfs,
+    over_time,
     percentiles,
     sizes,
     snapshots,
@@ -49,6 +50,7 @@ SECTIONS: tuple[Section, ...] = (
     comparisons.SECTION,
     divided.SECTION,
     balance.SECTION,
+    over_time.SECTION,
     percentiles.SECTION,
     trials.SECTION,
 )
