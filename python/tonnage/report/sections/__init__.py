@@ -23,6 +23,7 @@ from tonnage.report.sections import (
     nfs,
     over_time,
     percentiles,
+    settings,
     sizes,
     snapshots,
     tail,
@@ -34,6 +35,7 @@ from tonnage.report.sections.section import Section
 from tonnage.report.source import Source
 
 SECTIONS: tuple[Section, ...] = (
+    settings.SECTION,
     load_line.SECTION,
     sizes.SECTION,
     links.SECTION,

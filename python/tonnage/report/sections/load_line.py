@@ -29,6 +29,7 @@ from tonnage.report.figures.figure import (
 from tonnage.report.figures.panels import OWN, Panels
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
 from tonnage.report.figures.table import Column, Table, text_column
+from tonnage.report.sections import settings
 from tonnage.report.sections.curves import latency_by_tasks, latency_by_throughput, one_point, points_table
 from tonnage.report.sections.points import drawn, left_out
 from tonnage.report.sections.section import Section, Titled
@@ -46,9 +47,11 @@ def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
     streams = [point for point in analysis.points if point.kind == "stream"]
     # Also of different operations: writes and reads are looked at side by side.
     together = Panels(tuple(_curves(streams).values()))
+    # Settings of one number of tasks each are dots, and stand in one picture already.
+    dots = settings.stands_for(streams)
     found = [
         _exhibit(analysis, op, op, [point for point in streams if point.op == op], together)
-        for op in dict.fromkeys(point.op for point in streams)
+        for op in dict.fromkeys(point.op for point in streams if point.op not in dots)
     ]
     known = {(line.op, line.group) for line in analysis.load_lines}
     for kind in ("files", "command"):
