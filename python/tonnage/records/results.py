@@ -189,13 +189,22 @@ class TaskResult(TaskTimes, total=False):
     together: bool
 
 
-class StageResult(TypedDict):
-    """How a ``stage`` phase went."""
+StageSample = list["int | None"]
+"""Time on the run's clock; bytes that waited, that were on their way, that were safe; free bytes of the fast tier."""
 
+
+class _StageResult(TypedDict):
     application_ns: int
     drain_ns: int
     copied_before_end_bytes: int
     workers: int | None
+
+
+class StageResult(_StageResult, total=False):
+    """How a ``stage`` phase went."""
+
+    progress: list[StageSample]
+    """In the order of time; missing in runs of older versions."""
 
 
 class FlowResult(TypedDict):

@@ -18,6 +18,7 @@ from types import TracebackType
 from tonnage import _native
 from tonnage.campaign.execute.executor import Executor
 from tonnage.campaign.execute.phases import Acted, Status, TrialRun
+from tonnage.campaign.execute.stage_progress import Progress
 from tonnage.campaign.execute.stream import StreamExecutor, phase_spec
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds.stage import PHASE, WRITE, StageSetting
@@ -65,19 +66,23 @@ class StageOut(ABC):
         self.copied_before_end_bytes = 0
         self.workers: int | None = None
         self._began = _cpu_ns()
+        self._progress = Progress(self._standing, source)
 
     def __enter__(self) -> StageOut:
+        self._progress.start()
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        return
+        self._progress.stop()
 
     def bring(self, written: TrialLine, interrupts: Interrupts) -> Acted:
         """Brings what the phase ``written`` wrote; from its first write to the moment in which all is safe."""
         reason = self._bring(interrupts)
         safe_ns = time.monotonic_ns()
+        self._progress.stop()
+        self._progress.look()
         files, moved = _arrived(self.to)
         stopped = bool(interrupts) and reason is not None
         if reason is None and (files, moved) != (self.setting.tasks, written["bytes"]):
@@ -104,6 +109,7 @@ class StageOut(ABC):
                 "drain_ns": safe_ns - (written["last_done_ns"] or 0),
                 "copied_before_end_bytes": self.copied_before_end_bytes,
                 "workers": self.workers,
+                "progress": self._progress.samples,
             },
         }
         return result, None if stopped else reason
@@ -111,6 +117,10 @@ class StageOut(ABC):
     @abstractmethod
     def _bring(self, interrupts: Interrupts) -> str | None:
         """Returns when all is safe: None; or why it is not."""
+
+    @abstractmethod
+    def _standing(self) -> tuple[int | None, int | None, int]:
+        """Bytes that wait, that are on their way, and that are safe."""
 
 
 class Mover(StageOut):
@@ -129,11 +139,12 @@ class Mover(StageOut):
         }
         self._mover = _native.Mover(json.dumps(options))
         self._mover.start()
-        return self
+        return super().__enter__()
 
     def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        super().__exit__(kind, error, trace)
         if not self._mover.wait(0):
             self._mover.stop(0)
             self._mover.wait(_PATIENCE_S)
@@ -153,16 +164,27 @@ class Mover(StageOut):
             return f"{first['path']}: {first['reason']}"
         return None if status["progress"] == "finished" else "the mover ended before all was safe"
 
+    def _standing(self) -> tuple[int | None, int | None, int]:
+        status = self._mover.status()
+        return status["queued"]["bytes"], status["copying"]["bytes"], status["done"]["bytes"]
+
 
 class Copy(StageOut):
     """What a user types at the end of a job: ``cp -r`` and a sync of the file system it went to."""
+
+    _is_safe = False
 
     def _bring(self, interrupts: Interrupts) -> str | None:
         names = sorted(str(path) for path in self.source.glob(FILES))
         for argv in (["cp", "-r", "--", *names, str(self.to)], ["sync", "-f", str(self.to)]):
             if reason := _run(argv, interrupts):
                 return reason
+        self._is_safe = True
         return None
+
+    def _standing(self) -> tuple[int | None, int | None, int]:
+        there = _arrived(self.to)[1]
+        return (None, 0, there) if self._is_safe else (None, there, 0)
 
 
 _BY: dict[str, type[StageOut]] = {"mover": Mover, "copy": Copy}
