@@ -165,6 +165,13 @@ def test_the_page_draws_both_lines_and_the_interval(
     line, band = figure["layout"]["shapes"]
     crossover = found["crossover"]
     assert (line["x0"], band["x0"], band["x1"]) == (crossover["nodes"], crossover["low"], crossover["high"])
+    (cross,) = [trace for trace in figure["traces"] if "error_x" in trace]
+    (nodes,), (above,), (below,) = cross["x"], cross["error_x"]["array"], cross["error_x"]["arrayminus"]
+    assert (nodes - below, nodes, nodes + above) == pytest.approx(
+        (crossover["low"], crossover["nodes"], crossover["high"])
+    )
+    assert cross["y"] == pytest.approx([40e9], rel=0.1), "the mark lies where the lines meet"
+    assert figure["layout"]["xaxis"]["ticktext"][:4] == ["1", "2", "5", "10"]
     targets = [Run.open(tiers[name]).manifest["target"]["name"] for name in ("own", "shared")]
     assert set(targets) <= {trace.get("name", "") for trace in figure["traces"]}
 
@@ -233,7 +240,8 @@ def test_the_picture_of_the_published_tiers_has_what_their_authors_name_and_no_o
     for variant in found.exhibits[0].variants:
         layout = variant.figures[0].layout
         assert [(shape["x0"], shape["x1"]) for shape in layout["shapes"] if shape["type"] == "rect"] == [(1000, 1100)]
-        assert any("its authors, by nominal figures: 1000 to 1100" in note["text"] for note in layout["annotations"])
+        notes = [note["text"].replace("<br>", " ") for note in layout["annotations"]]
+        assert "its authors, by nominal figures: 1000 to 1100" in notes
     own = crossing.answer(crossings(*(tier_of_run(Run.open(tiers[name]), name) for name in ("own", "shared"))))
     assert "authors" not in str(own.exhibits)
 

@@ -13,7 +13,17 @@ from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import nodes_axis, rate_axis
 from tonnage.report.figures.colours import GRID, KNEE, KNEE_BAND, LINES, MUTED, VEIL, band_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, interval_band, layout, upright, upright_band, words
+from tonnage.report.figures.figure import (
+    Exhibit,
+    Figure,
+    Variant,
+    error_bars,
+    interval_band,
+    layout,
+    upright,
+    upright_band,
+    words,
+)
 from tonnage.report.figures.plotly import Note, Shape, Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.phrases import number
@@ -218,6 +228,7 @@ def _figure(found: Crossing, top: float, ends: tuple[float, float]) -> Figure:
         *_line(found.slow, "read", grid, slow, _metric(found)),
         _points(found.fast_curve, LINES["write"], _metric(found)),
         _points(found.slow_curve, LINES["read"], _metric(found)),
+        *([] if found.from_first else [_crossing(found, top)]),
     ]
     story = _sentence(found)
     return Figure(
@@ -264,6 +275,33 @@ def _points(curve: Sequence[At], colour: str, metric: str) -> Trace:
     }
 
 
+def _crossing(found: Crossing, top: float) -> Trace:
+    """Where the lines meet, with the interval of the number of nodes."""
+    crossover, rate = found.crossover, wins(found, max(1, round(found.crossover.nodes))).slow.median
+    mark: Trace = {
+        "x": [crossover.nodes],
+        "y": [rate],
+        "mode": "markers",
+        "marker": {"color": KNEE, "size": 12, "symbol": "diamond"},
+        "name": "they cross" if crossover.levelled else "up to here it is shown",
+        "text": [f"{tiers.nodes_text(crossover.nodes)} nodes{_between(found)}<br>{units.speed(rate, _metric(found))}"],
+        "hovertemplate": "%{text}<extra></extra>",
+    }
+    if crossover.confidence and crossover.levelled:
+        # Where the end is not known, the whisker goes to the end of the picture.
+        above, below = min(crossover.high, top) - crossover.nodes, crossover.nodes - crossover.low
+        mark["error_x"] = error_bars([above], [below], KNEE, 2.5, 8)
+    return mark
+
+
+def _between(found: Crossing) -> str:
+    """`` [11, 22]``; nothing where there is no interval."""
+    crossover = found.crossover
+    if not (crossover.confidence and crossover.levelled):
+        return ""
+    return f" [{units.interval(crossover.low, crossover.high, tiers.nodes_text, ', ')}]"
+
+
 def _mark(at: At, metric: str) -> str:
     nodes = f"{number(at.nodes)} node{'s' if at.nodes != 1 else ''}"
     interval = (
@@ -298,8 +336,11 @@ def _claimed_note(found: Crossing) -> list[Note]:
         return []
     low, high = summit_tiers.claimed()
     place: Note = {"x": log10(int(low)), "y": 0.97, "yref": "paper", "xanchor": "right", "yanchor": "top", "xshift": -5}
-    text = f"its authors, by nominal figures: {low} to {high}"
-    return [place | {"showarrow": False, "font": {"color": MUTED, "size": 12}, "bgcolor": VEIL, "text": text}]
+    text = f"its authors,<br>by nominal figures:<br>{low} to {high}"
+    return [
+        place
+        | {"showarrow": False, "font": {"color": MUTED, "size": 12}, "bgcolor": VEIL, "text": text, "align": "right"}
+    ]
 
 
 def _note(found: Crossing, top: float) -> Note:
@@ -316,7 +357,8 @@ def _note(found: Crossing, top: float) -> Note:
         "showarrow": False,
         "font": {"color": KNEE if crossover.levelled else MUTED, "size": 13},
         "bgcolor": VEIL,
-        "text": f"{about}{tiers.nodes_text(crossover.nodes)} {'node' if crossover.nodes == 1 else 'nodes'}",
+        "text": f"{about}{tiers.nodes_text(crossover.nodes)}{_between(found)} "
+        f"{'node' if crossover.nodes == 1 and not _between(found) else 'nodes'}",
     }
 
 

@@ -10,6 +10,9 @@ from tonnage.report.figures.plotly import Axis
 from tonnage.units import BANDWIDTH
 
 _RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100)
+_NODE_STEPS = ((1, 2, 5), (1, 3), (1,))
+_MOST_NODES = 9
+"""Ticks for which there is room on a small screen."""
 _TICK_STEPS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
 
 
@@ -27,8 +30,15 @@ def rate_axis(lowest: float, highest: float, metric: str = BANDWIDTH) -> Axis:
 
 
 def nodes_axis(most: float) -> Axis:
-    """Number of nodes on a logarithmic axis, from one to ``most``."""
-    return _log_axis("Nodes", -0.02, log10(max(2.0, most)), units.count)
+    """Number of nodes on a logarithmic axis, from one to ``most``: as many are named as there is room for."""
+    high = log10(max(2.0, most))
+    for steps in _NODE_STEPS:
+        ticks = [step * 10.0**decade for decade in range(ceil(high) + 1) for step in steps]
+        ticks = [tick for tick in ticks if log10(tick) <= high]
+        if len(ticks) <= _MOST_NODES:
+            break
+    texts = [units.count(tick) for tick in ticks]
+    return {"title": "Nodes", "type": "log", "range": [-0.02, high], "tickvals": ticks, "ticktext": texts}
 
 
 def ratio_axis(title: str, lowest: float, highest: float) -> Axis:
