@@ -63,6 +63,8 @@ def test_a_trial_in_which_a_task_stood_still_is_a_cross(tmp_path: Path) -> None:
 def test_settings_that_ran_once_are_in_no_order_and_a_clock_of_a_model_is_no_time_of_day(tmp_path: Path) -> None:
     once = [by_hand.trial(n, f"2026-03-02T08:0{n}:00Z", 10**9, by_hand.setting(tasks=n + 1)) for n in range(6)]
     assert "over-time" not in by_hand.reported(by_hand.write(tmp_path / "once", once))
+    untold = [line | {"started": "at noon"} for line in falling()]
+    assert "over-time" not in by_hand.reported(by_hand.write(tmp_path / "untold", untold))
     model = by_hand.write(tmp_path / "model", falling(), target={"kind": "sim", "name": "model"})
     figure = by_hand.reported(model)["over-time"]["variants"][0]["figures"][0]
     assert [x for x, _ in marks(figure)] == [10.0 * n for n in range(10)]

@@ -23,7 +23,7 @@ from tonnage.report.answer import Answer
 from tonnage.report.figures.figure import Exhibit
 from tonnage.report.figures.table import Column
 from tonnage.report.published.comparisons import comparisons
-from tonnage.report.sections import divided, exhibits_of, findings, points, sentences_of
+from tonnage.report.sections import divided, exhibits_of, findings, points, sentences_of, told_by_answers
 from tonnage.report.source import Source
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ MARKER = '<meta name="generator" content="Tonnage report">'
 
 LISTED_MOST = 500
 """Trials that did not finish, of which a page has the list."""
+
+FOLDED_FROM = 9
+"""Settings of operations from which on a page is one to look up in: what is no answer is folded."""
 
 _FILE = "report.html"
 _HEADING = re.compile(r'<h[12] id="([^"]+)-title">([^<]*)</h[12]>')
@@ -87,6 +90,8 @@ def render(analysis: Analysis, source: Source) -> str:
         facts=_facts(source),
         state=_state(analysis, source),
         findings=findings.items(analysis.findings),
+        told_above=told_by_answers(analysis),
+        is_folded=len({(point.op, point.group) for point in analysis.points}) >= FOLDED_FROM,
         points=points.table(analysis.points),
         lines=lines,
         comparisons=comparisons(analysis),

@@ -36,8 +36,9 @@ from tonnage.report.sections.section import Section
 from tonnage.report.source import Source
 
 SECTIONS: tuple[Section, ...] = (
-    settings.SECTION,
     load_line.SECTION,
+    snapshots.SECTION,
+    settings.SECTION,
     sizes.SECTION,
     links.SECTION,
     tiers.SECTION,
@@ -45,7 +46,6 @@ SECTIONS: tuple[Section, ...] = (
     devices.SECTION,
     nfs.SECTION,
     hosts.SECTION,
-    snapshots.SECTION,
     mixed.SECTION,
     files.SECTION,
     tail.SECTION,
@@ -70,6 +70,13 @@ def of_terminal() -> list[Section]:
     """The same in the order of a terminal, whose reader begins at the end: what most look for stands near it."""
     order = {name: place for place, name in enumerate(_TERMINAL)}
     return sorted(SECTIONS, key=lambda section: order.get(section.name, len(order)))
+
+
+def told_by_answers(analysis: Analysis) -> frozenset[str]:
+    """Codes of findings whose evidence the answers of this run say already."""
+    return frozenset(
+        code for section in SECTIONS if section.tells and section.sentences(analysis) for code in section.tells
+    )
 
 
 def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list[Exhibit]]:

@@ -98,24 +98,26 @@ def _marks(points: Sequence[Point], source: Source, *, is_model: bool) -> list[_
             lines = trials.named(point.records)
         except KeyError:
             return []
-        times = lines.column("first_start_ns" if is_model else "started")
+        told = lines.column("first_start_ns" if is_model else "started")
+        times = [time / 1e9 if is_model and time is not None else _seconds(time) for time in told]
         numbers |= dict(zip(point.records, lines.column("trial"), strict=True))
-        if None in times:
-            return []
-        seconds = [time / 1e9 for time in times] if is_model else [_seconds(time) for time in times]
-        found += [
-            _Mark(at, point, value, record)
-            for at, value, record in zip(seconds, point.values, point.records, strict=True)
-            if value > 0
-        ]
+        for at, value, record in zip(times, point.values, point.records, strict=True):
+            if at is None:
+                return []
+            if value > 0:
+                found.append(_Mark(at, point, value, record))
     found.sort(key=lambda mark: mark.at)
     ran = [numbers[mark.record] for mark in found]
     # Models of several devices have a clock each: there is no order among them.
     return [] if is_model and ran != sorted(ran) else found
 
 
-def _seconds(started: str) -> float:
-    return datetime.fromisoformat(started.replace("Z", "+00:00")).timestamp()
+def _seconds(started: str | None) -> float | None:
+    """None where another writer's record does not say it as the format has it."""
+    try:
+        return datetime.fromisoformat((started or "").replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

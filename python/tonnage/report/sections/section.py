@@ -37,6 +37,8 @@ class Section:
     """What the run says of the subject."""
     kinds: frozenset[str] = frozenset()
     """Of the workloads that these sentences rest on; none: all of the run's."""
+    tells: frozenset[str] = frozenset()
+    """Findings whose evidence is what these sentences say: a page says it once."""
     live: Callable[[Analysis], Sequence[Exhibit]] = _nothing
     """Figures of the live page, from what is known so far."""
     is_closer_look: bool = False

@@ -181,9 +181,8 @@ def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
     ]
     if not variants:
         return []
-    # Of one all that is known; of several what each costs: the rest is below the pictures of each.
-    several = len(analysis.snapshots) > 1
-    introduction = " ".join(f"{_verdict(found)}." if several else " ".join(said(found)) for found in analysis.snapshots)
+    # What it costs stands in the answer above, once.
+    introduction = "Rounds with a snapshot beside rounds without one."
     return [Exhibit("snapshots", "What a snapshot costs", introduction, "Snapshot", tuple(variants))]
 
 
@@ -205,7 +204,7 @@ def lines(found: SnapshotCost, transfer: int) -> Figure:
     beside = "Both axes are logarithmic: a constant cost is a floor that short rounds cannot get below"
     return Figure(
         title="Time of a round against its bytes",
-        caption=f"{told} {beside}{' (dashed, with its interval)' if shapes else ''}. A line for each number of tasks.",
+        caption=f"{beside}{' (dashed, with its interval)' if shapes else ''}. A line for each number of tasks.",
         alt=f"Time against bytes of a round: a line without and one with a snapshot for each number of tasks. {told}",
         traces=traces,
         layout=layout(
@@ -300,7 +299,7 @@ def by_tasks(found: SnapshotCost) -> Figure:
     told = " ".join(said(found)[1:])
     return Figure(
         title="What a snapshot adds, by tasks",
-        caption=f"With 95 % intervals; the band is that of all together. {told}",
+        caption="With 95 % intervals; the band is that of all together.",
         alt=f"Seconds that a snapshot adds to a round against the number of tasks, with intervals. {told}",
         traces=traces,
         layout=layout(
@@ -323,5 +322,11 @@ def _records(found: SnapshotCost, tasks: int, transfer: int) -> str:
 
 
 SECTION = Section(
-    "snapshots", exhibits, points=points, tables=tables, sentences=sentences, kinds=frozenset({"checkpoint"})
+    "snapshots",
+    exhibits,
+    points=points,
+    tables=tables,
+    sentences=sentences,
+    kinds=frozenset({"checkpoint"}),
+    tells=frozenset({"fixed-cost"}),
 )

@@ -8,6 +8,7 @@
     button.hidden = false;
     button.addEventListener("click", () => { box.classList.remove("folded"); button.remove(); });
   }
+  // Those of a section that stand alone, not the tables of its figures.
   const open = (section) => section?.querySelectorAll(":scope > details").forEach((part) => { part.open = true; });
   const follow = () => { if (location.hash) open(document.getElementById(decodeURIComponent(location.hash.slice(1)))); };
   addEventListener("hashchange", follow);
@@ -82,8 +83,20 @@
   const redraw = () => Promise.all([...drawn.keys()].map(draw)).then(done);
 
   offerThemes(redraw);
-  // Paper is narrower than a screen, and white.
-  addEventListener("beforeprint", () => { printing = true; redraw(); });
+  // What is folded has no width to be drawn in, and is drawn when it is opened.
+  const folded = new Map();
+  const unfold = (fold) => {
+    const start = folded.get(fold);
+    folded.delete(fold);
+    fold.open = true;
+    return start?.();
+  };
+  // Paper is narrower than a screen, and white, and nobody can open anything on it.
+  addEventListener("beforeprint", () => {
+    printing = true;
+    document.querySelectorAll("details.fold").forEach(unfold);
+    redraw();
+  });
   addEventListener("afterprint", () => { printing = false; redraw(); });
 
   const all = Object.values(exhibits).map((exhibit) => {
@@ -91,7 +104,12 @@
     const select = section.querySelector("select");
     if (select) select.value = String(exhibit.default); // Browsers restore the old choice on reload.
     select?.addEventListener("change", () => choose(section, exhibit, Number(select.value)));
-    return choose(section, exhibit, exhibit.default);
+    const start = () => choose(section, exhibit, select ? Number(select.value) : exhibit.default);
+    const fold = section.querySelector(":scope > details.fold");
+    if (!fold || fold.open) return start();
+    folded.set(fold, start);
+    fold.addEventListener("toggle", () => unfold(fold), { once: true });
+    return null;
   });
   Promise.all(all).then(done);
 })();
