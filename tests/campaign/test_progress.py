@@ -14,7 +14,7 @@ from tonnage.campaign import observer as progress
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.observer import Heat, Observer, Samples, Snapshots
 from tonnage.campaign.run_lifecycle import run_campaign
-from tonnage.records.progress import PROGRESS, read_told
+from tonnage.records.progress import PROGRESS, read_progress_file
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
@@ -32,7 +32,7 @@ class Looking(Observer):
         self.run = path
 
     def tick(self, *_: object) -> None:
-        found = read_told(self.run)
+        found = read_progress_file(self.run)
         assert found is not None
         self.told.append(found)
 
@@ -80,7 +80,7 @@ def test_the_last_word_of_a_job_stays(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path, 3)
     snapshots.ended()
     snapshots.close(0, None)
-    assert (read_told(tmp_path) or {})["ended"] == 0
+    assert (read_progress_file(tmp_path) or {})["ended"] == 0
 
 
 def test_samples_stay_few_and_are_spread_over_the_whole_phase() -> None:
@@ -116,9 +116,9 @@ def test_a_phase_of_which_nothing_was_seen_has_an_empty_heat_map() -> None:
 @pytest.mark.parametrize("text", ["", "[1]", "{", "[" * 100_000, json.dumps("x")])
 def test_a_file_that_is_none_of_a_run_tells_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / PROGRESS).write_text(text)
-    assert read_told(tmp_path) is None
+    assert read_progress_file(tmp_path) is None
 
 
 def test_a_pipe_in_its_place_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / PROGRESS)
-    assert read_told(tmp_path) is None
+    assert read_progress_file(tmp_path) is None

@@ -17,7 +17,7 @@ def test_a_sustained_trial_that_cannot_be_laid_out_is_no_failed_measurement() ->
         return PhaseOutcome(line["status"], line)
 
     phases: Any = SimpleNamespace(_record=record)
-    phases.outside = lambda *words: PhaseRunner.outside(phases, *words)
+    phases.run_outside_engine = lambda *words: PhaseRunner.run_outside_engine(phases, *words)
     phases.without = lambda *words: PhaseRunner.without(phases, *words)
     setting: Any = SimpleNamespace(as_dict=lambda: {"op": "read", "tasks": 2})
     for purpose in ("measure", "sustain", "offered"):

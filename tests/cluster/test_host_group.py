@@ -85,7 +85,7 @@ def wait(host_group: RemoteHostGroup, handle: str, **more: Any) -> dict[str, Any
 def test_a_far_end_does_each_duty_as_this_process_does(host_group: RemoteHostGroup, tmp_path: Path) -> None:
     alone = Alone()
     assert host_group.problems == {} and host_group.nodes == {"here": NODE}
-    for service, words in (("facts", {}), ("look-path", {"path": str(tmp_path)})):
+    for service, words in (("facts", {}), ("path-facts", {"path": str(tmp_path)})):
         there = value(host_group.ask(service, {"here": words}, timeout_s=PATIENCE_S))
         own = value(alone.ask(service, {NODE: words}, timeout_s=PATIENCE_S), NODE)
         for told in (there, own):
@@ -94,11 +94,11 @@ def test_a_far_end_does_each_duty_as_this_process_does(host_group: RemoteHostGro
 
 
 def test_a_duty_that_fails_is_a_problem_and_the_next_one_is_done(host_group: RemoteHostGroup) -> None:
-    told = host_group.ask("look-path", {"here": {"path": "relative"}}, timeout_s=PATIENCE_S)["here"]
+    told = host_group.ask("path-facts", {"here": {"path": "relative"}}, timeout_s=PATIENCE_S)["here"]
     assert told.value is None and told.problem and "relative is not absolute" in told.problem
     assert host_group.ask("dance", {"here": {}}, timeout_s=PATIENCE_S)["here"].problem == "it has no service 'dance'"
-    wrong = host_group.ask("look-path", {"here": {"depth": 3}}, timeout_s=PATIENCE_S)["here"].problem
-    assert wrong and wrong.startswith("look-path failed: TypeError")
+    wrong = host_group.ask("path-facts", {"here": {"depth": 3}}, timeout_s=PATIENCE_S)["here"].problem
+    assert wrong and wrong.startswith("path-facts failed: TypeError")
     assert host_group.ask("facts", {"nowhere": {}}, timeout_s=PATIENCE_S)["nowhere"].problem
     assert value(host_group.ask("facts", {"here": {}}, timeout_s=PATIENCE_S))["hostname"] == NODE
 
@@ -218,7 +218,7 @@ def test_a_host_that_hangs_is_waited_for_as_long_as_was_said_and_holds_up_nobody
         assert answers["other"].problem == "it did not answer within 2 s (facts)" and answers["here"].value
         # More than its pipe takes: whoever asks does not wait for it either.
         big = {"here": {"path": "/"}, "other": {"path": "/" + "x" * 300_000}}
-        answers = both.ask("look-path", big, timeout_s=3)
+        answers = both.ask("path-facts", big, timeout_s=3)
         assert answers["here"].value and answers["other"].problem
         os.kill(process.pid, signal.SIGCONT)
         until(lambda: not both.ask("facts", {"other": {}}, timeout_s=1)["other"].problem, "it answers again")

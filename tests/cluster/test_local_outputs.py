@@ -140,16 +140,16 @@ def test_what_takes_the_place_of_a_file_after_the_look_is_not_opened(
     shared: Path, precious: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (shared / "way").mkdir()
-    look = streams.Walk.look
+    open_path = streams.Walk.open_path
 
     def exchanged(walk: streams.Walk) -> int | None:
-        found = look(walk)
+        found = open_path(walk)
         if (shared / "way").is_dir() and not (shared / "way").is_symlink():
             (shared / "way").rename(shared / "before")
             (shared / "way").symlink_to(precious.parent)
         return found
 
-    monkeypatch.setattr(streams.Walk, "look", exchanged)
+    monkeypatch.setattr(streams.Walk, "open_path", exchanged)
     handle = streams.open_output(shared / "way" / "precious", named=True)
     os.write(handle, b"x")
     os.close(handle)

@@ -49,7 +49,7 @@ def check_hosts(campaign: Campaign, plan: Plan, start: Launcher) -> None:
         return
     for path in dict.fromkeys(plan.target.paths):
         seen = start.host_group.ask(
-            "look-path", {host: {"path": str(path)} for host in others(start)}, timeout_s=LIMIT_S
+            "path-facts", {host: {"path": str(path)} for host in others(start)}, timeout_s=LIMIT_S
         )
         for host, answer in seen.items():
             _check_path(path, host, answer, to_write=not plan.target.names)
@@ -78,7 +78,7 @@ def _check_path(path: Path, host: str, answer: Answer, *, to_write: bool) -> Non
 def _check_space(plan: Plan, start: Launcher, settings: Sequence[Setting]) -> None:
     """Of hosts with a file system of their own: whether their part of the files fits."""
     for number, path in enumerate(plan.target.paths):
-        seen = ask_all(start, "look-path", {host: {"path": str(path)} for host in others(start)})
+        seen = ask_all(start, "path-facts", {host: {"path": str(path)} for host in others(start)})
         for host, facts in seen.items():
             if not str(facts["identity"]).startswith("local:") or not facts["size_bytes"]:
                 continue

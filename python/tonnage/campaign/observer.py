@@ -17,7 +17,7 @@ from tonnage.campaign.kinds import Setting, setting_of
 from tonnage.records.line_types import Json, TrialLine
 from tonnage.records.names import TRIALS
 from tonnage.records.process import MeasuringProcess, this_process
-from tonnage.records.progress import PROGRESS, read_told
+from tonnage.records.progress import PROGRESS, read_progress_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Progress:
 
 def read_progress(run: Path) -> Progress | None:
     """What a job told; None where there is nothing yet, or what is there cannot be read."""
-    found = read_told(run)
+    found = read_progress_file(run)
     if found is None:
         return None
     try:

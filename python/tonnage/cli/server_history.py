@@ -9,7 +9,7 @@ from datetime import datetime
 
 from tonnage.analysis.text import count, some
 from tonnage.cli.watch_lines import span_text
-from tonnage.placement.answers import EpisodeTold, HistoryAnswer, MeasuredLine, ServerTold
+from tonnage.placement.answers import EpisodeAnswer, HistoryAnswer, MeasuredLine, ServerAnswer
 from tonnage.placement.watch.report import Busiest, ServerReport, Sum
 from tonnage.plain import columns, one_line
 from tonnage.units import rate_text, share
@@ -44,15 +44,15 @@ def text(report: ServerReport) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _told(report: ServerReport) -> ServerTold:
+def _told(report: ServerReport) -> ServerAnswer:
     episodes = [
-        EpisodeTold(**{one.name: getattr(episode, one.name) for one in fields(EpisodeTold)})
+        EpisodeAnswer(**{one.name: getattr(episode, one.name) for one in fields(EpisodeAnswer)})
         for episode in report.episodes
     ]
     measured = [
         MeasuredLine(**{one.name: getattr(line, one.name) for one in fields(MeasuredLine)}) for line in report.measured
     ]
-    return ServerTold(
+    return ServerAnswer(
         server=report.server,
         from_s=report.from_s,
         until_s=report.until_s,

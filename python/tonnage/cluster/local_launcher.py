@@ -80,7 +80,7 @@ class Nodes:
     names: tuple[str, ...]
     """Given by the user; empty: ``node0001`` and so on."""
     first: int
-    here: int
+    tasks: int
 
     @staticmethod
     def of(placing: Placing, tasks: TaskRange) -> Nodes:
@@ -101,7 +101,7 @@ class Nodes:
 
     def tasks_from(self, task: int) -> int:
         """How many tasks a line stands for that begins with this one, where lines are of whole nodes."""
-        return min(self.per_node - (task - self.first) % self.per_node, self.first + self.here - task)
+        return min(self.per_node - (task - self.first) % self.per_node, self.first + self.tasks - task)
 
 
 class ModelledStep(NativeStep):

@@ -16,7 +16,7 @@ from tonnage.records import Run
 from tonnage.records.line_types import Manifest, TrialLine
 from tonnage.records.names import MANIFEST, TRIALS
 from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary, is_gone
-from tonnage.records.progress import PROGRESS, read_told
+from tonnage.records.progress import PROGRESS, read_progress_file
 
 _AT_ONCE_BYTES = 8 << 20
 """Of trials that are read in one go; the rest is read the next time."""
@@ -97,7 +97,7 @@ class Watched:
             self.findings = (
                 run_text.codes(self.manifest) if self.findings is None or self._has_ended() else self.findings
             )
-        self.told = None if self._has_ended() else read_told(self.path)
+        self.told = None if self._has_ended() else read_progress_file(self.path)
         self.state = self._state()
         if self.is_under_way or closely:
             self._read_trials()

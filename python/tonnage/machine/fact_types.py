@@ -33,7 +33,7 @@ class HostLoad(TypedDict):
     pressure: dict[str, dict[str, float]] | None
 
 
-class Surroundings(HostFacts, HostLoad):
+class HostState(HostFacts, HostLoad):
     """What besides the storage decides how fast a measurement is."""
 
     available_bytes: int | None
@@ -49,8 +49,8 @@ class Surroundings(HostFacts, HostLoad):
     tools: list[str]
 
 
-class PathLook(TypedDict, total=False):
-    """A path on a host (``look_path``)."""
+class PathFacts(TypedDict, total=False):
+    """A path on a host (``path_facts``)."""
 
     path: str
     problem: str | None

@@ -13,7 +13,7 @@ _STEAL = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Meanwhile:
+class HostCounters:
     """Counters of this host at one moment. None: the system does not count."""
 
     monotonic_ns: int
@@ -26,7 +26,7 @@ class Meanwhile:
     """Processor time that the hypervisor gave to others, over all processors."""
 
     @classmethod
-    def now(cls, proc: Path = _PROC) -> Meanwhile:
+    def now(cls, proc: Path = _PROC) -> HostCounters:
         """Reads them all; under a millisecond."""
         monotonic_ns = time.monotonic_ns()
         wall_ns = time.time_ns()
@@ -40,7 +40,7 @@ class Meanwhile:
             stolen_ns=_stolen_ns(proc / "stat"),
         )
 
-    def since(self, start: Meanwhile) -> dict[str, int | None]:
+    def since(self, start: HostCounters) -> dict[str, int | None]:
         """What was added since ``start``: the keys of ``meanwhile`` in ``docs/record-format.md``."""
         return {
             "lasted_ns": self.monotonic_ns - start.monotonic_ns,

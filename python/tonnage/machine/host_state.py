@@ -10,7 +10,7 @@ import resource
 import shutil
 from pathlib import Path
 
-from tonnage.machine.fact_types import Surroundings
+from tonnage.machine.fact_types import HostState
 from tonnage.machine.host import host_facts, memory
 from tonnage.machine.host_load import load
 
@@ -23,8 +23,8 @@ _DIRTY = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_backgro
 _TOOLS = ("iperf3",)
 
 
-def surroundings() -> Surroundings:
-    """Service ``surroundings``: the keys of ``host_facts`` and of ``load``, and ``available_bytes``, ``swap_bytes``,
+def host_state() -> HostState:
+    """Service ``host_state``: the keys of ``host_facts`` and of ``load``, and ``available_bytes``, ``swap_bytes``,
     ``swap_used_bytes``, ``governors`` (each that a CPU has), ``boost`` (may CPUs go above their nominal rate),
     ``open_files`` (this process's limit), ``io_uring`` (allowed), ``not_io_uring`` (why not), ``io_uring_disabled``
     (the sysctl), ``cache_settings`` (name → value) and ``tools`` (those installed). None: the system does not say.

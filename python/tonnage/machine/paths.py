@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tonnage.errors import TonnageError
-from tonnage.machine.fact_types import PathLook
+from tonnage.machine.fact_types import PathFacts
 from tonnage.machine.identity import identity
 from tonnage.machine.mounts import find_mount, read_mounts
 from tonnage.machine.time_limit import in_time
@@ -26,8 +26,8 @@ _DIRECT_BYTES = 1 << 16
 """A multiple of the sector of every device, and of the page."""
 
 
-def look_path(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> PathLook:
-    """Service ``look-path``: facts about an absolute ``path`` on this host.
+def path_facts(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> PathFacts:
+    """Service ``path-facts``: facts about an absolute ``path`` on this host.
 
     ``{"path", "problem", "is_directory", "mount_point", "file_system", "device", "options", "identity", "free_bytes",
     "size_bytes", "writable", "not_writable", "direct", "not_direct"}``. ``problem``: why it is not there, then all else
@@ -74,10 +74,10 @@ def _mark(path: str, name: str) -> Path:
     return Path(path, name)
 
 
-def _look(path: str, *, probe: bool) -> PathLook:
+def _look(path: str, *, probe: bool) -> PathFacts:
     real = os.path.realpath(path)
     mount = find_mount(read_mounts(), real)
-    found: PathLook = {
+    found: PathFacts = {
         "problem": None,
         "is_directory": None,
         "free_bytes": None,
@@ -110,7 +110,7 @@ def _errno_of_read_only(space: os.statvfs_result) -> int:
     return errno.EROFS if space.f_flag & os.ST_RDONLY else errno.EACCES
 
 
-def _probe(directory: str) -> PathLook:
+def _probe(directory: str) -> PathFacts:
     name = _new_name()
     held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -128,7 +128,7 @@ def _probe(directory: str) -> PathLook:
         os.close(held)
 
 
-def _probe_direct(name: str, held: int) -> PathLook:
+def _probe_direct(name: str, held: int) -> PathFacts:
     """Whether a write past the page cache is taken: some file systems take the flag, and refuse the write."""
     try:
         file = os.open(name, os.O_WRONLY | os.O_DIRECT, dir_fd=held)

@@ -37,7 +37,7 @@ class ToolError(TonnageError):
         """What it exited with, below 0 where a signal ended it; None where it never ran or did not end."""
         self.errors = errors
         """What it printed as its errors."""
-        self.said = errors + out
+        self.output = errors + out
         """All that it printed, its errors first."""
 
 
@@ -51,7 +51,7 @@ class ToolSilent(ToolError):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ToolOutput:
     """What a tool that ended with status 0 printed."""
 
     out: str
@@ -66,7 +66,7 @@ def ask(
     environment: Mapping[str, str] | None = None,
     directory: str | None = None,
     outlived: bool = False,
-) -> Said:
+) -> ToolOutput:
     """Runs a tool to its end, with ``text`` on its standard input, and returns what it said.
 
     Its environment is this process's in the C locale, or the one given as it is: a job gets that of its submission.
@@ -101,7 +101,7 @@ def ask(
         except BaseException:
             _end(process)
             raise
-    said = Said(_text(out), _text(err))
+    said = ToolOutput(_text(out), _text(err))
     if process.returncode:
         line = next((line.strip() for line in (said.err + "\n" + said.out).splitlines() if line.strip()), "")
         told = f": {line[:500]}" if line else ""

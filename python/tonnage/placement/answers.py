@@ -42,11 +42,11 @@ class LoadAnswer:
 
 def load_answer(found: Sequence[LoadRow], notes: Sequence[str]) -> LoadAnswer:
     """Of a look that was just taken."""
-    return LoadAnswer(at_s=round(time.time(), 3), servers=tuple(row.told() for row in found), notes=tuple(notes))
+    return LoadAnswer(at_s=round(time.time(), 3), servers=tuple(row.answer() for row in found), notes=tuple(notes))
 
 
 @dataclass(frozen=True, kw_only=True)
-class MountTold:
+class MountAnswer:
     """Of a mount, what names it."""
 
     mount_point: str
@@ -55,12 +55,12 @@ class MountTold:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocatedTold:
+class LocatedAnswer:
     """Where a path's data lives: ``tonnage.placement.where.Located``."""
 
     path: str
     real_path: str
-    mount: MountTold | None
+    mount: MountAnswer | None
     target: str
     servers: tuple[str, ...]
     devices: tuple[Device, ...]
@@ -91,19 +91,21 @@ class StatedLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhereAnswer(LocatedTold):
+class WhereAnswer(LocatedAnswer):
     """What was located, and each of its servers."""
 
     file_servers: tuple[FileServer, ...]
     load_line: KeptLine | StatedLine | None
 
 
-def located_answer(located: Located) -> LocatedTold:
+def located_answer(located: Located) -> LocatedAnswer:
     """What is printed of it."""
     at = located.mount
-    mount = None if at is None else MountTold(mount_point=at.mount_point, file_system=at.file_system, device=at.device)
-    same = {field.name: getattr(located, field.name) for field in fields(LocatedTold) if field.name != "mount"}
-    return LocatedTold(**same, mount=mount)
+    mount = (
+        None if at is None else MountAnswer(mount_point=at.mount_point, file_system=at.file_system, device=at.device)
+    )
+    same = {field.name: getattr(located, field.name) for field in fields(LocatedAnswer) if field.name != "mount"}
+    return LocatedAnswer(**same, mount=mount)
 
 
 def where_answer(
@@ -127,23 +129,23 @@ def where_answer(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoredTold(Scored):
+class ScoredAnswer(Scored):
     """A candidate, with its sum as a field like others: pydantic passes over one that ``__init__`` does not take."""
 
     score_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecisionTold(Decision):
+class DecisionAnswer(Decision):
     """Where the job goes, with all that was considered."""
 
-    considered: tuple[ScoredTold, ...]
+    considered: tuple[ScoredAnswer, ...]
     of: int
     """Hosts considered."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DemandTold:
+class DemandAnswer:
     """What one copy asks of storage."""
 
     tasks: float
@@ -160,13 +162,13 @@ class DemandTold:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanTold:
+class PlanAnswer:
     """A submission as it was decided."""
 
-    located: LocatedTold
+    located: LocatedAnswer
     servers: tuple[str, ...]
-    demand: DemandTold
-    decision: DecisionTold
+    demand: DemandAnswer
+    decision: DecisionAnswer
     request: JobRequest
     load_line_tasks: int | None
     load_line_servers: tuple[str, ...]
@@ -190,7 +192,7 @@ class PlanTold:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Previewed(PlanTold):
+class Previewed(PlanAnswer):
     """``--dry-run``."""
 
     command: tuple[str, ...]
@@ -208,7 +210,7 @@ class Repeated:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Submission(PlanTold, Repeated):
+class Submission(PlanAnswer, Repeated):
     """A new job."""
 
 
@@ -217,7 +219,7 @@ SubmitAnswer: TypeAlias = Previewed | Submission | Repeated
 
 def previewed(plan: Plan, command: tuple[str, ...]) -> Previewed:
     """``command``: what would be run."""
-    return Previewed(**vars(_plan_told(plan)), command=command)
+    return Previewed(**vars(_plan_answer(plan)), command=command)
 
 
 def submitted(key: str, outcome: Outcome) -> Submission | Repeated:
@@ -230,17 +232,17 @@ def submitted(key: str, outcome: Outcome) -> Submission | Repeated:
         new=outcome.plan is not None,
         followed=tuple(outcome.followed),
     )
-    return found if outcome.plan is None else Submission(**vars(found), **vars(_plan_told(outcome.plan)))
+    return found if outcome.plan is None else Submission(**vars(found), **vars(_plan_answer(outcome.plan)))
 
 
-def _plan_told(plan: Plan) -> PlanTold:
+def _plan_answer(plan: Plan) -> PlanAnswer:
     decision = {field.name: getattr(plan.decision, field.name) for field in fields(plan.decision)}
-    decision["considered"] = tuple(ScoredTold(**asdict(one)) for one in plan.decision.considered)
-    return PlanTold(
+    decision["considered"] = tuple(ScoredAnswer(**asdict(one)) for one in plan.decision.considered)
+    return PlanAnswer(
         located=located_answer(plan.located),
         servers=tuple(server.name for server in plan.servers),
-        demand=DemandTold(**{field.name: getattr(plan.demand, field.name) for field in fields(DemandTold)}),
-        decision=DecisionTold(**decision, of=len(plan.decision.considered)),
+        demand=DemandAnswer(**{field.name: getattr(plan.demand, field.name) for field in fields(DemandAnswer)}),
+        decision=DecisionAnswer(**decision, of=len(plan.decision.considered)),
         request=plan.request,
         load_line_tasks=plan.line,
         load_line_servers=plan.line_servers,
@@ -282,7 +284,7 @@ class WatchAnswer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpisodeTold:
+class EpisodeAnswer:
     """A time for which a server was above its line."""
 
     began_s: float
@@ -319,7 +321,7 @@ class MeasuredLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerTold:
+class ServerAnswer:
     """One server. Times are seconds since 1970; hours of the day are by this host's zone."""
 
     server: str
@@ -330,7 +332,7 @@ class ServerTold:
     """Of the known time."""
     hours: tuple[HourOfDay, ...]
     busiest: Busiest | None
-    episodes: tuple[EpisodeTold, ...]
+    episodes: tuple[EpisodeAnswer, ...]
     users: tuple[UserInEpisodes, ...]
     lines: tuple[LineInUse, ...]
     measured: tuple[MeasuredLine, ...]
@@ -343,7 +345,7 @@ class HistoryAnswer:
 
     zone: str
     """Of the hours of the day, such as ``+01:00``."""
-    servers: tuple[ServerTold, ...]
+    servers: tuple[ServerAnswer, ...]
     notes: tuple[str, ...]
 
 
@@ -358,7 +360,7 @@ class SiteChecked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkTold(Link):
+class LinkAnswer(Link):
     """A link, with its rate as a field like others: pydantic passes over one that ``__init__`` does not take."""
 
     bytes_per_s: int | None
@@ -371,7 +373,7 @@ class HostsChecked:
     well: bool
     target: str | None
     hosts: tuple[Host, ...]
-    links: tuple[LinkTold, ...]
+    links: tuple[LinkAnswer, ...]
     complaints: tuple[Complaint, ...]
 
 

@@ -55,7 +55,7 @@ class LoadCollector:
         """The families, one a name."""
         from prometheus_client.core import GaugeMetricFamily
 
-        found = [row.told() for row in self._rows()]
+        found = [row.answer() for row in self._rows()]
         for number, (name, meaning, value) in enumerate(_GAUGES):
             gauge = GaugeMetricFamily(f"tonnage_server_{name}", meaning, labels=["server"])
             for row in found:

@@ -28,7 +28,7 @@ LOOKED_BACK_S = 14 * 86_400.0
 """Arrays older than this have ended, or are somebody's to look at."""
 
 
-def follow_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str, ...]:
+def adapt_to_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str, ...]:
     """What was changed, a sentence each. Only arrays that the load line capped, of the same storage and access pattern.
 
     A scheduler that does not answer now, or knows no caps, leaves them as they are: so does this.
@@ -78,7 +78,7 @@ class _Rise:
         return self.entry._replace(intent=capped(self.entry.intent, self.cap, self.line))
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """In one sentence."""
         return f"job {self.entry.job} ran {self.entry.intent['cap']} at once beside others; now {self.why}"
 
@@ -168,7 +168,7 @@ class RunningCaps:
                 if self._set(back):
                     risen[place] = back
                     snapshot = _with(snapshot, back)
-        return tuple(rise.told for rise in risen if rise.cap > _cap(rise.entry))
+        return tuple(rise.sentence for rise in risen if rise.cap > _cap(rise.entry))
 
     def _set(self, rise: _Rise) -> bool:
         entry = rise.entry

@@ -113,7 +113,7 @@ class LoadRow:
             return _NOWHERE
         return self.reading.problem
 
-    def told(self) -> ServerLoad:
+    def answer(self) -> ServerLoad:
         """As ``--json`` and the metrics have it."""
         reading = self.reading
         return ServerLoad(

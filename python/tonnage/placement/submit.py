@@ -15,7 +15,7 @@ from tonnage.cluster.waiting import wait_for
 from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.ledger import Entry, Ledger, LedgerError
 from tonnage.placement.plan import Plan, make_plan, scheduler_of
-from tonnage.placement.running_caps import RunningCaps, follow_line
+from tonnage.placement.running_caps import RunningCaps, adapt_to_line
 from tonnage.placement.scheduler_lists import Lists
 from tonnage.placement.site import Site, load_site
 from tonnage.placement.submit_request import SubmitRequest
@@ -104,7 +104,7 @@ def submit(request: SubmitRequest, *, key_given: bool, tell: Tell) -> Outcome:
         # The job is there: what is not written now is asked of the scheduler by a retry.
         with suppress(LedgerError):
             ledger.receive(request.key, time.time(), receipt.job, receipt.line)
-        followed = (*risen, *follow_line(ledger, found, plan))
+        followed = (*risen, *adapt_to_line(ledger, found, plan))
     return Outcome(plan=plan, receipt=receipt, followed=followed)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict
 
-from tonnage.records.progress import read_told
+from tonnage.records.progress import read_progress_file
 
 ENDED_WITHOUT_SUMMARY = "ended-without-summary"
 """State of a run whose process was killed: no manifest says so."""
@@ -31,7 +31,11 @@ def this_process() -> MeasuringProcess | None:
     """The one that asks; None where its system does not tell."""
     try:
         start_ticks = _start_ticks(os.getpid())
-        return None if start_ticks is None else MeasuringProcess(pid=os.getpid(), start_ticks=start_ticks, **_here())
+        return (
+            None
+            if start_ticks is None
+            else MeasuringProcess(pid=os.getpid(), start_ticks=start_ticks, **_kernel_spaces())
+        )
     except (OSError, ValueError, IndexError):
         return None
 
@@ -45,7 +49,7 @@ def is_gone(named: object) -> bool:
     if type(pid) is not int or type(start_ticks) is not int or not 0 < pid < 1 << 31:
         return False
     try:
-        if {key: named.get(key) for key in ("boot", "namespace")} != _here():
+        if {key: named.get(key) for key in ("boot", "namespace")} != _kernel_spaces():
             return False
         os.kill(pid, 0)  # tells of processes that /proc hides from this user
     except ProcessLookupError:
@@ -64,23 +68,23 @@ def ended_without_summary(run: Path, manifest: Mapping[str, object]) -> bool:
     carry out nobody knows that here: the next job may come."""
     if manifest.get("state") != "running" or manifest.get("on") is not None:
         return False
-    told = read_told(run)
+    told = read_progress_file(run)
     return told is not None and is_gone(told.get("process"))
 
 
-class _Here(TypedDict):
+class _KernelSpaces(TypedDict):
     boot: str
     namespace: str
 
 
-def _here() -> _Here:
+def _kernel_spaces() -> _KernelSpaces:
     # A /proc of another name space tells of other processes under the same numbers.
     if (_PROC / "self").readlink().name != str(os.getpid()):
         raise ValueError("/proc is of another name space")
     # A kernel without name spaces of time has one time.
     spaces = [path.stat() for name in ("pid", "time") if (path := _PROC / "self/ns" / name).exists()]
     boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return _Here(boot=boot, namespace=" ".join(f"{one.st_dev}:{one.st_ino}" for one in spaces))
+    return _KernelSpaces(boot=boot, namespace=" ".join(f"{one.st_dev}:{one.st_ino}" for one in spaces))
 
 
 def _start_ticks(pid: int) -> int | None:

@@ -13,7 +13,7 @@ _LARGEST = 1 << 20
 """Bytes of it that are read."""
 
 
-def read_told(run: Path) -> dict[str, Any] | None:
+def read_progress_file(run: Path) -> dict[str, Any] | None:
     """The keys of ``progress.json`` (``docs/record-format.md``), unchecked; None where there is none, or it is no JSON
     object."""
     try:

@@ -307,9 +307,9 @@ class RunWriter:
             yield
         except OSError as error:
             self._broken = True
-            raise RecordError(self._told(error)) from error
+            raise RecordError(self._explained(error)) from error
 
-    def _told(self, error: OSError) -> str:
+    def _explained(self, error: OSError) -> str:
         why = os.strerror(error.errno) if error.errno else str(error)
         if not (self.path / MANIFEST).exists():
             return f"{self.path} was removed while it was written, and its records with it; hint: begin again"

@@ -10,7 +10,7 @@ from signal import SIGINT
 from tonnage.staging.application import Application
 from tonnage.staging.host import Host, is_safe
 from tonnage.staging.movement import LOOK_S, Movement
-from tonnage.staging.signals import Asked, Signals
+from tonnage.staging.signals import EndRequest, Signals
 from tonnage.staging.status import Status
 
 Tell = Callable[[Status], None]
@@ -29,7 +29,7 @@ class Ended:
     elapsed_ns: int
     moving_ns: int
     """The part of it in which something was moved."""
-    asked: Asked | None
+    asked: EndRequest | None
     """Who wanted it to end, if that is why."""
     application: int | None = None
     """Its exit status as a shell would say it."""
@@ -85,7 +85,7 @@ def accompany(host: Host, application: Application, tell: Tell) -> Ended:
 
 
 def _ended(
-    host: Host, started_ns: int, movement: Movement, asked: Asked | None, application: int | None = None
+    host: Host, started_ns: int, movement: Movement, asked: EndRequest | None, application: int | None = None
 ) -> Ended:
     status, now_ns = host.status(), time.monotonic_ns()
     movement.look(status, now_ns)
@@ -94,9 +94,9 @@ def _ended(
 
 def _beside(
     host: Host, application: Application, signals: Signals, movement: Movement
-) -> tuple[Asked | None, int | None]:
+) -> tuple[EndRequest | None, int | None]:
     """Until the application has ended; the first request to end, and when the mover's time is over."""
-    first: Asked | None = None
+    first: EndRequest | None = None
     until_ns: int | None = None
     while not application.has_ended():
         # The end of a child wakes it.
@@ -112,9 +112,9 @@ def _beside(
     return first, until_ns
 
 
-def _until_ended(host: Host, signals: Signals, tell: Tell, movement: Movement) -> Asked | None:
+def _until_ended(host: Host, signals: Signals, tell: Tell, movement: Movement) -> EndRequest | None:
     """Until the mover has ended. Ctrl-C halts it, anything else gives it its time, a second one halts it."""
-    first: Asked | None = None
+    first: EndRequest | None = None
     told_ns, near = 0, True
     while not host.has_ended():
         status = host.status()

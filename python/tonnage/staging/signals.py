@@ -12,7 +12,7 @@ _FROM_KERNEL = 0x80
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EndRequest:
     """Somebody wants this process to end."""
 
     number: signal.Signals
@@ -35,10 +35,10 @@ class Signals:
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
 
-    def wait(self, timeout_s: float) -> Asked | None:
+    def wait(self, timeout_s: float) -> EndRequest | None:
         """What was asked within the time; None too when a child has ended."""
         found = signal.sigtimedwait((*ENDING, signal.SIGCHLD), timeout_s)
         # Stopped and continued in the last moment of the wait, Python hands out what was never filled in.
         if found is None or found.si_signo not in ENDING:
             return None
-        return Asked(signal.Signals(found.si_signo), found.si_code == _FROM_KERNEL)
+        return EndRequest(signal.Signals(found.si_signo), found.si_code == _FROM_KERNEL)

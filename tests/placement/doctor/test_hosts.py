@@ -223,7 +223,7 @@ class _Lame:
         ({("b", "sees-mark")}, [0, None, 0], ["b"]),
         ({("a", "leave-mark")}, [None, 1, 1], ["a"]),
         ({("a", "remove-mark")}, [0, 0, 0], []),
-        ({("b", "look-path")}, [0, None, 0], ["b"]),
+        ({("b", "path-facts")}, [0, None, 0], ["b"]),
     ],
 )
 def test_a_host_that_fails_at_a_step_is_no_other_storage_and_the_mark_goes_all_the_same(

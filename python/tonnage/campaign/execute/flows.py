@@ -65,7 +65,7 @@ def result_of(flows: Sequence[Flow]) -> tuple[PhaseResult, list[Row]]:
         moved = sum(each.bytes for each in mine)
         rows += [(each.start_ns - start_ns, each.end_ns - start_ns, number, each.bytes) for each in mine]
         tasks.append(untimed_task(number, start_ns, end_ns, moved=moved, operations=0))
-        told.append(_as_told(number, flow, moved))
+        told.append(_flow_result(number, flow, moved))
         events += [_stall(number, *pause) for pause in _pauses(mine)]
     network: NetworkResult = {
         "window_start_ns": start_ns,
@@ -105,7 +105,7 @@ def _clipped(flow: Flow, start_ns: int, end_ns: int) -> list[Interval]:
     return found
 
 
-def _as_told(number: int, flow: Flow, moved: int) -> FlowResult:
+def _flow_result(number: int, flow: Flow, moved: int) -> FlowResult:
     """An entry of ``network.flows`` (``docs/record-format.md``)."""
     trip = flow.sent.round_trip
     return {

@@ -76,7 +76,7 @@ class NetworkExecutor(Executor[NetworkSetting]):
             return result, None
 
         trial.announce(PHASE)
-        return trial.outside(PHASE, act, hosts)
+        return trial.run_outside_engine(PHASE, act, hosts)
 
 
 def between_hosts(host_group: HostGroup, setting: NetworkSetting, interrupted: Interrupts) -> list[Flow] | None:
@@ -134,10 +134,10 @@ def _serve(programs: Programs, setting: NetworkSetting) -> list[_Ends]:
             pair.server = Program(pair.names[1], _server_words(port, setting), port)
             pair.client.argv = _client_words(addresses.get(pair.names[1], pair.names[1]), port, setting)
         programs.start([pair.server for pair in wanted])
-        programs.look([pair.server for pair in wanted], LISTEN_S)
+        programs.poll([pair.server for pair in wanted], LISTEN_S)
         # Of several on one host only the first was waited for.
-        for pair in [pair for pair in wanted if not pair.server.told["ready"]]:
-            programs.look([pair.server], LISTEN_S)
+        for pair in [pair for pair in wanted if not pair.server.answer["ready"]]:
+            programs.poll([pair.server], LISTEN_S)
         wanted = [pair for pair in wanted if not _listens(programs, pair)]
     return pairs
 
@@ -145,9 +145,9 @@ def _serve(programs: Programs, setting: NetworkSetting) -> list[_Ends]:
 def _listens(programs: Programs, pair: _Ends) -> bool:
     """True for a server that takes a connection, False for one whose port another has; else MeasurementError."""
     server = pair.server
-    if server.told["ready"] and not server.ended:
+    if server.answer["ready"] and not server.ended:
         return True
-    if server.ended and _TAKEN in server.told["out"] + server.told["err"]:
+    if server.ended and _TAKEN in server.answer["out"] + server.answer["err"]:
         programs.stop(server)
         return False
     why = _error_of(server) if server.ended else f"it does not listen at port {server.port} after {LISTEN_S:.0f} s"
@@ -174,19 +174,19 @@ def _interval(setting: NetworkSetting) -> str:
 
 def _check_client(programs: Programs, pairs: Sequence[_Ends], client: Program) -> None:
     """MeasurementError where it failed: one pair less is another measurement, so that all end."""
-    if client.told["status"] == 0 and (report := _report_of(client)) is not None and report.error is None:
+    if client.answer["status"] == 0 and (report := _report_of(client)) is not None and report.error is None:
         return
     pair = next(pair for pair in pairs if pair.client is client)
     why = _error_of(client)
-    programs.look([pair.server], 1.0)
-    if pair.server.ended and (pair.server.told["status"] or 0) > 128:
+    programs.poll([pair.server], 1.0)
+    if pair.server.ended and (pair.server.answer["status"] or 0) > 128:
         why = f"{why} (the server on {pair.server.host}: {pair.server.last_words()})"
     raise MeasurementError(f"{pair}: {why}")
 
 
 def _report_of(program: Program) -> Report | None:
     try:
-        return read(program.told["out"])
+        return read(program.answer["out"])
     except NoReport:
         return None
 
@@ -203,10 +203,10 @@ def _flows(pair: _Ends, setting: NetworkSetting, clocks: Mapping[str, Clock]) ->
     for program in (pair.client, pair.server):
         if not program.ended:
             raise MeasurementError(f"{pair}: iperf3 on {program.host} did not end within {SERVER_S:.0f} s of its peer")
-        if program.told["cut"]:
+        if program.answer["cut"]:
             raise MeasurementError(f"{pair}: iperf3 on {program.host} printed more than is kept; hint: fewer streams")
         try:
-            reports[program is pair.client] = report = read(program.told["out"])
+            reports[program is pair.client] = report = read(program.answer["out"])
         except NoReport as error:
             raise MeasurementError(f"{pair}: {program.host}: {error}") from None
         if report.error:
@@ -222,7 +222,7 @@ def _flow(
     sent, received = (client, server) if way == FORWARD else (server, client)
     sender, receiver = pair.names if way == FORWARD else pair.names[::-1]
     clock = clocks[pair.client.host]
-    alive_ns = (clock.here_ns(pair.client.told["began_ns"]), clock.here_ns(pair.client.told["ended_ns"]))
+    alive_ns = (clock.here_ns(pair.client.answer["began_ns"]), clock.here_ns(pair.client.answer["ended_ns"]))
     # That of the receiver, whose bytes these are: where it began late, it counts for less time than the sender.
     length_ns = received.ways[way].intervals[-1].end_ns
     start_ns, uncertainty_ns = began(alive_ns, setting.omit_ns, length_ns, clock.uncertainty_ns)
@@ -253,16 +253,16 @@ class Program:
     port: int = 0
     """At which it listens; 0: at none."""
     handle: str = ""
-    told: Json = field(default_factory=dict)
+    answer: Json = field(default_factory=dict)
 
     @property
     def ended(self) -> bool:
-        return bool(self.told) and not self.told["running"]
+        return bool(self.answer) and not self.answer["running"]
 
     def last_words(self) -> str:
         """How it ended, and the last line that it printed to its errors."""
-        status = self.told.get("status")
-        lines = [line.strip() for line in str(self.told.get("err", "")).splitlines() if line.strip()]
+        status = self.answer.get("status")
+        lines = [line.strip() for line in str(self.answer.get("err", "")).splitlines() if line.strip()]
         how = (
             "it was lost"
             if status is None
@@ -343,7 +343,7 @@ class Programs:
         self._started.remove(program)
         program.handle = ""
 
-    def look(self, programs: Sequence[Program], timeout_s: float) -> None:
+    def poll(self, programs: Sequence[Program], timeout_s: float) -> None:
         """Asks how each is; waits for one of each host to end, or to listen, for at most that long."""
         for number, each in enumerate(_rounds([program for program in programs if not program.ended])):
             wait_s = 0.0 if number else timeout_s
@@ -352,7 +352,7 @@ class Programs:
                 for host, one in each.items()
             }
             for host, told in self.ask("await-program", words, lasts_s=wait_s).items():
-                each[host].told = told
+                each[host].answer = told
 
     def attend(
         self, programs: Sequence[Program], limit_s: float, ended: Callable[[Program], None], interrupted: Interrupts
@@ -362,7 +362,7 @@ class Programs:
         until_s = time.monotonic() + limit_s
         left = list(programs)
         while left and not interrupted and time.monotonic() < until_s:
-            self.look(left, _LOOK_S)
+            self.poll(left, _LOOK_S)
             for program in [program for program in left if program.ended]:
                 left.remove(program)
                 ended(program)

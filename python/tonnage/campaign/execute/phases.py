@@ -18,7 +18,7 @@ from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster import launcher
 from tonnage.cluster.lost_process import ProcessLost
-from tonnage.machine.host_events import Meanwhile
+from tonnage.machine.host_events import HostCounters
 from tonnage.records import (
     RunWriter,
     copy_lines,
@@ -208,7 +208,7 @@ class PhaseRunner:
         )
         return self._record(line, result, hosts if result else (), left, items)
 
-    def outside(
+    def run_outside_engine(
         self, number: int, trial: Trial, phase: str, act: Callable[[], Acted], hosts: Sequence[str] = ()
     ) -> PhaseOutcome:
         """Records what happens beside the engine: ``act`` gives a PhaseResult, or None, and why it failed, or None.
@@ -223,19 +223,19 @@ class PhaseRunner:
 
     def without(self, number: int, trial: Trial, phase: str, reason: str) -> PhaseOutcome:
         """Records a phase that could not be measured: a requested phase without a record would be a blank."""
-        return self.outside(number, trial, phase, lambda: (None, reason))
+        return self.run_outside_engine(number, trial, phase, lambda: (None, reason))
 
     def _until_done(self, running: launcher.Step) -> HostEvents | None:
         """Opens the start line and stays until the last task is done; ``meanwhile`` of the trial line."""
         self._nfs.begin()
         # A model has a time of its own, in which nothing happens to this host.
-        before = None if self.workspace.target.scheme == "sim" else Meanwhile.now()
+        before = None if self.workspace.target.scheme == "sim" else HostCounters.now()
         running.go()
         while not running.wait(TICK_S):
             if self.interrupts:
                 running.stop()
             self.observer.tick(cast("Live", running.live()))
-        meanwhile = None if before is None else Meanwhile.now().since(before)
+        meanwhile = None if before is None else HostCounters.now().since(before)
         self._nfs.end()
         return cast("HostEvents | None", meanwhile)
 
@@ -313,9 +313,9 @@ class TrialRun:
         """Runs and records a phase (``PhaseRunner.run``)."""
         return self.phases.run(self.number, self.trial, setting, phase, spec, purpose=purpose, harvest=harvest)
 
-    def outside(self, phase: str, act: Callable[[], Acted], hosts: Sequence[str] = ()) -> Status:
-        """Records a phase that no engine runs (``PhaseRunner.outside``); its status."""
-        return self.phases.outside(self.number, self.trial, phase, act, hosts).status
+    def run_outside_engine(self, phase: str, act: Callable[[], Acted], hosts: Sequence[str] = ()) -> Status:
+        """Records a phase that no engine runs (``PhaseRunner.run_outside_engine``); its status."""
+        return self.phases.run_outside_engine(self.number, self.trial, phase, act, hosts).status
 
     def without(self, phase: str, reason: str) -> Status:
         """Records a phase that could not be measured; its status."""

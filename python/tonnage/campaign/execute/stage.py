@@ -217,7 +217,7 @@ class StageExecutor(Executor[StageSetting]):
                 spec = phase_spec(setting.writing, trial.record(WRITE), trial.seed)
                 written = trial.phase(setting, WRITE, spec)
                 if written.status == "ok":
-                    return trial.outside(PHASE, lambda: stage_out.bring(written.line, trial.interrupts))
+                    return trial.run_outside_engine(PHASE, lambda: stage_out.bring(written.line, trial.interrupts))
         except (OSError, ValueError, RuntimeError) as error:
             return trial.without(PHASE, getattr(error, "strerror", None) or str(error))
         finally:

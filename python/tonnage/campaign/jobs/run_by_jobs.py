@@ -23,7 +23,7 @@ from tonnage.campaign.jobs.batch import (
     output_file,
     write_order,
 )
-from tonnage.campaign.jobs.follow import Ending, Follower
+from tonnage.campaign.jobs.job_follower import Ending, Follower
 from tonnage.campaign.jobs.ledger import Entry, Ledger
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer, Step
@@ -159,7 +159,7 @@ class _Submitter:
                 return self._settled("complete")
             if entry.job is None:
                 raise MeasurementError(f"nobody knows whether job {entry.key} was submitted; {self._again}")
-            ending = self.follower.follow(entry.batch.job, entry.job, entry.where())
+            ending = self.follower.wait_for_end(entry.batch.job, entry.job, entry.where())
             self.ledger.ended(entry, ending.state, ending.reason, ending.hosts)
             if ending.cancelled:
                 return self._settled("interrupted")
@@ -271,7 +271,7 @@ class _Submitter:
         step = ending.progress.step if ending.progress else None
         if not has_record(self.run.path, step, beyond_bytes=entry.recorded_bytes):
             record_lost(self.run.path, self._schedule(), reason)
-        self.follower.look(entry.batch.job)
+        self.follower.poll(entry.batch.job)
         return False
 
     def _down(self, hosts: Sequence[str]) -> str:

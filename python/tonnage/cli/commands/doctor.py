@@ -113,13 +113,13 @@ def _examine_hosts(arguments: Namespace) -> int:
     found = examine(party)
     well = not any(complaint.wrong for complaint in found)
     if arguments.json:
-        from tonnage.placement.answers import HostsChecked, LinkTold
+        from tonnage.placement.answers import HostsChecked, LinkAnswer
 
         checked = HostsChecked(
             well=well,
             target=party.target,
             hosts=party.hosts,
-            links=tuple(LinkTold(**asdict(link)) for link in party.links),
+            links=tuple(LinkAnswer(**asdict(link)) for link in party.links),
             complaints=tuple(found),
         )
         print(json.dumps(asdict(checked), indent=2))

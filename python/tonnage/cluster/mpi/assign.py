@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class Share(NamedTuple):
-    """The tasks of one process: ``here`` of them, from number ``first`` on."""
+    """The tasks of one process: ``tasks`` of them, from number ``first`` on."""
 
     rank: int
     first: int
-    here: int
+    tasks: int
 
 
 def hosts_in_order(hosts: Sequence[str]) -> list[str]:
@@ -72,10 +72,10 @@ def _spread(ranks: Sequence[int], first: int, count: int) -> list[Share]:
 
 
 def clipped(shares: Sequence[Share], first: int, here: int) -> list[Share]:
-    """Of these shares ``here`` tasks from ``first`` on: a part of a phase is done where all of it would be."""
+    """Of these shares ``tasks`` tasks from ``first`` on: a part of a phase is done where all of it would be."""
     found = []
     for share in shares:
-        begin, end = max(share.first, first), min(share.first + share.here, first + here)
+        begin, end = max(share.first, first), min(share.first + share.tasks, first + here)
         if begin < end:
             found.append(Share(share.rank, begin, end - begin))
     return found
@@ -102,4 +102,4 @@ def of_runs(runs: Sequence[Sequence[int]]) -> list[Share]:
 
 def hosts_of(hosts: Sequence[str], shares: Sequence[Share]) -> list[str]:
     """The host of each task of these shares, by its number from their first."""
-    return [hosts[share.rank] for share in shares for _ in range(share.here)]
+    return [hosts[share.rank] for share in shares for _ in range(share.tasks)]

@@ -151,7 +151,7 @@ def tell_above(ranks: Ranks, members: Sequence[int], order: Command, answer: Ans
 
 
 def _await(ranks: Ranks, rank: int, order: Command, until: float) -> Answer:
-    rest = ranks.transport.resting()
+    rest = ranks.transport.poll_pause()
     moved = time.monotonic()
     next_look = moved + _LOOK_S
     while True:
@@ -161,7 +161,7 @@ def _await(ranks: Ranks, rank: int, order: Command, until: float) -> Answer:
             if serial == order.serial:
                 return answer
             continue
-        rest.rest()
+        rest.pause()
         now = time.monotonic()
         if now < next_look:
             continue

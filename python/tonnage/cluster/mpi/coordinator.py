@@ -118,11 +118,11 @@ class Coordinator:
         for rank in told:
             self.ranks.transport.send(rank, Tag.ABANDON, b"")
         until = time.monotonic() + _GOODBYE_S
-        rest = self.ranks.transport.resting(0.01)
+        rest = self.ranks.transport.poll_pause(0.01)
         while told and time.monotonic() < until:
             found = self.ranks.transport.look(Tag.REPLY)
             if found is None:
-                rest.rest()
+                rest.pause()
                 told = {rank for rank in told if not self.ranks.gone(rank)}
             elif json.loads(found[1])["serial"] == -1:
                 told.discard(found[0])
@@ -161,7 +161,7 @@ class Coordinator:
     def _await_replies(
         self, serial: int, asked: dict[int, str], said: dict[str, Said], until: float, timeout_s: float
     ) -> None:
-        rest = self.ranks.transport.resting()
+        rest = self.ranks.transport.poll_pause()
         while asked:
             found = self.ranks.transport.look(Tag.REPLY)
             if found is not None:
@@ -170,7 +170,7 @@ class Coordinator:
                     said[asked.pop(found[0])] = Said(message["value"], message["problem"])
                     rest.again()
                 continue
-            rest.rest()
+            rest.pause()
             late = time.monotonic() > until
             for rank, host in list(asked.items()):
                 if self.ranks.gone(rank):

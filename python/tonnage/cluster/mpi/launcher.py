@@ -102,7 +102,7 @@ class MpiStep:
                 },
             )
             row["processes"] += 1
-            row["tasks"] += share.here
+            row["tasks"] += share.tasks
         opened = self._part.opened
         corrected = [at - offsets[host].offset_ns for host, ends in opened.items() for at in ends]
         unsure_ns = sum(sorted((offsets[host].uncertainty_ns for host in opened), reverse=True)[:2])

@@ -24,7 +24,7 @@ class Member(NamedTuple):
     """Those it may run on: bit n stands for number n."""
 
     @classmethod
-    def here(cls) -> Member:
+    def this_process(cls) -> Member:
         """This process."""
         try:
             space = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116 - a link to no file
@@ -42,7 +42,7 @@ class Member(NamedTuple):
 
 def meet(transport: Transport, rank: int, size: int) -> list[Member]:
     """All processes, by rank: up the tree goes who is below, down it who they all are. Waits for the last of them."""
-    known: list[list[object]] = [list(Member.here())]
+    known: list[list[object]] = [list(Member.this_process())]
     below = children(rank, size)
     for child in reversed(below):
         # Smallest subtree first, so that they stand by rank.

@@ -87,7 +87,7 @@ class PhaseShare:
         self._stopped: float | None = None
         self._next_beat = 0.0
         self._next_look = 0.0
-        self._rest = ranks.transport.resting()
+        self._pause = ranks.transport.poll_pause()
         self.on_signal: Callable[[int], None] = lambda _number: None
 
     def prepare(self, target: _native.Target, spec: PhaseSpec) -> None:
@@ -95,7 +95,7 @@ class PhaseShare:
         mine = self._shares.get(self._ranks.rank)
         if mine is None:
             return
-        tasks = {"first": mine.first, "here": mine.here, "total": spec["tasks"]["total"]}
+        tasks = {"first": mine.first, "here": mine.tasks, "total": spec["tasks"]["total"]}
         self._phase = target.start(json.dumps({**spec, "tasks": tasks}), share=True)
 
     def go(self, ended: Callable[[], bool]) -> None:
@@ -115,7 +115,7 @@ class PhaseShare:
     def turn(self, timeout_s: float) -> bool:
         """Waits at most so long, passes on what came; True once its own tasks and all below have handed in."""
         if self.ended_ns is not None or self._ranks.rank in self._arrived:
-            self._rest.rest()
+            self._pause.pause()
         elif self._phase is not None:
             self._work(self._phase, timeout_s)
         self._read()
@@ -172,14 +172,14 @@ class PhaseShare:
         self._fail(phase.live()["failed"])
         if ended:
             self.ended_ns = time.monotonic_ns()
-            self._rest = self._ranks.transport.resting()
+            self._pause = self._ranks.transport.poll_pause()
             self._phase = None
             try:
                 self._add(phase.share())
             except (OSError, ValueError, MemoryError) as error:
                 self.problems.append(Problem.of(error, self._ranks).as_list())
         elif (meeting := phase.meeting()) is not None:
-            self._rest = self._ranks.transport.resting(_MEETING_REST_S)
+            self._pause = self._ranks.transport.poll_pause(_MEETING_REST_S)
             self._arrived[self._ranks.rank] = meeting
 
     def _add(self, share: bytes) -> None:
@@ -211,7 +211,7 @@ class PhaseShare:
 
     def _heard_of(self, rank: int) -> None:
         self._heard[rank] = time.monotonic()
-        self._rest.again()
+        self._pause.again()
 
     def _read_beat(self, rank: int, message: Beat) -> None:
         if message["serial"] != self._serial:
@@ -260,7 +260,7 @@ class PhaseShare:
         self._said_arrived = False
         if self._phase is not None and self.ended_ns is None:
             self._phase.meet(value)
-        self._rest = self._ranks.transport.resting()
+        self._pause = self._ranks.transport.poll_pause()
 
     def _look_below(self, now: float) -> None:
         """Marks as lost who ended, or said nothing for too long."""

@@ -87,19 +87,19 @@ class Transport:
 
     def take(self, tag: Tag, sender: int) -> bytes:
         """The next message of one sender, waited for without a limit: the caller has one."""
-        rest = self.resting()
+        rest = self.poll_pause()
         while (found := self.look(tag, sender)) is None:
-            rest.rest()
+            rest.pause()
         return found[1]
 
     def sent(self, limit_s: float = math.inf) -> bool:
         """Waits until all messages have left; whether they have."""
-        rest = self.resting()
+        rest = self.poll_pause()
         until = time.monotonic() + limit_s
         while self.is_sending():
             if time.monotonic() > until:
                 return False
-            rest.rest()
+            rest.pause()
         return True
 
     def is_sending(self) -> bool:
@@ -112,9 +112,9 @@ class Transport:
         """Whether whoever sends something here rings."""
         return self.wakeup is not None and self.wakeup.near
 
-    def resting(self, longest_s: float | None = None) -> Rest:
+    def poll_pause(self, longest_s: float | None = None) -> PollPause:
         """For somebody who waits for messages, and looks at least every ``longest_s``."""
-        return Rest(self, longest_s)
+        return PollPause(self, longest_s)
 
     def wait(self, limit_s: float) -> None:
         """Does nothing for so long, or until somebody on this host has sent something."""
@@ -123,7 +123,7 @@ class Transport:
         self._communicator.Iprobe(self._rank, Tag.NOTHING)
 
 
-class Rest:
+class PollPause:
     """Sleeps between two looks."""
 
     def __init__(self, transport: Transport, longest_s: float | None) -> None:
@@ -135,7 +135,7 @@ class Rest:
         """Something came: look often for a while."""
         self._since = time.monotonic()
 
-    def rest(self) -> None:
+    def pause(self) -> None:
         """Sleeps a while."""
         rung = self._transport.near and not self._transport.is_sending()
         shortest_s, longest_s = (_SHORTEST_RUNG_S, _LONGEST_RUNG_S) if rung else (_SHORTEST_S, _LONGEST_S)

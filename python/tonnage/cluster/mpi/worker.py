@@ -61,12 +61,12 @@ class Worker:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._remember)
-        rest, next_look = self._ranks.transport.resting(), 0.0
+        rest, next_look = self._ranks.transport.poll_pause(), 0.0
         while self._code is None:
             if self._serve_one():
                 rest.again()
                 continue
-            rest.rest()
+            rest.pause()
             self._tell_signal()
             now = time.monotonic()
             if now < next_look:

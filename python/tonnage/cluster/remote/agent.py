@@ -47,7 +47,7 @@ def _answer_all() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    said = _Said(outward)
+    said = _Replies(outward)
     hello = Hello(version=__version__, host=platform.node(), python=platform.python_version(), pid=os.getpid())
     said.write(HELLO + line(hello))
     with os.fdopen(inward, "rb") as requests:
@@ -56,7 +56,7 @@ def _answer_all() -> None:
             threading.Thread(target=_do, args=(request, said), name=request["service"], daemon=True).start()
 
 
-class _Said:
+class _Replies:
     """The way back: whole lines, one after the other."""
 
     def __init__(self, descriptor: int) -> None:
@@ -69,7 +69,7 @@ class _Said:
                 left = left[os.write(self._descriptor, left) :]
 
 
-def _do(request: Request, said: _Said) -> None:
+def _do(request: Request, said: _Replies) -> None:
     service = request["service"]
     try:
         answer = (

@@ -146,11 +146,11 @@ class _Program:
             assert self._supervisor.stdin
             self._supervisor.stdin.close()
 
-    def has_said(self, text: str) -> bool:
+    def has_printed(self, text: str) -> bool:
         wanted = os.fsencode(text)
         return wanted in self._out or wanted in self._err
 
-    def as_told(self, *, ready: bool) -> ProgramState:
+    def state(self, *, ready: bool) -> ProgramState:
         return {
             "running": not self.gone,
             "pid": self.pid,
@@ -210,14 +210,14 @@ def await_program(handle: str, timeout_s: float, said: str | None = None, listen
     until_s = time.monotonic() + timeout_s
     with program.changed:
         while True:
-            ready = (said is not None and program.has_said(said)) or (
+            ready = (said is not None and program.has_printed(said)) or (
                 listening is not None and program.pid is not None and _listens(program.pid, listening)
             )
             left_s = until_s - time.monotonic()
             if ready or program.gone or left_s <= 0:
                 break
             program.changed.wait(left_s if listening is None else min(left_s, _LOOK_S))
-        return program.as_told(ready=ready or (program.gone and said is None and listening is None))
+        return program.state(ready=ready or (program.gone and said is None and listening is None))
 
 
 def stop_program(handle: str, grace_s: float = GRACE_S) -> ProgramState:
@@ -231,7 +231,7 @@ def stop_program(handle: str, grace_s: float = GRACE_S) -> ProgramState:
     program.end()
     with program.changed:
         ended = program.changed.wait_for(lambda: program.gone, _HELD_S)
-        return program.as_told(ready=ended)
+        return program.state(ready=ended)
 
 
 def end_programs() -> None:

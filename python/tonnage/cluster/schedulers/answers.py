@@ -95,7 +95,7 @@ class Refusals:
         ended = 0 < error.status <= _SHELLS
         return ended and self._words.search(error.errors) is not None and _LOST.search(error.errors) is None
 
-    def told(self, error: ToolError) -> SchedulerError:
+    def scheduler_error(self, error: ToolError) -> SchedulerError:
         """As :meth:`of`, in the words of the first line."""
         return self.of(error, f"the scheduler refused: {error}" if self.is_clear(error) else str(error))
 
@@ -103,5 +103,5 @@ class Refusals:
         """What to raise for a submission that failed so; ``text``: as a user is told."""
         if not self.is_clear(error):
             return SubmissionUnknown(text)
-        is_queue = self._no_queue is not None and self._no_queue in error.said
+        is_queue = self._no_queue is not None and self._no_queue in error.output
         return (NoSuchQueue if is_queue else SchedulerError)(text)

@@ -26,7 +26,7 @@ from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, docum
 from tonnage.cluster.schedulers.answers import hosts as named
 from tonnage.cluster.terms import OwnWords, Spelling, every
 from tonnage.errors import RequestError
-from tonnage.machine.tool import Said, ToolError, ask
+from tonnage.machine.tool import ToolError, ToolOutput, ask
 from tonnage.machine.user import user_name
 
 _IN_NAME = ".tonnage-"
@@ -70,7 +70,7 @@ class Flux:
         try:
             said = ask(self.command(request), timeout_s=self._timeout_s, environment=os.environ)
         except ToolError as error:
-            raise _REFUSALS.told(error) from None
+            raise _REFUSALS.scheduler_error(error) from None
         numbers = said.out.split()
         if not numbers:
             raise SubmissionUnknown("flux submit printed no number of a job")
@@ -122,7 +122,7 @@ class Flux:
                 options.append(f"{option}={file.replace('%J', '{{id}}').replace('%I', '{cc}')}")
         return [*options, *FLUX.options(request.terms)]
 
-    def _ask(self, *argv: str) -> Said:
+    def _ask(self, *argv: str) -> ToolOutput:
         try:
             return ask(argv, timeout_s=self._timeout_s)
         except ToolError as error:

@@ -26,7 +26,7 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
 from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
-from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask, site_tool
+from tonnage.machine.tool import ToolError, ToolMissing, ToolOutput, ToolSilent, ask, site_tool
 from tonnage.machine.user import user_name
 
 _RECEIPT = re.compile(r"^Job <(\d+)> is submitted to .*$", re.MULTILINE)
@@ -108,9 +108,9 @@ class Lsf:
                 environment=os.environ,
             )
         except ToolError as error:
-            if (receipt := _RECEIPT.search(error.said)) is not None:
+            if (receipt := _RECEIPT.search(error.output)) is not None:
                 return Submitted(receipt[1], receipt[0])
-            raise _REFUSALS.told(error) from None
+            raise _REFUSALS.scheduler_error(error) from None
         receipt = _RECEIPT.search(said.out) or _RECEIPT.search(said.err)
         if receipt is None:
             raise SubmissionUnknown(f"bsub printed no receipt: {(said.out or said.err).strip()[:100]!a}")
@@ -170,7 +170,7 @@ class Lsf:
             argv = ("/bin/sh", "-c", _COPY, "tonnage", *argv)
         return [shlex.quote(word) for word in argv]
 
-    def _ask(self, *argv: str) -> Said:
+    def _ask(self, *argv: str) -> ToolOutput:
         try:
             return ask([site_tool(argv[0]), *argv[1:]], timeout_s=self._timeout_s)
         except (ToolSilent, ToolMissing) as error:
@@ -178,7 +178,7 @@ class Lsf:
         except ToolError as error:
             # No jobs is a failure to bjobs, with a sentence that says so.
             if argv[0] == "bjobs" and re.search(r"no (unfinished )?job", str(error), re.IGNORECASE):
-                return Said("", "")
+                return ToolOutput("", "")
             raise SchedulerError(f"the scheduler refused: {error}") from None
 
 

@@ -30,7 +30,7 @@ from tonnage.cluster.scheduler import (
 from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
 from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, Terms, check_jobs, every, hours, in_units
 from tonnage.errors import RequestError
-from tonnage.machine.tool import Said, ToolError, ask
+from tonnage.machine.tool import ToolError, ToolOutput, ask
 from tonnage.machine.user import user_name
 
 _T = TypeVar("_T")
@@ -97,7 +97,7 @@ class Pbs:
             with tempfile.TemporaryDirectory(prefix="tonnage-psij-") as place:
                 _executor(command, self._run, Path(place)).submit(job)
         except ToolError as error:
-            raise _REFUSALS.told(error) from None
+            raise _REFUSALS.scheduler_error(error) from None
         except SubmitException as error:
             # It is ours to run qsub: this one comes before.
             raise SchedulerError(f"PSI/J refused: {error}") from None
@@ -135,7 +135,7 @@ class Pbs:
     def _run(self, argv: list[str]) -> str:
         return ask(argv, timeout_s=self._timeout_s, environment=os.environ).out
 
-    def _ask(self, *argv: str) -> Said:
+    def _ask(self, *argv: str) -> ToolOutput:
         try:
             return ask(argv, timeout_s=self._timeout_s)
         except ToolError as error:

@@ -13,7 +13,7 @@ from typing import Annotated, TypedDict, cast
 from pydantic import GetPydanticSchema
 
 from tonnage.cluster.host_group import Answer, HostGroup
-from tonnage.machine.fact_types import PathLook, Surroundings
+from tonnage.machine.fact_types import HostState, PathFacts
 from tonnage.machine.paths import LOOK_S
 from tonnage.placement.doctor import named
 
@@ -42,8 +42,8 @@ class LinkFacts(TypedDict, total=False):
 
 _AS_TOLD = GetPydanticSchema(lambda _, handler: handler(dict[str, object]))
 """The schema of ``doctor --json`` leaves open what a host tells: one of another version may tell more."""
-_Surroundings = Annotated[Surroundings, _AS_TOLD]
-_PathLook = Annotated[PathLook, _AS_TOLD]
+_HostState = Annotated[HostState, _AS_TOLD]
+_PathFacts = Annotated[PathFacts, _AS_TOLD]
 _LinkFacts = Annotated[LinkFacts, _AS_TOLD]
 
 
@@ -55,14 +55,14 @@ class Host:
     """As it was asked for."""
     problem: str | None = None
     """Why it does not answer; then nothing else is known."""
-    facts: _Surroundings = field(default_factory=lambda: cast("Surroundings", {}))
+    facts: _HostState = field(default_factory=lambda: cast("HostState", {}))
     """Of ``tonnage.machine.host_state``."""
     clock_ahead_ns: int | None = None
     """Its wall clock against ours."""
     clock_uncertainty_ns: int | None = None
     """Half the quickest round trip: the difference is known no better."""
-    path: _PathLook | None = None
-    """Of ``tonnage.machine.paths.look_path``; None where there is no target."""
+    path: _PathFacts | None = None
+    """Of ``tonnage.machine.paths.path_facts``; None where there is no target."""
     path_problem: str | None = None
     """Why nothing is known of the target."""
     storage: int | None = None
@@ -114,8 +114,8 @@ def gather_host_facts(host_group: HostGroup, hosts: Sequence[str], target: str |
         if host.name not in host_group.hosts:
             others = named(host_group.hosts)
             host.problem = f"nothing was started on it, but on {others}; hint: start a process on it, or leave it out"
-    for host, answer in _ask(host_group, "surroundings", {host: {} for host in group.there}, ANSWER_S):
-        host.problem, host.facts = answer.problem, cast("Surroundings", answer.value or {})
+    for host, answer in _ask(host_group, "host-state", {host: {} for host in group.there}, ANSWER_S):
+        host.problem, host.facts = answer.problem, cast("HostState", answer.value or {})
     for host in group.there:
         _compare_clocks(host_group, host)
     if target is not None:
@@ -147,7 +147,7 @@ def _compare_clocks(host_group: HostGroup, host: Host) -> None:
 
 def _look_at_target(host_group: HostGroup, hosts: Sequence[Host], target: str) -> None:
     asked = {"path": target, "probe": True}
-    for host, answer in _ask(host_group, "look-path", dict.fromkeys(hosts, asked), PATH_S):
+    for host, answer in _ask(host_group, "path-facts", dict.fromkeys(hosts, asked), PATH_S):
         host.path, host.path_problem = answer.value, answer.problem
     left = [host for host in hosts if host.path and host.path["is_directory"]]
     for number in range(len(left)):

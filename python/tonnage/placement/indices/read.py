@@ -55,7 +55,7 @@ class IndexedServer:
             return kept.took_ns > wait_ns
         return self.source is not None and not self.source.prompt
 
-    def told(self, kept: CacheEntry, now_s: float) -> Reading:
+    def latest(self, kept: CacheEntry, now_s: float) -> Reading:
         """The reading to go by."""
         nothing = Reading(
             server=self.name, source=self.source_name, at_s=now_s, problem="it was asked, and has not answered yet"
@@ -214,7 +214,7 @@ def read_indices(servers: Iterable[Indexed], policy: Refreshed, *, now_s: float,
     if slow:
         ask_apart(slow)
     kept |= ask_all([one for one in due if one not in slow], kept, cache, wait_ns=wait_ns)
-    return {one.name: one.told(kept[one.name], now_s) for one in asked}
+    return {one.name: one.latest(kept[one.name], now_s) for one in asked}
 
 
 def fresh_indices(servers: Iterable[Indexed], *, wait_ns: int, refresh_ns: int = 0) -> dict[str, Reading]:
@@ -243,4 +243,4 @@ def fresh_indices_at(addresses: Mapping[str, str], *, wait_ns: int, refresh_ns: 
     if once := [one for one in due if kept[one.name].again]:
         time.sleep(_GAP_S)
         kept |= ask_all(once, kept, cache, wait_ns=wait_ns)
-    return {one.name: one.told(kept[one.name], time.time()) for one in asked}
+    return {one.name: one.latest(kept[one.name], time.time()) for one in asked}

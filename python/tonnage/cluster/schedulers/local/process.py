@@ -27,7 +27,7 @@ class Process:
     @classmethod
     def of(cls, pid: int) -> Process | None:
         """The one that has this number now; None where there is none, or only its remains."""
-        found = _look(pid)
+        found = _read_stat(pid)
         return None if found is None or found.ended else found
 
     @classmethod
@@ -86,7 +86,7 @@ def descendants() -> list[Process]:
     """Children, their children and so on, as far as they are there at this moment."""
     numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
     children: dict[int, list[Process]] = {}
-    for found in filter(None, map(_look, numbers)):
+    for found in filter(None, map(_read_stat, numbers)):
         children.setdefault(found.parent, []).append(found)
     ours, ahead = [], [os.getpid()]
     while ahead:
@@ -96,7 +96,7 @@ def descendants() -> list[Process]:
     return ours
 
 
-def _look(pid: int) -> Process | None:
+def _read_stat(pid: int) -> Process | None:
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

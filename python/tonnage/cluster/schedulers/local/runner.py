@@ -93,7 +93,7 @@ def _patient(spool: Spool, act: Callable[[], Known]) -> Known:
         try:
             return act()
         except TonnageError:
-            if not (spool.held / FILE).exists():
+            if not (spool.open_directory / FILE).exists():
                 raise
         time.sleep(ROOM_S)
 

@@ -119,16 +119,16 @@ class Spool:
         self._timeout_s = timeout_s
         handle = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         weakref.finalize(self, os.close, handle)
-        self.held = Path(f"/proc/self/fd/{handle}")
+        self.open_directory = Path(f"/proc/self/fd/{handle}")
         """The directory itself, to be used: in this process, and in those that it forks."""
-        self.wake = self.held / "wake"
-        if (self.held / "jobs").exists():
+        self.wake = self.open_directory / "wake"
+        if (self.open_directory / "jobs").exists():
             raise RequestError(
                 f"{self.directory} has jobs of an older version of Tonnage, which this one cannot read; hint: when "
                 "they have ended, move that directory away"
             )
         with suppress(FileExistsError):
-            os.close(os.open(self.held / FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            os.close(os.open(self.open_directory / FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         version = self._version()
         # Not before: what is refused stays as it is.
         with suppress(FileExistsError):
@@ -140,7 +140,7 @@ class Spool:
                         db.execute(statement)
 
     def _version(self) -> int:
-        with self._look() as db:
+        with self._transaction() as db:
             (version,) = db.execute("pragma user_version").fetchone()
             tables = {name for (name,) in db.execute("select name from sqlite_master where type = 'table'")}
         if version > _VERSION:
@@ -153,12 +153,12 @@ class Spool:
     def change(self) -> Iterator[sqlite3.Connection]:
         """A transaction that nothing else changes meanwhile; its end is on the disk. SchedulerError if that fails,
         RequestError where the file is damaged."""
-        with self._look("immediate") as db:
+        with self._transaction("immediate") as db:
             yield db
 
     @contextmanager
-    def _look(self, how: str = "deferred") -> Iterator[sqlite3.Connection]:
-        file = self.held / FILE
+    def _transaction(self, how: str = "deferred") -> Iterator[sqlite3.Connection]:
+        file = self.open_directory / FILE
         checked_inside(file, told=self.directory / FILE)
         try:
             with closing(sqlite3.connect(file, timeout=self._timeout_s, isolation_level=None)) as db:
@@ -227,23 +227,23 @@ class Spool:
 
     def find(self, key: str) -> int | None:
         """The number of the job with that key."""
-        with self._look() as db:
+        with self._transaction() as db:
             return _number_of(db, key)
 
     def entry(self, number: int) -> Entry | None:
         """What was asked for; None where the spool has no such job, or one that cannot be read."""
-        with self._look() as db:
+        with self._transaction() as db:
             return next(_entries(db, "number = ?", number), None)
 
     def environment(self, number: int) -> dict[str, str]:
         """That of whoever submitted the job."""
-        with self._look() as db:
+        with self._transaction() as db:
             (text,) = db.execute("select environment from job where number = ?", (number,)).fetchone()
         return {str(name): str(value) for name, value in json.loads(text).items()}
 
     def numbers(self, *, ended: bool = False) -> list[int]:
         """The jobs that wait or run, or those that ended, in the order of submission."""
-        with self._look() as db:
+        with self._transaction() as db:
             found = db.execute(f"select number from job where number {'not' if ended else ''} in ({_ACTIVE})")
             return sorted(number for (number,) in found)
 
@@ -287,7 +287,7 @@ class Spool:
         """The copies whose turn it is, for whoever calls to start those in the background; those in the foreground are
         told. ``taken``: (job, copy) of those that somebody is about to start, or has."""
         begun = []
-        with self._look() as db:
+        with self._transaction() as db:
             where = "state = 'pending' and job = ? and copy = ?"
             early = {one for one in taken if _copies(db, where, *one)}
             for number, count in _turn(db, slots, early).starts.items():
@@ -326,12 +326,12 @@ class Spool:
 
     def copy(self, number: int, copy: int) -> Copy | None:
         """None where the job has no such copy."""
-        with self._look() as db:
+        with self._transaction() as db:
             return next(iter(_copies(db, "job = ? and copy = ?", number, copy)), None)
 
     def running(self) -> list[Copy]:
         """Those that have slots, and those in the foreground that wait for some."""
-        with self._look() as db:
+        with self._transaction() as db:
             return _copies(db, "ended_ns is null and (state in ('starting', 'running') or foreground)")
 
     def jobs(self, slots: int, *, ended: bool = False) -> list[Job]:
@@ -339,7 +339,7 @@ class Spool:
         submission: a line a copy, and one for all copies that wait."""
         since_ns = time.time_ns() - LATELY_NS if ended else 1 << 62
         listed = f"in ({_ACTIVE} union select job from copy where ended_ns >= {since_ns})"
-        with self._look() as db:
+        with self._transaction() as db:
             reasons = _turn(db, slots).reasons
             entries = list(_entries(db, f"number {listed}"))
             others = _unreadable(db, f"number {listed}", {entry.number for entry in entries})

@@ -46,7 +46,7 @@ class Spooler:
         self._starting = starting
         self.children: dict[int, tuple[int, int]] = {}
         """The processes that wait for programs: number → job and copy."""
-        self._told: set[tuple[Process, int]] = set()
+        self._signalled: set[tuple[Process, int]] = set()
         """Who was sent which signal."""
         self._reaped = 0
 
@@ -119,8 +119,8 @@ class Spooler:
             self._send(one.program, number, group=not one.foreground)
 
     def _send(self, process: Process, number: int, *, group: bool = False) -> None:
-        if (process, number) not in self._told:
-            self._told.add((process, number))
+        if (process, number) not in self._signalled:
+            self._signalled.add((process, number))
             process.signal(number, group=group)
 
     def _reap(self) -> None:
@@ -135,7 +135,7 @@ class Spooler:
             self._reaped += 1
         if self._reaped >= FORGET_AFTER:
             self._reaped = 0
-            self._told.clear()
+            self._signalled.clear()
             self._spool.forget()
 
     def _may_end(self) -> bool:
@@ -197,7 +197,7 @@ def main(directory: str, idle: str) -> int:
             return 0
         os.pwrite(lock, b"%-20d" % len(os.sched_getaffinity(0)), 0)
         # Copies inherit this lock until they are claimed: those that another spooler had begun to start come first.
-        starting = os.open(spool.held / "starting", os.O_RDWR | os.O_CREAT, 0o600)
+        starting = os.open(spool.open_directory / "starting", os.O_RDWR | os.O_CREAT, 0o600)
         _leave_the_terminal(spool)
     except (OSError, TonnageError) as error:
         sys.stderr.write(f"{explain(error, directory)}\n")
@@ -214,7 +214,7 @@ def main(directory: str, idle: str) -> int:
 
 
 def _leave_the_terminal(spool: Spool) -> None:
-    path = spool.held / "log"
+    path = spool.open_directory / "log"
     log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     if os.fstat(log).st_size > _LOG_BYTES:
         os.ftruncate(log, 0)

@@ -42,7 +42,7 @@ def spooler(spool: Spool) -> int | None:
 
 def lock_path(spool: Spool) -> Path:
     """The file that a spooler holds a lock of."""
-    return spool.held / "spooler"
+    return spool.open_directory / "spooler"
 
 
 def slots(spool: Spool) -> int:

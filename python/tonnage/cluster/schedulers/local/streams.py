@@ -31,10 +31,10 @@ class Walk:
     def __init__(self, path: Path) -> None:
         """UnfitError, OSError with the path."""
         self._path = path.absolute()
-        self._ahead = [*reversed(self._path.parts[1:])]
+        self._remaining = [*reversed(self._path.parts[1:])]
         self._links = 0
         self._trusted = {0, os.geteuid()}
-        self._way = Path("/")
+        self._resolved = Path("/")
         self.directory = os.open("/", _LOOK | os.O_DIRECTORY)
         """The one that has the file, once it was looked at;"""
         self.name = "."
@@ -47,11 +47,11 @@ class Walk:
         os.close(self.directory)
 
     @property
-    def told(self) -> Path:
+    def shown(self) -> Path:
         """Where it has come to."""
-        return self._way / self.name
+        return self._resolved / self.name
 
-    def look(self) -> int | None:
+    def open_path(self) -> int | None:
         """A handle of what is there, which nobody can read or write through; None where nothing is."""
         while True:
             self._descend()
@@ -61,12 +61,12 @@ class Walk:
                 return None
             if not stat.S_ISLNK(os.fstat(found).st_mode):
                 return found
-            self._follow(found)
+            self._follow_link(found)
 
     def _descend(self) -> None:
-        while self._ahead:
-            self.name = self._ahead.pop()
-            if not self._ahead and self.name != "..":
+        while self._remaining:
+            self.name = self._remaining.pop()
+            if not self._remaining and self.name != "..":
                 return
             try:
                 # Of a directory that is mounted on demand: what is mounted there.
@@ -76,30 +76,30 @@ class Walk:
                 if not stat.S_ISLNK(os.fstat(found).st_mode):
                     os.close(found)
                     raise
-                self._follow(found)
+                self._follow_link(found)
             else:
-                self._enter(fresh, self._way.parent if self.name == ".." else self._way / self.name)
+                self._enter(fresh, self._resolved.parent if self.name == ".." else self._resolved / self.name)
         self.name = "."
 
-    def _follow(self, link: int) -> None:
+    def _follow_link(self, link: int) -> None:
         try:
             self._links += 1
             if self._links > _MOST_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             if os.fstat(link).st_uid not in self._trusted:
                 raise UnfitError(
-                    f"{self.told} is a link of another user's; hint: name the file by the way that has no such link"
+                    f"{self.shown} is a link of another user's; hint: name the file by the way that has no such link"
                 )
             to = Path(os.readlink("", dir_fd=link))
         finally:
             os.close(link)
         if to.is_absolute():
             self._enter(os.open("/", _LOOK | os.O_DIRECTORY), Path("/"))
-        self._ahead += reversed(to.parts[1:] if to.is_absolute() else to.parts)
+        self._remaining += reversed(to.parts[1:] if to.is_absolute() else to.parts)
 
     def _enter(self, directory: int, way: Path) -> None:
         os.close(self.directory)
-        self.directory, self._way = directory, way
+        self.directory, self._resolved = directory, way
 
 
 def file_name(pattern: str, request: JobRequest, number: int, copy: int) -> Path:
@@ -118,7 +118,7 @@ def open_output(path: Path, *, named: bool) -> int:
     try:
         for _ in range(_TRIES):
             with Walk(path) as walk:
-                found = walk.look()
+                found = walk.open_path()
                 if found is None:
                     try:
                         return os.open(walk.name, _WRITE | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=walk.directory)
@@ -151,7 +151,7 @@ def unfit_output(path: Path) -> str | None:
     """Why a file that the user named would not be written to; None where nothing is known against it."""
     try:
         with Walk(path) as walk:
-            found = walk.look()
+            found = walk.open_path()
             if found is not None:
                 try:
                     _check(walk, found, named=True)
@@ -186,11 +186,11 @@ def _check(walk: Walk, handle: int, *, named: bool) -> None:
     if stat.S_ISCHR(found.st_mode) and named:
         return
     if not stat.S_ISREG(found.st_mode):
-        raise UnfitError(f"{walk.told} is {'a FIFO' if stat.S_ISFIFO(found.st_mode) else 'no regular file'}")
+        raise UnfitError(f"{walk.shown} is {'a FIFO' if stat.S_ISFIFO(found.st_mode) else 'no regular file'}")
     if found.st_uid != os.geteuid():
-        raise UnfitError(f"{walk.told} belongs to another user")
+        raise UnfitError(f"{walk.shown} belongs to another user")
     if found.st_nlink > 1 and _others_name_files(os.fstat(walk.directory)):
-        raise UnfitError(f"{walk.told} has other names, and others can write to its directory")
+        raise UnfitError(f"{walk.shown} has other names, and others can write to its directory")
 
 
 def _others_name_files(directory: os.stat_result) -> bool:

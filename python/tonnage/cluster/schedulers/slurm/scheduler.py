@@ -27,7 +27,7 @@ from tonnage.cluster.schedulers.answers import Nonsense, Refusals
 from tonnage.cluster.schedulers.slurm import command, tables
 from tonnage.cluster.schedulers.slurm.tables import Node
 from tonnage.errors import RequestError
-from tonnage.machine.tool import Said, ToolError, ToolMissing, ToolSilent, ask
+from tonnage.machine.tool import ToolError, ToolMissing, ToolOutput, ToolSilent, ask
 from tonnage.machine.user import user_name
 
 _T = TypeVar("_T")
@@ -77,7 +77,7 @@ class Slurm:
             # The job gets this environment, so it is given as it is, whatever a tool's own would be.
             said = ask(self.command(request), timeout_s=self._timeout_s, environment=command.clean(os.environ))
         except ToolError as error:
-            if (receipt := _RECEIPT.search(error.said)) is not None:
+            if (receipt := _RECEIPT.search(error.output)) is not None:
                 return Submitted(receipt["job"], receipt[0])
             raise _REFUSALS.of(error, _words_of(error)) from None
         receipt = _RECEIPT.search(said.out)
@@ -200,7 +200,7 @@ class Slurm:
             ask(argv, timeout_s=self._timeout_s, environment=_plain(os.environ))
         except ToolError as error:
             # It fails for the copies that ended, in words, and tells the others with these.
-            if ": No error" not in error.said:
+            if ": No error" not in error.output:
                 raise SchedulerError(_words_of(error)) from None
 
     def _where(self, request: JobRequest) -> list[str]:
@@ -289,7 +289,7 @@ class Slurm:
         said = self._ask("sinfo", "--Node", "--noheader", *options, f"--Format={tables.wanted(tables.NODES, between)}")
         return tables.read(tables.node_of, said.out, tables.NODES, between, "sinfo")
 
-    def _ask(self, *argv: str) -> Said:
+    def _ask(self, *argv: str) -> ToolOutput:
         try:
             return ask(argv, timeout_s=self._timeout_s, environment=_plain(os.environ))
         except ToolError as error:
@@ -304,9 +304,9 @@ def _plain(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _words_of(error: ToolError) -> str:
     """All that Slurm said, on one line: its first line often is the reason, and its last the verdict."""
-    if isinstance(error, (ToolSilent, ToolMissing)) or not error.said.strip():
+    if isinstance(error, (ToolSilent, ToolMissing)) or not error.output.strip():
         return str(error)
-    said = "; ".join(line.strip() for line in error.said.splitlines() if line.strip())
+    said = "; ".join(line.strip() for line in error.output.splitlines() if line.strip())
     hint = next((hint for words, hint in _HINTS.items() if words in said), None)
     return said[:1000] + (f"; hint: {hint}" if hint else "")
 
@@ -339,5 +339,5 @@ def is_configured(*, timeout_s: float) -> bool:
             f"whether this host belongs to a Slurm is not known: {error}; hint: name another with --scheduler"
         ) from None
     except ToolError as error:
-        return any(words in error.said for words in _UNREACHED)
+        return any(words in error.output for words in _UNREACHED)
     return True

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import pytest
 from tonnage.campaign.interrupts import Interrupts
-from tonnage.campaign.jobs import follow
-from tonnage.campaign.jobs.follow import Follower
+from tonnage.campaign.jobs import job_follower
+from tonnage.campaign.jobs.job_follower import Follower
 from tonnage.campaign.observer import Observer, Snapshots
 from tonnage.cluster.scheduler import Job, Scheduler
 
@@ -53,7 +53,7 @@ def test_records_that_show_late_are_waited_for(tmp_path: Path) -> None:
         follower = Follower(tmp_path, cast("Scheduler", Ended()), heard, interrupts)
         shown = threading.Timer(1.0, file.write_text, [LINES])
         shown.start()
-        ending = follower.follow(0, "7", "mm")
+        ending = follower.wait_for_end(0, "7", "mm")
         shown.join()
     assert (ending.code, heard.trials) == (0, [0, 1, 2])
 
@@ -61,21 +61,21 @@ def test_records_that_show_late_are_waited_for(tmp_path: Path) -> None:
 def test_records_that_never_show_are_not_waited_for_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow, "RECORDS_LAG_S", 0.5)
+    monkeypatch.setattr(job_follower, "RECORDS_LAG_S", 0.5)
     job_that_recorded(tmp_path)
     (tmp_path / "trials.jsonl").write_text("")
     with Interrupts() as interrupts:
-        ending = Follower(tmp_path, cast("Scheduler", Ended()), Heard(), interrupts).follow(0, "7", "mm")
+        ending = Follower(tmp_path, cast("Scheduler", Ended()), Heard(), interrupts).wait_for_end(0, "7", "mm")
     assert ending.code == 0
 
 
 def test_a_job_of_this_host_that_ended_without_a_word_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow, "LAG_S", LONG_S)
+    monkeypatch.setattr(job_follower, "LAG_S", LONG_S)
     Snapshots(tmp_path, 0)
     began_s = time.monotonic()
     with Interrupts() as interrupts:
-        ending = Follower(tmp_path, cast("Scheduler", Ended("local")), Heard(), interrupts).follow(0, "7", "mm")
+        ending = Follower(tmp_path, cast("Scheduler", Ended("local")), Heard(), interrupts).wait_for_end(0, "7", "mm")
     assert ending.progress is not None and ending.code is None
     assert time.monotonic() - began_s < LONG_S

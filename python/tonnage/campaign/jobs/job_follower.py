@@ -57,12 +57,12 @@ class Follower:
         self._scheduler = scheduler
         self._observer = observer
         self._interrupts = interrupts
-        self._told_bytes = self._size()
+        self._read_bytes = self._size()
         self._notes = 0
         self._noted: set[str] = set()
         self._step: Step | None = None
 
-    def follow(self, number: int, job: str, where: str) -> Ending:
+    def wait_for_end(self, number: int, job: str, where: str) -> Ending:
         """Returns when the job is over, or was cancelled because this process was told to end and is over too.
 
         SchedulerError where the scheduler is silent for ``SILENCE_S``; MeasurementError where a cancelled job does not
@@ -72,7 +72,7 @@ class Follower:
         cancelled_at_s: float | None = None
         answers = _Answers(self._scheduler, job)
         while True:
-            progress = self.look(number)
+            progress = self.poll(number)
             if self._interrupts and cancelled_at_s is None:
                 cancelled_at_s = self._cancel(job)
             if cancelled_at_s is not None and time.monotonic() - cancelled_at_s > CANCEL_S:
@@ -93,9 +93,9 @@ class Follower:
                     self._observer.waiting(f"job {job} ({where}) is {found.state} and has not begun to measure")
             time.sleep(_LOOK_S)
 
-    def look(self, number: int) -> Progress | None:
+    def poll(self, number: int) -> Progress | None:
         """Tells the observer what is new in the run directory; the job's own latest words."""
-        self._tell_records()
+        self._report_records()
         progress = read_progress(self._run)
         if progress is None or progress.job != number:
             return None
@@ -116,9 +116,9 @@ class Follower:
         # The local scheduler's jobs wrote on this host, and it tells of their end when their processes are gone.
         began_s, lag_s = time.monotonic(), 0.0 if self._scheduler.name == "local" else LAG_S
         while True:
-            progress = self.look(number)
+            progress = self.poll(number)
             ended = progress is not None and progress.ended is not None
-            if progress is not None and ended and self._told_bytes >= progress.recorded_bytes:
+            if progress is not None and ended and self._read_bytes >= progress.recorded_bytes:
                 return progress
             if time.monotonic() - began_s > (RECORDS_LAG_S if ended else lag_s):
                 return progress
@@ -139,15 +139,15 @@ class Follower:
         except OSError:
             return 0
 
-    def _tell_records(self) -> None:
+    def _report_records(self) -> None:
         try:
             with (self._run / TRIALS).open("rb") as stream:
-                stream.seek(self._told_bytes)
+                stream.seek(self._read_bytes)
                 data = stream.read()
         except OSError:
             return
         whole = data.rfind(b"\n") + 1
-        self._told_bytes += whole
+        self._read_bytes += whole
         for line in data[:whole].splitlines():
             record: TrialLine = json.loads(line)
             self._observer.recorded(record)

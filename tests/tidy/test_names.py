@@ -1,0 +1,88 @@
+"""Names that say nothing to a stranger: each was one here, and has given way to the technical term."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from .tree import ROOT, name, python_files, read
+
+RIDDLES = {
+    "told": "the answer, the sentence, the error that it is",
+    "as_told": "state",
+    "has_said": "has_printed",
+    "read_told": "read_progress_file",
+    "look_path": "path_facts",
+    "surroundings": "host_state",
+    "outside": "run_outside_engine",
+    "follow_line": "adapt_to_line",
+    "resting": "poll_pause",
+    "Rest": "PollPause",
+    "Surroundings": "HostState",
+    "PathLook": "PathFacts",
+    "Meanwhile": "HostCounters",
+    "Asked": "EndRequest, or what is asked for",
+}
+"""Of functions and classes, with what stands in their place."""
+MODULES = {"session", "shapes", "loadline", "follow", "space", "load_lines"}
+"""Of files and folders."""
+ROOMS = ("campaign", "cluster", "records", "placement", "staging", "machine")
+"""Whose functions and classes are held to it; modules are in every room."""
+
+
+def riddles_in(file: str, text: str) -> list[str]:
+    """Functions and classes of a file that are called so."""
+    return [
+        f"{file}:{line}: {found}: call it {RIDDLES.get(found.strip('_'), 'by what it holds, such as …Answer')}"
+        for line, found in _definitions(ast.parse(text))
+        if found.strip("_") in RIDDLES or found.endswith("Told")
+    ]
+
+
+def _definitions(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Of modules and classes; a function in a function is a local name."""
+    bodies: list[ast.Module | ast.ClassDef] = [tree]
+    while bodies:
+        for node in bodies.pop().body:
+            if isinstance(node, ast.ClassDef):
+                bodies.append(node)
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield node.lineno, node.name
+
+
+def test_no_function_or_class_is_a_riddle() -> None:
+    complaints = [
+        line
+        for room in ROOMS
+        for path in python_files()
+        if path.is_relative_to(ROOT / "python" / "tonnage" / room)
+        for line in riddles_in(name(path), read(path))
+    ]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    files = [path.relative_to(ROOT) for path in python_files() if path.is_relative_to(ROOT / "python" / "tonnage")]
+    assert files
+    complaints = [str(path) for path in files if MODULES & {*path.parent.parts, path.stem}]
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def told(): ...",
+        "def _told(): ...",
+        "class A:\n    def told(self): ...",
+        "class PlanTold: ...",
+        "class _Rest: ...",
+    ],
+)
+def test_the_check_sees_a_riddle_wherever_it_is_defined(text: str) -> None:
+    assert len(riddles_in("f.py", text)) == 1
+
+
+def test_the_check_lets_local_names_and_longer_ones_pass() -> None:
+    assert not riddles_in("f.py", "def answer():\n    told = 1\n    def outside(): ...\nclass Restart: ...\n")
