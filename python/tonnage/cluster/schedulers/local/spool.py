@@ -62,13 +62,11 @@ _ACTIVE = "select job from copy where ended_ns is null"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A job as it was submitted, but for its cap, which is the present one."""
+    """A job as it was submitted."""
 
     number: int
     request: JobRequest
     umask: int
-    submitted_ns: int
-    cap: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +231,9 @@ class Spool:
     def entry(self, number: int) -> Entry | None:
         """What was asked for; None where the spool has no such job, or one that cannot be read."""
         with self._transaction() as db:
-            return next(_entries(db, "number = ?", number), None)
+            row = db.execute("select request, umask from job where number = ?", (number,)).fetchone()
+        request = None if row is None else _request(row[0])
+        return None if request is None else Entry(number, request, row[1])
 
     def environment(self, number: int) -> dict[str, str]:
         """That of whoever submitted the job."""
@@ -341,8 +341,7 @@ class Spool:
         listed = f"in ({_ACTIVE} union select job from copy where ended_ns >= {since_ns})"
         with self._transaction() as db:
             reasons = _turn(db, slots).reasons
-            entries = list(_entries(db, f"number {listed}"))
-            others = _unreadable(db, f"number {listed}", {entry.number for entry in entries})
+            lines = _lines(db, f"number {listed}")
             told = f"job {listed} and started_ns is not null{'' if ended else ' and ended_ns is null'} order by copy"
             copies: dict[int, list[Copy]] = {}
             for copy in _copies(db, told):
@@ -354,9 +353,7 @@ class Spool:
             ):
                 left.setdefault(number, []).append((counted[0], counted[1], counted[2]))
         found = []
-        lines = {entry.number: (_line(entry), (entry.cap or 0) if entry.request.copies else None) for entry in entries}
-        lines |= {number: (line, None) for number, line in others.items()}
-        for number, (line, cap) in sorted(lines.items()):
+        for number, (line, cap) in lines.items():
             found += [_copy_line(copy, line) for copy in copies.get(number, [])]
             for state, count, first in left.get(number, []):
                 alone = first if count == 1 and first != WHOLE else None
@@ -381,35 +378,35 @@ def _number_of(db: sqlite3.Connection, key: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _entries(db: sqlite3.Connection, where: str, *values: object) -> Iterator[Entry]:
-    rows = db.execute(
-        f"select number, request, umask, submitted_ns, cap from job where {where} order by number", values
-    )
-    for number, text, *more in rows.fetchall():
-        with suppress(ValueError, KeyError, TypeError, AttributeError):
-            yield Entry(number, _request(text), *more)
+def _lines(db: sqlite3.Connection, where: str) -> dict[int, tuple[Job, int | None]]:
+    """What is listed of each job, in the order of submission, and the cap of one that is an array. Those that cannot be
+    read are listed, and can be cancelled, all the same."""
+    rows = db.execute(f"select number, slots, key, submitted_ns, cap, request from job where {where} order by number")
+    found: dict[int, tuple[Job, int | None]] = {}
+    for number, slots, key, submitted_ns, cap, text in rows.fetchall():
+        line = Job(job=str(number), slots=slots, key=key, submitted_at_s=submitted_ns / 1e9)
+        request = _request(text)
+        if request is None:
+            found[number] = replace(line, reason=UNREADABLE), None
+        else:
+            line = replace(line, name=request.name, server=request.server)
+            found[number] = line, (cap or 0) if request.copies else None
+    return found
 
 
-def _unreadable(db: sqlite3.Connection, where: str, readable: Collection[int]) -> dict[int, Job]:
-    """Jobs of which nobody can tell what they ask for; they are listed and can be cancelled all the same."""
-    rows = db.execute(f"select number, slots, key, submitted_ns from job where {where}").fetchall()
-    return {
-        number: Job(job=str(number), slots=slots, key=key, submitted_at_s=submitted_ns / 1e9, reason=UNREADABLE)
-        for number, slots, key, submitted_ns in rows
-        if number not in readable
-    }
-
-
-def _request(text: str) -> JobRequest:
-    record = json.loads(text)
-    for name in ("argv", "hosts"):
-        record[name] = tuple(record[name])
-    for name in ("licences", "licence_totals"):
-        record[name] = tuple((str(licence), int(count)) for licence, count in record[name])
-    record["numbers"] = tuple(Range(**one) for one in record["numbers"])
-    record["terms"] = Terms.load(record["terms"])
-    known = {field.name for field in fields(JobRequest)}
-    return JobRequest(**{key: value for key, value in record.items() if key in known})
+def _request(text: str) -> JobRequest | None:
+    """None where nobody can tell what was asked for."""
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        record = json.loads(text)
+        for name in ("argv", "hosts"):
+            record[name] = tuple(record[name])
+        for name in ("licences", "licence_totals"):
+            record[name] = tuple((str(licence), int(count)) for licence, count in record[name])
+        record["numbers"] = tuple(Range(**one) for one in record["numbers"])
+        record["terms"] = Terms.load(record["terms"])
+        known = {field.name for field in fields(JobRequest)}
+        return JobRequest(**{key: value for key, value in record.items() if key in known})
+    return None
 
 
 def _copies(db: sqlite3.Connection, where: str, *values: object) -> list[Copy]:
@@ -475,18 +472,6 @@ def _turn(db: sqlite3.Connection, slots: int, early: Collection[tuple[int, int]]
                 )
             )
     return next_turn(queue, free, {name: total - held.get(name, 0) for name, total in totals.items()})
-
-
-def _line(entry: Entry) -> Job:
-    request = entry.request
-    return Job(
-        job=str(entry.number),
-        name=request.name,
-        slots=request.slots,
-        key=request.key,
-        server=request.server,
-        submitted_at_s=entry.submitted_ns / 1e9,
-    )
 
 
 def _copy_line(copy: Copy, line: Job) -> Job:
