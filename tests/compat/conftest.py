@@ -1,4 +1,4 @@
-"""``tonnage ior`` with a run directory for each call, and a directory for its files."""
+"""``tonnage ior`` and ``mdtest`` with a run directory for each call, and a directory for their files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tonnage.cli.entry import run_command
 from tonnage.compat.ior.command import run
 from tonnage.compat.output import Voice
 
+from . import mdtest_front
 from .ior_front import Ior, Said
 
 
@@ -31,3 +33,19 @@ def data(tmp_path: Path) -> Path:
     directory = tmp_path / "data"
     directory.mkdir()
     return directory
+
+
+@pytest.fixture
+def mdtest(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> mdtest_front.Mdtest:
+    """Runs a command line in ``data``, each time with a run directory of its own."""
+    monkeypatch.chdir(tmp_path)
+    numbers = count()
+
+    def call(*words: str, code: int = 0) -> mdtest_front.Said:
+        monkeypatch.setenv("TONNAGE_OUT", str(tmp_path / f"run-{next(numbers)}"))
+        assert run_command(["mdtest", "-d", str(data), *words]) == code, capsys.readouterr()
+        return mdtest_front.Said(*capsys.readouterr())
+
+    return call

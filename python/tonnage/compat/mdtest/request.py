@@ -95,10 +95,7 @@ def understand(asked: Given, words: tuple[str, ...], ranks: Ranks = ALONE) -> Re
     directories = directories and not asked["-S"]
     _check_sharing(asked, files)
     _check_phases(asked, phases, directories, files)
-    random = bool(asked["-R"] or asked.number("--random-seed"))
-    seed = asked.number("--random-seed") or _seed(asked.number("-G"))
-    if random and seed is None:
-        seed = 1 + secrets.randbelow(2**31 - 1)
+    random, seed = _order(asked)
     tree = _tree(asked)
     if not tree.items and not (phases["create"] or phases["remove"]):
         _refuse("was not told how many items", "add -n 1000, or -I 10")
@@ -155,6 +152,13 @@ _PHASES = {"create": "-C", "stat": "-T", "read": "-E", "rename": "-U", "remove":
 def _seed(given: int) -> int | None:
     """Of ``-G``; None: a random one. One below 0 is the 32 bits of an unsigned one, as IO500 prints them."""
     return None if given == -1 else given % (1 << 32) if given < 0 else given
+
+
+def _order(asked: Given) -> tuple[bool, int | None]:
+    """Whether the order is a random one, and the seed of all that is drawn; None: any."""
+    random = bool(asked["-R"] or asked.number("--random-seed"))
+    seed = asked.number("--random-seed") or _seed(asked.number("-G"))
+    return random, 1 + secrets.randbelow(2**31 - 1) if random and seed is None else seed
 
 
 def _shift(tasks: int, of: int, ranks: Ranks) -> int:

@@ -219,8 +219,7 @@ class Spool:
         with self.change() as db:
             begun = "select job from copy where job = ? and state != 'pending'"
             taken = db.execute(f"delete from job where number = ? and number not in ({begun})", (number, number))
-            if taken.rowcount:
-                db.execute("delete from copy where job = ?", (number,))
+            db.execute("delete from copy where job not in (select number from job)")
             return bool(taken.rowcount)
 
     def find(self, key: str) -> int | None:
