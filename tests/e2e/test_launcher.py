@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import shutil
 import signal
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
 from tonnage import __version__
+from tonnage.cli.bootstrap import MissingError, find_wheel
 
 from .shell import LAUNCHER, ROOT, Shell
 
@@ -115,3 +119,43 @@ def test_a_wheel_that_is_not_of_this_version_is_refused_in_one_line(name: str, w
     said = shell("--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=path, TONNAGE_WHEEL=str(wheel))
     assert said.err.startswith(f"tonnage: error: TONNAGE_WHEEL: {wheel} {why}hint: ") and said.err.count("\n") == 1
     assert not (shell.home / ".venv").exists()
+
+
+def made_wheel(place: Path, text: bytes) -> Path:
+    """One that records a file of this text as the checkout's own."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text).digest()).rstrip(b"=").decode()
+    wheel = place / f"tonnage-{__version__}-cp310-abi3-linux_x86_64.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        record = f"tonnage/cli/bootstrap.py,sha256={digest},{len(text)}\ntonnage-{__version__}.dist-info/RECORD,,\n"
+        archive.writestr(f"tonnage-{__version__}.dist-info/RECORD", record)
+    return wheel
+
+
+@pytest.mark.parametrize("added", [False, True])
+def test_a_wheel_of_other_sources_is_refused_in_one_line(shell: Shell, *, added: bool) -> None:
+    launcher = bare_checkout(shell.home)
+    package = shell.home / "python/tonnage"
+    wheel = made_wheel(shell.home, (package / "cli/bootstrap.py").read_bytes() if added else b"print()\n")
+    if added:
+        (package / "cli/new.py").write_text("")
+    path = tools(shell.home / "bin", python3=f'exec "{ROOT}/.venv/bin/python" "$@"')
+    said = shell("--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=path, TONNAGE_WHEEL=str(wheel))
+    name = "new" if added else "bootstrap"
+    assert said.err == (
+        f"tonnage: error: TONNAGE_WHEEL: {wheel} is of {__version__} too, but of other sources: tonnage/cli/{name}.py differs "
+        "in this checkout; hint: take the wheel of this checkout's commit, or make one with `make wheels`\n"
+    )
+    assert not (shell.home / ".venv").exists()
+
+
+def test_a_wheel_of_these_sources_is_taken_and_one_that_is_none_is_not(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare_checkout(shell.home)
+    wheel = made_wheel(shell.home, (shell.home / "python/tonnage/cli/bootstrap.py").read_bytes())
+    monkeypatch.setenv("TONNAGE_WHEEL", str(wheel))
+    assert find_wheel(shell.home, MissingError("cargo is missing", "")) == wheel
+    wheel.write_bytes(b"no archive")
+    with pytest.raises(SystemExit) as ended:
+        find_wheel(shell.home, MissingError("cargo is missing", ""))
+    assert ended.value.code == 2 and "cannot be read as a wheel; hint: " in capsys.readouterr().err

@@ -1,5 +1,5 @@
 """Sets up a checkout: ``.venv``, its locked packages, the engine's release build. Run by the launcher, as a script.
-Without cargo, ``TONNAGE_WHEEL`` may name a wheel of the checkout's version, which is installed instead of the build.
+Without cargo, ``TONNAGE_WHEEL`` may name a wheel of the checkout's version and sources, installed instead of the build.
 
 Standard library only, and nothing of Tonnage: it runs before either can be imported. Exit code 2 and one line where
 something is missing; the failing program's own words and its code's meaning where a step failed.
@@ -7,13 +7,17 @@ something is missing; the failing program's own words and its code's meaning whe
 
 from __future__ import annotations
 
+import base64
+import csv
 import fcntl
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 from typing import NoReturn
 
@@ -83,7 +87,7 @@ def install_wheel(root: Path, wheel: Path) -> None:
 
 
 def find_wheel(root: Path, missing: MissingError) -> Path:
-    """What TONNAGE_WHEEL names, if it is of this checkout's version."""
+    """What TONNAGE_WHEEL names, if it is of this checkout's version and Python sources."""
     named = os.environ.get("TONNAGE_WHEEL")
     if not named:
         fail(missing.what, f"{missing.hint}; or give a wheel of this version with TONNAGE_WHEEL=/path/to.whl")
@@ -93,7 +97,32 @@ def find_wheel(root: Path, missing: MissingError) -> Path:
         fail(f"TONNAGE_WHEEL: {named} is not a wheel of Tonnage", f"give the path of a tonnage-{wanted}-….whl")
     if name[1] != wanted:
         fail(f"TONNAGE_WHEEL: {named} is of {name[1]} and this checkout of {wanted}", "take a wheel of this version")
+    if other := other_sources(root, wheel):
+        differ = f"{other[0]} differs" if len(other) == 1 else f"{other[0]} and {len(other) - 1} more differ"
+        fail(
+            f"TONNAGE_WHEEL: {named} is of {wanted} too, but of other sources: {differ} in this checkout",
+            "take the wheel of this checkout's commit, or make one with `make wheels`",
+        )
     return wheel
+
+
+def other_sources(root: Path, wheel: Path) -> list[str]:
+    """Python files of the checkout that the wheel has not as they are, by the hashes that it records. Of the engine's
+    sources a wheel records nothing: an engine of the same version and other sources is not found out."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            record = next(name for name in archive.namelist() if name.endswith(".dist-info/RECORD"))
+            rows = archive.read(record).decode().splitlines()
+    except (OSError, ValueError, StopIteration, zipfile.BadZipFile):
+        fail(f"TONNAGE_WHEEL: {wheel} cannot be read as a wheel", "take it from where it was made again")
+    known = {row[0]: row[1] for row in csv.reader(rows) if len(row) > 1}
+    found = []
+    for file in sorted((root / "python/tonnage").rglob("*.py")):
+        name = file.relative_to(root / "python").as_posix()
+        digest = base64.urlsafe_b64encode(hashlib.sha256(file.read_bytes()).digest()).rstrip(b"=").decode()
+        if known.get(name) != f"sha256={digest}":
+            found.append(name)
+    return found
 
 
 def version(root: Path) -> str:
