@@ -16,11 +16,6 @@ from pydantic import AliasChoices, BaseModel, ValidationError
 
 from tonnage.errors import RequestError
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 _LARGEST_FILE = 1 << 20
 _DEEPEST = 32
 _TOO_DEEP = re.compile(rf"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{_DEEPEST}}}""", re.ASCII)
@@ -70,6 +65,11 @@ class Document:
         if (deep := _TOO_DEEP.search(text)) is not None:
             line = text.count("\n", 0, deep.start()) + 1
             raise RequestError(f"{name}:{line}: a key of more than {_DEEPEST} parts; hint: see {self.example}")
+        # A probe has these tables and no file.
+        if sys.version_info >= (3, 11):
+            import tomllib
+        else:
+            import tomli as tomllib
         try:
             data: dict[str, Any] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:

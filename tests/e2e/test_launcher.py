@@ -142,8 +142,9 @@ def test_a_wheel_of_other_sources_is_refused_in_one_line(shell: Shell, *, added:
     said = shell("--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=path, TONNAGE_WHEEL=str(wheel))
     name = "new" if added else "bootstrap"
     assert said.err == (
-        f"tonnage: error: TONNAGE_WHEEL: {wheel} is of {__version__} too, but of other sources: tonnage/cli/{name}.py differs "
-        "in this checkout; hint: take the wheel of this checkout's commit, or make one with `make wheels`\n"
+        f"tonnage: error: TONNAGE_WHEEL: {wheel} is of {__version__} too, but of other sources: "
+        f"tonnage/cli/{name}.py differs in this checkout; "
+        "hint: take the wheel of this checkout's commit, or make one with `make wheels`\n"
     )
     assert not (shell.home / ".venv").exists()
 

@@ -4,17 +4,33 @@ which no user types: it is what this package starts on other hosts."""
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import Sequence
-from types import FrameType
 
 from tonnage import __version__
+
+TYPE_CHECKING = False  # not the one of typing, as in tonnage/__init__.py
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import NoReturn
 
 _OF_LAUNCHERS = ("_RANK", "_PROCID")
 """How the variables end in which launchers number their processes."""
 _TOGETHER = ("run", "probe", "ior", "mdtest", "sob", "doctor")
 """Commands that several processes carry out together."""
+
+
+def start() -> NoReturn:
+    """The whole process: what the launcher of a checkout and ``python -m tonnage.cli`` are."""
+    import _signal as signal  # type: ignore[import-not-found]  # the part in C, without enumerations
+
+    try:
+        code = main()
+        # What was asked for is done, and said: a signal while Python takes itself down changes nothing of that.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if arguments is None else arguments)
     if argv == ["--version"]:
         return _print_version()
+    import signal
+
     if argv == ["agent"]:
         _let_signals_through()
         from tonnage.cluster.remote.agent import serve
@@ -55,6 +73,8 @@ def _print_version() -> int:
 
 def _let_signals_through() -> None:
     """The launcher of a checkout holds them back while Python loads."""
+    import signal
+
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 
