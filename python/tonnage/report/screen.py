@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,7 @@ from rich.text import Text
 from tonnage import units
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
+from tonnage.plain import one_line
 from tonnage.report import phrases
 from tonnage.report.columns import blocks_of, laid_out
 from tonnage.report.figures.table import Column, Table
@@ -47,7 +49,7 @@ class Line(NamedTuple):
 
     def height(self, width: int) -> int:
         """Lines of the terminal that it takes."""
-        return max(1, -(-cell_len(self.text) // width))
+        return max(1, -(-cell_len(one_line(self.text)) // width))
 
 
 def print_screen(
@@ -125,6 +127,7 @@ def _findings(analysis: Analysis, told: Sequence[Statement], width: int, room: i
 
 
 def _cut(text: str, width: int) -> str:
+    text = one_line(text)
     return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…"
 
 
@@ -146,12 +149,19 @@ def _tables(analysis: Analysis, width: int, room: int) -> list[Line]:
     if most < _ROWS_LEAST:
         return []
     shown = _around(whole, [str(line.tasks) for line in analysis.load_lines], most)
-    head, *rows = laid_out(blocks_of(shown, width)[0])
+    head, *rows = laid_out(blocks_of(_narrowed(shown, width), width)[0])
     if left := len(whole.rows) - len(shown.rows):
         title = (
             f"{title}{', ' if title else ''}without {phrases.number(left)} of {phrases.number(len(whole.rows))} rows"
         )
     return [*([Line(_cut(title, width))] if title else []), Line(head, "dim"), *(Line(row) for row in rows)]
+
+
+def _narrowed(table: Table, width: int) -> Table:
+    """With names cut, in the first column and above the others, that would leave no room for figures."""
+    most = width // 2
+    columns = tuple(replace(column, name=_cut(one_line(column.name), most)) for column in table.columns)
+    return Table(columns, tuple((_cut(one_line(first), most), *rest) for first, *rest in table.rows))
 
 
 def _side_by_side(curves: Mapping[tuple[str, str], Sequence[Point]]) -> Titled:

@@ -17,7 +17,7 @@ from tonnage.analysis.results import Finding
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.answers import compare
-from tonnage.report.columns import blocks_of, laid_out
+from tonnage.report.columns import fitting_blocks, laid_out
 from tonnage.report.figures.table import Table
 from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import findings as findings_section
@@ -182,11 +182,10 @@ def _print_told(console: Console, told: Statement) -> None:
 
 
 def _print_table(console: Console, title: str, content: Table) -> None:
-    """Of more columns than the terminal has, in pieces one below the other. What is too wide by itself may wrap: a
-    number that is cut off would be a wrong number."""
+    """Of more columns than the terminal has, in pieces one below the other."""
     if title:
         console.print(Text(title, style="italic"), soft_wrap=True)
-    for block in blocks_of(content, console.width):
+    for block in fitting_blocks(content, console.width):
         head, *rows = laid_out(block)
         console.print(Text(head, style="dim"), soft_wrap=True)
         for row in rows:

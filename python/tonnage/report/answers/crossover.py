@@ -51,9 +51,7 @@ def answer(found: Sequence[Crossing]) -> Answer:
     variants = tuple(Variant(one.crossover.op, (_figure(one, top, ends[_metric(one)]),)) for one in found)
     introduction = "Rate of all nodes together on either tier, by number of nodes."
     exhibit = Exhibit("crossing", "Where the lines cross", introduction, "Operation", variants)
-    return Answer(
-        "Crossover", facts, told, (exhibit,), (("From how many nodes on", _table(found)), *_parts(found)), _NOTES
-    )
+    return Answer("Crossover", facts, told, (exhibit,), (_titled(found), *_parts(found)), _NOTES)
 
 
 def _told(found: Crossing) -> list[Statement]:
@@ -150,6 +148,14 @@ def _metric(found: Crossing) -> str:
 
 def _speed(found: Crossing, rate: MeasuredRate) -> str:
     return units.speed(rate.median, _metric(found))
+
+
+def _titled(found: Sequence[Crossing]) -> tuple[str, Table]:
+    """The table; its title names the tiers where all rows are of the same two, each in its place."""
+    whole, title = _table(found), "From how many nodes on"
+    if len({row[0] for row in whole.rows}) > 1:
+        return title, whole
+    return f"{title}: {whole.rows[0][0]}", Table(whole.columns[1:], tuple(row[1:] for row in whole.rows))
 
 
 def _table(found: Sequence[Crossing]) -> Table:
