@@ -6,9 +6,12 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tonnage.cli import main
+
+from tests.records.manifests import rewritten
 
 from .imported import RECORDED, codes, lines, rates, summary, take
 
@@ -257,3 +260,26 @@ def test_a_rate_that_fio_kept_in_a_closed_loop_is_told_with_its_latencies(tmp_pa
     (tmp_path / "offload.json").write_text(json.dumps(offloaded))
     assert "coordinated-omission" not in codes(take("fio", tmp_path / "offloaded", tmp_path / "offload.json"))
     assert "coordinated-omission" not in codes(take("fio", tmp_path / "free", RECORDED / "fio" / "rw-2jobs.json"))
+
+
+def test_an_imported_figure_without_repetitions_is_no_single_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = Path(__file__).parent / "recorded" / "fio" / "plus.json"
+    run = tmp_path / "theirs"
+    assert main(["import", "fio", str(file), "--out", str(run), "--no-report"]) == 0
+    said = capsys.readouterr().out
+    assert "one figure, and no repetitions that the importer could see, so no interval" in said
+    assert "measured once only" not in said
+    old = "measured once only, so without an interval"
+
+    def age(manifest: dict[str, Any]) -> None:
+        for finding in manifest["summary"]["findings"]:
+            if finding["code"] == "single-repetition":
+                text = finding["evidence"]
+                finding["evidence"] = f"{old}:{text.rpartition(':')[2]}"
+                finding["advice"] = finding["advice"].replace("One figure can", "One run can")
+
+    rewritten(run, age)
+    assert old in (run / "manifest.json").read_text(encoding="utf-8")
+    assert main(["verify", str(run)]) == 0, capsys.readouterr().out

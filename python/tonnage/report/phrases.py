@@ -15,6 +15,8 @@ from tonnage.records.lines import AMPLIFIED
 from tonnage.records.process import ENDED_WITHOUT_SUMMARY
 from tonnage.records.stop_reasons import Reason
 
+TOO_FEW = "too few repetitions to tell, 2 of each would"
+"""Where a figure has no interval."""
 _KEPT = {True: "kept", False: "not kept", None: "do not apply"}
 
 

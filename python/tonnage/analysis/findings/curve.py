@@ -98,19 +98,24 @@ def _busy_processors(evidence: Evidence, point: Point) -> str | None:
     return f"{share(part)} of {processors} processors were busy" if part >= CPU_BUSY else None
 
 
+SINGLE = "measured once only, so without an interval"
+SINGLE_IMPORTED = "the imported files have one figure, and no repetitions that the importer could see, so no interval"
+
+
 @finding("single-repetition")
 def single_repetition(evidence: Evidence) -> Iterator[Finding]:
+    imported = bool(evidence.run.manifest.get("imported"))
     for op, group, points in evidence.curves():
         single = [str(point.tasks) for point in points if point.repetitions == 1]
         if single:
             yield Finding(
                 "single-repetition",
                 subject(op, group),
-                f"measured once only, so without an interval: {some(single)} task{'' if single == ['1'] else 's'}",
-                "One run can be off by any amount: "
+                f"{SINGLE_IMPORTED if imported else SINGLE}: {some(single)} task{'' if single == ['1'] else 's'}",
+                f"One {'figure' if imported else 'run'} can be off by any amount: "
                 + (
                     "import more outputs of the same command together."
-                    if evidence.run.manifest.get("imported")
+                    if imported
                     else "give a larger --budget, or repeats in the campaign file."
                 ),
             )

@@ -140,7 +140,7 @@ def mixed(between: Between) -> list[str]:
 def _missing(between: Between) -> str:
     """Why there is no verdict."""
     if between.of == RUNS:
-        return "single repetitions decide nothing"
+        return "single repetitions have no interval, 2 in each run would"
     single = len(between.base_runs) == len(between.other_runs) == 1
     within = ", and the intervals hold within these two runs only" if single else ""
     return f"a verdict about the system takes {LEAST_RUNS} runs a side{within}"

@@ -111,7 +111,9 @@ def _why(found: Crossing) -> list[str]:
         more = f"more may get more; {at}state a ceiling that is known (--ceiling)"
         told.append(f"{found.slow} was measured with {got}: {more}.")
     if crossover.levelled and not crossover.confidence:
-        told.append("There is no interval: of a side that was measured once, or stated, none is known.")
+        known = found.stated or _is_published(found)
+        of = "of a side that was stated, or measured once, none is known" if known else phrases.TOO_FEW
+        told.append(f"There is no interval: {of}.")
     return told
 
 

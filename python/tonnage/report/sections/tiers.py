@@ -82,7 +82,7 @@ def _clearly(best: Way, ways: list[Way]) -> str:
     """Whether the interval of the winner leaves the others out."""
     others = [way.point for way in ways if way is not best]
     if not best.point.confidence or not all(other.confidence for other in others):
-        return ", by single repetitions that have no interval"
+        return f", as single repetitions have it: {phrases.TOO_FEW}"
     return "" if all(best.point.low > other.high for other in others) else ", though the intervals overlap"
 
 
