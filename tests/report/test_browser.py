@@ -60,6 +60,11 @@ def _open(browser: Any, path: Path, *, width: int = 1280, theme: str = "light") 
     page.on("request", lambda request: trouble.append(request.url) if request.url != path.as_uri() else None)
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-drawn]", state="attached")
+    # What is folded is drawn when it is opened.
+    page.evaluate("document.querySelectorAll('details.fold').forEach((fold) => { fold.open = true; })")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.fold .figures')].every((one) => one.querySelector('.main-svg'))"
+    )
     return page, trouble
 
 

@@ -11,6 +11,7 @@ from typing import TypedDict
 
 from tonnage.dashboard import run_text
 from tonnage.dashboard.run_files import Signature, check_plain, signature, unforeseen
+from tonnage.dashboard.sparkline import Spark, of_summary, of_trials
 from tonnage.errors import RecordError
 from tonnage.records import Run
 from tonnage.records.line_types import Manifest, TrialLine
@@ -47,6 +48,7 @@ class RunRow(TypedDict):
     speed: str
     lines: list[str]
     findings: list[str] | None
+    spark: Spark | None
 
 
 class Watched:
@@ -157,4 +159,5 @@ class Watched:
             "speed": run_text.speed(step, told) if self.state == "running" else "",
             "lines": run_text.load_lines(manifest),
             "findings": self.findings,
+            "spark": of_trials(self.latest) if under_way else of_summary(manifest),
         }

@@ -76,6 +76,27 @@
   const whenOf = (run) => run.started.replace("T", " ").replace(/(\.\d+)?(Z|\+00:00)$/, " UTC");
   const paragraph = (className, textContent) => element("p", { className, textContent });
 
+  // A line from the left to the right; the words of it are for who cannot see it, and where the pointer is.
+  const SVG = "http://www.w3.org/2000/svg";
+  const drawing = (name, attributes, ...children) => {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  };
+  const sparkOf = (spark) => {
+    if (!spark) return [];
+    const [width, height, room] = [120, 28, 3];
+    const x = (at) => (room + ((width - 2 * room) * at) / (spark.heights.length - 1)).toFixed(1);
+    const y = (share) => (height - room - (height - 2 * room) * share).toFixed(1);
+    const title = drawing("title", {});
+    title.textContent = spark.told;
+    const last = spark.heights.length - 1;
+    return [drawing("svg", { class: "spark", viewBox: `0 0 ${width} ${height}`, width, height, role: "img" }, title,
+      drawing("polyline", { points: spark.heights.map((share, at) => `${x(at)},${y(share)}`).join(" ") }),
+      drawing("circle", { cx: x(last), cy: y(spark.heights[last]), r: 2.5 }))];
+  };
+
   // One list of runs under way, as cards; the focus stays where it was.
   const card = (run) => {
     const made = element("a", { className: "card", href: `/run/${run.id}` });
@@ -83,7 +104,7 @@
     made.append(
       element("div", { className: "top" }, element("span", { className: "name", textContent: run.name }), stateOf(run)),
       paragraph("quiet", [run.target, run.host && `on ${run.host}`].filter(Boolean).join(" ")),
-      paragraph("speed", run.speed || "–"),
+      element("div", { className: "pace" }, paragraph("speed", run.speed || "–"), ...sparkOf(run.spark)),
       paragraph("", run.phase),
     );
     if (run.share !== null) made.append(bar(run.share, "share done"));
@@ -136,7 +157,7 @@
     const place = element("span", { className: "quiet", textContent: run.place === "." ? "" : run.place });
     const state = element("td", {}, stateOf(run));
     if (run.problem) state.append(element("span", { className: "why", textContent: run.problem }));
-    const lines = element("td", { className: "lines" }, ...run.lines.map((line) => element("div", { textContent: line })));
+    const lines = element("td", { className: "lines" }, ...sparkOf(run.spark), ...run.lines.map((line) => element("div", { textContent: line })));
     const report = run.state === "damaged" ? "" : element("a", { href: `/report/${run.id}`, textContent: "report" });
     const made = element("tr", {},
       element("td", {}, box),

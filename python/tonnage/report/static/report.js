@@ -41,6 +41,7 @@
   // Two figures to a sheet of A4 or Letter.
   const PRINT_WIDTH = 660;
   const PRINT_HEIGHT = 320;
+  const PRINT_ROWS = 460;
   const drawn = new Map();
   let printing = false;
 
@@ -49,7 +50,9 @@
   const draw = (plot) => {
     const figure = drawn.get(plot);
     const layout = inTheme(figure.layout, isDark());
-    if (printing) Object.assign(layout, { width: PRINT_WIDTH, height: PRINT_HEIGHT, autosize: false });
+    // What has a row for each of many keeps its height.
+    const height = layout.height > PRINT_ROWS ? layout.height : PRINT_HEIGHT;
+    if (printing) Object.assign(layout, { width: PRINT_WIDTH, height, autosize: false });
     return Plotly.react(plot, inTheme(figure.traces, isDark()), layout, config);
   };
 
