@@ -39,11 +39,26 @@ def test_a_run_that_has_ended_shows_throughput_by_tasks(tmp_path: Path) -> None:
 def test_a_run_under_way_shows_its_latest_trials_in_order(tmp_path: Path) -> None:
     run = run_of(tmp_path, "going", "running")
     rates = [100, 400, 200, 300]
+    known = {
+        "setting": {"op": "write", "tasks": 1},
+        "phase": "write",
+        "purpose": "measure",
+        "operations": 1,
+        "errors": 0,
+    }
     lines = [
-        {"trial": n, "repetition": n, "block": n, "bytes": rate, "operations": 1, "errors": 0, "record": f"{n:04d}-write", "setting": {"op": "write", "tasks": 1}, "phase": "write",
-         "purpose": "measure", "status": "failed" if n == 1 else "ok", "bandwidth_bytes_per_s": rate * 10**6}
+        {
+            **known,
+            "trial": n,
+            "repetition": n,
+            "block": n,
+            "bytes": rate,
+            "record": f"{n:04d}-write",
+            "status": "failed" if n == 1 else "ok",
+            "bandwidth_bytes_per_s": rate * 10**6,
+        }
         for n, rate in enumerate(rates)
-    ]  # fmt: skip
+    ]
     (run / "trials.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     row = listed(tmp_path)["going"]
     assert row["underWay"], row["problem"]

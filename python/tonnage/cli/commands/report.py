@@ -7,21 +7,50 @@ from argparse import Namespace
 from pathlib import Path
 
 from tonnage.cli.command import Command
-from tonnage.cli.shared_options import JSON, RUN, VERBOSE
+from tonnage.cli.shared_options import JSON, PAGE, RUN, VERBOSE
 from tonnage.errors import RequestError
+from tonnage.option import Option
 
 COMMAND = Command(
     "report",
     "write the report of a run",
-    "Analyses the records of RUN again and writes one self-contained HTML file that opens without a network.",
-    (RUN, JSON, VERBOSE),
-    (("tonnage report tonnage-runs/20261121T101500Z-probe-1f2e3d4c", "writes report.html into the run directory"),),
+    "Analyses the records of RUN again and writes one self-contained HTML file that opens without a network. With "
+    "--storage it tells everything that was ever measured on one storage, among all RUNs, which may be directories of "
+    "runs: load lines by transfer size, plateaus over time, findings, and the jobs of this user that went by it.",
+    (
+        RUN,
+        Option(
+            ("more",),
+            "with --storage: further runs, or directories of them",
+            "MORE",
+            optional=True,
+            repeats=True,
+            completes="directory",
+        ),
+        Option(
+            ("--storage",),
+            "of one storage instead: its name as `tonnage history` tells it, a directory of it, or auto where all runs "
+            "are of one",
+            "NAME",
+        ),
+        PAGE,
+        JSON,
+        VERBOSE,
+    ),
+    (
+        ("tonnage report tonnage-runs/20261121T101500Z-probe-1f2e3d4c", "writes report.html into the run directory"),
+        ("tonnage report --storage /scratch --out scratch.html tonnage-runs", "all that was measured on /scratch"),
+    ),
     loads=("tonnage.cli.runs",),
 )
 
 
 def run(arguments: Namespace) -> int:
     """Exit code."""
+    if arguments.storage is not None:
+        return _of_storage(arguments)
+    if arguments.more or arguments.out is not None:
+        raise RequestError("several runs and --out are for the page of a storage; hint: add --storage NAME")
     from tonnage.cli.runs import open_run, present
     from tonnage.records.seal import altered
 
@@ -38,3 +67,20 @@ def run(arguments: Namespace) -> int:
         Path(arguments.run_directory), as_json=arguments.json, with_report=True, is_verbose=arguments.verbose
     )
     return 0 if report else 1
+
+
+def _of_storage(arguments: Namespace) -> int:
+    from tonnage.cli.runs import console
+    from tonnage.cli.storage_report import of_storage
+    from tonnage.report.terminal import print_answer
+
+    if arguments.json:
+        raise RequestError("--json is for one run; hint: leave it out with --storage")
+    name = None if arguments.storage == "auto" else arguments.storage
+    found = of_storage([arguments.run_directory, *arguments.more], name)
+    if arguments.out is not None:
+        from tonnage.report.page import write_answer
+
+        write_answer(found, arguments.out)
+    print_answer(found, console())
+    return 0

@@ -90,6 +90,8 @@ complete -c tonnage -n '__fish_seen_subcommand_from import' -l no-report -d 'do 
 complete -c tonnage -n '__fish_seen_subcommand_from clean' -l yes -d 'do not ask'
 complete -c tonnage -n '__fish_seen_subcommand_from clean' -l force -d 'also remove what is of a run that cannot be proved to have ended: you have seen that it is over'
 complete -c tonnage -n '__fish_seen_subcommand_from clean' -l kept -d 'also remove directories that runs left on purpose to later ones, such as those of mdtest -C'
+complete -c tonnage -n '__fish_seen_subcommand_from report' -l storage -d 'of one storage instead: its name as `tonnage history` tells it, a directory of it, or auto where all runs are of one' -r
+complete -c tonnage -n '__fish_seen_subcommand_from report' -l out -d 'also write a page with the picture' -r
 complete -c tonnage -n '__fish_seen_subcommand_from report' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from report' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
 complete -c tonnage -n '__fish_seen_subcommand_from compare' -l of -d 'what verdicts are of: of the system, or of these two runs alone, which says nothing of another day' -x -a 'system runs'
