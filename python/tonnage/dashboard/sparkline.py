@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from tonnage import records, units
 from tonnage.dashboard import run_text
-from tonnage.records.shapes import TrialLine
+from tonnage.records.line_types import TrialLine
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 MOST = 60
