@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tonnage.analysis.compare.normalise import Basis, alike, normalise, parse_link, parse_per
+from tonnage.analysis.compare.normalise import Basis, normalise, parse_link, parse_per, require_like_units
 from tonnage.analysis.compare.per import Owner, given_to
 from tonnage.errors import RequestError
 
@@ -50,7 +50,7 @@ def test_a_number_of_nothing_is_refused(text: str) -> None:
         parse_per(text)
 
 
-def test_value_and_interval_are_divided_alike() -> None:
+def test_value_and_interval_are_divided_require_like_units() -> None:
     found = normalise(3500 * MIB, "B/s", parse_per("disk=50"), 3000 * MIB, 4000 * MIB)
     assert (found.value, found.low, found.high, found.unit) == (70 * MIB, 60 * MIB, 80 * MIB, "B/s per disk")
     alone = normalise(1000.0, "1/s", parse_per("server=4"))
@@ -69,11 +69,11 @@ def test_operations_are_no_share_of_a_link() -> None:
 
 def test_unlike_things_are_told_apart() -> None:
     disks, servers, link = parse_per("disk=10"), parse_per("server=4"), parse_link("1Gbit/s")
-    alike(disks, parse_per("disk=50"))
-    alike(link, parse_link("10Gbit/s"))
+    require_like_units(disks, parse_per("disk=50"))
+    require_like_units(link, parse_link("10Gbit/s"))
     for first, second in ((disks, servers), (disks, link), (link, servers)):
         with pytest.raises(RequestError, match="unlike things; hint"):
-            alike(first, second)
+            require_like_units(first, second)
 
 
 @pytest.mark.parametrize("asked", ["osd", "osds", "OSD"])

@@ -43,17 +43,10 @@ def measured_points(run: Run) -> list[Point]:
 
 def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) -> Analysis:
     """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
-    from tonnage.analysis.findings.undoing import doubts
-
-    found = _analyse(run, trials, tasks)
-    return replace(found, doubts=doubts(found.findings, found.points, found.load_lines), state=run.state)
-
-
-def _analyse(run: Run, trials: Trials | None, tasks: Tasks | None) -> Analysis:
     from tonnage.analysis.compare.per import bases_of, divide
     from tonnage.analysis.compare.ratio import compare_points
-    from tonnage.analysis.findings import Evidence, judge
-    from tonnage.analysis.findings.time import stalls_of
+    from tonnage.analysis.findings import Evidence, judge, time
+    from tonnage.analysis.findings.undoing import doubts
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
     from tonnage.analysis.snapshots import snapshots_of
@@ -64,10 +57,8 @@ def _analyse(run: Run, trials: Trials | None, tasks: Tasks | None) -> Analysis:
     links, snapshots = links_of(measured, trials.having("network")), snapshots_of(trials.having("checkpoint"))
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
-    long = _long_trials(trials)
-    estimates = _corrected(run, searched, long, curves)
-    found = {key: load_line(*key, curve, estimates[key], long.get(key[0], ())) for key, curve in curves.items()}
-    lines = [_with_latency(run, line, curves[key], trials) for key, line in found.items()]
+    estimates = _corrected(run, searched, long := _long_trials(trials), curves)
+    lines = [_load_line(run, key, curve, estimates[key], long, trials) for key, curve in curves.items()]
     hosts, balances = hosts_of(measured, trials, tasks), _balances(run, measured, trials)
     evidence = Evidence(
         run=run,
@@ -84,18 +75,18 @@ def _analyse(run: Run, trials: Trials | None, tasks: Tasks | None) -> Analysis:
         snapshots=snapshots,
         balances=balances,
     )
-    findings = judge(evidence)
+    findings = tuple(judge(evidence))
     campaign, bases = run.manifest.get("campaign") or {}, bases_of(run.manifest)
     return Analysis(
         run=str(run.path),
         points=tuple(measured),
         load_lines=tuple(lines),
         models=_models(curves),
-        findings=tuple(findings),
+        findings=findings,
         promises=promises_of(evidence, findings),
         ceilings=(*(run.manifest.get("ceilings") or ()), *ceilings_of(links)),
         cost=run.manifest.get("cost"),
-        stalls=tuple(stalls_of(events)),
+        stalls=tuple(time.stalls_of(events)),
         published=campaign.get("published"),
         scale=campaign.get("scale") or 1.0,
         tiers=tiers_of(measured, trials, hosts),
@@ -107,12 +98,14 @@ def _analyse(run: Run, trials: Trials | None, tasks: Tasks | None) -> Analysis:
         bases=bases,
         divided=divide(measured, bases),
         balances=balances,
+        doubts=doubts(findings, measured, lines),
+        state=run.state,
     )
 
 
-def _curves(found: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
+def _curves(points: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
     curves: dict[tuple[str, str], list[Point]] = defaultdict(list)
-    for point in found:
+    for point in points:
         curves[point.op, point.group].append(point)
     return curves
 
@@ -121,29 +114,29 @@ def _estimate(run: Run, curve: Sequence[Point], trials: Trials) -> Estimate:
     """The load line of a curve, with the order in which its trials ran."""
     lines = {point.tasks: trials.named(point.records) for point in curve}
     order = {tasks: own.floats("trial").tolist() for tasks, own in lines.items()}
-    found = estimate({point.tasks: loop_rates(lines[point.tasks], point.values) for point in curve}, order=order)
+    estimated = estimate({point.tasks: loop_rates(lines[point.tasks], point.values) for point in curve}, order=order)
     why = too_short(lines) if run.manifest.get("search") else ""
     if why:
-        return replace(found, reached=False, knee=None, why=why)
+        return replace(estimated, reached=False, knee=None, why=why)
     if not any(own.lacking("loop_bytes_per_s") for own in lines.values()):
-        return found
-    return replace(found, plateau_high=found.plateau_high * (1 + _idle_at_end(curve, found)))
+        return estimated
+    return replace(estimated, plateau_high=estimated.plateau_high * (1 + _idle_at_end(curve, estimated)))
 
 
-def _idle_at_end(curve: Sequence[Point], found: Estimate) -> float:
+def _idle_at_end(curve: Sequence[Point], estimated: Estimate) -> float:
     """Share of a trial with a time limit in which, at its end, tasks wait for others that finish the operation they
     have in hand: a job that goes on loses nothing there. At most one operation of each task."""
-    on = [point for point in curve if point.tasks >= found.knee_low and point.setting.get("time_limit_ns")]
+    on = [point for point in curve if point.tasks >= estimated.knee_low and point.setting.get("time_limit_ns")]
     lost = [point.latency["p50_ns"] / point.elapsed_ns for point in on if point.latency.get("p50_ns")]
     return min(fmean(lost), _MOST_IDLE) if lost else 0.0
 
 
 def _long_trials(trials: Trials) -> dict[str, list[TrialLine]]:
     """The long trials on the plateau that ended well, by operation."""
-    found: dict[str, list[TrialLine]] = defaultdict(list)
+    by_operation: dict[str, list[TrialLine]] = defaultdict(list)
     for line in trials.where("purpose", SUSTAIN).where("status", "ok"):
-        found[line["phase"]].append(line)
-    return found
+        by_operation[line["phase"]].append(line)
+    return by_operation
 
 
 def _corrected(
@@ -154,21 +147,32 @@ def _corrected(
 ) -> dict[tuple[str, str], Estimate]:
     """What a search found, beside the long trials where there are some."""
 
-    def beside(key: tuple[str, str], found: Estimate, lines: Sequence[TrialLine]) -> Estimate:
+    def corrected(key: tuple[str, str], estimated: Estimate, lines: Sequence[TrialLine]) -> Estimate:
         for line in lines:
             in_flight = line["setting"]["tasks"] * (line["setting"].get("queue_depth") or 1)
-            changed = halves_apart(run.series(line["record"]) or {}, found.noise, line["operations"] / in_flight)
+            changed = halves_apart(run.series(line["record"]) or {}, estimated.noise, line["operations"] / in_flight)
             if changed is not None:
-                return without_plateau(found, *changed, line["setting"]["tasks"], line["elapsed_ns"] or 0)
+                return without_plateau(estimated, *changed, line["setting"]["tasks"], line["elapsed_ns"] or 0)
         tasks = lines[0]["setting"]["tasks"]
         longer = median(line["elapsed_ns"] or 0 for line in lines) / _usual_ns(curves[key], tasks)
-        return sustained(found, [loop_rate(line) or 0 for line in lines], longer, tasks)
+        return sustained(estimated, [loop_rate(line) or 0 for line in lines], longer, tasks)
 
-    return {key: beside(key, found, lines) if (lines := long.get(key[0])) else found for key, found in searched.items()}
+    return {
+        key: corrected(key, estimated, lines) if (lines := long.get(key[0])) else estimated
+        for key, estimated in searched.items()
+    }
 
 
-def _with_latency(run: Run, line: LoadLine, curve: Sequence[Point], trials: Trials) -> LoadLine:
-    """``line`` with an answer for each latency objective."""
+def _load_line(
+    run: Run,
+    key: tuple[str, str],
+    curve: Sequence[Point],
+    estimated: Estimate,
+    long: Mapping[str, Sequence[TrialLine]],
+    trials: Trials,
+) -> LoadLine:
+    """The load line of a curve, with an answer for each latency objective."""
+    line = load_line(*key, curve, estimated, long.get(key[0], ()))
     search = run.manifest.get("search") or {}
     return replace(line, latency_lines=latency_lines(search, curve, trials, line.plateau))
 
@@ -197,7 +201,7 @@ def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     return curve[0].kind not in _WITHOUT_LINE and tried > (0 if run.manifest.get("search") else 2)
 
 
-def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[TaskLine]]) -> dict[str, Steady]:
+def _steady(run: Run, points: Sequence[Point], tasks: Mapping[str, Sequence[TaskLine]]) -> dict[str, Steady]:
     """Steady windows by record. A command's copies are too few and too long for one, and rounds are not steady."""
     from tonnage.analysis.load_line.trials import of_tasks, steady_window
     from tonnage.units import BANDWIDTH
@@ -205,7 +209,7 @@ def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[TaskL
     windows, kept = {}, run.kept("series")
     if not kept:
         return {}
-    for point in (point for point in found if point.kind not in ("command", "network", "checkpoint")):
+    for point in (point for point in points if point.kind not in ("command", "network", "checkpoint")):
         for record in filter(kept.__contains__, point.records):
             series = run.series(record)
             if series and point.kind == "tail":
@@ -218,5 +222,5 @@ def _steady(run: Run, found: Sequence[Point], tasks: Mapping[str, Sequence[TaskL
     return windows
 
 
-def _balances(run: Run, found: Sequence[Point], trials: Trials) -> tuple[Balance, ...]:
-    return balances_of(found, trials, run.objects(), (run.manifest.get("target") or {}).get("pool"))
+def _balances(run: Run, points: Sequence[Point], trials: Trials) -> tuple[Balance, ...]:
+    return balances_of(points, trials, run.objects(), (run.manifest.get("target") or {}).get("pool"))

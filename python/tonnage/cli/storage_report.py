@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tonnage.analysis import analyse
-from tonnage.analysis.compare.alike import Storages
+from tonnage.analysis.compare.comparable import Storages
 from tonnage.analysis.compare.history import history_of, in_time
 from tonnage.cli.runs import once, runs_in
 from tonnage.errors import RecordError, RequestError, TonnageError

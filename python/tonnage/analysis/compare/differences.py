@@ -78,18 +78,20 @@ def _of_manifests(base: Sequence[Json], other: Sequence[Json]) -> Iterator[Diffe
     """Keys of which the runs of one side say something else than those of the other."""
     sides = [[dict(_flat(manifest)) for manifest in side] for side in (base, other)]
     for key in dict.fromkeys(key for side in sides for flat in side for key in flat):
-        told = [_distinct(flat.get(key) for flat in side) for side in sides]
-        if any(value not in told[1] for value in told[0]) or any(value not in told[0] for value in told[1]):
-            yield Difference(key, *map(_one, told))
+        base_values, other_values = (_distinct(flat.get(key) for flat in side) for side in sides)
+        if any(value not in other_values for value in base_values) or any(
+            value not in base_values for value in other_values
+        ):
+            yield Difference(key, _one(base_values), _one(other_values))
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:
     """Each once; a value of a manifest may be a list, which has no hash."""
-    found: list[Any] = []
+    distinct: list[Any] = []
     for value in values:
-        if value not in found:
-            found.append(value)
-    return found
+        if value not in distinct:
+            distinct.append(value)
+    return distinct
 
 
 def _flat(manifest: Json, above: str = "") -> Iterator[tuple[str, Any]]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from tonnage.analysis import measured_points
-from tonnage.analysis.compare.alike import Alike, Sort, Storages
 from tonnage.analysis.compare.change import CORRELATION, FEWEST, Step, Stretch, segments
+from tonnage.analysis.compare.comparable import Comparable, Sort, Storages
 from tonnage.analysis.compare.differences import Difference, differences
 from tonnage.analysis.compare.normalise import Basis, unit_of
 from tonnage.analysis.compare.per import divided
@@ -137,10 +137,10 @@ def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[
     ordered = in_time(runs)
     bases = [own.get(id(run)) for run, _ in ordered]
     storages = Storages([run for run, _ in ordered])
-    alike = Alike([[run for run, _ in ordered]], storages)
+    comparable = Comparable([[run for run, _ in ordered]], storages)
     points = [measured_points(run) for run, _ in ordered]
     cells = [
-        _cells(run, alike, own_points, basis)
+        _cells(run, comparable, own_points, basis)
         for (run, _), own_points, basis in zip(ordered, points, bases, strict=True)
     ]
     on = [storages.name_of(run) for run, _ in ordered]
@@ -165,8 +165,8 @@ def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[
         correlation=CORRELATION,
         apart_by=(
             *(("storage",) if len(storages.names) > 1 else ()),
-            *(("kind",) if len(alike.kinds) > 1 else ()),
-            *alike.between,
+            *(("kind",) if len(comparable.kinds) > 1 else ()),
+            *comparable.between,
         ),
         newest_judged=any(one.levels[-1].run == len(ordered) - 1 for one in series if not one.too_few),
         undone_by=tuple(
@@ -189,13 +189,13 @@ def _name(basis: Basis | None) -> str | None:
 
 def in_time(runs: Sequence[Run]) -> list[tuple[Run, datetime | None]]:
     """Runs by the time at which they began, with that time."""
-    found: list[tuple[tuple[datetime, int], Run, datetime | None]] = []
+    placed: list[tuple[tuple[datetime, int], Run, datetime | None]] = []
     last = datetime.min.replace(tzinfo=timezone.utc)
     for number, run in enumerate(runs):
         when = time_of(run)
         last = when or last
-        found.append(((last, number), run, when))
-    return [(run, when) for _, run, when in sorted(found, key=lambda entry: entry[0])]
+        placed.append(((last, number), run, when))
+    return [(run, when) for _, run, when in sorted(placed, key=lambda entry: entry[0])]
 
 
 def time_of(run: Run) -> datetime | None:
@@ -210,12 +210,12 @@ def time_of(run: Run) -> datetime | None:
     return None
 
 
-def _cells(run: Run, alike: Alike, measured: Sequence[Point], basis: Basis | None) -> dict[_Key, Point]:
+def _cells(run: Run, comparable: Comparable, measured: Sequence[Point], basis: Basis | None) -> dict[_Key, Point]:
     points = [point for point in measured if min(point.values) > 0]
     if basis is not None:
         points = [divided(point, basis) for point in points]
     return {
-        (alike.sort_of(run, point), point.op, alike.group_of(run, point), point.tasks, point.metric): point
+        (comparable.sort_of(run, point), point.op, comparable.group_of(run, point), point.tasks, point.metric): point
         for point in points
     }
 

@@ -114,7 +114,7 @@ def unit_of(metric: str, basis: Basis | None) -> str:
     return f"of the {basis.thing}"
 
 
-def alike(first: Basis, second: Basis) -> None:
+def require_like_units(first: Basis, second: Basis) -> None:
     """RequestError where two figures were divided by unlike things: per disk against per server, or a share of a link.
     Links of different rates are alike: a share of each is what is compared."""
     if first.thing != second.thing or (first.count is None) != (second.count is None):

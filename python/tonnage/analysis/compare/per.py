@@ -7,7 +7,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tonnage.analysis.compare.normalise import LINK, Basis, Normalised, alike, normalise, parse_link, parse_per
+from tonnage.analysis.compare.normalise import (
+    LINK,
+    Basis,
+    Normalised,
+    normalise,
+    parse_link,
+    parse_per,
+    require_like_units,
+)
 from tonnage.analysis.results import Divided, Point
 from tonnage.errors import RequestError
 from tonnage.records import Run
@@ -89,7 +97,7 @@ def given_to(asked: str, groups: Sequence[Sequence[Owner]], noun: str) -> list[B
         told = [parse_link(each) if thing == LINK else parse_per(f"{thing}={each}") for each in amounts]
         found = [basis for basis, group in zip(told, groups, strict=True) for _ in group]
     for other in found[1:]:
-        alike(found[0], other)
+        require_like_units(found[0], other)
     return found
 
 

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tonnage.analysis import measured_points
-from tonnage.analysis.compare.alike import Alike, Storages
+from tonnage.analysis.compare.comparable import Comparable, Storages
 from tonnage.analysis.compare.differences import Difference, Pair, differences
 from tonnage.analysis.compare.normalise import Basis, unit_of
 from tonnage.analysis.compare.per import divided
@@ -152,9 +152,9 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
     if of == RUNS and max(len(base.runs), len(other.runs)) > 1:
         raise RequestError("verdicts of these runs are of one run a side; hint: several runs a side tell of the system")
     storages = Storages([*base.runs, *other.runs])
-    alike = Alike([base.runs, other.runs])
+    comparable = Comparable([base.runs, other.runs])
     points = {id(run): measured_points(run) for side in (base, other) for run in side.runs}
-    sides = [_cells(side, alike, points) for side in (base, other)]
+    sides = [_cells(side, comparable, points) for side in (base, other)]
     names = [key for key in sides[0] if key in sides[1] and sides[0][key][0][1].metric == sides[1][key][0][1].metric]
     pairs: list[Pair] = [
         ([point for _, point in sides[0][key]], [point for _, point in sides[1][key]]) for key in names
@@ -178,7 +178,7 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
         per=(_divisor(base.bases), _divisor(other.bases)) if base.bases else None,
         base_storages=_on(base, storages),
         other_storages=_on(other, storages),
-        mixed=alike.between,
+        mixed=comparable.between,
         base_kinds=_kinds(base, points),
         other_kinds=_kinds(other, points),
         undone_by=tuple(
@@ -209,7 +209,7 @@ _Cells = dict[_Key, list[tuple[int, Point]]]
 """The points of each cell, with the number of the run in its side."""
 
 
-def _cells(side: Side, alike: Alike, measured: Mapping[int, Sequence[Point]]) -> _Cells:
+def _cells(side: Side, comparable: Comparable, measured: Mapping[int, Sequence[Point]]) -> _Cells:
     """``measured``: all points of each run, by its identity."""
     found: _Cells = {}
     for number, run in enumerate(side.runs):
@@ -217,7 +217,7 @@ def _cells(side: Side, alike: Alike, measured: Mapping[int, Sequence[Point]]) ->
         if side.bases:
             points = [divided(point, side.bases[number]) for point in points]
         own = {
-            (point.kind, point.op, alike.group_of(run, point), point.tasks): point
+            (point.kind, point.op, comparable.group_of(run, point), point.tasks): point
             for point in points
             if min(point.values) > 0
         }

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tonnage.analysis import LoadLine, analyse, measured_points
-from tonnage.analysis.compare.alike import UNKNOWN, storage_of
+from tonnage.analysis.compare.comparable import UNKNOWN, storage_of
 from tonnage.analysis.compare.normalise import Basis, normalise, unit_of
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.hosts import hosts_of
@@ -125,7 +125,7 @@ class Crossing:
     """What the shared tier does not exceed, where that was stated or published; else its curve tells."""
     at: Wins | None = None
     per: Parts | None = None
-    unsure_at_first: bool = False
+    no_winner_at_first: bool = False
     """It gives more there, and the intervals do not show it, or a tier that was measured once has none."""
     same_storage: bool = False
     """Both tiers were measured on one storage, so that neither is a tier beside the other."""
@@ -267,7 +267,7 @@ def _crossing(
         from_first=ahead and sure,
         stated=stated,
         ceiling=of_all,
-        unsure_at_first=ahead and not sure,
+        no_winner_at_first=ahead and not sure,
         same_storage=same,
         undone_by=(*fast.undone_by.get(op, ()), *slow.undone_by.get(op, ())),
     )

@@ -95,12 +95,19 @@ def run(arguments: Namespace) -> int:
 
         write_answer(answer(shown), arguments.out)
     if arguments.json:
-        print_json({"crossings": [asdict(one) for one in found]})
+        print_json({"crossings": [_answered(one) for one in found]})
     else:
         from tonnage.report.terminal import print_answer
 
         print_answer(answer(shown), console())
     return 0
+
+
+def _answered(found: Crossing) -> dict[str, object]:
+    """As its schema has it, which scripts read."""
+    fields = asdict(found)
+    fields["unsure_at_first"] = fields.pop("no_winner_at_first")
+    return fields
 
 
 def _targets(*tiers: str) -> dict[str, str]:

@@ -64,7 +64,7 @@ def _told(found: Crossing) -> list[Statement]:
 
 
 def _answered(found: Crossing) -> bool:
-    return (found.crossover.levelled or found.from_first) and not (found.same_storage or found.unsure_at_first)
+    return (found.crossover.levelled or found.from_first) and not (found.same_storage or found.no_winner_at_first)
 
 
 def _sentence(found: Crossing) -> str:
@@ -78,7 +78,7 @@ def _sentence(found: Crossing) -> str:
         each, alone = _speed(found, found.crossover.fast), _speed(found, found.slow_one)
         rates = f"{each} of its own against {alone} of the shared one, even where few share it"
         return f"The fast tier wins from the first node on: a node has {rates}."
-    if found.unsure_at_first:
+    if found.no_winner_at_first:
         each, alone = _range(found, found.crossover.fast), _range(found, found.slow_one)
         return f"No winner is shown at the first node: a node has {each} of its own against {alone} of the shared one."
     if len(found.slow_curve) > 1:
@@ -102,7 +102,7 @@ def _why(found: Crossing) -> list[str]:
         told += divided.beyond("its link", over)
     if found.same_storage:
         return told
-    if found.unsure_at_first:
+    if found.no_winner_at_first:
         told.append("Measure each tier more often, on several days.")
     elif not crossover.levelled:
         most = found.slow_curve[-1].nodes
@@ -187,7 +187,7 @@ def _table(found: Sequence[Crossing]) -> Table:
 
 def _crossed(found: Crossing) -> bool:
     """Whether the two lines cross beyond the first node."""
-    return not (found.from_first or found.unsure_at_first or found.same_storage)
+    return not (found.from_first or found.no_winner_at_first or found.same_storage)
 
 
 def _parts(found: Sequence[Crossing]) -> list[tuple[str, Table]]:

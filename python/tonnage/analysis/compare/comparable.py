@@ -35,14 +35,14 @@ class Storages:
     """
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        told = [storage_of(run) for run in runs]
+        storages = [storage_of(run) for run in runs]
         # Older records have no identities: the same name is then the same storage.
-        known = {name: identity for name, identity in told if identity}
+        known = {name: identity for name, identity in storages if identity}
         self._keys = {
-            id(run): identity or known.get(name, name) for run, (name, identity) in zip(runs, told, strict=True)
+            id(run): identity or known.get(name, name) for run, (name, identity) in zip(runs, storages, strict=True)
         }
         names: dict[str, str] = {}
-        for run, (name, _) in zip(runs, told, strict=True):
+        for run, (name, _) in zip(runs, storages, strict=True):
             names.setdefault(self._keys[id(run)], name)
         twice = {name for name in names.values() if list(names.values()).count(name) > 1}
         self._names = {key: f"{name} ({key})" if name in twice and name != key else name for key, name in names.items()}
@@ -62,8 +62,8 @@ def storage_of(run: Run) -> tuple[str, str]:
     target = run.manifest.get("target") or {}
     if run.manifest.get("imported") and not target.get("directories"):
         return UNKNOWN, ""
-    found = [directory.get("identity") for directory in target.get("directories") or ()]
-    identity = ", ".join(sorted(set(map(str, found)))) if found and all(found) else ""
+    identities = [directory.get("identity") for directory in target.get("directories") or ()]
+    identity = ", ".join(sorted(set(map(str, identities)))) if identities and all(identities) else ""
     name = str(target.get("name") or UNKNOWN)
     return (_model(name) if target.get("kind") == "sim" else name), identity
 
@@ -84,7 +84,7 @@ class Sort(NamedTuple):
     """Its name, where a run has several of its kind; else empty."""
 
 
-class Alike:
+class Comparable:
     """What the points of several runs have in common and what keeps them apart."""
 
     def __init__(self, lots: Sequence[Sequence[Run]], storages: Storages | None = None) -> None:
@@ -97,7 +97,7 @@ class Alike:
         sorts = {self._sort(run, line["setting"]): None for run in runs for line in lines[id(run)]}
         self.kinds = tuple(dict.fromkeys(sort.kind for sort in sorts))
         """Of workloads, each once."""
-        self._several = [len(set(told)) > 1 for told in zip(*sorts, strict=True)]
+        self._several = [len(set(parts)) > 1 for parts in zip(*sorts, strict=True)]
         own = {id(run): Groups(self._lines(run, lines[id(run)])) for run in runs}
         of_lots = [Groups(line for run in lot for line in self._lines(run, lines[id(run)])) for lot in lots]
         self._groups = reduce(Groups.together_with, of_lots)
@@ -122,9 +122,9 @@ class Alike:
     def _keyed(self, run: Run, setting: SettingValues) -> SettingValues:
         """``setting`` with the sort in place of the workload's name, and without what a search chose."""
         sort = self._sort(run, setting)
-        told = [part for part, several in zip(sort, self._several, strict=True) if several and part]
+        parts = [part for part, several in zip(sort, self._several, strict=True) if several and part]
         chosen = {_CHOSEN: None} if id(run) in self._searched and _CHOSEN in setting else {}
-        return {**setting, "workload": ", ".join(told), **chosen}
+        return {**setting, "workload": ", ".join(parts), **chosen}
 
     def _lines(self, run: Run, lines: Sequence[TrialLine]) -> Iterator[TrialLine]:
         for line in lines:
@@ -137,13 +137,13 @@ def _kind(setting: Mapping[str, object]) -> str:
 
 def _named(runs: Sequence[Sequence[TrialLine]]) -> set[str]:
     """Kinds of which a run has several workloads: those need their names."""
-    found = set()
+    kinds = set()
     for lines in runs:
         names = defaultdict(set)
         for line in lines:
             names[_kind(line["setting"])].add(line["setting"].get("workload"))
-        found |= {kind for kind, several in names.items() if len(several) > 1}
-    return found
+        kinds |= {kind for kind, several in names.items() if len(several) > 1}
+    return kinds
 
 
 def _chose(lines: Sequence[TrialLine]) -> bool:
