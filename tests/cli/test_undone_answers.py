@@ -139,3 +139,15 @@ def test_repetitions_are_counted_by_the_answer_itself(tmp_path: Path, capsys: py
             assert main(["run", str(file), "--out", str(tmp_path / side / str(number)), "--no-report"]) == 0
         found.append(str(tmp_path / side))
     assert undone_of(capsys, ["compare", *found]) == []
+
+
+@pytest.mark.parametrize("command", ["compare", "history"])
+def test_a_check_that_judges_a_run_in_doubt_says_so_on_stderr(
+    runs: dict[str, Path], capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    for name, many in (("cut", 1), ("sound" if command == "history" else "writes", 0)):
+        words = asked(runs, command, name) if name != "sound" else ["history", str(runs["sound"]), str(runs["writes"])]
+        capsys.readouterr()
+        assert main([*words, "--fail-if", "slower", "--json"]) == 0
+        error = capsys.readouterr().err
+        assert error.count("tonnage: in doubt: ") == many and ("interrupted in " in error) == bool(many)

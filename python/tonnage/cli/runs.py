@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,8 @@ from tonnage.records.seal import altered
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from tonnage.analysis.findings.undoing import Undone
 
 
 def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: bool, is_verbose: bool) -> int:
@@ -186,6 +188,14 @@ def told_twice(sides: Sequence[Sequence[Run]]) -> list[Path]:
 def _identity(run: Run) -> object:
     told = run.manifest.get("run_id"), run.manifest.get("created")
     return told if all(told) else run.path.resolve()
+
+
+def tell_undone(undone: Iterable[Undone]) -> None:
+    """``--fail-if`` judges figures: what undoes them is told on stderr, for a pipeline shows nothing amber."""
+    from tonnage.report.phrases import undone as sentences
+
+    for text in sentences(tuple(undone)):
+        _tell(f"in doubt: {text}")
 
 
 def failing(asked: str | None) -> tuple[str, ...]:

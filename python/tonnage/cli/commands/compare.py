@@ -72,7 +72,7 @@ COMMAND = Command(
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where ``--fail-if`` holds."""
     from tonnage.analysis.compare.runs import SYSTEM, THRESHOLD, compare_sides
-    from tonnage.cli.runs import console, failing, print_json
+    from tonnage.cli.runs import console, failing, print_json, tell_undone
 
     if len(arguments.runs) < 2:
         raise RequestError(
@@ -102,6 +102,8 @@ def run(arguments: Namespace) -> int:
             print_between(between, console())
     if not all(between.cells for between in found):
         raise MeasurementError("runs without an equal setting cannot be compared; hint: see what differs above")
+    if arguments.fail_if is not None:
+        tell_undone(one for between in found for one in between.undone_by)
     failed = sum(between.count(verdict) for between in found for verdict in failing(arguments.fail_if))
     if failed:
         one = f"{failed} setting is" if failed == 1 else f"{failed} settings are"

@@ -103,7 +103,7 @@ def run(arguments: Namespace) -> int:
     from tonnage.analysis.compare.history import history_of
     from tonnage.analysis.compare.per import given_to, owner_of
     from tonnage.analysis.compare.runs import THRESHOLD
-    from tonnage.cli.runs import console, failing, once, print_json, runs_in
+    from tonnage.cli.runs import console, failing, once, print_json, runs_in, tell_undone
     from tonnage.report.answers.history import answer, unjudged
 
     groups = once([runs_in([path]) for path in arguments.runs])
@@ -127,6 +127,8 @@ def run(arguments: Namespace) -> int:
         print(f"tonnage: {note}", file=sys.stderr)
     if not history.series:
         raise MeasurementError("no run has a trial that ended well; hint: see trials.jsonl of each")
+    if arguments.fail_if is not None:
+        tell_undone(history.undone_by)
     failed = sum(series.verdict in failing(arguments.fail_if) for series in history.series)
     if failed:
         one = "1 setting is" if failed == 1 else f"{failed} settings are"
