@@ -111,7 +111,7 @@ def test_the_intent_is_durable_before_the_scheduler_is_asked(desk: Desk, monkeyp
         raise KeyboardInterrupt
 
     monkeypatch.setattr(desk, "submit", submit_and_die)
-    with pytest.raises(SubmissionUnknown, match=r"interrupted while desk was asked; .* --key k1") as interrupted:
+    with pytest.raises(SubmissionUnknown, match=r"interrupted while desk was asked; .* --key=k1") as interrupted:
         go(wish())
     assert interrupted.value.exit_code == 130
     found = Ledger().entry("k1")
@@ -155,9 +155,9 @@ def test_a_scheduler_that_hangs_leaves_a_key_to_try_again(
     (site / "tonnage.toml").write_text(SITE.format(data=site) + '[policy]\nscheduler_timeout = "300ms"\n')
     monkeypatch.setattr(submitting, "_SETTLE_S", 0.5)
     desk.silent = True
-    with pytest.raises(SubmissionUnknown, match="--key k1"):
+    with pytest.raises(SubmissionUnknown, match="--key=k1"):
         go(wish(), key_given=False)
-    with pytest.raises(SchedulerError, match=r"nothing was submitted now; hint: .* --key k1"):
+    with pytest.raises(SchedulerError, match=r"nothing was submitted now; hint: .* --key=k1"):
         go(wish())
     desk.silent = False
     assert go(wish()).receipt is not None

@@ -16,7 +16,7 @@ from tonnage.cli.command import Command, command_of, module_of, named
 from tonnage.cli.parser import build_parser, refuse_unknown, where_options_stand
 from tonnage.cli.stream import abandon, doors
 from tonnage.errors import RequestError, TonnageError
-from tonnage.late_signals import late_signals
+from tonnage.late_signals import late_signals, uncollected
 from tonnage.places import working_directory
 from tonnage.plain import one_line
 from tonnage.plugins import PlugInWarning
@@ -61,7 +61,7 @@ def _command(argv: Sequence[str]) -> int:
         raise
     arguments.command_line = ["tonnage", *argv]
     try:
-        with late_signals():
+        with late_signals(), uncollected():
             for name in _loads(argv):
                 import_module(name)
         code = module_of(arguments.command).run(arguments)

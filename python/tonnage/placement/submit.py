@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, Sub
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.cluster.waiting import wait_for
 from tonnage.errors import RequestError, TonnageError
+from tonnage.late_signals import uncollected
 from tonnage.placement.ledger import Entry, Ledger, LedgerError
 from tonnage.placement.plan import Plan, make_plan, scheduler_of
 from tonnage.placement.running_caps import RunningCaps, adapt_to_line
@@ -106,19 +106,6 @@ def submit(request: SubmitRequest, *, key_given: bool, tell: Tell) -> Outcome:
             ledger.receive(request.key, time.time(), receipt.job, receipt.line)
         followed = (*risen, *adapt_to_line(ledger, found, plan))
     return Outcome(plan=plan, receipt=receipt, followed=followed)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the search for cycles: a decision makes thousands of objects and none, and a search through all that
-    this process has imported takes longer than the decision."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def wait_until_ended(request: SubmitRequest, job: str) -> int:

@@ -102,7 +102,12 @@ COMMAND = Command(
         ),
         ("tonnage probe sim:knee=8,plateau=2GB/s,noise=20%", "the same on a model whose answer is known"),
     ),
-    loads=("tonnage.campaign.campaign_file", "tonnage.campaign.run_lifecycle", "tonnage.cli.live"),
+    loads=(
+        "tonnage.campaign.campaign_file",
+        "tonnage.campaign.kinds.stream",
+        "tonnage.campaign.run_lifecycle",
+        "tonnage.cli.live",
+    ),
 )
 
 

@@ -166,11 +166,9 @@ class Spool:
                 db.execute(f"begin {how}")
                 yield db
                 db.execute("commit")
-        except _Damaged as error:
-            raise RequestError(f"{self.directory / FILE} is damaged: {error}; hint: {_AWAY}") from None
         except sqlite3.OperationalError as error:
             raise SchedulerError(self._explained(error)) from None
-        except sqlite3.DatabaseError as error:
+        except (_Damaged, sqlite3.DatabaseError) as error:
             raise RequestError(f"{self.directory / FILE} is damaged: {error}; hint: {_AWAY}") from None
 
     def _explained(self, error: sqlite3.Error) -> str:
@@ -217,8 +215,8 @@ class Spool:
     def withdraw(self, number: int) -> bool:
         """Takes a job back that was just added; False where a copy of it began meanwhile, and nothing was done."""
         with self.change() as db:
-            begun = "select job from copy where job = ? and state != 'pending'"
-            taken = db.execute(f"delete from job where number = ? and number not in ({begun})", (number, number))
+            begun = "select job from copy where state != 'pending'"
+            taken = db.execute(f"delete from job where number = ? and number not in ({begun})", (number,))
             db.execute("delete from copy where job not in (select number from job)")
             return bool(taken.rowcount)
 
