@@ -28,6 +28,7 @@ mod phase;
 mod queued_loop;
 mod remote_barrier;
 mod retry;
+mod space;
 mod steering;
 mod stream;
 mod supervisor;

@@ -14,6 +14,7 @@ use tonnage_workload::Work;
 
 use crate::clock::monotonic_ns;
 use crate::finished::{EngineError, Finished};
+use crate::space::SpaceWatch;
 use crate::task::{Outcome, Shared, TaskHandle};
 use crate::task_counters::{Reading, TaskCounters, quantile_of};
 use crate::usage::Usage;
@@ -49,6 +50,7 @@ impl Supervisor {
         let line_ns = monotonic_ns();
         self.finished.line_ns.store(line_ns, Ordering::Release);
         let mut sampler = Sampler::new(&self.shared, &self.all_counters, self.files.take(), line_ns);
+        let space_watch = SpaceWatch::start(&self.shared, &self.all_counters);
         open();
         let interval = Duration::from_nanos(self.shared.spec.interval_ns);
         while self.shared.running.load(Ordering::Acquire) > 0 {
@@ -56,18 +58,23 @@ impl Supervisor {
             if self.shared.stop.load(Ordering::Relaxed) {
                 self.shared.storage.cut_short();
             }
-            sampler.sample(&self.recent);
-            self.shared.workload.tick(&self.shared);
+            if self.shared.running.load(Ordering::Acquire) > 0 {
+                sampler.sample(&self.recent, monotonic_ns());
+                self.shared.workload.tick(&self.shared);
+            }
         }
         let outcomes: Vec<_> = std::mem::take(&mut self.handles).into_iter().map(std::thread::JoinHandle::join).collect();
         let usage = Usage::now().since(&usage);
         self.hog = None;
-        sampler.sample(&self.recent);
+        let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().map(|joined| joined.ok()?.ok()?).collect();
+        let ended_ns = outcomes.iter().flatten().map(|outcome| outcome.result.end_ns).max();
+        // What is over has no part of the time that it took to notice.
+        sampler.sample(&self.recent, ended_ns.filter(|&ns| ns > sampler.last_ns).unwrap_or_else(monotonic_ns));
+        let no_space = space_watch.and_then(SpaceWatch::end);
         if let Some(remote_barrier) = &self.shared.remote_barrier {
             remote_barrier.settle(&self.shared.stop);
         }
-        let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().map(|joined| joined.ok()?.ok()?).collect();
-        let result = outcomes.ok_or(EngineError::Panic).and_then(|outcomes| self.collect(outcomes, sampler, &usage));
+        let result = outcomes.ok_or(EngineError::Panic).and_then(|outcomes| self.collect(outcomes, sampler, &usage, no_space));
         self.leave(result);
     }
 
@@ -87,7 +94,12 @@ impl Supervisor {
     /// What went wrong between the processes.
     fn complaint(&self) -> Option<ErrorAt> {
         let message = self.shared.remote_barrier.as_ref()?.complaint()?;
-        Some(ErrorAt { task: self.shared.spec.tasks.first, file: 0, offset: 0, errno: 0, message })
+        Some(self.of_all(message))
+    }
+
+    /// What no task alone is to blame for.
+    fn of_all(&self, message: String) -> ErrorAt {
+        ErrorAt { task: self.shared.spec.tasks.first, file: 0, offset: 0, errno: 0, message }
     }
 
     /// Why the phase failed, of what its first task that failed says.
@@ -126,7 +138,13 @@ impl Supervisor {
         }
     }
 
-    fn collect(&self, outcomes: Vec<Outcome>, sampler: Sampler, usage: &Usage) -> Result<PhaseResult, EngineError> {
+    fn collect(
+        &self,
+        outcomes: Vec<Outcome>,
+        sampler: Sampler,
+        usage: &Usage,
+        no_space: Option<String>,
+    ) -> Result<PhaseResult, EngineError> {
         let parts = self.shared.spec.work.mixes().then(|| sum_of_sides(&outcomes));
         let mut events = sampler.finish(&outcomes, &self.shared.workload.histograms(), parts.as_ref())?;
         let mut total = LatencyRecorder::new();
@@ -145,7 +163,8 @@ impl Supervisor {
             first_error = first_error.or(outcome.error);
             tasks.push(outcome.result);
         }
-        let first_error = self.why(first_error);
+        // Of tasks that failed for want of space as well, it says more.
+        let first_error = self.why(no_space.map(|message| self.of_all(message)).or(first_error));
         events.sort_by_key(|event| (event.time_ns, event.task));
         let Facts { direct, flags, mut notes } = self.shared.storage.facts();
         self.check_startups(direct, &mut tasks);
@@ -242,8 +261,11 @@ impl Sampler {
         }
     }
 
-    fn sample(&mut self, recent: &Mutex<Recent>) {
-        let now = monotonic_ns();
+    /// Ends an interval `now`; the first one began with the first task.
+    fn sample(&mut self, recent: &Mutex<Recent>, now: u64) {
+        if self.last_ns == self.opened_ns {
+            self.last_ns = self.all_counters.iter().filter_map(|counters| counters.started_ns()).min().unwrap_or(self.last_ns);
+        }
         let (start_ns, end_ns) = (self.last_ns - self.opened_ns, now - self.opened_ns);
         self.last_ns = now;
         let mut heat = [0_u64; BUCKETS];

@@ -172,6 +172,7 @@ impl Task {
     pub fn run(self) -> Outcome {
         let Self { mut context, mut worker } = self;
         let start_ns = monotonic_ns();
+        context.counters.start(start_ns);
         let opened = worker.open(&mut context);
         let open_end_ns = monotonic_ns();
         let transfer_start_ns = context.meet(Point::Opened, open_end_ns);

@@ -24,6 +24,8 @@ pub struct TaskCounters {
     bytes: AtomicU64,
     latency_sum_ns: AtomicU64,
     step: AtomicU8,
+    /// On the run's clock; 0 before that.
+    started_ns: AtomicU64,
     heat: [AtomicU32; BUCKETS],
 }
 
@@ -49,6 +51,7 @@ impl TaskCounters {
             bytes: AtomicU64::new(0),
             latency_sum_ns: AtomicU64::new(0),
             step: AtomicU8::new(Step::Waiting as u8),
+            started_ns: AtomicU64::new(0),
             heat: [const { AtomicU32::new(0) }; BUCKETS],
         }
     }
@@ -61,6 +64,16 @@ impl TaskCounters {
         self.latency_sum_ns.store(self.latency_sum_ns.load(Relaxed).wrapping_add(latency_ns), Relaxed);
         let cell = &self.heat[bucket_of(latency_ns)];
         cell.store(cell.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// The task crosses the start line.
+    pub fn start(&self, now_ns: u64) {
+        self.started_ns.store(now_ns, Relaxed);
+    }
+
+    /// When it did; `None` before that.
+    pub fn started_ns(&self) -> Option<u64> {
+        Some(self.started_ns.load(Relaxed)).filter(|&ns| ns > 0)
     }
 
     pub fn set_step(&self, step: Step) {

@@ -88,6 +88,21 @@ fn series_heat_and_histograms_hold_every_operation() {
 }
 
 #[test]
+fn the_series_of_a_phase_shorter_than_an_interval_has_its_rate() {
+    let directory = run_directory();
+    let storage = open(&TargetSpec::new(StorageKind::Null)).expect("null");
+    let files = PhaseFiles::create(directory.path(), "0000-test", false).expect("files");
+    let result = run(&storage, PhaseSpec { interval_ns: 60_000_000_000, ..spec(Op::Write, 3) }, Some(files));
+    let columns = read_table(&directory.path().join("series/0000-test.parquet")).expect("a table");
+    let column = |name: &str| &columns.iter().find(|(known, _)| known == name).expect("a column").1;
+    assert_eq!(column("task"), &[0, 1, 2], "one interval");
+    let first = result.tasks.iter().map(|task| task.start_ns).min().expect("tasks");
+    let last = result.tasks.iter().map(|task| task.end_ns).max().expect("tasks");
+    let lasted: Vec<_> = column("end_ns").iter().zip(column("start_ns")).map(|(end, start)| end - start).collect();
+    assert_eq!(lasted, [(last - first) as i64; 3], "what the start and the end took to notice is in no interval");
+}
+
+#[test]
 fn a_time_limit_ends_a_wrapping_phase_and_says_that_it_wrapped() {
     let (_parent, _scratch, storage) = on_disk(StorageKind::Posix);
     let limit = Limit { time_ns: Some(200_000_000), wrap: true, ..Limit::default() };

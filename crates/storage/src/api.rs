@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -74,6 +75,22 @@ impl CacheState {
     }
 }
 
+/// What a file system has room for, under a directory that a storage writes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Space {
+    /// The directory, for messages.
+    pub path: PathBuf,
+    /// Bytes that an ordinary user may still write.
+    pub free_bytes: u64,
+    /// Bytes of the whole file system.
+    pub size_bytes: u64,
+    /// Bytes of files that were there before and are written to: what is written over them takes nothing more.
+    pub taken_bytes: u64,
+    /// What was written is counted at once, also while it is in the page cache. Other file systems count it when it has
+    /// left there, or tell figures that are seconds old.
+    pub counts_at_once: bool,
+}
+
 /// What is to be told of a run: a stable code and one sentence.
 pub type Note = (&'static str, String);
 
@@ -119,6 +136,12 @@ pub trait Storage: Send + Sync {
     /// as a subvolume, is made.
     fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
         Err(StorageError::Unsupported(format!("snapshots by {} are not taken of this storage", request.means.name())))
+    }
+
+    /// What there is room for now, of each directory that it writes to: asked again and again while a phase runs. Empty
+    /// where that is not known, or costs more than a system call.
+    fn space(&self) -> Vec<Space> {
+        Vec::new()
     }
 
     /// The phase is told to end: what the storage waits for by itself, and for nothing that could come, ends now.

@@ -42,7 +42,7 @@ mod wrapper;
 
 pub use api::{
     CacheState, Completion, Facts, File, ItemKind, Lane, Names, NamesRequest, Note, OpenRequest, Opening, Queue, Request,
-    RetryReport, SnapshotRequest, Snapshots, Storage,
+    RetryReport, SnapshotRequest, Snapshots, Space, Storage,
 };
 pub use buffer::Buffer;
 pub use error::{Result, StorageError};

@@ -4,7 +4,7 @@ use std::io;
 
 use tonnage_workload::CachePolicy;
 
-use crate::api::{CacheState, Facts, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
+use crate::api::{CacheState, Facts, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Space, Storage};
 use crate::error::Result;
 use crate::fs::watch::Watch;
 use crate::placement::Placement;
@@ -43,6 +43,7 @@ calls! {
     fn settle(files: &[u32], cache: CachePolicy) -> Result<CacheState>;
     fn watch(file: u32) -> Option<Watch>;
     fn snapshots(request: &SnapshotRequest) -> Result<Box<dyn Snapshots>>;
+    fn space() -> Vec<Space>;
     fn cut_short();
     fn clear() -> Result<()>;
     fn finish() -> Result<Vec<Note>>;

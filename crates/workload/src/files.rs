@@ -15,6 +15,10 @@ use crate::terms::{CachePolicy, TaskRange};
 
 /// Levels below the root at most: a directory is held open for each level while a tree is removed.
 pub const MAX_DEPTH: u32 = 100;
+/// What file systems give files and directories at once, mostly.
+const BLOCK_BYTES: u64 = 4096;
+/// What a name without content takes, about: an inode and an entry of a directory.
+const NAME_BYTES: u64 = 1024;
 
 /// What each operation of a `files` phase does to one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -221,6 +225,20 @@ impl Files {
     pub const fn moved_bytes(&self) -> u64 {
         let moves = matches!(self.op, FileOp::Read) || self.op.writes() && !(self.mknod && matches!(self.op, FileOp::Create));
         if moves { self.file_bytes } else { 0 }
+    }
+
+    /// Space that all of `total` tasks take at most, in bytes: each item with the blocks of its file or directory and with
+    /// what its name takes. `None` where no operation makes or writes anything.
+    pub(crate) fn takes_bytes(&self, total: u32) -> Option<u64> {
+        let item = match self.op {
+            FileOp::MakeDirectory => BLOCK_BYTES,
+            _ if self.op.writes() => self.moved_bytes().checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX),
+            _ => return None,
+        };
+        // It is always the same file.
+        let items = |task| if self.op == FileOp::OpenWriteClose { 1 } else { self.operations_of(task, total) };
+        let items = (0..total).map(items).fold(0, u64::saturating_add);
+        Some(items.saturating_mul(item.saturating_add(NAME_BYTES)))
     }
 
     /// Operations of `task`, of `total` tasks, unless a limit or a failure ends the phase.

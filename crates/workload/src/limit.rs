@@ -25,6 +25,10 @@ pub struct Limit {
     /// (IOR's `stoneWallingWearOut`).
     #[serde(default)]
     pub wear_out: bool,
+    /// Nobody has checked that there is room for what it writes: it ends, as failed, before a file system is full. Only
+    /// where [`Work::takes_bytes`](crate::Work::takes_bytes) says how much it may write; a model does not look.
+    #[serde(default)]
+    pub watch_space: bool,
 }
 
 impl Limit {

@@ -93,6 +93,18 @@ impl Work {
         }
     }
 
+    /// Space that the work of `total` tasks takes at most, in bytes, where nothing ends it before; `None` where it takes
+    /// none, or its kind has no files whose number and size are known.
+    #[must_use]
+    pub fn takes_bytes(&self, total: u32) -> Option<u64> {
+        match self {
+            // What mixes works on files that are there.
+            Self::Stream(stream) => (!stream.reads()).then(|| stream.all_bytes(total)),
+            Self::Files(files) => files.takes_bytes(total),
+            Self::Tail(_) | Self::Command(_) | Self::Checkpoint(_) => None,
+        }
+    }
+
     /// Whether bytes that are read are checked.
     #[must_use]
     pub const fn verifies(&self) -> bool {

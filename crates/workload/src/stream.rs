@@ -136,6 +136,12 @@ impl Stream {
         self.spread().unwrap_or_else(|| self.geometry.file_bytes(tasks))
     }
 
+    /// Bytes of all files of `tasks` tasks, at most.
+    pub(crate) fn all_bytes(&self, tasks: u32) -> u64 {
+        let files = if self.geometry.layout == Layout::Shared { 1 } else { u64::from(tasks) };
+        self.file_bytes(tasks).saturating_mul(files)
+    }
+
     /// Whole blocks of the part of a file from which they are drawn, if that is given.
     fn spread(&self) -> Option<u64> {
         let block = self.geometry.block_size.max(1);

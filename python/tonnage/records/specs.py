@@ -24,6 +24,7 @@ class Limit(TypedDict, total=False):
     operations: int | None
     min_time_ns: int
     wear_out: bool
+    watch_space: bool
 
 
 class Pace(TypedDict, total=False):

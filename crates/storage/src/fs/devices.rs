@@ -1,6 +1,6 @@
 //! Scratch directories, one a device: which file lives in which.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -68,6 +68,10 @@ impl Place for Devices {
 
     fn site_path(&self, site: usize) -> &Path {
         self.directories[site].path()
+    }
+
+    fn handle(&self, site: usize) -> Option<BorrowedFd<'_>> {
+        Some(self.directories[site].as_fd())
     }
 
     fn probe(&self, site: usize) -> Support {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tonnage_workload::CachePolicy;
 
-use crate::api::{CacheState, Facts, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
+use crate::api::{CacheState, Facts, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Space, Storage};
 use crate::error::Result;
 use crate::fs::files::Files;
 use crate::fs::watch::Watch;
@@ -62,6 +62,10 @@ impl<A: FileAccess> Storage for FileStorage<A> {
     fn snapshots(&self, request: &SnapshotRequest) -> Result<Box<dyn Snapshots>> {
         let access = Arc::clone(&self.access);
         of_files(&self.files, request, Box::new(move |files| Arc::new(Self { files, access: Arc::clone(&access) })))
+    }
+
+    fn space(&self) -> Vec<Space> {
+        self.files.space()
     }
 
     fn clear(&self) -> Result<()> {

@@ -8,7 +8,7 @@ use rustix::fs::{self, Advice, FallocateFlags, OFlags};
 use rustix::io::Errno;
 use tonnage_workload::{CachePolicy, Op};
 
-use crate::api::{CacheState, Facts, Names, NamesRequest, Note, OpenRequest};
+use crate::api::{CacheState, Facts, Names, NamesRequest, Note, OpenRequest, Space};
 use crate::error::{Result, StorageError};
 use crate::fs::accounting::is_file_counted;
 use crate::fs::cache_state::cached_bytes;
@@ -18,6 +18,7 @@ use crate::fs::held::{failed, is_regular};
 use crate::fs::holes::hole_bytes;
 use crate::fs::named::Named;
 use crate::fs::place::Place;
+use crate::fs::space::space_of;
 use crate::fs::tree::TreeNames;
 use crate::fs::watch::Watch;
 use crate::target::{DirectMode, TargetSpec};
@@ -249,6 +250,12 @@ impl Files {
             sum.cached_bytes = add(sum.cached_bytes, cached_bytes(&handle, length));
         }
         Ok(sum)
+    }
+
+    /// What the file systems of all sites have room for; nothing is told of one that does not say its size (ramfs, some FUSE).
+    pub(crate) fn space(&self) -> Vec<Space> {
+        let of = |site| space_of(self.place.handle(site)?, self.place.site_path(site), self.place.taken_bytes(site));
+        (0..self.place.sites()).filter_map(of).collect()
     }
 
     pub(crate) fn length(&self, file: u32) -> Result<u64> {

@@ -49,6 +49,7 @@ pub(crate) struct Look {
     pub(crate) bytes: u64,
     /// Names that it has.
     pub(crate) links: u32,
+    pub(crate) allocated_bytes: u64,
     changed_ns: i128,
     /// Of the inode, which nobody can set.
     touched_ns: i128,
@@ -88,6 +89,7 @@ impl Look {
             kind: FileType::from_raw_mode(u32::from(facts.stx_mode)),
             bytes: facts.stx_size,
             links: facts.stx_nlink,
+            allocated_bytes: facts.stx_blocks.saturating_mul(512),
             changed_ns: ns(facts.stx_mtime),
             touched_ns: ns(facts.stx_ctime),
         })

@@ -20,6 +20,7 @@ pub(crate) mod open_file;
 pub(crate) mod place;
 pub(crate) mod posix;
 pub(crate) mod range_locks;
+pub(crate) mod space;
 pub(crate) mod tree;
 pub(crate) mod uring;
 pub(crate) mod watch;

@@ -17,9 +17,9 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -77,6 +77,8 @@ struct Parent {
     handle: OwnedFd,
     /// Where its new files are made, if not in it.
     create_directory: Option<CreateDirectory>,
+    /// Of its files that the latest write phase works on as they are.
+    taken_bytes: AtomicU64,
 }
 
 /// A regular file that a name leads to.
@@ -84,6 +86,7 @@ struct Found {
     handle: OwnedFd,
     identity: Identity,
     links: u32,
+    allocated_bytes: u64,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -161,7 +164,7 @@ impl Named {
         if !plain.contains(OFlags::PATH) {
             fs::fcntl_setfl(&handle, plain & OFlags::DIRECT).map_err(|errno| failed("open", &file.path, errno))?;
         }
-        Ok(Some(Found { handle, identity: look.identity, links: look.links }))
+        Ok(Some(Found { handle, identity: look.identity, links: look.links, allocated_bytes: look.allocated_bytes }))
     }
 
     fn owner(&self, file: &NamedFile, found: &Found) -> Result<Owner> {
@@ -337,6 +340,14 @@ impl Place for Named {
         &self.parents[site].path
     }
 
+    fn handle(&self, site: usize) -> Option<BorrowedFd<'_>> {
+        Some(self.parents[site].handle.as_fd())
+    }
+
+    fn taken_bytes(&self, site: usize) -> u64 {
+        self.parents[site].taken_bytes.load(Ordering::Relaxed)
+    }
+
     fn probe(&self, site: usize) -> Support {
         direct::probe_without_a_name(&self.parents[site].handle)
     }
@@ -365,6 +376,7 @@ impl Place for Named {
 
     fn prepare_write(&self, files: &[u32]) -> Result<()> {
         let mut old = Vec::new();
+        self.parents.iter().for_each(|parent| parent.taken_bytes.store(0, Ordering::Relaxed));
         for &file in files {
             let file = self.file(file)?;
             let found = self.find(file, OFlags::RDONLY)?;
@@ -372,6 +384,8 @@ impl Place for Named {
             let Some(found) = found else { continue };
             if !self.is_siblings(file, &found) && !self.may_use(file, &self.owner(file, &found)?)? {
                 old.push((file, found.identity));
+            } else {
+                self.parents[file.parent].taken_bytes.fetch_add(found.allocated_bytes, Ordering::Relaxed);
             }
         }
         old.into_iter().try_for_each(|(file, identity)| self.take_away(file, identity))
@@ -411,7 +425,7 @@ fn open_parent(path: &Path, parents: &mut Vec<Parent>) -> Result<usize> {
     // The user chose the directory, so links on the way to it are meant.
     let handle = fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|errno| failed("open the directory", path, errno))?;
-    parents.push(Parent { path: path.to_owned(), handle, create_directory: None });
+    parents.push(Parent { path: path.to_owned(), handle, create_directory: None, taken_bytes: AtomicU64::new(0) });
     Ok(parents.len() - 1)
 }
 

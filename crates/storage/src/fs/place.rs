@@ -1,7 +1,7 @@
 //! Where the files of a target are: scratch directories, or names of the user.
 
 use std::fmt::Debug;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -21,6 +21,16 @@ pub(crate) trait Place: Debug + Send + Sync {
 
     /// Where a site is, for messages.
     fn site_path(&self, site: usize) -> &Path;
+
+    /// A handle of the directory of a site; `None` where it is not the one that is written to.
+    fn handle(&self, _site: usize) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Bytes of files of a site that were there when a write phase was prepared, and are written over.
+    fn taken_bytes(&self, _site: usize) -> u64 {
+        0
+    }
 
     /// Asks a site what it does with `O_DIRECT`.
     fn probe(&self, site: usize) -> Support;

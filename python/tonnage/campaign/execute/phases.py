@@ -14,6 +14,7 @@ from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.observer import Live, Observer, Step
 from tonnage.campaign.schedule import Trial
+from tonnage.campaign.space import is_checked
 from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster import launcher
@@ -171,6 +172,8 @@ class PhaseRunner:
         try:
             if self.keep_operations:
                 spec = {**spec, "operation_log": self.keep_operations}
+            if not is_checked(setting, self.workspace.target):
+                spec = {**spec, "limit": {**spec.get("limit", {}), "watch_space": True}}
             given: Any = spec
             running = ensemble.prepare(given, setting.placing)
             meanwhile = self._until_done(running)

@@ -161,6 +161,11 @@ class Setting:
         """Whether a time limit ends what is written long before all is there, so that nobody knows how much it is."""
         return False
 
+    @property
+    def reserves_space(self) -> bool:
+        """Whether it takes the space of a whole file before it writes."""
+        return False
+
     def least_ns(self, delays: Delays) -> int:  # noqa: ARG002  (for kinds that wait)
         """Time that one trial takes at least, however fast the storage is. ``delays``: ``Target.delays``."""
         return 0

@@ -120,6 +120,10 @@ class StreamSetting(Setting):
         return self.queue_depth * max(self.transfer_size, 0 if self.op == "write" else FILL_TRANSFER)
 
     @property
+    def reserves_space(self) -> bool:
+        return self.preallocate
+
+    @property
     def space_bytes(self) -> int:
         return self.pass_bytes
 
