@@ -1,5 +1,6 @@
 //! Whole phases on names, as the front runs them.
 
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use tonnage_engine::Phase;
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{Scratch, Storage, StorageKind, TargetSpec, open};
 use tonnage_testing::{Fault, Faulty};
-use tonnage_workload::{CachePolicy, FileOp, Files, Limit, Pace, PayloadKind, PhaseSpec, TaskRange, Tree, Work};
+use tonnage_workload::{Arena, CachePolicy, FileOp, Files, Limit, Pace, Payload, PayloadKind, PhaseSpec, TaskRange, Tree, Work};
 
 const TREE: Tree = Tree { depth: 2, branch: 3, items_per_directory: 4, leaves_only: false, shared: false };
 const ITEMS: u64 = 13 * 4;
@@ -260,6 +261,42 @@ fn files_of_every_size_verify_and_damage_is_named() {
             assert_eq!((damage.task, damage.offset), (1, (bytes - 1) / 4096 * 4096));
             assert!(damage.what.starts_with("tree.00000001/d.2/f.1.5: "), "{}", damage.what);
         });
+    }
+}
+
+#[test]
+fn files_verify_by_their_place_and_name_however_many_there_are() {
+    let tree = Tree { depth: 0, branch: 1, items_per_directory: 9, leaves_only: false, shared: true };
+    let with = |op, items_per_directory| {
+        let tree = Tree { items_per_directory, ..tree };
+        Files { tree, file_bytes: 5000, verify: op == FileOp::Read, ..files(op) }
+    };
+    each_kind(|storage, _| {
+        run(storage, 1, with(FileOp::MakeTree, 9));
+        run(storage, 3, with(FileOp::Create, 9));
+        let verify = run(storage, 3, with(FileOp::Read, 4)).verify.expect("verified");
+        assert_eq!((verify.damaged_operations, verify.checked_bytes), (0, 3 * 4 * 5000), "{:?}", verify.first_damage);
+    });
+}
+
+#[test]
+fn files_that_an_earlier_build_left_verify_where_as_many_are_read() {
+    let tree = Tree { depth: 0, branch: 1, items_per_directory: 2, leaves_only: false, shared: true };
+    let with = |op| Files { tree, file_bytes: 5000, verify: op == FileOp::Read, ..files(op) };
+    let (_parent, scratch, storage) = on_disk(StorageKind::Posix);
+    run(&storage, 1, with(FileOp::MakeTree));
+    run(&storage, 2, with(FileOp::Create));
+    let payload = Payload::new(PayloadKind::Unique, 5);
+    let mut arena = Arena::new(payload, 1, 5000, 1);
+    let mut memory = vec![0; Payload::span_bytes(PayloadKind::Unique, 5000, 1)];
+    arena.fill(0, &mut memory);
+    // Task 1's first file was the third of all; what another file should hold is still found.
+    for (stamped, damaged) in [(2, 0), (3, 1)] {
+        let bytes = arena.next(&mut memory, 0, stamped, 0);
+        let file = std::fs::OpenOptions::new().write(true).open(scratch.path().join("tree.00000000/f.1.0")).expect("there");
+        file.write_all_at(&memory[bytes], 0).expect("written");
+        let verify = run(&storage, 2, with(FileOp::Read)).verify.expect("verified");
+        assert_eq!(verify.damaged_operations, damaged, "{:?}", verify.first_damage);
     }
 }
 

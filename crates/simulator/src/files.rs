@@ -136,8 +136,7 @@ impl Model for NamesModel<'_> {
 impl NamesModel<'_> {
     /// The number of an item among all tasks'; items 2^32 apart have the same.
     fn identity(&self, ItemOf { owner, place }: ItemOf) -> u32 {
-        let first = u64::from(owner) * self.files.tree.items().unwrap_or(0);
-        first.wrapping_add(place.number) as u32
+        self.files.number_of_all(owner, place.number)
     }
 
     fn path(&self, ItemOf { owner, place }: ItemOf) -> String {

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mix::mix64;
 use crate::payload::PayloadKind;
 use crate::refused::SpecError;
 use crate::terms::{CachePolicy, TaskRange};
@@ -218,6 +219,20 @@ impl Files {
                 self.counts.get(owner as usize).map_or(all, |&count| count.min(all))
             }
         }
+    }
+
+    /// What the stamps of a file's bytes call it, of its place and its name alone: whoever reads them need not know how
+    /// many items there are. Two files have the same by chance, once in 2^32.
+    #[must_use]
+    pub const fn identity(owner: u32, number: u64) -> u32 {
+        mix64(mix64(owner as u64) ^ number) as u32
+    }
+
+    /// The number of an item among all tasks', as records have it; items 2^32 apart have the same. Stamps
+    /// of trees that earlier builds left have it as well.
+    #[must_use]
+    pub fn number_of_all(&self, owner: u32, number: u64) -> u32 {
+        (u64::from(owner) * self.tree.items().unwrap_or(0)).wrapping_add(number) as u32
     }
 
     /// Bytes that an operation moves.

@@ -72,7 +72,7 @@ def _measure(setting: FilesSetting, trial: TrialRun) -> Status:
         failed = "the tree could not be made" if status == "failed" else None
     counts: dict[bool, list[int]] = {}
     if setting.made is not None:
-        # Not a smaller tree: the number of an item in the whole tree says what its file holds.
+        # Not a smaller tree: trees that earlier builds left say by the number of an item in it what its file holds.
         counts = dict.fromkeys((False, True), [setting.items_there] * setting.tasks)
     renamed: set[bool] = set()
     for phase in setting.phases:
