@@ -129,7 +129,8 @@ impl PhaseWorkload for FilesWorkload {
 
 /// The names of `owner`'s items.
 const fn request_of(files: &Files, owner: u32, handles: usize) -> NamesRequest {
-    NamesRequest { tree: files.tree, number: if files.tree.shared { 0 } else { owner }, owner, handles }
+    let number = if files.tree.shared { 0 } else { owner };
+    NamesRequest { tree: files.tree, number, owner, handles, transfer_bytes: files.moved_bytes() }
 }
 
 const fn item_kind(files: &Files) -> ItemKind {

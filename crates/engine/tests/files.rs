@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tonnage_engine::Phase;
 use tonnage_records::{PhaseResult, StopReason};
-use tonnage_storage::{Scratch, Storage, StorageKind, TargetSpec, open};
+use tonnage_storage::{DirectMode, NamesRequest, Scratch, Storage, StorageKind, TargetSpec, open};
 use tonnage_testing::{Fault, Faulty};
 use tonnage_workload::{Arena, CachePolicy, FileOp, Files, Limit, Pace, Payload, PayloadKind, PhaseSpec, TaskRange, Tree, Work};
 
@@ -297,6 +297,28 @@ fn files_that_an_earlier_build_left_verify_where_as_many_are_read() {
         file.write_all_at(&memory[bytes], 0).expect("written");
         let verify = run(&storage, 2, with(FileOp::Read)).verify.expect("verified");
         assert_eq!(verify.damaged_operations, damaged, "{:?}", verify.first_damage);
+    }
+}
+
+#[test]
+fn files_of_whole_blocks_are_written_and_verified_past_the_page_cache() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let scratch = Scratch::create(home.path(), "files").expect("a scratch directory");
+    let directories = vec![scratch.path().to_owned()];
+    let spec = TargetSpec { directories, direct: DirectMode::Yes, ..TargetSpec::new(StorageKind::Posix) };
+    let storage = open(&spec).expect("the storage opens");
+    let tree = Tree { depth: 0, branch: 1, items_per_directory: 3, leaves_only: false, shared: false };
+    for file_bytes in [4096, (2 << 20) + 8192] {
+        let with = |op| Files { tree, file_bytes, verify: op == FileOp::Read, check_written: true, ..files(op) };
+        if let Err(error) = storage.names(&NamesRequest { tree, number: 0, owner: 0, handles: 1, transfer_bytes: file_bytes }) {
+            return eprintln!("skipped: {error}");
+        }
+        for op in [FileOp::MakeTree, FileOp::Create, FileOp::Write, FileOp::Read, FileOp::Remove, FileOp::RemoveTree] {
+            let result = run(&storage, 2, with(op));
+            assert_eq!(result.first_error, None, "{op:?}");
+            assert_eq!(result.direct, with(op).moved_bytes() > 0, "{op:?}");
+            assert!(result.verify.is_none_or(|verify| (verify.damaged_operations, verify.checked_bytes) == (0, 6 * file_bytes)));
+        }
     }
 }
 

@@ -325,6 +325,8 @@ pub struct NamesRequest {
     pub owner: u32,
     /// Directories that may be held open at once: more than one helps where they are visited at random.
     pub handles: usize,
+    /// Bytes that are written to or read of each file that is opened; 0: none.
+    pub transfer_bytes: u64,
 }
 
 /// What an item is, and which of its two names it goes by.

@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_path_goes_from_the_root_to_the_directory() {
         let tree = Tree { depth: 3, branch: 3, items_per_directory: 1, leaves_only: false, shared: false };
-        let request = NamesRequest { tree, number: 2, owner: 5, handles: 1 };
+        let request = NamesRequest { tree, number: 2, owner: 5, handles: 1, transfer_bytes: 0 };
         assert_eq!(request.directory_path(0), "tree.00000002");
         assert_eq!(request.directory_path(17), "tree.00000002/d.1/d.5/d.17");
         assert_eq!(request.item_path(Place { directory: 3, number: 8 }, ItemKind::File), "tree.00000002/d.3/f.5.8");

@@ -42,7 +42,7 @@ fn a_process_finds_the_items_of_another_in_its_tree() {
     let spec = first(&scratch, StorageKind::Posix);
     let (here, there) = (open(&spec).unwrap(), open(&spec.for_others().unwrap()).unwrap());
     let tree = Tree { depth: 0, branch: 0, items_per_directory: 1, leaves_only: true, shared: false };
-    let request = NamesRequest { tree, number: 3, owner: 3, handles: 1 };
+    let request = NamesRequest { tree, number: 3, owner: 3, handles: 1, transfer_bytes: 0 };
     let mut makes = there.names(&request).unwrap();
     makes.make_tree(0).unwrap();
     makes.enter(0).unwrap();

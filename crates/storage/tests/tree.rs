@@ -10,12 +10,12 @@ use std::process::Command;
 use std::sync::Arc;
 
 use support::{disk, export, own_name, pool};
-use tonnage_storage::{ItemKind, Names, NamesRequest, Opening, Scratch, Storage, StorageKind, TargetSpec, open};
+use tonnage_storage::{DirectMode, ItemKind, Names, NamesRequest, Opening, Scratch, Storage, StorageKind, TargetSpec, open};
 use tonnage_testing::{Fault, Faulty, Throttled};
 use tonnage_workload::{Place, Tree};
 
 const TREE: Tree = Tree { depth: 2, branch: 2, items_per_directory: 2, leaves_only: false, shared: false };
-const REQUEST: NamesRequest = NamesRequest { tree: TREE, number: 1, owner: 1, handles: 1 };
+const REQUEST: NamesRequest = NamesRequest { tree: TREE, number: 1, owner: 1, handles: 1, transfer_bytes: 0 };
 
 /// What a stranger leaves at a path.
 type Plant = fn(&Path);
@@ -29,10 +29,14 @@ struct Rig {
 
 impl Rig {
     fn new(kind: StorageKind) -> Self {
+        Self::with(|spec| TargetSpec { kind, ..spec })
+    }
+
+    fn with(change: impl FnOnce(TargetSpec) -> TargetSpec) -> Self {
         let home = tempfile::tempdir_in(disk()).unwrap();
         let scratch = Scratch::create(home.path(), "tree").unwrap();
         let directories = vec![scratch.path().to_owned()];
-        let storage = open(&TargetSpec { directories, ..TargetSpec::new(kind) }).unwrap();
+        let storage = open(&change(TargetSpec { directories, ..TargetSpec::new(StorageKind::Posix) })).unwrap();
         Self { home, scratch, storage }
     }
 
@@ -45,6 +49,19 @@ impl Rig {
 
     fn names(&self) -> Box<dyn Names> {
         self.storage.names(&REQUEST).unwrap()
+    }
+
+    /// The flags of the first file, held open once it was made by who moves so many bytes.
+    fn flags_of_made(&self, transfer_bytes: u64) -> tonnage_storage::Result<i32> {
+        let mut names = self.storage.names(&NamesRequest { transfer_bytes, ..REQUEST })?;
+        names.make_tree(0).unwrap();
+        names.enter(0).unwrap();
+        names.open(ItemKind::File, 0, Opening::Create).unwrap();
+        let is_it = |fd: &PathBuf| fs::read_link(fd).is_ok_and(|path| path == self.at("f.1.0"));
+        let fd = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path()).find(is_it).unwrap();
+        let told = fs::read_to_string(Path::new("/proc/self/fdinfo").join(fd.file_name().unwrap())).unwrap();
+        let octal = told.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
+        Ok(i32::from_str_radix(octal.trim(), 8).unwrap())
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -374,4 +391,21 @@ fn a_mount_is_not_crossed() {
     let _home = rig.stays_because_of("d.1");
     assert!(outside.join("f.1.1").exists());
     drop(bound);
+}
+
+#[test]
+fn files_go_past_the_page_cache_where_that_is_asked_and_their_size_allows_it() {
+    let rig = |direct| Rig::with(|spec| TargetSpec { direct, ..spec });
+    let flags = |direct, bytes| rig(direct).flags_of_made(bytes).map(|flags| flags & libc::O_DIRECT != 0);
+    match flags(DirectMode::Yes, 1 << 20) {
+        Err(error) => return eprintln!("skipped: {error}"),
+        Ok(direct) => assert!(direct),
+    }
+    assert!(!flags(DirectMode::Auto, 1 << 20).unwrap() && !flags(DirectMode::No, 1 << 20).unwrap());
+    assert!(!flags(DirectMode::Yes, 0).unwrap(), "nothing is moved");
+    let error = flags(DirectMode::Yes, 5000).unwrap_err().to_string();
+    assert!(error.starts_with("transfers of 5000 bytes are not a multiple of the "), "{error}");
+    let rig = rig(DirectMode::Yes);
+    rig.flags_of_made(4096).unwrap();
+    assert!(rig.storage.facts().direct);
 }

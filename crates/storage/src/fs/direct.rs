@@ -5,7 +5,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::{self, Errno};
 
-use crate::api::OpenRequest;
 use crate::buffer::Buffer;
 use crate::scratch::directory::Directory;
 
@@ -26,13 +25,12 @@ pub(crate) enum Support {
     Aligned(u64),
 }
 
-/// Why `request` cannot go past the cache, as the code of a note and a sentence; `None` if it can.
-pub(crate) fn obstacle(support: &Support, request: &OpenRequest) -> Option<(&'static str, String)> {
+/// Why transfers of `size` bytes cannot go past the cache, as the code of a note and a sentence; `None` if it can.
+pub(crate) fn obstacle(support: &Support, size: u64) -> Option<(&'static str, String)> {
     match support {
         Support::Refused(why) => Some((NO_DIRECT, why.clone())),
-        Support::Aligned(block) if (request.transfer_size as u64).is_multiple_of(*block) => None,
+        Support::Aligned(block) if size.is_multiple_of(*block) => None,
         Support::Aligned(block) => {
-            let size = request.transfer_size;
             Some((UNALIGNED, format!("transfers of {size} bytes are not a multiple of the {block} that O_DIRECT needs here")))
         }
     }

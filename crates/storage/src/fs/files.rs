@@ -93,7 +93,20 @@ impl Files {
             let text = "trees are made in a scratch directory only; give a directory instead of names of files";
             return Err(StorageError::Unsupported(text.to_owned()));
         };
-        Ok(Box::new(TreeNames::new(scratch, *request)?))
+        // Small files are mostly of odd sizes: only who asks for it goes past the cache.
+        let direct = self.direct == DirectMode::Yes && request.transfer_bytes > 0;
+        if direct && let Some((_, why)) = self.obstacle(request.number, request.transfer_bytes) {
+            let text = format!("{why}; leave direct out, or choose another file size or file system");
+            return Err(StorageError::Unsupported(text));
+        }
+        self.set_direct(request.number, direct, None);
+        Ok(Box::new(TreeNames::new(scratch, *request, direct)?))
+    }
+
+    /// Why transfers of `size` bytes to a file, or to those of a tree of that number, cannot go past the cache.
+    fn obstacle(&self, file: u32, size: u64) -> Option<(&'static str, String)> {
+        let site = self.place.site(file);
+        direct::obstacle(self.sites[site].support.get_or_init(|| self.place.probe(site)), size)
     }
 
     /// Whether `request` will go past the page cache; an error if it must and cannot.
@@ -102,9 +115,7 @@ impl Files {
             self.set_direct(request.file, false, None);
             return Ok(false);
         }
-        let site = self.place.site(request.file);
-        let support = self.sites[site].support.get_or_init(|| self.place.probe(site));
-        match (direct::obstacle(support, request), self.direct) {
+        match (self.obstacle(request.file, request.transfer_size as u64), self.direct) {
             (None, _) => self.set_direct(request.file, true, None),
             (Some((_, why)), DirectMode::Yes) => {
                 let text = format!("{why}; ask for direct = \"auto\" or \"no\", or choose another size or file system");

@@ -29,12 +29,15 @@ pub(crate) struct TreeNames {
     held: Vec<Option<(u64, OwnedFd)>>,
     /// Which of them is entered.
     here: usize,
+    /// More flags for the open of a file.
+    passage: OFlags,
     open: OpenFile,
     listing: Box<[MaybeUninit<u8>]>,
 }
 
 impl TreeNames {
-    pub(crate) fn new(scratch: &Directory, request: NamesRequest) -> Result<Self> {
+    /// `direct`: files are read and written past the page cache.
+    pub(crate) fn new(scratch: &Directory, request: NamesRequest, direct: bool) -> Result<Self> {
         let cannot = |source| StorageError::Path { action: "hold", path: scratch.path().to_owned(), source };
         Ok(Self {
             scratch: scratch.as_fd().try_clone_to_owned().map_err(cannot)?,
@@ -43,6 +46,7 @@ impl TreeNames {
             other_spelling: Spelling::new(request.owner),
             held: (0..request.handles.max(1)).map(|_| None).collect(),
             here: 0,
+            passage: if direct { OFlags::DIRECT } else { OFlags::empty() },
             open: OpenFile::default(),
             listing: Box::new_uninit_slice(LISTING_BYTES),
         })
@@ -157,7 +161,7 @@ impl Names for TreeNames {
         };
         let name = self.spelling.of(kind, number);
         let here = entered(&self.held, self.here)?;
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = flags | self.passage | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = fs::openat(here, name, flags, Mode::RUSR | Mode::WUSR)?;
         // A file that was made just now has one name.
         if matches!(how, Opening::Write | Opening::WriteOrCreate) {

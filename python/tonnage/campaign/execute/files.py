@@ -39,7 +39,9 @@ class FilesExecutor(Executor[FilesSetting]):
             yield from _not_in_pool(setting, target.pool["object_bytes"])
 
     def try_out(self, setting: FilesSetting, target: Target) -> PhaseSpec:  # noqa: ARG002  (as every kind's)
-        return phase_spec(setting, setting.phases[0], "try-out", 0)
+        # What moves bytes may be refused for their number.
+        moving = [phase for phase in setting.phases if phase in {*WRITING, "read"} and setting.bytes_of(phase)]
+        return phase_spec(setting, (moving or setting.phases)[0], "try-out", 0)
 
     def measure(self, setting: FilesSetting, trial: TrialRun) -> Status:
         if setting.keep:

@@ -23,6 +23,7 @@ Order = Literal["creation", "random"]
 Sync = Literal["none", "fsync-each"]
 Cache = Literal["keep", "drop"]
 Payload = Literal["unique", "constant"]
+Direct = Literal["yes", "no"]
 
 _ITEMS = 1000
 """Items in a directory where nothing is said."""
@@ -189,6 +190,7 @@ class FilesSetting(Setting):
             + f"  {self.directories}"
             + (f"  {format_size(self.file_size)}" if self.file_size else "")
             + (f"  {self.sync}" if self.sync != "none" else "")
+            + ("  direct" if self.direct == "yes" else "")
             + "".join(f"  {key}" for key in ("syncfs", "mknod", "shared_files", "collective") if getattr(self, key))
             + ("  random" if self.order == "random" else "")
         )
@@ -228,6 +230,9 @@ class Files(WorkloadSection):
         0, description="a task stats the items of the task so many further on, reads two and removes three times that"
     )
     operations: Count = Field(1000, description="operations of each task in open-write-close")
+    direct: Sweep[Direct] = Field(
+        ("no",), description="files are written and read past the page cache (O_DIRECT) or through it"
+    )
     cache: Sweep[Cache] = Field(("keep",), description="the files' pages in the page cache before a read phase")
     payload: Payload = Field("unique", description="what is written; constant flatters compression")
     verify: Flag = Field(False, description="check every byte that is read")

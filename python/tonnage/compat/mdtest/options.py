@@ -151,7 +151,7 @@ MDTEST = FrontEnd(
         ),
         Option(("--saveRankPerformanceDetails",), "CSV file with rate and time of each task and phase", "FILE"),
         Option(("--savePerOpDataCSV",), "CSV files with start, seconds and rate of each file operation", "PREFIX"),
-        Option(("--posix.odirect",), "bypass the page cache", refused="files of a tree go through the page cache here"),
+        Option(("--posix.odirect",), "files bypass the page cache (O_DIRECT); -w and -e in whole blocks of its device"),
         Option(("--posix.rangelocks",), "lock the bytes of each transfer", refused="this build takes no locks"),
         Option(("--dummy.delay-only-rank0",), "only task 0 waits, not every task", refused=_NO_DELAY),
         _number("--dummy.delay-create", help="microseconds to wait in each create", refused=_NO_DELAY),

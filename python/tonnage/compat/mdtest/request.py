@@ -60,6 +60,8 @@ class Request:
     syncfs: bool
     verify: bool
     verify_write: bool
+    direct: bool
+    """Files bypass the page cache."""
     before: tuple[str, ...]
     after: tuple[str, ...]
     """Commands before and after each phase; empty: none."""
@@ -129,6 +131,7 @@ def understand(asked: Given, words: tuple[str, ...], ranks: Ranks = ALONE) -> Re
         syncfs=bool(asked["-Y"]),
         verify=bool(asked["-X"]),
         verify_write=bool(asked["--verify-write"]),
+        direct=bool(asked["--posix.odirect"]),
         before=asked.texts("--run-cmd-before-phase"),
         after=asked.texts("--run-cmd-after-phase"),
         pause_s=asked.number("-p"),
@@ -312,6 +315,7 @@ def campaign_of(request: Request, made: int | None) -> dict[str, object]:
                 "read_size": request.read_bytes,
                 "verify": request.verify,
                 "check_written": request.verify_write,
+                "direct": "yes" if request.direct else "no",
                 "mknod": request.mknod,
                 "shared_files": request.shared,
                 "time_limit_ns": request.limit_s * 10**9 or None,
