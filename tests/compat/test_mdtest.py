@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tonnage.campaign.workspace import accepts_direct
 from tonnage.cli.entry import run_command
 from tonnage.compat.front import help_text
 from tonnage.compat.mdtest.options import MDTEST
@@ -384,7 +385,6 @@ def test_the_generator_alone_can_be_measured(mdtest: Mdtest) -> None:
         ),
         ("-n 10 -B 1", "-B: mdtest 4.1 itself ends with an error for it", "leave it out"),
         ("-n 10 -g", "-g: set it first, with lfs setdirstripe", "leave it out"),
-        ("-n 10 --posix.odirect", "--posix.odirect: files of a tree go through the page cache here", "leave it out"),
         (
             "-n 10 --dataPacketType=z",
             "--dataPacketType: 'z' is not known",
@@ -438,6 +438,30 @@ def test_data_of_a_creation_that_the_time_ended_are_good_in_a_later_run(mdtest: 
     assert table.read_text().splitlines()[1].startswith(f"all,{made},")
     later = mdtest("-E", "-X", "-e", "512", "-r", *words)
     assert later.mean["File read"] > 0 and "ERROR" not in later.out
+
+
+def test_data_are_good_whatever_part_of_the_files_a_later_run_reads(mdtest: Mdtest) -> None:
+    words = ("--tasks", "2", "-F", "-G", "5")
+    mdtest("-C", "-w", "5000", "-n", "20", *words)
+    assert "ERROR" not in mdtest("-E", "-X", "-e", "5000", "-n", "10", *words).out
+    assert "ERROR" in mdtest("-E", "-X", "-e", "5000", "-n", "10", *words[:-1], "6", code=1).out
+    mdtest("-r", "-n", "20", *words)
+
+
+def test_files_of_whole_blocks_go_past_the_page_cache_and_others_are_refused(
+    mdtest: Mdtest, data: Path, tmp_path: Path
+) -> None:
+    if accepts_direct(data) is not True:
+        pytest.skip("the file system of the tests does not take O_DIRECT")
+    words = ("-F", "-n", "20", "--tasks", "2", "--posix.odirect", "-G", "5")
+    mdtest("-C", "-E", "-X", "-T", "-r", "-w", "4k", "-e", "4k", *words)
+    lines = [json.loads(line) for line in (tmp_path / "run-0/trials.jsonl").read_text().splitlines()]
+    assert {line["phase"]: line["direct"] for line in lines if line["phase"] in ("create", "stat", "read")} == {
+        "create": True, "stat": False, "read": True,
+    }  # fmt: skip
+    refused = mdtest("-C", "-w", "3901", *words, code=2).err
+    assert "transfers of 3901 bytes are not a multiple of the " in refused and "leave direct out" in refused
+    assert len(refused.splitlines()) == 1 and not list(data.iterdir())
 
 
 def test_with_a_time_limit_no_room_is_asked_for(mdtest: Mdtest, monkeypatch: pytest.MonkeyPatch) -> None:

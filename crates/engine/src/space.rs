@@ -4,7 +4,8 @@
 //! processes end with it, as after any operation that failed. The floor is what nobody finds taken: a twentieth of the file
 //! system, at most 4 GiB, and never more than half of what was free at first. The phase ends earlier by what is written
 //! until it can have ended: what tasks have in hand, and a while at the rate that was seen. Where a file system counts what
-//! was written only later, what this process wrote and nobody counted yet is taken for written, as far as pages wait to be.
+//! was written only later, what was written and is not counted yet is taken for gone: at most what waits in the page cache,
+//! and what was written of late.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,8 +29,10 @@ const LOOKS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_mi
 const RATE_MOST: u64 = 8_000_000_000;
 /// A rate is that of so long, and at least of a fifth of it: a file system gives space in lumps.
 const RATE_OVER: Duration = Duration::from_millis(100);
-/// So long tasks may go on after a look that ends the phase: on a busy host, and where a server's figures are old.
-const REACTIONS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// So long tasks may go on after a look that ends the phase, on a busy host.
+const REACTION: Duration = Duration::from_millis(50);
+/// So old figures of servers, and of file systems with a cache of their own, may be.
+const AGE: Duration = Duration::from_secs(5);
 /// What a task moves between two looks at whether it is to stop, in a file of many parts.
 const PART_BYTES: u64 = 1 << 20;
 
@@ -78,18 +81,18 @@ impl Watch {
         for watched in &mut self.all {
             let Some(space) = spaces.iter().find(|space| space.path == watched.first.path) else { continue };
             let fell = watched.first.free_bytes.saturating_sub(space.free_bytes);
+            // Where what is free comes late, what is done here is known.
+            let all = written.saturating_mul(self.scale);
+            let rate = watched.rate(if space.counts_at_once { fell } else { all }, now);
             let uncounted = if space.counts_at_once {
                 0
             } else {
-                let expected = (written * self.scale).saturating_sub(watched.first.taken_bytes * self.scale);
-                expected.saturating_sub(fell).min(unwritten().saturating_mul(self.scale))
+                let expected = all.saturating_sub(watched.first.taken_bytes.saturating_mul(self.scale));
+                let of_late = unwritten().saturating_mul(self.scale).saturating_add(in_time(rate, AGE));
+                expected.saturating_sub(fell).min(of_late)
             };
-            // What others do on a file system of servers comes late; what is done here is known.
-            let counted = if space.counts_at_once { fell } else { written * self.scale };
-            let rate = watched.rate(counted, now);
             let left = space.free_bytes.saturating_sub(uncounted).saturating_sub(watched.floor + self.in_hand);
-            let reaction = if space.counts_at_once { REACTIONS.0 } else { REACTIONS.1 };
-            if fell + uncounted > 0 && left <= in_time(rate, reaction) {
+            if fell + uncounted > 0 && left <= in_time(rate, REACTION) {
                 return Err(complaint(space, watched.floor));
             }
             // Half of what is left may go until the next look, at four times the rate.
@@ -197,16 +200,16 @@ mod tests {
         Watch::new(&spec(2, true, 1 << 50), || vec![first.clone()]).expect("it does not fit")
     }
 
-    /// What a phase leaves free that writes so many bytes a second, at its looks.
-    fn left_by(first: &Space, bytes_per_s: u64) -> u64 {
+    /// What a phase leaves free that writes so many bytes a second, where figures are so old.
+    fn left_by(first: &Space, bytes_per_s: u64, age: Duration) -> u64 {
         let (mut watch, began) = (watch(first), Instant::now());
         let mut after = Duration::ZERO;
+        let free = |after| first.free_bytes.saturating_sub(in_time(bytes_per_s, after));
         loop {
-            let written = in_time(bytes_per_s, after);
-            let now = Space { free_bytes: first.free_bytes.saturating_sub(written), ..first.clone() };
-            match watch.look(&[now.clone()], written, || 0, began + after) {
+            let told = Space { free_bytes: free(after.saturating_sub(age)), ..first.clone() };
+            match watch.look(&[told], in_time(bytes_per_s, after), || 0, began + after) {
                 Ok(next) => after += next,
-                Err(_) => return now.free_bytes,
+                Err(_) => return free(after),
             }
         }
     }
@@ -233,11 +236,14 @@ mod tests {
     fn no_rate_of_memory_or_below_takes_a_file_system_to_its_floor() {
         for (free, size) in [(40 * MIB, 40 * MIB), (480 * MIB, 500 * MIB), (90 * GIB, 100 * GIB)] {
             for mib_per_s in [5, 500, 7000] {
-                let first = space(free, size, true);
-                let (left, floor) = (left_by(&first, mib_per_s * MIB), watch(&first).all[0].floor);
-                assert!(left > floor, "{left} of {size} are left at {mib_per_s} MiB/s");
-                let early = in_time(mib_per_s * MIB, LOOKS.1 + REACTIONS.0 * 2);
-                assert!(left <= floor + 2 * MIB + early, "{left} of {size} are left at {mib_per_s} MiB/s: too early");
+                for age_ms in [0, 1000, 4000] {
+                    let (first, age) = (space(free, size, age_ms == 0), Duration::from_millis(age_ms));
+                    let (left, floor) = (left_by(&first, mib_per_s * MIB, age), watch(&first).all[0].floor);
+                    let told = format!("{left} of {size} are left at {mib_per_s} MiB/s with figures {age_ms} ms old");
+                    assert!(left > floor, "{told}");
+                    let early = in_time(mib_per_s * MIB, LOOKS.1 + REACTION * 2);
+                    assert!(left <= floor + 2 * MIB + early, "{told}: too early");
+                }
             }
         }
     }
