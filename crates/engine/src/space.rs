@@ -253,7 +253,7 @@ mod tests {
         let first = space(10 * GIB, 10 * GIB, false);
         let look = |written, unwritten, free_bytes| {
             let mut watch = watch(&first);
-            let _ = watch.look(&[first.clone()], written, || unwritten, Instant::now());
+            let _ = watch.look(std::slice::from_ref(&first), written, || unwritten, Instant::now());
             watch.look(&[Space { free_bytes, ..first.clone() }], written, || unwritten, Instant::now()).is_ok()
         };
         assert!(look(9 * GIB, 0, 10 * GIB), "nothing is taken: it is written over, or as holes");
@@ -265,8 +265,8 @@ mod tests {
     #[test]
     fn a_file_system_that_nobody_takes_from_ends_no_phase_however_full_it_is() {
         let full = space(0, 10 * GIB, true);
-        assert!(watch(&full).look(&[full.clone()], 0, || 0, Instant::now()).is_ok());
+        assert!(watch(&full).look(std::slice::from_ref(&full), 0, || 0, Instant::now()).is_ok());
         let slow = space(MIB, 10 * GIB, false);
-        assert!(watch(&slow).look(&[slow.clone()], GIB, || 0, Instant::now()).is_ok());
+        assert!(watch(&slow).look(std::slice::from_ref(&slow), GIB, || 0, Instant::now()).is_ok());
     }
 }

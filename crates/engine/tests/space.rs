@@ -4,11 +4,13 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use support::{MIB, null, run, spec, streaming};
+use tonnage_engine::Phase;
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{Space, Storage, Wrapper};
-use tonnage_workload::{Limit, Op, PhaseSpec};
+use tonnage_workload::{Limit, Op, PhaseSpec, TaskRange};
 
 /// Of which each look finds 40 MiB fewer free.
 struct Filling {
@@ -26,6 +28,21 @@ impl Wrapper for Filling {
         let (path, size_bytes) = ("/filling".into(), 1000 * MIB);
         vec![Space { path, free_bytes, size_bytes, taken_bytes: 0, counts_at_once: true }]
     }
+}
+
+#[test]
+fn those_of_other_processes_are_told_to_end_as_well() {
+    let limit = Limit { time_ns: Some(20_000_000_000), watch_space: true, ..Limit::default() };
+    let storage = Arc::new(Filling { inner: null(), free_bytes: AtomicU64::new(1000 * MIB) });
+    let tasks = TaskRange { first: 0, here: 2, total: 4 };
+    let apart = PhaseSpec { limit: Limit { wear_out: true, ..limit }, tasks, ..spec(Op::Write, 2) };
+    let mut phase =
+        Phase::prepare(storage, streaming(apart, |stream| stream.geometry.block_size = 1 << 50), None).expect("ready");
+    phase.go();
+    while !phase.wait(Duration::from_secs(60)) {
+        assert_eq!(phase.meeting(), None, "it waits for no agreement");
+    }
+    assert!(phase.live().failed);
 }
 
 fn written(watch_space: bool, block_size: u64) -> (PhaseResult, u64) {

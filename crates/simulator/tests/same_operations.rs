@@ -58,6 +58,7 @@ fn limits(wraps: bool) -> impl Strategy<Value = Limit> {
         operations,
         min_time_ns: u64::from(wraps && again),
         wear_out,
+        watch_space: false,
     })
 }
 

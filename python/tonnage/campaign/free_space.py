@@ -85,7 +85,7 @@ def check_space(campaign: Campaign, plan: Plan) -> None:
     every = file_systems(plan.target)
     for setting in plan.settings:
         _check_names(setting, plan.target)
-        needed = setting.space_in(plan.target) if is_checked(setting, plan.target) else []
+        needed = setting.space_in(plan.target) if setting.is_checked(plan.target) else []
         for shared, free in every:
             here = sum(needed[number] for number in shared) if needed else 0
             if free is not None and here > free:
@@ -114,16 +114,6 @@ def _largest(plan: Plan) -> Setting:
 
 def _too_little(needed: int, name: str, free: int, hint: str) -> str:
     return f"the files need {size_text(needed)} and {name} has {size_text(free)} free; hint: {hint}, or another target"
-
-
-def is_checked(setting: Setting, target: Target) -> bool:
-    """Whether a setting's files must fit before anything is written. Files that the user named are there already where
-    they are only read; and where a time limit ends their write long before its block does, as benchmarks that are
-    stopped by time ask for, nobody knows how large they become: such phases are watched instead (``limit.watch_space``).
-    """
-    by_time = setting.time_limit_ns is not None and not setting.reserves_space
-    named = bool(target.names) and (setting.phases == ("read",) or by_time)
-    return target.scheme != "path" or not (named or setting.made_by_time)
 
 
 def file_systems(target: Target) -> list[tuple[list[int], int | None]]:

@@ -9,7 +9,6 @@ from typing import Any
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.plan import Plan
-from tonnage.campaign.space import is_checked
 from tonnage.cluster.host_group import Answer
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
@@ -84,7 +83,7 @@ def _check_space(plan: Plan, start: Launcher, settings: Sequence[Setting]) -> No
             if not str(facts["identity"]).startswith("local:") or not facts["size_bytes"]:
                 continue
             for setting in settings if plan.settings else ():
-                if not is_checked(setting, plan.target):
+                if not setting.is_checked(plan.target):
                     continue
                 needed = round(setting.space_in(plan.target)[number] * share_of(start, setting, host))
                 if needed > facts["free_bytes"]:

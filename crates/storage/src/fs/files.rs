@@ -103,10 +103,10 @@ impl Files {
         Ok(Box::new(TreeNames::new(scratch, *request, direct)?))
     }
 
-    /// Why transfers of `size` bytes to a file, or to those of a tree of that number, cannot go past the cache.
-    fn obstacle(&self, file: u32, size: u64) -> Option<(&'static str, String)> {
+    /// Why transfers of `bytes` bytes to a file, or to those of a tree of that number, cannot go past the cache.
+    fn obstacle(&self, file: u32, bytes: u64) -> Option<(&'static str, String)> {
         let site = self.place.site(file);
-        direct::obstacle(self.sites[site].support.get_or_init(|| self.place.probe(site)), size)
+        direct::obstacle(self.sites[site].support.get_or_init(|| self.place.probe(site)), bytes)
     }
 
     /// Whether `request` will go past the page cache; an error if it must and cannot.

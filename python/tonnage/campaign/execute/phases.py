@@ -14,7 +14,6 @@ from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.observer import Live, Observer, Step
 from tonnage.campaign.schedule import Trial
-from tonnage.campaign.space import is_checked
 from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster import launcher
@@ -172,7 +171,7 @@ class PhaseRunner:
         try:
             if self.keep_operations:
                 spec = {**spec, "operation_log": self.keep_operations}
-            if not is_checked(setting, self.workspace.target):
+            if not setting.is_checked(self.workspace.target):
                 spec = {**spec, "limit": {**spec.get("limit", {}), "watch_space": True}}
             given: Any = spec
             running = ensemble.prepare(given, setting.placing)

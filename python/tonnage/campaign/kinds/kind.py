@@ -166,6 +166,15 @@ class Setting:
         """Whether it takes the space of a whole file before it writes."""
         return False
 
+    def is_checked(self, target: Target) -> bool:
+        """Whether its files must fit before anything is written. Files that the user named are there already where they
+        are only read; and where a time limit ends their write long before its block does, as benchmarks that are
+        stopped by time ask for, nobody knows how large they become: such phases are watched instead
+        (``limit.watch_space``)."""
+        by_time = self.time_limit_ns is not None and not self.reserves_space
+        named = bool(target.names) and (self.phases == ("read",) or by_time)
+        return target.scheme != "path" or not (named or self.made_by_time)
+
     def least_ns(self, delays: Delays) -> int:  # noqa: ARG002  (for kinds that wait)
         """Time that one trial takes at least, however fast the storage is. ``delays``: ``Target.delays``."""
         return 0

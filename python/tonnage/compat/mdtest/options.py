@@ -67,9 +67,9 @@ tree creation, and a finding gives the true rate. With neither, only the tree of
 
 A rate is operations ÷ (first start … last end) over all tasks. A phase that fails prints 0.000, a line on stderr says
 why, and the exit status is 1; a file that is missing is never counted as done. With `-W`, creation stops when the time
-is up, and later phases work on what was created; where `-n` and `-w` ask for more than is free, it fails before the file
-system is full, with a twentieth of it left, at most 4 GiB. The times of `-P` and `-Z` are the seconds of a whole phase, as in
-mdtest, whose heading calls them ms/op; a finding says so.
+is up, and later phases work on what was created; where `-n` and `-w` ask for more than is free, it fails before the
+file system is full, with a twentieth of it left, at most 4 GiB. The times of `-P` and `-Z` are the seconds of a whole
+phase, as in mdtest, whose heading calls them ms/op; a finding says so.
 
 `-Y`: at the end of each phase but those of the tree, each task syncs the file system of the directory (syncfs), inside
 the measured time; mdtest runs the command `sync` in each task, which flushes all file systems of the node. `-S`: all
