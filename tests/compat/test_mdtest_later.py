@@ -52,7 +52,7 @@ def test_files_of_whole_blocks_go_past_the_page_cache_and_others_are_refused(
 
 
 def test_with_a_time_limit_no_room_is_asked_for(mdtest: Mdtest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tonnage.campaign.space._free_on", lambda *_: 1 << 20)
+    monkeypatch.setattr("tonnage.campaign.free_space._free_on", lambda *_: 1 << 20)
     words = ("-F", "-n", "10000", "-w", "1k", "-C", "-r")
     assert "free; hint" in mdtest(*words, code=2).err
     assert mdtest(*words, "-W", "1").mean["File creation"] > 0
