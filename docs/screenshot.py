@@ -1,4 +1,5 @@
-"""Pictures of a run's report, as they stand in the README: ``python docs/screenshot.py RUN DIRECTORY``.
+"""Pictures of one run's report: ``python docs/screenshot.py RUN DIRECTORY``; ``docs/screenshots.py`` makes those of
+the docs.
 
 Writes ``report.png`` and ``report-dark.png`` (the first screen) and ``report-whole.png`` (the page from top to bottom).
 Needs Chromium at /usr/bin/chromium, or where ``CHROMIUM`` says, and playwright.

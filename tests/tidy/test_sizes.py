@@ -5,12 +5,14 @@ from __future__ import annotations
 import statistics
 
 from .functions import python_functions, rust_functions
-from .tree import name, python_files, read, rust_files, sources
+from .tree import ROOT, name, python_files, read, rust_files, sources
 
 CAP_LINES = 800
 SMELL_LINES = 500
 MEDIAN_LINES = 200
 FUNCTION_LINES = 60
+PICTURES_BYTES = 1_500_000
+"""Of all pictures of the docs: who clones the sources has them all, and each version of them."""
 
 LARGE: dict[str, str] = {}
 """Files of 500 lines and more, each with the reason why it is not two files."""
@@ -54,6 +56,12 @@ def test_every_function_fits_on_a_screen() -> None:
     assert len(functions) > 100, "the scan found next to nothing: it is broken"
     complaints = too_long(functions)
     assert not complaints, "\n".join(complaints)
+
+
+def test_the_pictures_of_the_docs_are_small() -> None:
+    pictures = list((ROOT / "docs" / "images").rglob("*.png"))
+    assert len(pictures) > 10, "the scan found next to nothing: it is broken"
+    assert sum(picture.stat().st_size for picture in pictures) < PICTURES_BYTES
 
 
 def test_the_size_check_sees_an_oversized_a_large_and_a_needlessly_excused_file() -> None:

@@ -45,20 +45,22 @@ class _Timeline:
 
 def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     """A choice for each way and number of tasks; none where the run has no ``stage``."""
-    variants = []
+    variants, ways = [], []
     for point in analysis.points:
         if point.kind == "stage" and point.op == "stage":
             found = _timeline(point, source)
             if found is not None:
                 label = f"{NAMES[found.by]}, {phrases.tasks(point.tasks)} ({found.record})"
                 variants.append(Variant(label, _figures(found)))
+                ways.append(found.by)
     if not variants:
         return []
     introduction = (
         "The repetition nearest the median of each way. What lies between the line of what is written and that of what "
         "is safe would be lost with the node."
     )
-    return [Exhibit("staging", "Where the bytes were", introduction, "Way", tuple(variants))]
+    default = ways.index("mover") if "mover" in ways else 0
+    return [Exhibit("staging", "Where the bytes were", introduction, "Way", tuple(variants), default)]
 
 
 def _timeline(point: Point, source: Source) -> _Timeline | None:
