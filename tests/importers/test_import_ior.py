@@ -125,9 +125,20 @@ def test_a_summary_of_more_than_three_is_no_trial_and_of_three_it_gives_all_of_t
 
 
 def test_equal_trials_of_two_files_are_repetitions(tmp_path: Path) -> None:
-    one = IOR / "ext4-fpp-wr-3reps.txt"
-    run = take("ior", tmp_path / "run", one, one)
+    one, other = IOR / "ext4-fpp-wr-3reps.txt", tmp_path / "other.txt"
+    other.write_text(one.read_text().replace("1790.29", "1790.31"))
+    run = take("ior", tmp_path / "run", one, other)
     assert [line["repetition"] for line in run.trials() if line["phase"] == "read"] == list(range(6))
+
+
+def test_the_same_file_twice_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, copy = IOR / "ext4-fpp-wr-3reps.txt", tmp_path / "copy.txt"
+    copy.write_bytes(one.read_bytes())
+    run = take("ior", tmp_path / "run", one, copy, one)
+    assert [line["repetition"] for line in run.trials() if line["phase"] == "read"] == [0, 1, 2]
+    assert [told["name"] for told in run.manifest["imported"]["files"]] == [str(one)]
+    assert f"{copy} is the same file as {one}, and counts once" in capsys.readouterr().err
+    assert run.manifest["state"] == "complete"
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", bytes(range(256)) * 40, b'{"tests": [', b'{"tests": 7}\n'])

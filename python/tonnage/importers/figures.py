@@ -46,6 +46,12 @@ def rounded(text: object) -> Rounded | None:
     return Rounded(max(value - unit, Fraction(0)), value + unit)
 
 
+def no_time(text: object) -> bool:
+    """Whether this is a time of 0 or less, as printed: no rate can stand beside it."""
+    match = _NUMBER.match(str(text).strip())
+    return match is not None and (match[1] == "-" or not (match[2] + (match[3] or "")).strip("0"))
+
+
 def whole(text: object) -> int | None:
     """A count as it stands; None for what is none, or is out of all bounds."""
     stripped = str(text).strip()

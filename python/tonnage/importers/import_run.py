@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from tonnage.errors import RecordError, RequestError
-from tonnage.importers.imported_lines import write_phases
+from tonnage.importers.imported_lines import Placed, write_phases
 from tonnage.importers.parsed import Found, instant
 from tonnage.importers.registry import reader
 from tonnage.importers.trace import MOST_BYTES
@@ -42,6 +42,8 @@ class Imported:
     trials: int
     problems: tuple[str, ...]
     """Sentences, each with its file and line."""
+    twice: tuple[str, ...] = ()
+    """A sentence for each file that was given before, under whatever name: it counts once."""
 
 
 def import_files(
@@ -59,7 +61,8 @@ def import_files(
     RequestError where nothing can be read, or ``out`` is taken; then nothing was written.
     """
     read = reader(kind)
-    contents = [(name, _content(name)) for name in files]
+    contents, twice = _once([(name, _content(name)) for name in files])
+    files = [name for name, _ in contents]
     founds = [read(data, name) for name, data in contents]
     problems = [
         f"{_printable(name)}, {problem}"
@@ -78,10 +81,28 @@ def import_files(
     except RecordError as error:
         raise RequestError(str(error)) from None
     kept = [_keep(writer, number, name, data) for number, (name, data) in enumerate(contents)]
-    trials = write_phases(writer, [(number, phase) for number, found in enumerate(founds) for phase in found.phases])
+    phases = [
+        Placed(number, _printable(Path(files[number]).name), phase)
+        for number, found in enumerate(founds)
+        for phase in found.phases
+    ]
+    trials = write_phases(writer, phases)
     told = {**manifest["imported"], "files": kept}
     writer.seal(imported=told, state="interrupted" if problems else "complete")
-    return Imported(writer.path, trials, tuple(problems))
+    return Imported(writer.path, trials, tuple(problems), tuple(twice))
+
+
+def _once(contents: Sequence[tuple[str, bytes]]) -> tuple[list[tuple[str, bytes]], list[str]]:
+    """Each content once, under the first of its names, and what is to be said of the others."""
+    kept: dict[str, tuple[str, bytes]] = {}
+    told = []
+    for name, data in contents:
+        digest = hashlib.sha256(data).hexdigest()
+        if digest in kept:
+            told.append(f"{_printable(name)} is the same file as {_printable(kept[digest][0])}, and counts once")
+        else:
+            kept[digest] = name, data
+    return list(kept.values()), told
 
 
 def _content(name: str) -> bytes:

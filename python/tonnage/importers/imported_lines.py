@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from tonnage.importers.figures import Rounded
-from tonnage.importers.parsed import Phase, Said
+from tonnage.importers.parsed import Note, Phase, Said
 from tonnage.importers.trace import LARGEST
 from tonnage.records import RunWriter, event_lines, setting_key, task_lines, trial_line, workflow_lines
 from tonnage.records.line_types import CopyLine, ImportedLine, SettingValues, TrialLine, WorkflowTask
@@ -22,17 +22,25 @@ _INSTANTS: tuple[_Instant, ...] = ("submit_ns", "start_ns", "end_ns", "complete_
 _WRITING = ("write", "create")
 
 
-def write_phases(writer: RunWriter, phases: Iterable[tuple[int, Phase]]) -> int:
-    """Appends each (number of its file, phase) as a trial; how many there were.
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A phase, which file it is of, and what that file is called."""
+
+    file: int
+    name: str
+    phase: Phase
+
+
+def write_phases(writer: RunWriter, phases: Sequence[Placed]) -> int:
+    """Appends each as a trial; how many there were.
 
     Their order is that of the files; when one began after another is not known, so that they follow without a pause.
     """
     now_ns = 0
     repetitions: Counter[str] = Counter()
     trial = 0
-    for file, found in phases:
-        phase = replace(found, setting=_setting(found))
-        equal = phase.phase + setting_key(phase.setting)
+    for file, phase in _told_apart([_stated(found) for found in phases]):
+        equal = _equal(phase)
         _write(writer, trial, file, phase, repetitions[equal], now_ns)
         repetitions[equal] += 1
         now_ns += phase.elapsed_ns
@@ -44,6 +52,47 @@ def _setting(phase: Phase) -> SettingValues:
     """With what makes its writes durable, under the name that ours have: those with an fsync are not those without."""
     known = phase.durability is not None and phase.phase in _WRITING and phase.setting.get("sync") is None
     return {**phase.setting, "sync": phase.durability} if known else phase.setting
+
+
+def _stated(found: Placed) -> Placed:
+    return replace(found, phase=replace(found.phase, setting=_setting(found.phase)))
+
+
+def _told_apart(phases: Sequence[Placed]) -> list[tuple[int, Phase]]:
+    """With settings that tell all unequal trials apart: an option that one file states and another does not is a
+    factor of both, and trials that nobody can place are kept apart from those that they might equal."""
+    keys: dict[str, dict[str, None]] = defaultdict(dict)
+    for found in phases:
+        keys[found.phase.phase] |= dict.fromkeys(found.phase.setting)
+    whole = [
+        replace(
+            found,
+            phase=replace(found.phase, setting=dict.fromkeys(keys[found.phase.phase]) | dict(found.phase.setting)),
+        )
+        for found in phases
+    ]
+    among: dict[str, set[str | None]] = defaultdict(set)
+    for found in whole:
+        among[_equal(found.phase)].add(_part(found))
+    return [(found.file, _apart(found) if len(among[_equal(found.phase)]) > 1 else found.phase) for found in whole]
+
+
+def _equal(phase: Phase) -> str:
+    return phase.phase + setting_key(phase.setting)
+
+
+def _part(found: Placed) -> str | None:
+    """What a trial that cannot be placed is part of; None for those that can."""
+    told = found.phase.unplaced
+    return f"{told.among} of file {found.file + 1}, {found.name}" if told else None
+
+
+def _apart(found: Placed) -> Phase:
+    told, part = found.phase.unplaced, _part(found)
+    if told is None:
+        return replace(found.phase, setting={**found.phase.setting, "apart": None})
+    note = Note("kept-apart", f"{told.why}: trials that may be unequal are no repetitions of each other")
+    return replace(found.phase, setting={**found.phase.setting, "apart": part}, notes=(*found.phase.notes, note))
 
 
 def _write(writer: RunWriter, trial: int, file: int, phase: Phase, repetition: int, now_ns: int) -> None:

@@ -7,10 +7,12 @@ Only iterations are trials. ``bw`` is all bytes ÷ (first open … last close) o
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from tonnage.importers import broken_json, ior_table
 from tonnage.importers.figures import whole
+from tonnage.importers.ior_options import of_parameters
 from tonnage.importers.ior_test import Test, phase_of
 from tonnage.importers.parsed import Found, few
 from tonnage.importers.trace import content
@@ -23,7 +25,8 @@ def read(data: bytes, _: str) -> Found:
     if any(line.lstrip().startswith('"Results"') or '"tests"' in line for line in lines):
         # Ranks warn on the same stream, also in the middle of the object.
         kept = ["" if line.startswith(("WARNING", "$ ", "[exit code")) else line for line in lines]
-        return broken_json.each("\n".join(kept), _BEGINS, _json)
+        found = broken_json.each("\n".join(kept), _BEGINS, _json)
+        return replace(found, phases=ior_table.with_warnings(found.phases, lines))
     return ior_table.read(lines, torn)
 
 
@@ -40,10 +43,12 @@ def _json(text: str) -> Found:
     phases = []
     # JSON keeps no lines; results stand in it in their order.
     places = (number for number, text in enumerate(kept, 1) if '"bwMiB"' in text)
-    for table in tests if isinstance(tests, list) else ():
+    machine = str(said.get("Machine") or "").partition(" ")[2].split(" ")[0] or None
+    for number, table in enumerate(tests if isinstance(tests, list) else ()):
         if not isinstance(table, dict):
             continue
-        test = _test(table, str(said.get("Command line") or ""))
+        test = _test(table, str(said.get("Command line") or ""), number)
+        test.host = machine
         for place, row in enumerate(_rows(table.get("Results")), 1):
             cells = {_COLUMNS[key]: str(value) for key, value in _pairs(row) if key in _COLUMNS}
             if cells.get("access") not in ("write", "read"):
@@ -63,7 +68,7 @@ def _json(text: str) -> Found:
         version=str(said["Version"]) if "Version" in said else _banner(kept),
         command=str(said["Command line"]) if "Command line" in said else None,
         began=str(said["Began"]) if "Began" in said else None,
-        host=str(said.get("Machine") or "").partition(" ")[2] or None,
+        host=machine,
         path=_path(tests),
     )
 
@@ -101,14 +106,16 @@ def _pairs(row: Any) -> list[tuple[str, Any]]:
     return list(row.items()) if isinstance(row, dict) else []
 
 
-def _test(table: Json, command: str) -> Test:
+def _test(table: Json, command: str, number: int) -> Test:
     """The settings of a test: ``Parameters`` has numbers, ``Options`` what the text has."""
-    test = Test(command=command)
+    test = Test(number=number)
+    test.called(command)
     options, parameters = (dict(_pairs(table.get(name))) for name in ("Options", "Parameters"))
+    if not test.known and parameters:
+        test.options, test.known = of_parameters(parameters), True
     for key, value in options.items():
-        test.option(key, str(value))
-    if "fsync" in parameters:
-        test.fsync = str(parameters["fsync"]) != "0"
+        if not test.option(key, str(value)):
+            test.other(key, str(value))
     test.block = whole(parameters.get("blockSize")) or test.block
     test.transfer_size = whole(parameters.get("transferSize")) or test.transfer_size
     test.segments = whole(parameters.get("segmentCount")) or test.segments

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tonnage.importers.figures import MIB, Rounded, exact, iterations, rounded, whole
 from tonnage.importers.ior_test import Test, phase_of
@@ -30,6 +30,21 @@ class _SummaryRow:
     transfer_size: int
     moved: int
     """By one iteration."""
+
+
+def with_warnings(phases: Sequence[Phase], lines: Sequence[str]) -> tuple[Phase, ...]:
+    """What IOR warned of is an error of the trial: a read before its result, a check of what was written after it."""
+    found = list(phases)
+    for number, line in enumerate(lines, 1):
+        if not (wrong := _WRONG.search(line)):
+            continue
+        op = wrong[2] or "write"
+        before = [place for place, phase in enumerate(found) if phase.phase == op and phase.line < number]
+        after = [place for place, phase in enumerate(found) if phase.phase == op and phase.line > number]
+        places = before[-1:] if wrong[2] == "write" else after[:1]
+        for place in places:
+            found[place] = replace(found[place], reason=f"IOR said: {wrong[1]}")
+    return tuple(found)
 
 
 def _summary_columns(header: str) -> list[str]:
@@ -84,6 +99,7 @@ def _summary_phases(row: _SummaryRow, test: Test) -> tuple[list[Phase], list[str
             durability=test.durability if row.op == "write" else "none",
             direct=test.direct,
             notes=(FROM_SUMMARY,) if len(values) > 1 else (),
+            unplaced=test.unplaced,
         )
         for value in values
     ], []
@@ -100,6 +116,10 @@ _MOVED = re.compile(r"WARNING: Using actual aggregate bytes moved\s*= ([0-9]+)")
 _RATE = re.compile(r"bw\(([^)]*)\)")
 _LONGEST = 200
 """Characters of a line of the file that a message repeats."""
+_HINTS = re.compile(r"\s*hints (?:passed to|returned from) .*\{\s*\Z")
+_HINT = re.compile(r"\s+([A-Za-z][A-Za-z0-9_]{0,60}) = (.*?)\s*\Z")
+_NO_SYNC = re.compile(r"WARNING: fsync\(\) not supported in selected backend")
+_WRONG = re.compile(r"WARNING: (Incorrect data on (write|read) \([0-9]+ errors? found\)|fsync\([^)]*\) failed)")
 _NEW_TEST = re.compile(r"(TestID\s+:|Test \d+ started:)")
 
 
@@ -118,9 +138,17 @@ class _Reader:
     text_seen: bool = False
     ended: bool = True
     rows: dict[str, int] = field(default_factory=dict)
-    """Results of each kind of operation in the present output."""
+    """Results of each kind of operation in the present output, …"""
+    of_test: dict[str, int] = field(default_factory=dict)
+    """… and in the present test."""
+    refused: set[str] = field(default_factory=set)
+    """Operations of the present output with a result that says nothing that can be: its summary says no more."""
+    torn: bool = False
     summary: list[str] = field(default_factory=list)
     summarised: bool = False
+    in_options: bool = False
+    hints: bool = False
+    """Whether lines are hints of MPI."""
     version: str | None = None
     said: dict[str, str] = field(default_factory=dict)
 
@@ -129,15 +157,15 @@ def read(lines: list[str], torn: bool) -> Found:
     """What the lines say; ``torn``: the last one has no end."""
     reader = _Reader()
     for number, line in enumerate(lines, 1):
-        last_torn = torn and number == len(lines)
+        last_torn = reader.torn = torn and number == len(lines)
         if not _heading(reader, line, number):
             _row(reader, line, number, last_torn)
-    if not reader.ended:
+    if not reader.ended and not _whole(reader):
         reader.problems.append(f"line {len(lines)}: the output breaks off here, before its end; what it holds is kept")
     if not reader.tabled and not reader.summarised:
         reader.problems.insert(0, _without_table(lines))
     return Found(
-        phases=tuple(reader.phases),
+        phases=with_warnings(reader.phases, lines),
         problems=few(reader.problems),
         tool="IOR",
         version=reader.version,
@@ -153,14 +181,25 @@ def _heading(reader: _Reader, line: str, number: int) -> bool:
     if found := VERSION.match(line):
         _end_of_output(reader, number)
         reader.version, reader.ended, reader.text_seen = reader.version or found[1], False, True
-        reader.test, reader.rows, reader.summary, reader.columns = Test(), {}, [], []
+        reader.test, reader.rows, reader.summary, reader.columns = Test(number=reader.test.number + 1), {}, [], []
+        reader.of_test, reader.refused = {}, set()
     elif line.startswith(("access ", "access,")) and (unit := _RATE.search(line)):
         reader.comma = line.startswith("access,")
         reader.columns = [_plain(name) for name in _cells(reader, line)]
         reader.unit, reader.summary, reader.tabled = unit[1], [], True
+        reader.in_options = reader.hints = False
     elif line.strip() == "Summary:" or _NEW_TEST.match(line):
-        reader.summary = []
-        reader.test = Test(command=reader.test.command)
+        _new_test(reader, line.strip() == "Summary:")
+    elif line.strip() in ("Options:", "Results:"):
+        reader.in_options = line.strip() == "Options:"
+    elif _HINTS.match(line) or (reader.hints and line.strip() == "}"):
+        reader.hints = line.strip() != "}"
+    elif reader.hints and (found := _HINT.match(line)):
+        reader.test.more[f"hint_{found[1]}"] = found[2]
+    elif found := _NO_SYNC.match(line):
+        reader.test.no_fsync = True
+    elif "WARNING: cannot use O_DIRECT" in line:
+        reader.test.no_direct = True
     elif found := _MOVED.match(line):
         reader.test.moved = whole(found[1])
         reader.test.short += 1
@@ -168,7 +207,7 @@ def _heading(reader: _Reader, line: str, number: int) -> bool:
         reader.summary = names
     elif line.startswith(("Finished", "Max Write:", "Max Read:")):
         reader.ended = True
-    elif (found := _SETTING.match(line)) and not reader.summary:
+    elif (found := _SETTING.match(line)) and not reader.summary and not line.startswith("WARNING"):
         return _setting(reader, found[1], found[2])
     else:
         return False
@@ -177,17 +216,35 @@ def _heading(reader: _Reader, line: str, number: int) -> bool:
 
 def _end_of_output(reader: _Reader, number: int) -> None:
     """Another output follows in the same file."""
-    if not reader.ended:
+    if not reader.ended and not _whole(reader):
         reader.problems.append(f"line {number}: another output begins before the end of the one above it")
+
+
+def _whole(reader: _Reader) -> bool:
+    """Whether all iterations are there: inside of other programs, as IO500, IOR prints nothing after them."""
+    expected = reader.test.expected
+    return bool(expected) and not reader.torn and all(reader.of_test.get(op) == count for op, count in expected.items())
+
+
+def _new_test(reader: _Reader, in_options: bool) -> None:
+    """Of the present output: another one of its script, or the only one."""
+    last, reader.summary = reader.test, []
+    reader.in_options, reader.of_test = in_options, {}
+    # Versions 2 and 3 say `Test 0 started` and `Summary:` of the same test.
+    reader.test = Test(number=last.number + bool(last.api), host=last.host)
+    reader.test.called(last.command)
 
 
 def _setting(reader: _Reader, key: str, value: str) -> bool:
     if key in ("Began", "Run began", "Machine", "Command line", "Command line used", "test filename"):
         reader.said.setdefault(key, value)
     if key in ("Command line", "Command line used"):
-        reader.test.command = value
-        return True
-    return reader.test.option(key, value) or key in reader.said
+        reader.test.called(value)
+    elif key == "Machine":
+        reader.test.host = value.partition(" ")[2].split(" ")[0] or None
+    elif not reader.test.option(key, value) and reader.in_options:
+        reader.test.other(key, value)
+    return True
 
 
 def _row(reader: _Reader, line: str, number: int, torn: bool) -> None:
@@ -207,15 +264,17 @@ def _row(reader: _Reader, line: str, number: int, torn: bool) -> None:
     phase = phase_of(reader.test, dict(zip(reader.columns, cells, strict=True)), reader.unit, number)
     if isinstance(phase, str):
         reader.problems.append(f"line {number}: this result {phase}; left out")
+        reader.refused.add(cells[0])
         return
-    reader.rows[phase.phase] = reader.rows.get(phase.phase, 0) + 1
+    for rows in (reader.rows, reader.of_test):
+        rows[phase.phase] = rows.get(phase.phase, 0) + 1
     reader.phases.append(phase)
 
 
 def _summary(reader: _Reader, cells: list[str], number: int, torn: bool) -> None:
     """Of an operation whose iterations stand above it, a summary says nothing more."""
     reader.summarised = True
-    if reader.rows.get(cells[0]):
+    if reader.rows.get(cells[0]) or cells[0] in reader.refused:
         return
     row = None if torn else _summary_row(reader.summary, cells, number, reader.test)
     if row is None:

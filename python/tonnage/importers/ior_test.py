@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from tonnage.importers.figures import (
@@ -14,17 +13,22 @@ from tonnage.importers.figures import (
     elapsed_ns,
     exact,
     nanoseconds,
+    no_time,
     rounded,
     size,
     size_printed,
     whole,
 )
-from tonnage.importers.parsed import Note, Phase, Said, words_of
+from tonnage.importers.ior_options import Options, canonical, options_of
+from tonnage.importers.parsed import Note, Phase, Said, Unplaced, words_of
 from tonnage.records.line_types import SettingValues
 
 _LAYOUTS = {"file-per-process": "file-per-task", "single-shared-file": "shared"}
 _MOST_SEGMENTS = 2**40
-_SEGMENTS = re.compile(r"-s ?([0-9]{1,9})(?: |\Z)")
+_DEFAULTS = {"memorybuffer": "CPU", "dataaccess": "CPU", "gpudirect": "0", "apiversion": ""}
+"""What version 4 prints of every test, and versions before it do not."""
+_TOLD = frozenset({"reorder random seed", "max file size", "test filename", "type", "segments", "repetitions"})
+"""Lines of the options that say nothing more."""
 
 
 @dataclass(slots=True)
@@ -44,7 +48,18 @@ class Test:
     segments: int | None = None
     block: int | None = None
     transfer_size: int | None = None
-    fsync: bool | None = None
+    options: Options = field(default_factory=Options)
+    """Of the command line, or of the JSON's parameters."""
+    known: bool = False
+    """Whether these are all that the test was asked for."""
+    number: int = 0
+    """Which test of its file it is."""
+    host: str | None = None
+    more: dict[str, object] = field(default_factory=dict)
+    """Other lines of its options, and hints: name → value."""
+    no_fsync: bool = False
+    """The backend has none, whatever was asked for."""
+    no_direct: bool = False
     repetitions: int | None = None
     moved: int | None = None
     """Of the next row: IOR moved less than it meant to, and says how much."""
@@ -59,7 +74,10 @@ class Test:
             case "api":
                 self.api = value.split("-")[0] or None
             case "test filename":
-                self.file = value
+                self.file = value or self.file
+            case "type":
+                if not self.known and "collective" in value:
+                    self.options["collective"] = "1"
             case "access":
                 self.layout = _LAYOUTS.get(value.split(",")[0].strip())
             case "ordering in a file":
@@ -89,22 +107,44 @@ class Test:
                 return False
         return True
 
-    @property
-    def words(self) -> list[str]:
-        return words_of(self.command)
+    def called(self, command: str) -> None:
+        """By this command line, which has all options but those of a script."""
+        self.command = command
+        self.options = options_of(words_of(command))
+        self.known = bool(command) and not self.options.scripted
+
+    def other(self, key: str, value: str) -> None:
+        """Takes a line of the options that names none of a ``stream``'s factors: a stripe count, a hint."""
+        plain = canonical(key)
+        if plain != key:
+            if not self.known:
+                self.options[plain] = value
+        elif key.lower() not in _TOLD and value != _DEFAULTS.get(key.lower()):
+            self.more[key.lower().replace(" ", "_")] = value
 
     @property
     def durability(self) -> str | None:
-        """Of its writes: IOR's fsync is inside its clock."""
-        if self.fsync is None and self.command and "-f" not in self.words:
-            self.fsync = any(word == "-e" or word == "--fsync" or "fsync=1" in word for word in self.words)
-        return None if self.fsync is None else "fsync" if self.fsync else "none"
+        """Of its writes, as far as IOR says that it did something for it: its fsync is inside its clock."""
+        if self.no_fsync:
+            return "none"
+        if self.options.on("fsyncPerWrite"):
+            return "fsync-each"
+        if self.options.on("fsync"):
+            return "fsync"
+        return "none" if self.known else None
 
     @property
     def direct(self) -> bool | None:
-        if not self.command or "-f" in self.words:
-            return None
-        return any(word in ("-B", "--posix.odirect") or "useO_DIRECT=1" in word for word in self.words)
+        if self.no_direct:
+            return False
+        return self.options.on("useO_DIRECT") or (False if self.known else None)
+
+    @property
+    def expected(self) -> dict[str, int]:
+        """Rows of each operation that a whole output has; empty where that is not known."""
+        if not self.known or not self.repetitions:
+            return {}
+        return dict.fromkeys(self.options.ops, self.repetitions)
 
     def all_segments(self, tasks: int) -> int | None:
         """Blocks that each of ``tasks`` writes. Up to 3.0 only the command line says it, and what all tasks move,
@@ -114,7 +154,7 @@ class Test:
         unit = self.block * tasks
         least = max(1, -int(-self.aggregate.low // unit))
         most = int(self.aggregate.high // unit)
-        asked = next((int(found[1]) for found in map(_SEGMENTS.match, self.pairs) if found), 1)
+        asked = (whole(self.options.get("segmentCount", "1")) if self.known else None) or 1
         if least <= asked <= most:
             return asked
         return least if least == most else None
@@ -127,36 +167,47 @@ class Test:
         segments = self.all_segments(self.tasks) if self.tasks else None
         return self.block * self.tasks * segments if self.block and self.tasks and segments else None
 
-    @property
-    def pairs(self) -> list[str]:
-        """Each word of the command line with the one after it."""
-        if not self.command or "-f" in self.words:
-            return []
-        return [f"{word} {value}" for word, value in zip(self.words, [*self.words[1:], ""], strict=True)]
-
     def setting(self, op: str, tasks: int) -> SettingValues:
         """Factors of a trial, named as those of a ``stream``. ``path`` is the directory that was measured."""
-        whose = {"reorder": self.reorder} if op == "read" else {}
-        return whose | {
-            "kind": "stream",
-            "op": op,
-            "tasks": tasks,
-            "transfer_size": self.transfer_size,
-            "block_size": self.block,
-            "segments": self.all_segments(tasks),
-            "access": self.access,
-            "layout": self.layout,
-            "direct": self.direct,
-            "tasks_per_node": self.per_node,
-            "api": self.api,
-            "path": str(PurePosixPath(self.file).parent) if self.file else None,
-        }
+        whose: dict[str, object] = {}
+        if op == "read":
+            written = "write" in self.options.ops if self.known else None
+            whose = {"reorder": self.reorder, "after_write": written}
+        return (
+            {**self.more, **self.options.factors(op)}
+            | whose
+            | {
+                "host": self.host,
+                "kind": "stream",
+                "op": op,
+                "tasks": tasks,
+                "transfer_size": self.transfer_size,
+                "block_size": self.block,
+                "segments": self.all_segments(tasks),
+                "access": self.access,
+                "layout": self.layout,
+                "direct": self.direct,
+                "tasks_per_node": self.per_node,
+                "api": self.api,
+                "path": str(PurePosixPath(self.file).parent) if self.file else None,
+            }
+        )
+
+    @property
+    def unplaced(self) -> Unplaced | None:
+        """None where all that it was asked for is known."""
+        if self.known:
+            return None
+        why = "a script, of which IOR prints only a part" if self.options.scripted else "no command line"
+        return Unplaced(f"test {self.number}", ("test",), f"its options stand in {why}")
 
 
 def phase_of(test: Test, cells: Mapping[str, str], unit: str, line: int) -> Phase | str:
     """The trial of a row (columns by their names without unit), or what keeps it from being one."""
     factor = UNITS.get(unit.removesuffix("/s").lower())
     rate, total = rounded(cells.get("bw", "")), rounded(cells.get("total", ""))
+    if no_time(cells.get("total", "")):
+        return f"has a rate of {cells.get('bw', '')} {unit} beside a time of {cells['total']} s"
     tasks = whole(cells.get("numTasks", "")) or test.tasks
     if factor is None:
         return f"has its rate in {unit!r}, which is no unit of IOR"
@@ -190,6 +241,7 @@ def phase_of(test: Test, cells: Mapping[str, str], unit: str, line: int) -> Phas
         said=Said(line=line, text=text, rate=rate, count=moved, seconds=total) if total and not notes else None,
         facts={key: value for key, value in steps.items() if value is not None},
         notes=notes,
+        unplaced=test.unplaced,
     )
 
 

@@ -61,6 +61,18 @@ class Latency(TypedDict):
     max_ns: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """Why nobody can say that a trial equals another one whose setting is stated alike."""
+
+    among: str
+    """Part of its file: trials of one are equal."""
+    missing: tuple[str, ...]
+    """Factors that the file does not state. Whoever states them for it has placed it."""
+    why: str
+    """``its options stand in a script``."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """What one task did in a phase; instants from the phase's start."""
@@ -95,6 +107,8 @@ class Phase:
     cpu_system_ns: int | None = None
     reason: str | None = None
     """Why it failed."""
+    unplaced: Unplaced | None = None
+    """None: its setting has all that it was asked for."""
     facts: dict[str, int] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     series: tuple[tuple[int, int, int], ...] = ()

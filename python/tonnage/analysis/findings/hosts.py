@@ -88,6 +88,7 @@ _ADVICE = {
     "kept-foreign": "Nothing of yours is ever removed: take the file away by hand if you want the name.",
     "from-summary": "Equal values are each an iteration, but a drift over the run cannot be seen.",
     "bytes-estimated": "Import the text or the JSON instead, where the tool wrote one: these say it.",
+    "kept-apart": "State what the files leave out, if you know it, or import files that say it.",
     "side-by-side": "Compare each with the same mix only.",
     "coordinated-omission": "Do not quote these latencies as what users meet: have fio submit from threads of its own "
     "(io_submit_mode=offload).",

@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> int:
         command_line=arguments.command_line,
         version=__version__,
     )
-    for problem in imported.problems:
+    for problem in (*imported.problems, *imported.twice):
         print(f"tonnage: note: {problem}", file=sys.stderr)
     present(imported.path, as_json=arguments.json, with_report=not arguments.no_report, keep=True)
     return 0

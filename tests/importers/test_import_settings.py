@@ -1,0 +1,127 @@
+"""``tonnage import``: trials are repetitions of each other where all that they were asked for is the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tonnage.records import Run
+
+from .imported import RECORDED, codes, summary, take
+
+IOR = RECORDED / "ior"
+
+
+def points(run: Run, op: str) -> list[tuple[str, int]]:
+    """Group and repetitions of each."""
+    return sorted((point["group"], point["repetitions"]) for point in summary(run)["points"] if point["op"] == op)
+
+
+def edited(path: Path, original: Path, *changes: tuple[str, str]) -> Path:
+    """A copy with other words, each of which stood in the original."""
+    text = original.read_text()
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("names", "factor"),
+    [
+        (("4.1-mpiio.txt", "4.1-coll.txt"), "collective"),
+        (("4.1-coll.txt", "4.1-hints.txt"), "hint_cb_buffer_size"),
+        (("4.1-plain.txt", "4.1-Y.txt"), "sync"),
+        (("4.1-plain.txt", "4.1-Y-json.txt"), "sync"),
+    ],
+)
+def test_ior_with_an_option_is_another_trial_than_without_it(
+    names: tuple[str, str], factor: str, tmp_path: Path
+) -> None:
+    run = take("ior", tmp_path / "run", *(IOR / name for name in names))
+    (one, of_one), (other, of_other) = points(run, "write")
+    assert (of_one, of_other) == (1, 1)
+    assert one.startswith(f"{factor} ") and other.startswith(f"{factor} ")
+
+
+@pytest.mark.parametrize(
+    ("change", "factor"),
+    [
+        ((" -e -o", " -e -O checkpoint=1 -o"), "checkpoint"),
+        ((" -F -w", " -F -a=POSIX -D 30 -w"), "deadlineForStonewalling"),
+        ((" -F -w", " -Fgw"), "intraTestBarriers"),
+        ((" -e -o", " -e --posix.lustre.stripecount=4 -o"), "posix.lustre.stripecount"),
+        (("Machine             : Linux vm", "Machine             : Linux big"), "host"),
+        (("xfersize            :", "stripe count        : 4\nxfersize            :"), "stripe_count"),
+        ((" -e -o", " -e -z -z -o"), "randomOffset"),
+    ],
+)
+def test_whatever_ior_states_as_an_option_keeps_trials_apart(
+    change: tuple[str, str], factor: str, tmp_path: Path
+) -> None:
+    other = edited(tmp_path / "other.txt", IOR / "4.1-plain.txt", change)
+    run = take("ior", tmp_path / "run", IOR / "4.1-plain.txt", other)
+    assert [(group.split()[0], count) for group, count in points(run, "write")] == [(factor, 1)] * 2
+
+
+@pytest.mark.parametrize(
+    "change", [(" -e -o", " -e -k -v -A 7 -G 99 -O summaryFile=/x -o"), (" -F -w -r -e", " -werF")]
+)
+def test_what_ior_prints_or_keeps_makes_no_other_trial(change: tuple[str, str], tmp_path: Path) -> None:
+    other = edited(tmp_path / "other.txt", IOR / "4.1-plain.txt", change)
+    run = take("ior", tmp_path / "run", IOR / "4.1-plain.txt", other)
+    assert (points(run, "write"), points(run, "read")) == ([("", 2)], [("", 2)])
+
+
+def test_tests_of_two_scripts_are_kept_apart_and_the_finding_says_so(tmp_path: Path) -> None:
+    one = IOR / "script.txt"
+    assert "kept-apart" not in codes(take("ior", tmp_path / "one", one))
+    other = edited(tmp_path / "other.txt", one, ("0.002622", "0.002623"))
+    run = take("ior", tmp_path / "run", one, other)
+    assert "kept-apart" in codes(run)
+    assert {count for _, count in points(run, "write")} == {1}
+    assert {point["group"].partition(" ")[0] for point in summary(run)["points"]} == {"apart"}
+
+
+def test_wrong_data_that_ior_warned_of_makes_its_trial_a_failed_one(tmp_path: Path) -> None:
+    run = take("ior", tmp_path / "run", IOR / "err-corrupt-multirep.txt")
+    assert [(line["status"], line["reason"]) for line in run.trials()] == [
+        ("failed", "IOR said: Incorrect data on read (1 errors found)")
+    ] * 2
+    assert "trial-failed" in codes(run)
+    written = "WARNING: Incorrect data on write (3 errors found).\n"
+    row = next(line for line in (IOR / "4.1-plain.txt").read_text().splitlines(keepends=True) if line[:6] == "write ")
+    other = edited(tmp_path / "other.txt", IOR / "4.1-plain.txt", (row, row + written))
+    checked = take("ior", tmp_path / "checked", other).trials()
+    assert [(line["phase"], line["status"]) for line in checked] == [("write", "failed"), ("read", "ok")]
+
+
+def test_an_fsync_that_a_backend_has_not_is_no_durability(tmp_path: Path) -> None:
+    said = "WARNING: fsync() not supported in selected backend. Using value of 0.\n"
+    other = edited(tmp_path / "other.txt", IOR / "4.1-plain.txt", ("Results: \n", f"{said}Results: \n"))
+    assert take("ior", tmp_path / "run", other).trials()[0]["durability"] == "none"
+    assert take("ior", tmp_path / "plain", IOR / "4.1-plain.txt").trials()[0]["durability"] == "fsync"
+    assert take("ior", tmp_path / "each", IOR / "4.1-Y.txt").trials()[0]["durability"] == "fsync-each"
+
+
+def test_ior_inside_of_another_program_ends_with_its_last_row(tmp_path: Path) -> None:
+    text = (IOR / "4.1-plain.txt").read_text()
+    path = tmp_path / "ior-easy.txt"
+    path.write_text(text[: text.index("\nSummary of all tests")])
+    run = take("ior", tmp_path / "run", path)
+    assert run.manifest["state"] == "complete" and "damaged-file" not in codes(run)
+    # Without one of its rows it is damaged.
+    path.write_text(text[: text.index("\nread ") + 1])
+    assert "damaged-file" in codes(take("ior", tmp_path / "cut", path))
+
+
+@pytest.mark.parametrize("time", ["-0.005962", "0.000000"])
+def test_a_time_of_nothing_beside_a_rate_is_told_and_is_no_trial(
+    time: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = edited(tmp_path / "other.txt", IOR / "4.1-plain.txt", ("0.005962", time))
+    run = take("ior", tmp_path / "run", other)
+    assert [line["phase"] for line in run.trials()] == ["read"]
+    assert f"this result has a rate of 670.93 MiB/s beside a time of {time} s; left out" in capsys.readouterr().err
+    assert "damaged-file" in codes(run)
