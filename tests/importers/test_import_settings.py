@@ -125,3 +125,23 @@ def test_a_time_of_nothing_beside_a_rate_is_told_and_is_no_trial(
     assert [line["phase"] for line in run.trials()] == ["read"]
     assert f"this result has a rate of 670.93 MiB/s beside a time of {time} s; left out" in capsys.readouterr().err
     assert "damaged-file" in codes(run)
+
+
+def test_benches_of_rados_that_ran_unequally_long_are_no_repetitions(tmp_path: Path) -> None:
+    original = RECORDED / "rados/16.2.txt"
+    write = tmp_path / "write.txt"
+    write.write_text(original.read_text()[: original.read_text().index("hints = 1", 9)])
+    longer = edited(tmp_path / "longer.txt", write, ("for up to 3 seconds", "for up to 60 seconds"))
+    again = edited(tmp_path / "again.txt", write, ("3.0342", "3.0343"))
+    run = take("rados", tmp_path / "run", write, longer, again)
+    assert points(run, "write") == [("seconds 3", 2), ("seconds 60", 1)]
+    assert "kept-apart" not in codes(run)
+
+
+def test_reads_of_rados_are_kept_apart_because_they_do_not_say_what_they_are(tmp_path: Path) -> None:
+    one = RECORDED / "rados/write-seq.txt"
+    other = edited(tmp_path / "other.txt", one, ("3.5181", "3.5182"))
+    run = take("rados", tmp_path / "run", one, other)
+    assert "kept-apart" in codes(run)
+    assert [count for _, count in points(run, "read")] == [1, 1]
+    assert [count for _, count in points(run, "write")] == [2]

@@ -11,9 +11,9 @@ from typing import Any
 
 from tonnage.importers import broken_json
 from tonnage.importers.figures import MIB, elapsed_ns, nanoseconds, rounded, whole
-from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, few, latency
+from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, Unplaced, few, latency
 from tonnage.importers.trace import LARGEST, content
-from tonnage.records.line_types import Json
+from tonnage.records.line_types import Json, SettingValues
 
 _SECOND_NS = 10**9
 
@@ -27,6 +27,11 @@ class Bench:
     """As said, or the most operations in the air that a line shows."""
     op: str | None = None
     size: int | None = None
+    seconds: int | None = None
+    """It was asked to run so long at most, …"""
+    objects: int | None = None
+    """… and to write so many objects at most; 0: any number."""
+    object_size: int | None = None
     last: int = 1
     """Line of its last row."""
     rows: list[tuple[int, int]] = field(default_factory=list)
@@ -69,7 +74,7 @@ def phase_of(bench: Bench) -> Phase | str:
         said = Said(line=stated[1], text=text, rate=rate, count=count * size, seconds=seconds)
     return Phase(
         phase=op,
-        setting={"kind": "stream", "op": op, "tasks": 1, "transfer_size": size, "queue_depth": bench.depth},
+        setting=_setting(bench, op, size),
         elapsed_ns=lasted,
         bytes=count * size,
         operations=count,
@@ -79,7 +84,29 @@ def phase_of(bench: Bench) -> Phase | str:
         latency=_latency(bench, count),
         notes=notes,
         series=_series(bench, size),
+        unplaced=_unplaced(bench, op),
     )
+
+
+def _setting(bench: Bench, op: str, size: int) -> SettingValues:
+    return {
+        "kind": "stream",
+        "op": op,
+        "tasks": 1,
+        "transfer_size": size,
+        "queue_depth": bench.depth,
+        "object_size": whole(bench.facts.get("Object size", ("", 0))[0]) or bench.object_size,
+        "seconds": bench.seconds,
+        "most_objects": bench.objects or None,
+    }
+
+
+def _unplaced(bench: Bench, op: str) -> Unplaced | None:
+    """A read says neither whether it is of ``seq`` or of ``rand``, nor how long it was to run."""
+    missing = [*(["mode"] if op == "read" else []), *(["seconds"] if bench.seconds is None else [])]
+    names = {"mode": "whether they are sequential", "seconds": "how long they were to run"}
+    why = f"rados bench does not say of {op}s {' nor '.join(names[name] for name in missing)}"
+    return Unplaced(f"line {bench.line}", tuple(missing), why) if missing else None
 
 
 def _latency(bench: Bench, count: int) -> Latency | None:
@@ -155,6 +182,9 @@ def _json_bench(said: Json, first: int, text: str) -> Bench:
         depth=whole(said.get("concurrent_ios", "")) or max(flights, default=None),
         op="write" if "concurrent_ios" in said or "total_writes_made" in said else "read",
         size=whole(said.get("op_size", "")),
+        seconds=whole(said.get("seconds_to_run", "")),
+        objects=whole(said.get("max_objects", "")),
+        object_size=whole(said.get("object_size", "")),
         last=first + text.count("\n", 0, max(0, last)),
         rows=[(second, finished) for second, finished, _ in rows],
         facts=facts,
@@ -172,7 +202,10 @@ def _rows(datas: Any) -> list[tuple[int, int, int] | None]:
     return found
 
 
-_MAINTAINING = re.compile(r"Maintaining ([0-9]{1,9}) concurrent (writes|reads) of ([0-9]{1,15}) bytes")
+_MAINTAINING = re.compile(
+    r"Maintaining ([0-9]{1,9}) concurrent (writes|reads) of ([0-9]{1,15}) bytes"
+    r"(?: to objects of size ([0-9]{1,15}))?(?: for up to ([0-9]{1,9}) seconds)?(?: or ([0-9]{1,15}) objects)?"
+)
 _ROW = re.compile(
     r"\s*([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,12})\s+([0-9]{1,12})\s+[0-9.e+-]+\s+[0-9.e+-]+\s+\S+\s+\S+"
 )
@@ -235,7 +268,9 @@ def _line(benches: list[Bench], line: str, number: int) -> None:
     bench = benches[-1] if benches and not benches[-1].ended else None
     if found := _MAINTAINING.search(line):
         op = found[2].removesuffix("s")
-        benches.append(Bench(number, int(found[1]), op, int(found[3])))
+        object_size, seconds, objects = (whole(found[place]) for place in (4, 5, 6))
+        size = int(found[3])
+        benches.append(Bench(number, int(found[1]), op, size, seconds, objects, object_size or size))
     elif "Cur ops" in line and "started" in line:
         # Every twenty lines the header comes again; of a read it is the first line.
         if bench is None:
