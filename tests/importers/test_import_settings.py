@@ -9,7 +9,7 @@ from tonnage.records import Run
 
 from .imported import RECORDED, codes, summary, take
 
-IOR = RECORDED / "ior"
+IOR, FIO = RECORDED / "ior", RECORDED / "fio"
 
 
 def points(run: Run, op: str) -> list[tuple[str, int]]:
@@ -145,3 +145,63 @@ def test_reads_of_rados_are_kept_apart_because_they_do_not_say_what_they_are(tmp
     assert "kept-apart" in codes(run)
     assert [count for _, count in points(run, "read")] == [1, 1]
     assert [count for _, count in points(run, "write")] == [2]
+
+
+@pytest.mark.parametrize(
+    ("names", "op", "factor"),
+    [
+        (("3.33-plain.json", "3.33-end.json"), "write", "end_fsync"),
+        (("3.33-rr.json", "3.33-zipf.json"), "read", "random_distribution"),
+    ],
+)
+def test_fio_with_an_option_is_another_trial_than_without_it(
+    names: tuple[str, str], op: str, factor: str, tmp_path: Path
+) -> None:
+    run = take("fio", tmp_path / "run", *(FIO / name for name in names))
+    assert [(group.split()[0], count) for group, count in points(run, op)] == [(factor, 1)] * 2
+
+
+@pytest.mark.parametrize("option", ["fsync", "rate_iops", "thinktime", "sync", "some_new_option"])
+def test_whatever_fio_states_as_an_option_keeps_trials_apart(option: str, tmp_path: Path) -> None:
+    plain = FIO / "3.33-plain.json"
+    other = edited(tmp_path / "other.json", plain, ('"rw" : "write"', f'"rw" : "write", "{option}" : "16"'))
+    run = take("fio", tmp_path / "run", plain, other)
+    factor = {"sync": "open_sync"}.get(option, option)
+    assert [(factor in group, count) for group, count in points(run, "write")] == [(True, 1)] * 2
+
+
+def test_equal_jobs_that_ran_at_once_are_tasks_of_one_trial_and_those_in_turn_are_repetitions(tmp_path: Path) -> None:
+    once = take("fio", tmp_path / "once", FIO / "3.33-ab.json")
+    assert [(line["setting"]["tasks"], line["bytes"]) for line in once.trials()] == [(2, 2 * 2**20)]
+    turn = take("fio", tmp_path / "turn", FIO / "3.33-a-then-b.json")
+    assert [(line["setting"]["tasks"], line["repetition"]) for line in turn.trials()] == [(1, 0), (1, 1)]
+
+
+def test_unequal_jobs_that_ran_at_once_say_what_was_beside_them(tmp_path: Path) -> None:
+    path = edited(tmp_path / "both.json", FIO / "3.33-ab.json", ('"name" : "b"', '"name" : "b", "thinktime" : "500"'))
+    run = take("fio", tmp_path / "run", path, FIO / "3.33-plain.json")
+    assert {line["setting"]["tasks"] for line in run.trials()} == {1}
+    assert [count for _, count in points(run, "write")] == [1, 1, 1]
+    besides = [line["setting"]["beside"] for line in run.trials()]
+    assert besides[0].startswith("b bs=64k") and besides[1].startswith("a bs=64k") and besides[2] is None
+    assert "side-by-side" in codes(run)
+
+
+def test_what_fio_did_to_make_writes_durable_is_what_it_was_asked_to(tmp_path: Path) -> None:
+    plain = FIO / "3.33-plain.json"
+    for number, (option, durability) in enumerate(
+        {"fsync_on_close": "fsync", "fdatasync": "fsync-each", "fsync": "fsync-each", "bssplit": "none"}.items()
+    ):
+        other = edited(tmp_path / f"{number}.json", plain, ('"rw" : "write"', f'"rw" : "write", "{option}" : "1"'))
+        assert take("fio", tmp_path / option, other).trials()[0]["durability"] == durability
+
+
+def test_bytes_of_fio_beside_no_time_are_told_and_are_no_trial(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (FIO / "3.33-plain.json").read_text()
+    line = next(line for line in text.splitlines() if '"runtime"' in line and not line.endswith(": 0,"))
+    path = edited(tmp_path / "none.json", FIO / "3.33-plain.json", (line, line.partition(":")[0] + ": 0,"))
+    run = take("fio", tmp_path / "run", FIO / "3.33-rr.json", path)
+    assert [line["phase"] for line in run.trials()] == ["read"]
+    assert "write of job a states bytes beside a time of 0 ms; left out" in capsys.readouterr().err

@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import Any
 
 from tonnage.importers import broken_json
-from tonnage.importers.figures import KIB, Rounded, elapsed_ns, letters, rounded, whole
-from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, Task, few, latency, line_of
+from tonnage.importers.figures import KIB, Rounded, elapsed_ns, letters, no_time, rounded, whole
+from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, Task, Unplaced, few, latency, line_of
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import Json, SettingValues
 
@@ -99,13 +99,16 @@ def _output(text: str) -> Found:
     # What was cut off may have been jobs of the last name: all of it is not known.
     groups = _together(jobs)[: -1 if document.line else None]
     phases: list[Phase] = []
-    for together in groups:
-        job = _Job(
+    found = [
+        _Job(
             tables=together,
             shared=shared if isinstance(shared, dict) else {},
             line=line_of(text, f'"{together[0].get("jobname")}"'),
             unit=KIB if version.partition(".")[0] in ("1", "2") else 1,
         )
+        for together in groups
+    ]
+    for job in _at_once(found):
         phases += _phases(job, problems)
     if not phases:
         problems.append(f"line {document.line or 1}: no whole job of it read or wrote anything")
@@ -128,11 +131,71 @@ class _Job:
     line: int
     unit: int
     """Bytes of one of ``io_bytes`` where nothing beside it tells."""
+    beside: tuple[str, ...] = ()
+    """What other jobs did at the same time."""
+
+    @property
+    def name(self) -> str:
+        return str(self.tables[0].get("jobname"))
+
+    @property
+    def known(self) -> bool:
+        """Whether the file has its options: versions up to 2.2 keep none."""
+        return isinstance(self.tables[0].get("job options"), dict) or bool(self.shared)
 
     @property
     def options(self) -> Json:
         own = self.tables[0].get("job options")
         return {**self.shared, **(own if isinstance(own, dict) else {})}
+
+    @property
+    def asked(self) -> Json:
+        """Its options, but for those that place and name it."""
+        return {name: value for name, value in self.options.items() if name not in _WHERE | _NO_MATTER}
+
+    @property
+    def told(self) -> str:
+        """Its name and options, for a job that ran beside it."""
+        return " ".join([self.name, *(f"{name}={value}" for name, value in sorted(self.asked.items()))])
+
+
+_WHERE = frozenset({"filename", "directory", "offset", "filename_format", "file_service_type"})
+_NO_MATTER = frozenset(
+    {
+        *("name", "description", "group_reporting", "new_group", "stonewall", "wait_for", "unified_rw_reporting"),
+        *("write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "log_avg_msec", "log_hist_msec"),
+        *("log_max_value", "log_unix_epoch", "per_job_logs", "bwavgtime", "iopsavgtime", "percentile_list"),
+        *("clat_percentiles", "lat_percentiles", "slat_percentiles", "disk_util", "status_interval", "eta"),
+        *("randseed", "allrandrepeat", "exitall", "unlink", "write_iolog", "significant_figures"),
+    }
+)
+"""What fio prints or keeps, what it calls its jobs, and what random numbers begin with: no trial differs by it."""
+_PLACED = frozenset(
+    {"rw", "bs", "size", "direct", "iodepth", "ioengine", "rate", "rwmixread", "directory", "filename", "numjobs"}
+)
+"""What a setting has under the name of a ``stream``'s factor."""
+_IN_TURN = ("wait_for", "startdelay")
+"""Options of a job that may begin when another one of its group has ended."""
+
+
+def _at_once(jobs: Sequence[_Job]) -> list[_Job]:
+    """Jobs of one group run at the same time. Where they do the same they are the tasks of one trial; where not, each
+    has what the others left it, and says so."""
+    found: list[_Job] = []
+    groups: dict[str, list[_Job]] = {}
+    for job in jobs:
+        groups.setdefault(str(job.tables[0].get("groupid")), []).append(job)
+    for group in groups.values():
+        alike: list[_Job] = []
+        for job in group:
+            same = next((one for one in alike if one.known and job.known and one.asked == job.asked), None)
+            if same is None or any(name in job.options for name in _IN_TURN):
+                alike.append(job)
+            else:
+                place = next(number for number, one in enumerate(alike) if one is same)
+                alike[place] = replace(same, tables=(*same.tables, *job.tables))
+        found += [replace(job, beside=tuple(sorted(one.told for one in alike if one is not job))) for job in alike]
+    return found
 
 
 def _dicts(value: Any) -> list[Json]:
@@ -171,6 +234,10 @@ def _phases(job: _Job, problems: list[str]) -> list[Phase]:
         busy = [table for table in tables if str(table.get("io_bytes", "0")) != "0"]
         shares = [share for share in (_share(table, job) for table in busy) if share is not None]
         if len(shares) < len(busy):
+            if any(no_time(table.get("runtime")) for table in busy):
+                why = "states bytes beside a time of 0 ms"
+                problems.append(f"line {job.line}: {op} of job {job.name} {why}; left out")
+                continue
             problems.append(f"line {job.line}: {op} of job {job.tables[0].get('jobname')} is not whole; left out")
         elif shares:
             found.append(_phase(op, job, shares))
@@ -180,6 +247,8 @@ def _phases(job: _Job, problems: list[str]) -> list[Phase]:
 def _share(table: Json, job: _Job) -> _Share | None:
     """None where the figures are not whole."""
     said, runtime = whole(table.get("io_bytes")), rounded(table.get("runtime"))
+    if no_time(table.get("runtime")):
+        return None
     rate, precise = rounded(table.get("bw")), rounded(table.get("bw_bytes"))
     if not said or runtime is None or rate is None:
         return None
@@ -212,7 +281,7 @@ def _phase(op: str, job: _Job, shares: Sequence[_Share]) -> Phase:
     said = Said(line=job.line, text=first.text, rate=first.rate, count=first.bytes, seconds=first.seconds)
     return Phase(
         phase=op,
-        setting=_setting(op, tasks, options, job.tables[0], first),
+        setting=_setting(op, tasks, job, first),
         elapsed_ns=lasted,
         bytes=sum(share.bytes for share in shares),
         operations=sum(share.operations for share in shares),
@@ -223,10 +292,36 @@ def _phase(op: str, job: _Job, shares: Sequence[_Share]) -> Phase:
         else (),
         latency=latency_of([share.table for share in shares]),
         said=said,
-        notes=_omits(options),
-        durability="fsync-each" if str(options.get("fsync")) == "1" else None,
+        notes=(*_omits(options), *_disturbed(job)),
+        durability=_durability(job) if op == "write" else "none",
         direct={"1": True, "0": False}.get(str(options.get("direct"))),
         reason=f"fio ended it with error {max(errors)}" if any(errors) else None,
+        unplaced=None if job.known else Unplaced(f"job {job.name}", ("job",), "this version of fio keeps no options"),
+    )
+
+
+def _durability(job: _Job) -> str | None:
+    """What fio was asked to do for it inside of its clock; None where that is not known, or is less than all of it."""
+    if not job.known:
+        return None
+    asked = {name: str(job.options.get(name, "0")) for name in _DURABLE}
+    if "1" in (asked["fsync"], asked["fdatasync"]) or asked["sync"] not in ("0", "none"):
+        return "fsync-each"
+    if any(asked[name] not in ("0",) for name in ("end_fsync", "fsync_on_close")):
+        return "fsync"
+    return "none" if set(asked.values()) <= {"0", "none"} else None
+
+
+_DURABLE = ("fsync", "fdatasync", "sync", "end_fsync", "fsync_on_close", "sync_file_range")
+
+
+def _disturbed(job: _Job) -> tuple[Note, ...]:
+    if not job.beside:
+        return ()
+    return (
+        Note(
+            "side-by-side", "unlike jobs of a group ran at the same time: none of them has a rate of the storage alone"
+        ),
     )
 
 
@@ -239,18 +334,28 @@ def _omits(options: Json) -> tuple[Note, ...]:
     return (Note("coordinated-omission", sentence),)
 
 
-def _setting(op: str, tasks: int, options: Json, job: Json, share: _Share) -> SettingValues:
-    """Factors named as those of a ``stream``; of version 2.2 and before, which keeps no options, the job's name."""
+def _setting(op: str, tasks: int, job: _Job, share: _Share) -> SettingValues:
+    """Factors named as those of a ``stream``, and every other option of its own; of version 2.2 and before, which keeps
+    none, the job's name."""
+    options = job.options
     size = letters(str(options.get("bs", "")).split(",")[0])
     if size is None and share.operations and share.bytes % share.operations == 0:
         size = share.bytes // share.operations
     pattern = str(options["rw"]) if "rw" in options else None
-    return {
+    # A flag that was set has no value; fio's sync opens files with O_SYNC, and is no fsync.
+    others = {
+        "open_sync" if name == "sync" else name: True if value == "" else value
+        for name, value in job.asked.items()
+        if name not in _PLACED
+    }
+    return others | {
         "kind": "stream",
         "op": op,
         "tasks": tasks,
         "transfer_size": size,
+        "transfer_sizes": str(options["bs"]) if not str(options.get("bs", "4k")).isalnum() else None,
         "block_size": letters(options.get("size", "")),
+        "block_share": options.get("size") if letters(options.get("size", "0")) is None else None,
         "access": None if pattern is None else "random" if "rand" in pattern else "sequential",
         "pattern": pattern,
         "direct": options.get("direct"),
@@ -259,8 +364,9 @@ def _setting(op: str, tasks: int, options: Json, job: Json, share: _Share) -> Se
         "rate": options.get("rate"),
         "rwmixread": options.get("rwmixread"),
         "path": options.get("directory") or options.get("filename"),
-        "job": None if options else job.get("jobname"),
-        "client": job.get("hostname"),
+        "job": None if job.known else job.name,
+        "client": job.tables[0].get("hostname"),
+        "beside": "; ".join(job.beside) or None,
     }
 
 
