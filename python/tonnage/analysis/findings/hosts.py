@@ -88,6 +88,8 @@ _ADVICE = {
     "kept-foreign": "Nothing of yours is ever removed: take the file away by hand if you want the name.",
     "from-summary": "Equal values are each an iteration, but a drift over the run cannot be seen.",
     "bytes-estimated": "Import the text or the JSON instead, where the tool wrote one: these say it.",
+    "items-estimated": "The rate is what mdtest printed; only how many items it is of, and how long they took, is "
+    "rounded.",
     "kept-apart": "State what the files leave out, if you know it, or import files that say it.",
     "side-by-side": "Compare each with the same mix only.",
     "coordinated-omission": "Do not quote these latencies as what users meet: have fio submit from threads of its own "

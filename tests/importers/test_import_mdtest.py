@@ -1,0 +1,99 @@
+"""``tonnage import mdtest``: how many items each test did, whatever the header says of them. Recorded from 4.1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tonnage.cli import main
+
+from .imported import RECORDED, codes, summary, take
+
+MDTEST = RECORDED / "mdtest"
+DONE = 2 * 5823
+"""Files that were there when the creation of ``4.1-write.txt`` ended: both tasks had as many as the faster one."""
+
+
+def test_a_stonewalled_creation_is_of_what_all_tasks_had_made_in_the_end(tmp_path: Path) -> None:
+    (line,) = take("mdtest", tmp_path / "run", MDTEST / "4.1-write.txt").trials()
+    assert (line["phase"], line["operations"]) == ("create", DONE)
+    assert line["elapsed_ns"] == pytest.approx(1.260e9, abs=5e5)
+    assert line["setting"]["stonewall"] == 1
+    # Without times beside the rates the lines of the stonewall say it.
+    (older,) = take("mdtest", tmp_path / "older", MDTEST / "stonewall.txt").trials()
+    assert older["operations"] == 2 * 2697
+    assert older["operations"] * 1e9 / older["elapsed_ns"] == pytest.approx(5024.844)
+
+
+def test_items_of_a_status_file_come_from_rate_and_time_and_not_from_the_header(tmp_path: Path) -> None:
+    run = take("mdtest", tmp_path / "run", MDTEST / "4.1-stat.txt")
+    (line,) = run.trials()
+    assert line["operations"] == pytest.approx(DONE, rel=0.02)
+    assert line["operations"] * 1e9 / line["elapsed_ns"] == pytest.approx(300448.176, rel=1e-4)
+    assert "items-estimated" in codes(run)
+    # With -v mdtest says what it read there.
+    known = take("mdtest", tmp_path / "known", MDTEST / "4.1-stat-v.txt")
+    assert [one["operations"] for one in known.trials()] == [2 * 9271]
+    assert "items-estimated" not in codes(known)
+
+
+def test_a_number_that_rate_and_time_leave_no_doubt_of_is_no_estimate(tmp_path: Path) -> None:
+    """80 tasks of 318 files each in 401.817 s."""
+    text = (
+        (MDTEST / "4.1-stat.txt").read_text().replace("with 2 total", "with 80 total").replace("300448.176", "63.312")
+    )
+    path = tmp_path / "long.txt"
+    path.write_text(text.replace("2 tasks, 200000 files", "80 tasks, 80000000 files").replace("0.039", "401.817"))
+    run = take("mdtest", tmp_path / "run", path)
+    assert [line["operations"] for line in run.trials()] == [80 * 318]
+    assert "items-estimated" not in codes(run)
+
+
+def test_what_only_a_status_file_says_is_no_trial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "mdtest", str(MDTEST / "4.1-delete-b.txt"), "--out", str(tmp_path / "run")]) == 2
+    assert "how many were done is not said (only its status file says it" in capsys.readouterr().err
+
+
+def test_failed_items_are_not_counted_and_fail_their_trial(tmp_path: Path) -> None:
+    run = take("mdtest", tmp_path / "run", MDTEST / "4.1-failed-stat.txt")
+    (line,) = run.trials()
+    assert (line["status"], line["operations"]) == ("failed", 0)
+    assert line["reason"] == "mdtest warned of 20 of 20 items that failed"
+    assert "trial-failed" in codes(run) and not summary(run)["points"]
+
+
+def test_a_rate_of_nothing_is_no_trial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (MDTEST / "4.1-write.txt").read_text()
+    path = tmp_path / "none.txt"
+    path.write_text(text.replace("9241.780", "   0.000"))
+    assert main(["import", "mdtest", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "all of its rates are 0.000: nothing was done" in capsys.readouterr().err
+    # Of three iterations with one of nothing, none follows.
+    three = (MDTEST / "i3-files-3901.txt").read_text()
+    row = next(line for line in three.splitlines() if "File stat" in line)
+    cells = row.split()
+    path.write_text(three.replace(row, row.replace(cells[3], "0.000")))
+    run = take("mdtest", tmp_path / "three", path)
+    assert "stat" not in {line["phase"] for line in run.trials()}
+    assert "File stat has an iteration without a rate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "factor"),
+    [
+        (("'-n'", "'-c' '-n'"), "-c"),
+        (("'-a' 'POSIX'", "'-a' 'POSIX' '-y'"), "sync"),
+        (("'-W' '1'", "'-W' '300'"), "stonewall"),
+        (("'-N' '1'", "'-N' '4'"), "-N"),
+        (("on 1 node", "on 2 node"), "tasks_per_node"),
+    ],
+)
+def test_whatever_mdtest_states_as_an_option_keeps_trials_apart(
+    change: tuple[str, str], factor: str, tmp_path: Path
+) -> None:
+    original = MDTEST / "4.1-write.txt"
+    assert change[0] in original.read_text()
+    other = tmp_path / "other.txt"
+    other.write_text(original.read_text().replace(*change))
+    points = summary(take("mdtest", tmp_path / "run", original, other))["points"]
+    assert [(point["group"].split()[0], point["repetitions"]) for point in points] == [(factor, 1)] * 2
