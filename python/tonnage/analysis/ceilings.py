@@ -22,6 +22,8 @@ class Ceiling:
     bytes_per_s: float
     elsewhere: int | None
     """The transfer size at which it was measured, where that is not the one it is asked of."""
+    stated: bool = False
+    """Whether somebody said it, and nobody measured it."""
 
 
 def size_of(entry: Json) -> int | None:
@@ -50,7 +52,7 @@ def _asked(entry: Json, transfer_size: int | None) -> tuple[float, Ceiling]:
     """The ceiling at this size, and how far away it was measured."""
     name, moved, size = str(entry.get("name", "ceiling")), float(entry["bytes_per_s"]), size_of(entry)
     if transfer_size is None or size is None or size == transfer_size:
-        return 0.0, Ceiling(name, moved, None)
+        return 0.0, Ceiling(name, moved, None, stated=str(entry.get("source") or "").startswith("stated"))
     # Of larger transfers the generator makes no more, but each carries more bytes.
     grown = transfer_size / size if name == _GENERATOR and transfer_size > size else 1.0
     return abs(log(transfer_size / size)), Ceiling(name, moved * grown, size)

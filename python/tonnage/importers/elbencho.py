@@ -15,7 +15,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from tonnage.importers.figures import MIB, Rounded, elapsed_ns, rounded, whole
+from tonnage.importers.figures import MIB, Rounded, elapsed_ns, no_time, rounded, whole
 from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, few, latency
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
@@ -117,6 +117,8 @@ def _phase(row: Mapping[str, str], number: int) -> Phase | str | None:
     time = rounded(row.get("time ms [last]", ""))
     if not tasks or tasks >= 2**31 or time is None:
         return "threads or time are missing"
+    if no_time(row["time ms [last]"]):
+        return f"{name} states what it did beside a time of {row['time ms [last]']} ms"
     seconds = time.times(Fraction(1, 1000))
     entries = whole(row.get("entries [last]")) or 0
     files = row.get("path type") == "dir" or name in _NAMES

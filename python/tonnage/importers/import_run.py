@@ -55,8 +55,10 @@ def import_files(
     directory: str,
     command_line: Sequence[str],
     version: str,
+    link_bytes_per_s: int | None = None,
 ) -> Imported:
     """Reads the files, of which the first is the oldest, and writes one run with all of their trials.
+    ``link_bytes_per_s``: what the link between the hosts and the storage carries, as its user says.
 
     RequestError where nothing can be read, or ``out`` is taken; then nothing was written.
     """
@@ -76,6 +78,10 @@ def import_files(
     words = [_printable(word) for word in command_line]
     made = {"tonnage_version": version, "run_id": run_id, "directory": _printable(directory), "command_line": words}
     manifest = {**made, **_manifest(kind, founds, problems)}
+    if link_bytes_per_s is not None:
+        manifest["ceilings"] = [{"name": "link", "bytes_per_s": link_bytes_per_s, "source": "stated at the import"}]
+        unknown = manifest["imported"]["unknown"]
+        unknown.remove("ceilings")
     try:
         writer = RunWriter.create(out, manifest)
     except RecordError as error:

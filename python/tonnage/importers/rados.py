@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from tonnage.importers import broken_json
-from tonnage.importers.figures import MIB, elapsed_ns, nanoseconds, rounded, whole
+from tonnage.importers.figures import MIB, elapsed_ns, nanoseconds, no_time, rounded, whole
 from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, Unplaced, few, latency
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import Json, SettingValues
@@ -52,6 +52,8 @@ def phase_of(bench: Bench) -> Phase | str:
     made = bench.facts.get("Total writes made") or bench.facts.get("Total reads made")
     total = bench.facts.get("Total time run")
     seconds = rounded(total[0]) if total else None
+    if total and no_time(total[0]):
+        return f"it states what it did beside a time of {total[0]} s"
     notes: tuple[Note, ...] = ()
     stated = bench.facts.get("Bandwidth")
     rate = rounded(stated[0]) if stated else None

@@ -91,6 +91,7 @@ _ADVICE = {
     "items-estimated": "The rate is what mdtest printed; only how many items it is of, and how long they took, is "
     "rounded.",
     "kept-apart": "State what the files leave out, if you know it, or import files that say it.",
+    "summed-rates": "Quote the rate of all together, and never add the hosts' own up.",
     "side-by-side": "Compare each with the same mix only.",
     "coordinated-omission": "Do not quote these latencies as what users meet: have fio submit from threads of its own "
     "(io_submit_mode=offload).",

@@ -180,7 +180,7 @@ def _above(op: str, group: str, top: Point, ceiling: Ceiling) -> Finding:
     return Finding(
         "above-ceiling",
         subject(op, group, top.tasks),
-        f"{rate_text(top.median)} is above the measured {measured}"
+        f"{rate_text(top.median)} is above the {'stated' if ceiling.stated else 'measured'} {measured}"
         + (f", measured with transfers of {size_text(ceiling.elsewhere or 0)}" if elsewhere else ""),
         "Data cannot have moved this fast on the path you mean: look for a cache, compression, holes in files, or a "
         f"ceiling measured while the host was busy{', or with transfers of another size' if elsewhere else ''}.",

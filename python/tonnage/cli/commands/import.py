@@ -22,6 +22,11 @@ COMMAND = Command(
     (
         Option(("kind",), "whose files they are", "KIND", choices=tuple(KINDS), plugins=plugins.IMPORTERS),
         Option(("files",), "what the tool printed or wrote, the oldest first", "FILE", repeats=True, completes="file"),
+        Option(
+            ("--link",),
+            "rate of the link between the hosts and the storage, in bits or bytes: what is above it is told",
+            "RATE",
+        ),
         OUT,
         JSON,
         NO_REPORT,
@@ -40,6 +45,7 @@ def run(arguments: Namespace) -> int:
     """Exit code."""
     import uuid
 
+    from tonnage.analysis.compare.normalise import parse_link
     from tonnage.campaign.trial_loop import run_directory
     from tonnage.cli.runs import present
     from tonnage.importers.import_run import import_files
@@ -53,6 +59,7 @@ def run(arguments: Namespace) -> int:
         directory=str(Path.cwd()),
         command_line=arguments.command_line,
         version=__version__,
+        link_bytes_per_s=int(parse_link(arguments.link).bytes_per_s or 0) if arguments.link else None,
     )
     for problem in (*imported.problems, *imported.twice):
         print(f"tonnage: note: {problem}", file=sys.stderr)
