@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from tonnage.cli import main
 from tonnage.records import Run
 
 from .imported import RECORDED, codes, summary, take
@@ -205,3 +207,24 @@ def test_bytes_of_fio_beside_no_time_are_told_and_are_no_trial(
     run = take("fio", tmp_path / "run", FIO / "3.33-rr.json", path)
     assert [line["phase"] for line in run.trials()] == ["read"]
     assert "write of job a states bytes beside a time of 0 ms; left out" in capsys.readouterr().err
+
+
+def test_compare_names_options_that_differ_and_has_no_verdict_of_one_repetition(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [str(take("ior", tmp_path / name, IOR / f"4.1-{name}.txt").path) for name in ("mpiio", "coll")]
+    capsys.readouterr()
+    assert main(["compare", *runs, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert {cell["verdict"] for cell in found["cells"]} == {"too few to tell"}
+    assert ("workload.collective", None, 1) in [(one["key"], one["base"], one["other"]) for one in found["differences"]]
+
+
+def test_a_history_keeps_runs_with_an_option_apart_from_those_without_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [str(take("ior", tmp_path / name, IOR / f"4.1-{name}.txt").path) for name in ("mpiio", "coll", "hints")]
+    capsys.readouterr()
+    assert main(["history", *runs, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["history"]["series"]
+    assert len([row for row in rows if row["op"] == "write"]) == 3

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -166,17 +166,25 @@ class Groups:
     """
 
     def __init__(self, lines: Iterable[TrialLine]) -> None:
-        seen: dict[tuple[str, str, str, int], set[str]] = defaultdict(set)
+        seen: dict[tuple[str, str, str, int], list[str]] = defaultdict(list)
+        several: Counter[tuple[str, str, int]] = Counter()
+        own = set()
         self._workloads: set[str] = set()
         for line in lines:
             workload = _workload(line["setting"])
             self._workloads.add(workload)
+            place = workload, line["phase"], line["setting"]["tasks"]
+            several[place] += 1
+            if "origin" not in line:
+                own.add(place)
             for key, value in line["setting"].items():
                 if key not in NOT_FACTORS:
-                    seen[workload, key, line["phase"], line["setting"]["tasks"]].add(repr(value))
+                    seen[workload, key, line["phase"], line["setting"]["tasks"]].append(repr(value))
         self._factors: dict[str, set[str]] = defaultdict(set)
-        for (workload, key, _, _), values in seen.items():
-            if len(values) > 1:
+        for (workload, key, phase, tasks), values in seen.items():
+            # Another tool's file names only the options that it was given: without one is not as with it.
+            without = (workload, phase, tasks) not in own and len(values) < several[workload, phase, tasks]
+            if len({*values, *(["None"] if without else [])}) > 1:
                 self._factors[workload].add(key)
         self._several = len(self._workloads) > 1
 

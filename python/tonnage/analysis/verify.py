@@ -3,7 +3,10 @@ figures."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from tonnage import plugins
@@ -14,8 +17,8 @@ from tonnage.analysis.summary import NEW_KEYS, summary
 from tonnage.errors import RecordError
 from tonnage.records import Run, verify_files
 from tonnage.records.line_types import Json
-from tonnage.records.names import MANIFEST
-from tonnage.records.seal import Seal, SealKind, examine
+from tonnage.records.names import MANIFEST, ORIGINALS
+from tonnage.records.seal import Seal, SealKind, digest_of, examine
 from tonnage.records.verify import guarded
 
 _PLACES = frozenset({"run", "report"})
@@ -67,6 +70,7 @@ def verify(run: Run) -> Verdict:
     """
     seal = examine(run)
     found = [*seal.wrong, *verify_files(run, seal.damaged, is_torn=run.manifest.get("state") == "running")]
+    found += guarded(lambda: _originals(run, seal.damaged))
     said = run.manifest.get("summary")
     if isinstance(said, dict) and seal.damaged <= {MANIFEST}:
         found += guarded(lambda: _summarised(run, said))
@@ -75,6 +79,14 @@ def verify(run: Run) -> Verdict:
     except RecordError:
         trials = 0
     return Verdict(seal, trials, tuple(found))
+
+
+def _originals(run: Run, damaged: AbstractSet[str]) -> Iterator[str]:
+    """Files of other tools against the hashes that they had when they were imported, which the manifest has as well."""
+    for file in (run.manifest.get("imported") or {}).get("files") or ():
+        name = f"{ORIGINALS}/{PurePath(file['kept']).name}"
+        if name not in damaged and digest_of(run.path / name) != file["sha256"]:
+            yield f"{name} is not the file that was imported: {MANIFEST} has another hash of it"
 
 
 def _summarised(run: Run, said: Json) -> list[str]:

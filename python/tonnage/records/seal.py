@@ -133,6 +133,11 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
+def digest_of(path: Path) -> str | None:
+    """Of a file; None where it is not there, cannot be read or is no regular file."""
+    return _trouble(lambda: _sha256(path))[0]
+
+
 def _trouble(act: Callable[[], str]) -> tuple[str | None, str]:
     """What ``act`` gives, or why it does not."""
     try:
