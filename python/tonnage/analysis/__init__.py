@@ -54,7 +54,10 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
     events, measured = run.events(), points_of(run, trials)
-    links, snapshots = links_of(measured, trials.having("network")), snapshots_of(trials.having("checkpoint"))
+    links, snapshots = (
+        links_of(measured, trials.having("network")),
+        snapshots_of(trials.having("origin" if run.manifest.get("imported") else "checkpoint")),
+    )
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
     estimates = _corrected(run, searched, long := _long_trials(trials), curves)

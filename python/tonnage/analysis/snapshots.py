@@ -1,4 +1,7 @@
-"""Checkpoints with a snapshot beside the same without: what each snapshot costs."""
+"""Checkpoints with a snapshot beside the same without: what each snapshot costs.
+
+Of an imported run a write is a round, and its user states which files had a snapshot (``--factor snapshot=yes``).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tonnage.analysis.statistics.fixed_cost import Change, Cost, Pair, estimate
-from tonnage.records.line_types import SettingValues, TrialLine
+from tonnage.records.line_types import TrialLine
 from tonnage.records.results import CheckpointResult
 
 _SIZES = ("tasks", "transfer_size", "block_size")
 """Factors over which one cost is asked for."""
+_OF_IMPORTS = frozenset({"path", "segments"})
+"""Of an imported setting: where the files were, and what the bytes of a round say as well."""
+_STATED = {True: "yes", False: "none", "no": "none", "none": "none"}
+"""Of an import, as its user states it."""
 _APART = frozenset({
     "kind", "workload", "snapshot", "snapshot_command", "remove_command", "snapshot_directory",
     "snapshot_timeout_ns", "restart", "verify", "cache",
@@ -67,15 +74,13 @@ def snapshots_of(trials: Iterable[TrialLine]) -> tuple[SnapshotCost, ...]:
     )
     lines = [line for line in trials if _told(line)]
     for line in lines:
-        setting = line["setting"]
-        size = tuple(setting[key] for key in _SIZES)
-        cells[_key(setting)][size][setting["snapshot"]].append(line)
-    varied = _varied([line["setting"] for line in lines])
+        cells[_key(line)][_size(line)][_taken(line)].append(line)
+    varied = _varied(lines)
     found = []
     for by_size in cells.values():
         every = [line for by_means in by_size.values() for several in by_means.values() for line in several]
         group = ", ".join(f"{name} {every[0]['setting'].get(name)}" for name in varied)
-        taken = dict.fromkeys(line["setting"]["snapshot"] for line in every)
+        taken = dict.fromkeys(_taken(line) for line in every)
         for means in (means for means in taken if means != "none"):
             both = {size: by_means for size, by_means in by_size.items() if {"none", means} <= by_means.keys()}
             if both:
@@ -84,41 +89,58 @@ def snapshots_of(trials: Iterable[TrialLine]) -> tuple[SnapshotCost, ...]:
 
 
 def _told(line: TrialLine) -> bool:
+    if line["purpose"] != "measure" or line["status"] != "ok":
+        return False
+    if "origin" in line:
+        return line["phase"] == "write" and line["setting"].get("snapshot") is not None and bool(line["elapsed_ns"])
     rounds = line.get("checkpoint")
-    measured = line["phase"] == "checkpoint" and line["purpose"] == "measure" and line["status"] == "ok"
-    return bool(measured and rounds and rounds.get("checkpoint_ns"))
+    return bool(line["phase"] == "checkpoint" and rounds and rounds.get("checkpoint_ns"))
 
 
-def _key(setting: SettingValues) -> tuple[str, ...]:
-    return tuple(
-        f"{key}={value!r}" for key, value in sorted(setting.items()) if key not in _APART and key not in _SIZES
-    )
+def _taken(line: TrialLine) -> str:
+    """By which means; ``none`` without a snapshot."""
+    stated = line["setting"]["snapshot"]
+    return _STATED.get(stated, str(stated)) if "origin" in line else str(stated)
 
 
-def _varied(settings: Sequence[SettingValues]) -> list[str]:
+def _size(line: TrialLine) -> tuple[int, ...]:
+    """Tasks, transfer size, and the bytes of a round by all tasks."""
+    tasks, transfer_size = line["setting"]["tasks"], line["setting"].get("transfer_size")
+    return tasks, transfer_size or 0, line["bytes"] if "origin" in line else tasks * line["setting"]["block_size"]
+
+
+def _factors(line: TrialLine) -> dict[str, object]:
+    """What keeps rounds apart, whatever their size."""
+    left_out = _APART | set(_SIZES) | (_OF_IMPORTS if "origin" in line else set())
+    return {key: value for key, value in sorted(line["setting"].items()) if key not in left_out}
+
+
+def _key(line: TrialLine) -> tuple[str, ...]:
+    return tuple(f"{key}={value!r}" for key, value in _factors(line).items())
+
+
+def _varied(lines: Sequence[TrialLine]) -> list[str]:
     """Factors besides sizes and means that have several values."""
     seen: dict[str, set[str]] = defaultdict(set)
-    for setting in settings:
-        for key, value in setting.items():
-            if key not in _APART and key not in _SIZES:
-                seen[key].add(repr(value))
+    for line in lines:
+        for key, value in _factors(line).items():
+            seen[key].add(repr(value))
     return sorted(key for key, values in seen.items() if len(values) > 1)
 
 
 def _rounds_of(lines: Sequence[TrialLine]) -> list[CheckpointResult]:
-    return [rounds for line in lines if (rounds := line["checkpoint"])]
+    return [rounds for line in lines if (rounds := line.get("checkpoint"))]
 
 
 def _means_ns(lines: Sequence[TrialLine]) -> tuple[float, ...]:
     """Of each repetition how long a round took."""
-    return tuple(rounds["checkpoint_ns"] / rounds["rounds"] for rounds in _rounds_of(lines))
+    imported = [float(line["elapsed_ns"] or 0) for line in lines if "origin" in line]
+    return (*imported, *(rounds["checkpoint_ns"] / rounds["rounds"] for rounds in _rounds_of(lines)))
 
 
 def _cost(means: str, group: str, both: Mapping[tuple[int, ...], Mapping[str, Sequence[TrialLine]]]) -> SnapshotCost:
     sizes = sorted(both)
-    pairs = [
-        Pair(size[0], size[0] * size[2], _means_ns(both[size]["none"]), _means_ns(both[size][means])) for size in sizes
-    ]
+    pairs = [Pair(size[0], size[2], _means_ns(both[size]["none"]), _means_ns(both[size][means])) for size in sizes]
     curves: dict[tuple[int, int], list[int]] = defaultdict(list)
     for number, (tasks, transfer, _) in enumerate(sizes):
         curves[tasks, transfer].append(number)

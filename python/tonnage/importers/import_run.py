@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TypedDict
 
 from tonnage.errors import RecordError, RequestError
-from tonnage.importers.imported_lines import Placed, write_phases
+from tonnage.importers.imported_lines import Placed, told_apart, write_phases
 from tonnage.importers.parsed import Found, instant
 from tonnage.importers.registry import reader
+from tonnage.importers.stated import StatedFactor, factors_of
 from tonnage.importers.trace import MOST_BYTES
 from tonnage.records import RunWriter
 from tonnage.records.line_types import Manifest
@@ -56,9 +57,11 @@ def import_files(
     command_line: Sequence[str],
     version: str,
     link_bytes_per_s: int | None = None,
+    factors: Sequence[StatedFactor] = (),
 ) -> Imported:
     """Reads the files, of which the first is the oldest, and writes one run with all of their trials.
-    ``link_bytes_per_s``: what the link between the hosts and the storage carries, as its user says.
+    ``link_bytes_per_s``: what the link between the hosts and the storage carries, as its user says; ``factors``: what
+    the files do not state, and their user does.
 
     RequestError where nothing can be read, or ``out`` is taken; then nothing was written.
     """
@@ -74,10 +77,19 @@ def import_files(
     if not any(found.phases for found in founds):
         why = problems[0] if problems else f"{_printable(files[0])}, line 1: it has no result"
         raise RequestError(f"nothing to import: {why}; hint: `tonnage import --help` tells what each kind reads")
+    of_files = factors_of(files, factors)
+    phases = told_apart(
+        [
+            Placed(number, _printable(Path(files[number]).name), phase, of_files[number])
+            for number, found in enumerate(founds)
+            for phase in found.phases
+        ]
+    )
     _refuse_taken(out)
     words = [_printable(word) for word in command_line]
     made = {"tonnage_version": version, "run_id": run_id, "directory": _printable(directory), "command_line": words}
     manifest = {**made, **_manifest(kind, founds, problems)}
+    manifest["imported"]["factors"] = [_printable(factor.text) for factor in factors]
     if link_bytes_per_s is not None:
         manifest["ceilings"] = [{"name": "link", "bytes_per_s": link_bytes_per_s, "source": "stated at the import"}]
         unknown = manifest["imported"]["unknown"]
@@ -87,11 +99,6 @@ def import_files(
     except RecordError as error:
         raise RequestError(str(error)) from None
     kept = [_keep(writer, number, name, data) for number, (name, data) in enumerate(contents)]
-    phases = [
-        Placed(number, _printable(Path(files[number]).name), phase)
-        for number, found in enumerate(founds)
-        for phase in found.phases
-    ]
     trials = write_phases(writer, phases)
     told = {**manifest["imported"], "files": kept}
     writer.seal(imported=told, state="interrupted" if problems else "complete")

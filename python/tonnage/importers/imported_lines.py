@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
+from tonnage.errors import RequestError
 from tonnage.importers.figures import Rounded
 from tonnage.importers.parsed import Note, Phase, Said
 from tonnage.importers.trace import LARGEST
@@ -29,17 +30,19 @@ class Placed:
     file: int
     name: str
     phase: Phase
+    factors: Mapping[str, str | int | bool] = field(default_factory=dict)
+    """What its user states of the file."""
 
 
-def write_phases(writer: RunWriter, phases: Sequence[Placed]) -> int:
-    """Appends each as a trial; how many there were.
+def write_phases(writer: RunWriter, phases: Sequence[tuple[int, Phase]]) -> int:
+    """Appends each as a trial, with the number of its file; how many there were.
 
     Their order is that of the files; when one began after another is not known, so that they follow without a pause.
     """
     now_ns = 0
     repetitions: Counter[str] = Counter()
     trial = 0
-    for file, phase in _told_apart([_stated(found) for found in phases]):
+    for file, phase in phases:
         equal = _equal(phase)
         _write(writer, trial, file, phase, repetitions[equal], now_ns)
         repetitions[equal] += 1
@@ -54,27 +57,50 @@ def _setting(phase: Phase) -> SettingValues:
     return {**phase.setting, "sync": phase.durability} if known else phase.setting
 
 
-def _stated(found: Placed) -> Placed:
-    return replace(found, phase=replace(found.phase, setting=_setting(found.phase)))
+def told_apart(phases: Sequence[Placed]) -> list[tuple[int, Phase]]:
+    """The phases with settings that tell all unequal trials apart, and the number of the file of each.
 
-
-def _told_apart(phases: Sequence[Placed]) -> list[tuple[int, Phase]]:
-    """With settings that tell all unequal trials apart: an option that one file states and another does not is a
-    factor of both, and trials that nobody can place are kept apart from those that they might equal."""
+    An option that one file states and another does not is a factor of both, and trials that nobody can place are kept
+    apart from those that they might equal. RequestError where a user states something else than the file itself.
+    """
+    stated = _stated(phases)
     keys: dict[str, dict[str, None]] = defaultdict(dict)
-    for found in phases:
+    for found in stated:
         keys[found.phase.phase] |= dict.fromkeys(found.phase.setting)
-    whole = [
-        replace(
-            found,
-            phase=replace(found.phase, setting=dict.fromkeys(keys[found.phase.phase]) | dict(found.phase.setting)),
-        )
-        for found in phases
-    ]
+    whole = [_with_keys(found, keys[found.phase.phase]) for found in stated]
     among: dict[str, set[str | None]] = defaultdict(set)
     for found in whole:
         among[_equal(found.phase)].add(_part(found))
     return [(found.file, _apart(found) if len(among[_equal(found.phase)]) > 1 else found.phase) for found in whole]
+
+
+def _stated(phases: Sequence[Placed]) -> list[Placed]:
+    """With what its user states of each file, in whatever its trials leave out."""
+    open_ = {
+        (found.file, name)
+        for found in phases
+        for name, value in found.factors.items()
+        if _setting(found.phase).get(name) in (None, value)
+    }
+    for found in phases:
+        for name in found.factors:
+            if (found.file, name) not in open_:
+                said = _setting(found.phase)[name]
+                raise RequestError(f"{found.name} says of {name} {said!r} itself; hint: state another factor")
+    return [_with_factors(found) for found in phases]
+
+
+def _with_factors(found: Placed) -> Placed:
+    """Who states all that a trial leaves out has placed it."""
+    setting = {name: value for name, value in _setting(found.phase).items() if value is not None}
+    phase = replace(found.phase, setting={**_setting(found.phase), **found.factors, **setting})
+    if phase.unplaced and set(phase.unplaced.missing) <= found.factors.keys():
+        phase = replace(phase, unplaced=None)
+    return replace(found, phase=phase)
+
+
+def _with_keys(found: Placed, keys: Mapping[str, None]) -> Placed:
+    return replace(found, phase=replace(found.phase, setting={**keys, **found.phase.setting}))
 
 
 def _equal(phase: Phase) -> str:
@@ -91,7 +117,8 @@ def _apart(found: Placed) -> Phase:
     told, part = found.phase.unplaced, _part(found)
     if told is None:
         return replace(found.phase, setting={**found.phase.setting, "apart": None})
-    note = Note("kept-apart", f"{told.why}: trials that may be unequal are no repetitions of each other")
+    advice = " ".join(f"--factor {name}=VALUE" for name in told.missing)
+    note = Note("kept-apart", f"{told.why}: trials that may be unequal are no repetitions ({advice} places them)")
     return replace(found.phase, setting={**found.phase.setting, "apart": part}, notes=(*found.phase.notes, note))
 
 

@@ -19,7 +19,7 @@ _OF_ONE_RUN = frozenset(
         *("summary", "seal", "search", "stopped", "load_before", "load_after", "ceilings", "cost", "costs"),
         *("campaign.name", "campaign.target", "campaign.seed", "campaign.repeat", "campaign.budget.time_ns"),
         *("campaign.workloads", "target.uri", "target.path", "target.directories", "target.interrupt_cpus"),
-        *("target.notes", "imported.at", "imported.files"),
+        *("target.notes", "imported.at", "imported.files", "imported.factors"),
     }
 )
 """Keys of the manifest that differ between any two runs, or that cells and figures tell themselves."""

@@ -23,6 +23,13 @@ COMMAND = Command(
         Option(("kind",), "whose files they are", "KIND", choices=tuple(KINDS), plugins=plugins.IMPORTERS),
         Option(("files",), "what the tool printed or wrote, the oldest first", "FILE", repeats=True, completes="file"),
         Option(
+            ("--factor",),
+            "what the files do not state, as snapshot=yes; with a pattern before it of the files whose names fit: "
+            "snap-*:snapshot=yes. May be repeated; of one name the last one that fits counts",
+            "[PATTERN:]NAME=VALUE",
+            repeats=True,
+        ),
+        Option(
             ("--link",),
             "rate of the link between the hosts and the storage, in bits or bytes: what is above it is told",
             "RATE",
@@ -34,6 +41,10 @@ COMMAND = Command(
     (
         ("tonnage import ior ior.out --out run-ior", "IOR's text, JSON or CSV"),
         ("tonnage import ior monday.out tuesday.out --out run-ior", "equal trials of both become repetitions"),
+        (
+            "tonnage import ior plain.out snap.out --factor snapshot=no --factor 'snap*:snapshot=yes' --out run-ior",
+            "with and without a snapshot: what each adds, in seconds",
+        ),
         ("tonnage import fio randread.json --out run-fio", "what fio --output-format=json wrote"),
         ("tonnage import fio-log randread_bw.1.log --out run-log", "and its log, with throughput over time"),
     ),
@@ -49,6 +60,7 @@ def run(arguments: Namespace) -> int:
     from tonnage.campaign.trial_loop import run_directory
     from tonnage.cli.runs import present
     from tonnage.importers.import_run import import_files
+    from tonnage.importers.stated import parse_factor
 
     run_id = uuid.uuid4().hex[:8]
     imported = import_files(
@@ -59,6 +71,7 @@ def run(arguments: Namespace) -> int:
         directory=str(Path.cwd()),
         command_line=arguments.command_line,
         version=__version__,
+        factors=[parse_factor(text) for text in arguments.factor or ()],
         link_bytes_per_s=int(parse_link(arguments.link).bytes_per_s or 0) if arguments.link else None,
     )
     for problem in (*imported.problems, *imported.twice):
