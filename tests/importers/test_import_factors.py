@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -111,3 +112,29 @@ def test_a_factor_is_of_the_trials_that_leave_it_out(tmp_path: Path) -> None:
     assert {(line["phase"], line["setting"]["seconds"]) for line in run.trials()} == {("write", 5), ("read", 20)}
     assert "kept-apart" not in codes(run)
     assert {point["repetitions"] for point in summary(run)["points"]} == {2}
+
+
+def test_compare_gives_the_difference_of_times_where_trials_moved_the_same(
+    files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [
+        str(take(tmp_path / name, file, "--factor", f"snapshot={name}").path)
+        for name, file in (("no", files[0]), ("yes", files[2]))
+    ]
+    capsys.readouterr()
+    assert main(["compare", *runs, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["comparisons"]
+    time = next(cell["time"] for cell in found["cells"] if cell["op"] == "write")
+    assert time["added_ns"] == pytest.approx(2e9, rel=0.01)
+    assert time["low_ns"] < 2e9 < time["high_ns"] and time["confidence"] == 0.95
+    assert ("workload.snapshot", False, True) in [
+        (one["key"], one["base"], one["other"]) for one in found["differences"]
+    ]
+    assert main(["compare", *runs]) == 0
+    assert "write, 2 tasks: a trial takes 2.00 s longer, 3.35 s against 1.35 s" in capsys.readouterr().out
+    # Trials of another size are not compared so.
+    larger = str(take(tmp_path / "larger", files[1]).path)
+    capsys.readouterr()
+    assert main(["compare", runs[0], larger, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["comparisons"]
+    assert [cell["time"] for cell in found["cells"]] == [None, None]

@@ -49,15 +49,12 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     from tonnage.analysis.findings.undoing import doubts
     from tonnage.analysis.points import points_of
     from tonnage.analysis.promises import promises_of
-    from tonnage.analysis.snapshots import snapshots_of
+    from tonnage.analysis.snapshots import rounds_in, snapshots_of
     from tonnage.analysis.tiers.run import tiers_of
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
     events, measured = run.events(), points_of(run, trials)
-    links, snapshots = (
-        links_of(measured, trials.having("network")),
-        snapshots_of(trials.having("origin" if run.manifest.get("imported") else "checkpoint")),
-    )
+    links, snapshots = links_of(measured, trials.having("network")), snapshots_of(rounds_in(trials))
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
     estimates = _corrected(run, searched, long := _long_trials(trials), curves)

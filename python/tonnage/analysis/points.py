@@ -291,6 +291,8 @@ def _point(
         setting=setting,
         bandwidth_bytes_per_s=moved * 1e9 / total_ns,
         elapsed_ns=int(statistics.median(lines.ascending("elapsed_ns"))),
+        elapsed_each_ns=tuple(lines.column("elapsed_ns")),
+        amount=_amount(lines, "operations" if unit == "1/s" else "bytes"),
         parts=parts_of(lines),
         follow=follow_of(lines),
         copies=copies_of(run, lines),
@@ -299,6 +301,11 @@ def _point(
         cached_share=cached,
         stopped=reason_of(run.manifest, lines[0]["trial"]),
     )
+
+
+def _amount(lines: Trials, what: str) -> int | None:
+    amounts = set(lines.column(what))
+    return amounts.pop() if len(amounts) == 1 else None
 
 
 def cpu_ns_of(lines: Trials) -> int | None:

@@ -104,6 +104,10 @@ class Point:
     """All bytes over all time, whatever the metric."""
     elapsed_ns: int = 0
     """Of the median repetition."""
+    elapsed_each_ns: tuple[int, ...] = ()
+    """Of each repetition, parallel to ``values``."""
+    amount: int | None = None
+    """Bytes, or operations, of each repetition; None where they are not equal."""
     parts: tuple[MixPart, ...] = ()
     follow: Follow | None = None
     copies: Copies | None = None

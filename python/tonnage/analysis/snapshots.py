@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tonnage.analysis.statistics.fixed_cost import Change, Cost, Pair, estimate
+from tonnage.records import Trials
 from tonnage.records.line_types import TrialLine
 from tonnage.records.results import CheckpointResult
 
@@ -65,6 +66,11 @@ class SnapshotCost:
     """Whether the interval is from how far settings lie apart, because nothing was repeated."""
     call_ns: int | None = None
     """Median time of taking one, as the tasks saw it; None where nobody timed it."""
+
+
+def rounds_in(trials: Trials) -> list[TrialLine]:
+    """Checkpoints, and what other tools measured."""
+    return [*trials.having("checkpoint"), *trials.having("origin")]
 
 
 def snapshots_of(trials: Iterable[TrialLine]) -> tuple[SnapshotCost, ...]:

@@ -26,7 +26,7 @@ _LINE = re.compile(
 _HOST = re.compile(r"[\s*#>-]*On (?:host|node)\s*:?\s*[`*\"']*([\w.-]{1,253})", re.IGNORECASE)
 _COMMAND = re.compile(r"[\s*#>$%`]*(?:(?:\S*/)?sob)(\s+-.*?)[`\s]*\Z")
 _WAYS = ("write", "read", "random read")
-_APART = 1 / 20
+_APART = 0.05
 """Of the rate together: by so much a sum of rates is another figure."""
 
 

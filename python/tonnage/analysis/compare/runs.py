@@ -30,6 +30,7 @@ from tonnage.analysis.compare.ratio import (
     ratio_of_runs,
     repetitions_to_decide,
 )
+from tonnage.analysis.compare.times import AddedTime, added_time
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_noise
@@ -98,6 +99,8 @@ class Cell:
     """One for each repetition, in the order they ran; of several runs ``RUN/RECORD``."""
     records: tuple[str, ...]
     """The same of the other side."""
+    time: AddedTime | None = None
+    """How much longer a trial takes on the other side; None where trials did not all move the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +316,7 @@ def _cell(group: str, pair: Pair, rule: _Rule, per: Basis | None) -> Cell:
         unit=unit_of(base[0].metric, per),
         base_records=tuple(record for point in base for record in point.records),
         records=tuple(record for point in other for record in point.records),
+        time=added_time(base, other),
     )
 
 

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tonnage import __version__, units
+from tonnage.analysis.compare.alike import UNKNOWN
 from tonnage.analysis.compare.differences import Difference
 from tonnage.analysis.compare.ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import RUNS, SYSTEM, Between, Cell, named
+from tonnage.analysis.compare.times import AddedTime
 from tonnage.analysis.points import campaign_name
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
@@ -58,7 +60,23 @@ def why(between: Between) -> list[str]:
     told = [*mixed(between), *unlike_kinds(between), *unpaired(between)]
     if not told and not between.differences:
         told = ["Nothing else is different but what differs between any two runs."]
-    return [*told, *needed(between)]
+    return [*told, *longer(between), *needed(between)]
+
+
+def longer(between: Between) -> list[str]:
+    """Of files of other tools how many seconds longer a trial takes: what an event adds to each shows in no ratio."""
+    if UNKNOWN not in (*between.base_storages, *between.other_storages):
+        return []
+    return [f"{_named(cell)}: {_seconds(cell.time)}." for cell in between.cells if cell.time is not None]
+
+
+def _seconds(time: AddedTime) -> str:
+    """``a trial takes 2.00 s longer, 3.35 s against 1.35 s (95 % interval 1.84 s to 2.16 s)``."""
+    way = "longer" if time.added_ns >= 0 else "less"
+    told = f"a trial takes {units.duration(abs(time.added_ns))} {way}, {units.duration(time.other_ns)} against "
+    sure = f"{units.share(time.confidence)} interval"
+    bounds = " to ".join(f"{'−' if end < 0 else ''}{units.duration(abs(end))}" for end in (time.low_ns, time.high_ns))
+    return f"{told}{units.duration(time.base_ns)}" + (f" ({sure} of what it adds: {bounds})" if time.confidence else "")
 
 
 def unlike_kinds(between: Between) -> list[str]:
