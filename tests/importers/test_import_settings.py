@@ -228,3 +228,14 @@ def test_a_history_keeps_runs_with_an_option_apart_from_those_without_it(
     assert main(["history", *runs, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["history"]["series"]
     assert len([row for row in rows if row["op"] == "write"]) == 3
+
+
+@pytest.mark.parametrize(("change", "factor"), [('"-w" "--limitwrite" "9m"', "options"), ('"-w" "--nolive"', None)])
+def test_whatever_elbencho_states_as_an_option_keeps_trials_apart(
+    change: str, factor: str | None, tmp_path: Path
+) -> None:
+    original = RECORDED / "elbencho/elbencho.csv"
+    other = edited(tmp_path / "other.csv", original, ('"-w"', change))
+    run = take("elbencho", tmp_path / "run", original, other)
+    expected = [(factor, 1)] * 2 if factor else [("", 2)]
+    assert [(group.partition(" ")[0], count) for group, count in points(run, "write")] == expected

@@ -187,11 +187,36 @@ def _setting(row: Mapping[str, str], phase: str, tasks: int, files: bool) -> Set
         "access": {True: "random", False: "sequential"}.get(bool(_yes(row.get("random")))),
         "direct": _yes(row.get("direct IO")),
         "queue_depth": whole(row.get("IO depth")),
-        "hosts": None,
+        "hosts": whole(row.get("hosts")) or 1,
+        "label": row.get("label") or None,
+        "options": _others(words),
         "path": words[-1] if len(words) > 1 else None,
     }
     more = {"items": whole(row.get("files")), "directories": whole(row.get("dirs"))} if files else {"op": phase}
     return {**common, **more}
+
+
+_KNOWN = frozenset(
+    {
+        *("w", "write", "r", "read", "d", "mkdirs", "D", "deldirs", "F", "delfiles", "stat", "t", "threads", "b"),
+        *("block", "s", "size", "n", "dirs", "N", "files", "direct", "rand", "iodepth", "hosts", "hostsfile", "label"),
+        *("jsonfile", "csvfile", "resfile", "livecsv", "livecsvex", "liveint", "live1", "live1n", "nolive", "log"),
+        *("lat", "latpercent", "latpercent9s", "lathisto", "cpu", "allelapsed", "nocsvlabels", "opslog", "dryrun"),
+    }
+)
+"""Options that a row has columns for, that say which phases there are, or what is printed and kept."""
+
+
+def _others(words: list[str]) -> str | None:
+    """Whatever else the command line asks for; the last word is a path."""
+    found, rest = [], words[1:-1]
+    while rest:
+        name, equal, value = rest.pop(0).partition("=")
+        if not equal and rest and not rest[0].startswith("-"):
+            value = rest.pop(0)
+        if name.startswith("-") and name.lstrip("-") not in _KNOWN:
+            found.append(f"{name} {value}".strip())
+    return " ".join(sorted(found)) or None
 
 
 def _yes(text: str | None) -> bool | None:
