@@ -239,3 +239,20 @@ def test_whatever_elbencho_states_as_an_option_keeps_trials_apart(
     run = take("elbencho", tmp_path / "run", original, other)
     expected = [(factor, 1)] * 2 if factor else [("", 2)]
     assert [(group.partition(" ")[0], count) for group, count in points(run, "write")] == expected
+
+
+def test_no_curve_goes_through_trials_of_unequal_options(tmp_path: Path) -> None:
+    """Two tasks without collective transfers and four with them; and four without, of smaller blocks each."""
+    more = (
+        ("tasks               : 2", "tasks               : 4"),
+        ("clients per node    : 2", "clients per node    : 4"),
+    )
+    unlike = edited(tmp_path / "unlike.txt", IOR / "4.1-coll.txt", *more)
+    run = take("ior", tmp_path / "unlike", IOR / "4.1-mpiio.txt", unlike)
+    assert [group for group, _ in points(run, "write")] == ["collective 1", "collective –"]
+    smaller = ("blocksize           : 1 MiB", "blocksize           : 524288 bytes")
+    alike = edited(
+        tmp_path / "alike.txt", IOR / "4.1-mpiio.txt", *more, smaller, ("  1024.00    64.00", "  512.00     64.00")
+    )
+    run = take("ior", tmp_path / "alike", IOR / "4.1-mpiio.txt", alike)
+    assert [group for group, _ in points(run, "write")] == ["", ""]

@@ -157,6 +157,18 @@ def _workloads(run: Run, lines: Iterable[TrialLine]) -> list[str]:
     return list(dict.fromkeys([*asked, *(_workload(line["setting"]) for line in lines)]))
 
 
+_ANY = 0
+"""Number of tasks: whatever it is."""
+_OF_TASKS = frozenset(
+    {
+        *("block_size", "block_share", "segments", "items", "bytes", "files", "hosts", "host", "tasks_per_node"),
+        *("path", "beside", "client", "duration_ns"),
+    }
+)
+"""Of an imported setting: what may follow from the number of tasks. Any other option is a factor between two numbers of
+tasks as well: nobody varied it on purpose beside them, and a curve through both would be of neither."""
+
+
 class Groups:
     """What tells the points of one operation apart, besides the number of tasks.
 
@@ -171,19 +183,19 @@ class Groups:
         own = set()
         self._workloads: set[str] = set()
         for line in lines:
-            workload = _workload(line["setting"])
+            workload, tasks = _workload(line["setting"]), line["setting"]["tasks"]
             self._workloads.add(workload)
-            place = workload, line["phase"], line["setting"]["tasks"]
-            several[place] += 1
+            several.update((workload, line["phase"], at) for at in (tasks, _ANY))
             if "origin" not in line:
-                own.add(place)
+                own |= {(workload, line["phase"], at) for at in (tasks, _ANY)}
             for key, value in line["setting"].items():
                 if key not in NOT_FACTORS:
-                    seen[workload, key, line["phase"], line["setting"]["tasks"]].append(repr(value))
+                    at = tasks if key in _OF_TASKS or "origin" not in line else _ANY
+                    seen[workload, key, line["phase"], at].append(repr(value))
         self._factors: dict[str, set[str]] = defaultdict(set)
-        for (workload, key, phase, tasks), values in seen.items():
+        for (workload, key, phase, at), values in seen.items():
             # Another tool's file names only the options that it was given: without one is not as with it.
-            without = (workload, phase, tasks) not in own and len(values) < several[workload, phase, tasks]
+            without = (workload, phase, at) not in own and len(values) < several[workload, phase, at]
             if len({*values, *(["None"] if without else [])}) > 1:
                 self._factors[workload].add(key)
         self._several = len(self._workloads) > 1
