@@ -40,6 +40,10 @@ def test_coins() -> None:
         for most in {0, 1, tosses // 3, tosses // 2, tosses - 1, tosses}:
             assert coins(most, tosses) == pytest.approx(float(special.bdtr(most, tosses, 0.5)), rel=1e-10, abs=1e-290)
     assert coins(-1, 5) == 0
+    for tosses in (1001, 2500, 30_001, 250_000):
+        for most in (-1, 0, tosses // 2 - int(tosses**0.5), tosses // 2, tosses - 1, tosses):
+            known = float(special.bdtr(most, tosses, 0.5)) if most >= 0 else 0.0
+            assert coins(most, tosses) == pytest.approx(known, rel=1e-9, abs=1e-290), (most, tosses)
 
 
 def test_logarithms_of_the_normal_distribution_function() -> None:

@@ -173,6 +173,10 @@ _STEPS = 40
 _NEAREST, _FURTHEST = 0.07, 2.0
 """Distances (logarithm) that are tried."""
 _NOTHING = 1e-12
+_MOST_SPLITS = 1000
+"""Of the trials of a point into slow and fast that are tried; of more trials, evenly spaced ones."""
+_MOST_DRAWN = 1 << 20
+"""Normal values that are held at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +233,11 @@ def _scatter(logs: Sequence[Floats], steps: Floats) -> tuple[Floats, list[Floats
         n = y.shape[1]
         rest = y - y.mean(axis=1, keepdims=True)
         lowest = np.concatenate([np.zeros((len(y), 1)), rest.cumsum(axis=1)[:, :-1]], axis=1)
-        k = np.arange(n)
-        squares = (rest**2).sum(axis=1)[:, None, None] + 2 * steps[:, None] * lowest[:, None, :]
+        k = np.arange(n) if n <= _MOST_SPLITS else np.linspace(0, n - 1, _MOST_SPLITS).round().astype(int)
+        squares = (rest**2).sum(axis=1)[:, None, None] + 2 * steps[:, None] * lowest[:, None, k]
         squares = squares + steps[:, None] ** 2 * (k * (n - k) / n)
         total += squares.min(axis=2)
-        slow.append(squares.argmin(axis=2))
+        slow.append(k[squares.argmin(axis=2)])
     return total, slow
 
 
@@ -244,7 +248,12 @@ def _chance(repetitions: Sequence[int], gain: float, deviation: float, steps: Fl
     random = np.random.default_rng(2)
     # Their scatter is what is to be explained, so that the distances tried are as far as in the trials.
     scale = deviation * math.sqrt(gain)
-    drawn = [np.sort(scale * random.standard_normal((_DRAWS, n)), axis=1) for n in repetitions]
-    left, _ = _scatter(drawn, steps)
-    one = np.sum([((y - y.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) for y in drawn], axis=0)
-    return float((one / np.maximum(left.min(axis=1), _NOTHING) >= gain).mean())
+    gains = []
+    at_once = max(1, min(_DRAWS, _MOST_DRAWN // sum(repetitions)))
+    for first in range(0, _DRAWS, at_once):
+        draws = min(at_once, _DRAWS - first)
+        drawn = [np.sort(scale * random.standard_normal((draws, n)), axis=1) for n in repetitions]
+        left, _ = _scatter(drawn, steps)
+        one = np.sum([((y - y.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) for y in drawn], axis=0)
+        gains.append(one / np.maximum(left.min(axis=1), _NOTHING))
+    return float((np.concatenate(gains) >= gain).mean())

@@ -21,6 +21,8 @@ _NORMAL_FROM = 1e12
 """Degrees of freedom from which Student's t is the normal distribution in double precision."""
 _STIRLING_FROM = 200.0
 """From where three terms of Stirling's series are double precision."""
+_MOST_SUMMED = 1000
+"""Tosses whose numbers of outcomes are added up one by one."""
 _ERFC_UNTIL = -30.0
 """Below it the error function underflows, and the asymptotic series has double precision."""
 
@@ -61,6 +63,11 @@ def f_tail(value: float, numerator: float, denominator: float) -> float:
 
 def coins(most: int, tosses: int) -> float:
     """Probability of at most so many heads in so many tosses of a fair coin."""
+    if most < 0 or most >= tosses:
+        return float(most >= tosses)
+    if tosses > _MOST_SUMMED:
+        # Sums of whole numbers of a thousand digits take seconds; this is the same (DLMF 8.17.5).
+        return _beta_tail(tosses - most, most + 1, 0.5, 0.5)
     return float(sum(math.comb(tosses, heads) for heads in range(most + 1)) / (1 << tosses))
 
 
