@@ -15,6 +15,7 @@ UNITS = {
     "tb": 10**12,
 }  # fmt: skip
 """As tools spell them that mean what they say; those that do not are corrected where they are read."""
+_NANO_DIGITS = 9
 _NUMBER = re.compile(r"([+-]?)([0-9]{1,25})(?:\.([0-9]{0,25}))?(?:[eE]([+-]?[0-9]{1,2}))?\Z", re.ASCII)
 
 
@@ -40,10 +41,9 @@ def rounded(text: object) -> Rounded | None:
     if match is None or match[1] == "-":
         return None
     decimals = match[3] or ""
-    scale = Fraction(10) ** int(match[4] or 0)
-    unit = scale / 10 ** len(decimals)
-    value = Fraction(int(match[2] + decimals), 10 ** len(decimals)) * scale
-    return Rounded(max(value - unit, Fraction(0)), value + unit)
+    units, place = int(match[2] + decimals), 10 ** len(decimals)
+    found = Rounded(Fraction(max(units - 1, 0), place), Fraction(units + 1, place))
+    return found.times(Fraction(10) ** int(match[4])) if match[4] else found
 
 
 def no_time(text: object) -> bool:
@@ -66,8 +66,8 @@ def exact(text: object, factor: int = 1) -> int | None:
     match = _NUMBER.match(str(text).strip())
     if match is None or match[1] == "-" or match[4]:
         return None
-    value = Fraction(int(match[2] + (match[3] or "")), 10 ** len(match[3] or "")) * factor
-    return int(value) if value.denominator == 1 and value < LARGEST else None
+    value, rest = divmod(int(match[2] + (match[3] or "")) * factor, 10 ** len(match[3] or ""))
+    return value if not rest and value < LARGEST else None
 
 
 def size(text: str) -> int | None:
@@ -100,6 +100,11 @@ def letters(text: object) -> int | None:
 
 def nanoseconds(seconds: object) -> int | None:
     """Of a time printed in seconds; None where it is none."""
+    match = _NUMBER.match(str(seconds).strip())
+    if match and match[3] and len(match[3]) <= _NANO_DIGITS and not match[1] and not match[4] and int(match[3]):
+        # As most times are printed: the same without fractions, which take ten times as long.
+        value = int(match[2] + match[3]) * 10 ** (_NANO_DIGITS - len(match[3]))
+        return value if value < LARGEST else None
     found = rounded(seconds)
     if found is None:
         return None

@@ -42,12 +42,13 @@ def write_phases(writer: RunWriter, phases: Sequence[tuple[int, Phase]]) -> int:
     now_ns = 0
     repetitions: Counter[str] = Counter()
     trial = 0
-    for file, phase in phases:
-        equal = _equal(phase)
-        _write(writer, trial, file, phase, repetitions[equal], now_ns)
-        repetitions[equal] += 1
-        now_ns += phase.elapsed_ns
-        trial += 1
+    with writer.gathering():
+        for file, phase in phases:
+            equal = _equal(phase)
+            _write(writer, trial, file, phase, repetitions[equal], now_ns)
+            repetitions[equal] += 1
+            now_ns += phase.elapsed_ns
+            trial += 1
     return trial
 
 

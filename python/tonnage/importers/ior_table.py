@@ -110,7 +110,7 @@ def unusable(said: Json) -> list[str]:
     return ["line 1: it has a summary only; a mean of rates is no trial"] if said.get("summary") else []
 
 
-_SETTING = re.compile(r"\s*([A-Za-z][A-Za-z #]*?)\s*[:=]\s+(.*?)\s*\Z")
+_KEY = re.compile(r"[A-Za-z][A-Za-z #]*\Z")
 VERSION = re.compile(r"IOR-(\S+): MPI Coordinated Test")
 _MOVED = re.compile(r"WARNING: Using actual aggregate bytes moved\s*= ([0-9]+)")
 _RATE = re.compile(r"bw\(([^)]*)\)")
@@ -121,6 +121,7 @@ _HINT = re.compile(r"\s+([A-Za-z][A-Za-z0-9_]{0,60}) = (.*?)\s*\Z")
 _NO_SYNC = re.compile(r"WARNING: fsync\(\) not supported in selected backend")
 _WRONG = re.compile(r"WARNING: (Incorrect data on (write|read) \([0-9]+ errors? found\)|fsync\([^)]*\) failed)")
 _NEW_TEST = re.compile(r"(TestID\s+:|Test \d+ started:)")
+_OPERATIONS = ("write", "read")
 
 
 @dataclass(slots=True)
@@ -178,7 +179,7 @@ def read(lines: list[str], torn: bool) -> Found:
 
 def _heading(reader: _Reader, line: str, number: int) -> bool:
     """Whether the line was one of those that are no result."""
-    if found := VERSION.match(line):
+    if line.startswith("IOR-") and (found := VERSION.match(line)):
         _end_of_output(reader, number)
         reader.version, reader.ended, reader.text_seen = reader.version or found[1], False, True
         reader.test, reader.rows, reader.summary, reader.columns = Test(number=reader.test.number + 1), {}, [], []
@@ -207,8 +208,8 @@ def _heading(reader: _Reader, line: str, number: int) -> bool:
         reader.summary = names
     elif line.startswith(("Finished", "Max Write:", "Max Read:")):
         reader.ended = True
-    elif (found := _SETTING.match(line)) and not reader.summary and not line.startswith("WARNING"):
-        return _setting(reader, found[1], found[2])
+    elif not reader.summary and not line.startswith("WARNING") and (pair := _pair(line)):
+        return _setting(reader, *pair)
     else:
         return False
     return True
@@ -235,6 +236,15 @@ def _new_test(reader: _Reader, in_options: bool) -> None:
     reader.test.called(last.command)
 
 
+def _pair(line: str) -> tuple[str, str] | None:
+    """``key : value`` or ``key = value``, each without its blanks."""
+    key, sign, value = line.partition(":")
+    if not sign or "=" in key:
+        key, sign, value = line.partition("=")
+    key = key.strip()
+    return (key, value.strip()) if sign and value[:1].isspace() and _KEY.match(key) else None
+
+
 def _setting(reader: _Reader, key: str, value: str) -> bool:
     if key in ("Began", "Run began", "Machine", "Command line", "Command line used", "test filename"):
         reader.said.setdefault(key, value)
@@ -249,8 +259,10 @@ def _setting(reader: _Reader, key: str, value: str) -> bool:
 
 def _row(reader: _Reader, line: str, number: int, torn: bool) -> None:
     """A result, or a line of the summary, or nothing of ours."""
+    if not line.lstrip().startswith(_OPERATIONS):
+        return
     cells = _cells(reader, line)
-    if not cells or cells[0] not in ("write", "read"):
+    if cells[0] not in _OPERATIONS:
         return
     if reader.summary:
         _summary(reader, cells, number, torn)

@@ -110,7 +110,7 @@ class Output:
     def options(self) -> Mapping[str, str]:
         """Option → its value; of a flag how often it was given."""
         found: dict[str, str] = {}
-        rest = words_of(self.command)[1:]
+        rest = list(words_of(self.command)[1:])
         while rest:
             word = rest.pop(0)
             name, equal, value = word.partition("=")

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import TypedDict
 
 from tonnage.importers.figures import Rounded
@@ -137,12 +138,13 @@ class Found:
     path: str | None = None
 
 
-def words_of(command: str) -> list[str]:
-    """Of a command line that a file names, as far as its quotes can be understood."""
+@lru_cache(maxsize=16)
+def words_of(command: str) -> tuple[str, ...]:
+    """Of a command line that a file names, as far as its quotes can be understood. Each row of a table asks again."""
     try:
-        return shlex.split(command)
+        return tuple(shlex.split(command))
     except ValueError:
-        return command.split()
+        return tuple(command.split())
 
 
 def instant(began: str | None) -> str | None:

@@ -53,7 +53,7 @@ class _Test:
     @property
     def options(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        words = words_of(self.command)
+        words = list(words_of(self.command))
         while words:
             word = words.pop(0)
             for place, letter in enumerate(word[1:], 1) if word.startswith("-") else ():

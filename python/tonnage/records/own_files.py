@@ -29,10 +29,12 @@ class Lost(FileNotFoundError):
         self.spoils = spoils
 
 
+_LINE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def encode_line(line: Mapping[str, Any]) -> bytes:
     """A line of one of the run's files of lines."""
-    text = json.dumps(line, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode(errors=ODD_BYTES) + b"\n"
+    return _LINE.encode(line).encode(errors=ODD_BYTES) + b"\n"
 
 
 def make_directory(path: Path) -> None:

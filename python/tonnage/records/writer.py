@@ -27,6 +27,7 @@ from tonnage.records.chain import (
     whole_lines,
 )
 from tonnage.records.expected_files import missing
+from tonnage.records.gathered import MOST_GATHERED_BYTES, Gathered
 from tonnage.records.line_types import (
     CopyLine,
     DeviceLine,
@@ -91,6 +92,7 @@ class RunWriter:
         self._records = records
         self._broken = False
         self._made: list[Path] = []
+        self._gathered: Gathered | None = None
 
     @classmethod
     def create(cls, path: str | Path, manifest: Json) -> RunWriter:
@@ -207,9 +209,35 @@ class RunWriter:
         if self._chain is not None:
             link = self._chain.link(line["record"], trial)
             self._append(CHAIN, link)
+        if self._gathered is not None:
+            self._gathered.add(TRIALS, trial, size)
+            self._gathered.records += 1
+            self._write_gathered(MOST_GATHERED_BYTES)
+            return
         with self._telling():
             append_bytes(self.path / TRIALS, trial, size)
         self._records += 1
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        """Trials that are appended inside reach the disk together, in pieces of some MiB, and the last of them at its
+        end: for who has the whole of what they come from, and begins anew after a crash."""
+        self._gathered = Gathered()
+        try:
+            yield
+            self._write_gathered(0)
+        finally:
+            self._gathered = None
+
+    def _write_gathered(self, most_bytes: int) -> None:
+        gathered = self._gathered
+        if gathered is None or gathered.size_bytes <= most_bytes:
+            return
+        with self._telling():
+            for name, data, size_bytes in gathered.taken():
+                append_bytes(self.path / name, data, size_bytes)
+        self._records += gathered.records
+        gathered.records = 0
 
     def require_files(self, names: Iterable[str]) -> None:
         """RecordError where a file is not there that a record is about to promise."""
@@ -290,8 +318,12 @@ class RunWriter:
     def _append(self, name: str, data: bytes) -> None:
         if not data:
             return
-        with self._telling():
-            append_bytes(self.path / name, data, None if self._chain is None else self._chain.size_bytes(name))
+        size = None if self._chain is None else self._chain.size_bytes(name)
+        if self._gathered is not None:
+            self._gathered.add(name, data, size)
+        else:
+            with self._telling():
+                append_bytes(self.path / name, data, size)
         if self._chain is not None:
             self._chain.grew(name, data)
 

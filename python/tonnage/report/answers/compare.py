@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tonnage import __version__, units
-from tonnage.analysis.compare.alike import UNKNOWN
+from tonnage.analysis.compare.comparable import UNKNOWN
 from tonnage.analysis.compare.differences import Difference
 from tonnage.analysis.compare.ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import RUNS, SYSTEM, Between, Cell, named

@@ -1,0 +1,82 @@
+"""A long output: what is done for each trial does not touch the disk. Work is counted here, never timed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tonnage.cli import main
+from tonnage.records import Run
+
+from .imported import RECORDED, lines, take
+
+TABLE = "ior/ext4-fpp-wr-3reps.txt"
+
+
+def of_many(path: Path, outputs: int) -> Path:
+    path.write_text("".join(lines(RECORDED / TABLE) * outputs))
+    return path
+
+
+def test_a_file_of_many_trials_is_synced_no_more_often_than_one_of_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = [0]
+    fsync = os.fsync
+
+    def counted(descriptor: Any) -> None:
+        synced[0] += 1
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", counted)
+    take("ior", tmp_path / "few", of_many(tmp_path / "few.txt", 1))
+    few, synced[0] = synced[0], 0
+    run = take("ior", tmp_path / "many", of_many(tmp_path / "many.txt", 40))
+    assert len(run.trials()) == 240
+    assert synced[0] == few
+
+
+def test_what_is_written_together_is_chained_record_by_record(tmp_path: Path) -> None:
+    run = take("ior", tmp_path / "run", of_many(tmp_path / "out.txt", 3))
+    assert main(["verify", str(run.path)]) == 0
+    chain = (run.path / "chain.jsonl").read_text().splitlines()
+    assert len(chain) == len(run.trials()) == 18
+    with (run.path / "tasks.jsonl").open("r+b") as file:
+        file.seek(200)
+        file.write(b"9")
+    assert main(["verify", str(run.path)]) != 0
+
+
+def test_a_disk_that_is_full_leaves_no_trial_without_its_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tonnage.records.writer.MOST_GATHERED_BYTES", 40_000)
+    from tonnage.records import writer
+
+    append = writer.append_bytes
+    appended: list[str] = []
+
+    def filling(path: Path, data: bytes, size_bytes: int | None = None) -> None:
+        if data:
+            appended.append(path.name)
+        if appended.count("trials.jsonl") == 3:
+            raise OSError(28, "No space left on device", str(path))
+        append(path, data, size_bytes)
+
+    monkeypatch.setattr(writer, "append_bytes", filling)
+    out = tmp_path / "run"
+    assert main(["import", "ior", str(of_many(tmp_path / "out.txt", 40)), "--out", str(out)]) != 0
+    kept = Run.open(out).trials()
+    assert kept
+    assert f"the {len(kept)} records so far are kept" in capsys.readouterr().err
+    tasks = {task["record"] for task in Run.open(out).tasks()}
+    assert {line["record"] for line in kept} <= tasks
+
+
+def test_a_line_of_a_million_blanks_is_looked_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    text = (RECORDED / TABLE).read_text()
+    path.write_text(text.replace("Results:", "a" + " " * 1_000_000 + "\nResults:"))
+    assert len(take("ior", tmp_path / "run", path).trials()) == 6
