@@ -15,6 +15,8 @@ from tonnage.importers.parsed import Found, Phase, few
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _DEEPEST = 200
+_NO_NUMBER = re.compile(r"(?<=[:\[,\s])[-+]?(?:nan|inf)(?=\s*[,}\]])", re.IGNORECASE)
+"""As C prints what is no number."""
 
 
 class Number(float):
@@ -44,13 +46,13 @@ def read(text: str) -> Document:
     try:
         return Document(_loads(text))
     except (ValueError, RecursionError):
-        pass
+        text = _NO_NUMBER.sub("null", text)
     start = text.find("{")
     if start < 0:
         return Document(None, 1)
     body = text[start:]
     try:
-        value, _ = json.JSONDecoder(parse_float=Number, parse_constant=_refuse).raw_decode(body)
+        value, _ = json.JSONDecoder(parse_float=Number, parse_constant=_no_number).raw_decode(body)
         return Document(value)
     except (ValueError, RecursionError) as error:
         position = getattr(error, "pos", 0)
@@ -59,11 +61,12 @@ def read(text: str) -> Document:
 
 
 def _loads(text: str) -> Any:
-    return json.loads(text, parse_float=Number, parse_constant=_refuse)
+    return json.loads(text, parse_float=Number, parse_constant=_no_number)
 
 
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+def _no_number(_: str) -> Any:
+    """``NaN`` and ``Infinity`` are no JSON, and tools print them: what they stand for is lost, and nothing else."""
+    return None
 
 
 def _before(text: str, position: int) -> Any:

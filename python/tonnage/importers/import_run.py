@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from tonnage.errors import RecordError, RequestError
+from tonnage.importers.detect import kinds_of
 from tonnage.importers.imported_lines import Placed, told_apart, write_phases
 from tonnage.importers.parsed import Found, instant
 from tonnage.importers.registry import reader
@@ -76,7 +77,7 @@ def import_files(
     ]
     if not any(found.phases for found in founds):
         why = problems[0] if problems else f"{_printable(files[0])}, line 1: it has no result"
-        raise RequestError(f"nothing to import: {why}; hint: `tonnage import --help` tells what each kind reads")
+        raise RequestError(f"nothing to import: {why}; hint: {_hint(kind, files[0], contents[0][1])}")
     of_files = factors_of(files, factors)
     phases = told_apart(
         [
@@ -116,6 +117,29 @@ def _once(contents: Sequence[tuple[str, bytes]]) -> tuple[list[tuple[str, bytes]
         else:
             kept[digest] = name, data
     return list(kept.values()), told
+
+
+def kind_of(files: Sequence[str]) -> str:
+    """The kind of the files, by what is in them; RequestError where it cannot be told, or they are of several."""
+    found: dict[str, str] = {}
+    for name in files:
+        kinds = kinds_of(_content(name), name)
+        if len(kinds) != 1:
+            what = f"may be of {' or '.join(kinds)}" if kinds else "has no mark of any kind that is read here"
+            raise RequestError(f"{_printable(name)} {what}; hint: give its KIND first, `tonnage import KIND FILE`")
+        found[kinds[0]] = name
+    if len(found) > 1:
+        told = " and ".join(f"{_printable(name)} is {kind}" for kind, name in list(found.items())[:2])
+        raise RequestError(f"{told}; hint: import them into different runs")
+    return next(iter(found))
+
+
+def _hint(kind: str, name: str, data: bytes) -> str:
+    """What to do about a file that a kind can read nothing of."""
+    others = [other for other in kinds_of(data, name) if other != kind]
+    if len(others) == 1:
+        return f"it looks like {others[0]}: `tonnage import {others[0]} {_printable(name)}`"
+    return "`tonnage import --help` tells what each kind reads"
 
 
 def _content(name: str) -> bytes:

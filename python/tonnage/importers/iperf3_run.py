@@ -39,11 +39,10 @@ def _report(text: str) -> Found:
         return Found(problems=(f"line {line}: iperf3 ended with an error: {report.error}",))
     if not report.ways:
         return Found(problems=(f"line {line}: the report says nothing of bytes that were sent and received",))
-    hosts = _hosts(said)
-    phase = _phase(said, report, hosts, text)
+    phase = phase_of(said, report, text)
     if isinstance(phase, str):
         return Found(problems=(f"line {line}: {phase}",))
-    return Found(phases=(phase,), tool="iperf3", version=report.version, host=hosts[0])
+    return Found(phases=(phase,), tool="iperf3", version=report.version, host=_hosts(said)[0])
 
 
 def _hosts(said: Json) -> tuple[str, str]:
@@ -55,7 +54,9 @@ def _hosts(said: Json) -> tuple[str, str]:
     return (there, here) if "accepted_connection" in start else (here, there)
 
 
-def _phase(said: Json, report: iperf3.Report, hosts: tuple[str, str], text: str) -> Phase | str:
+def phase_of(said: Json, report: iperf3.Report, text: str = "") -> Phase | str:
+    """The trial of a report; or why it is none."""
+    hosts = _hosts(said)
     ways = sorted(report.ways.items(), reverse=True)  # forward first
     flows, tasks, series = [], [], []
     window = min(way.intervals[-1].end_ns for _, way in ways)

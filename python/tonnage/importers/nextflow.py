@@ -43,7 +43,8 @@ def parse(data: bytes) -> tuple[Trace, list[str | None]]:
         return Trace((), ("line 1: the trace is empty: it has no line of column names",)), []
     columns = [name.strip() for name in lines[0].split("\t")]
     if "name" not in columns and "task_id" not in columns and "process" not in columns:
-        return Trace((), ("line 1: these are no columns of a Nextflow trace: none is name, task_id or process",)), []
+        why = "these are no columns of a Nextflow trace: none is name, task_id or process"
+        return Trace((), (f"line 1: {why}; hint: nextflow run … -with-trace writes one",)), []
     tasks: list[TracedTask] = []
     directories: list[str | None] = []
     for count, line in enumerate(lines[1:], 2):

@@ -17,9 +17,13 @@ KINDS = {
     "ior": "ior",
     "mdtest": "mdtest",
     "fio": "fio",
+    "fio-text": "fio_text",
+    "fio-terse": "fio_terse",
     "fio-log": "fio_log",
     "elbencho": "elbencho",
     "iperf3": "iperf3_run",
+    "iperf3-text": "iperf3_text",
+    "iozone": "iozone",
     "sob": "sob",
     "rados": "rados",
     "nextflow": "nextflow_run",
@@ -36,7 +40,17 @@ def reader(kind: str) -> Callable[[bytes, str], Found]:
         added: Callable[[bytes, str], object] = plugins.load(plugins.IMPORTERS, kind)
         return lambda data, name: plugins.call(plugins.IMPORTERS, kind, lambda: _checked(added(data, name)))
     read: Callable[[bytes, str], Found] = import_module(f"tonnage.importers.{KINDS[kind]}").read
-    return lambda data, name: bounded(read(data, name))
+    return lambda data, name: bounded(_of_text(read, data, name))
+
+
+def _of_text(read: Callable[[bytes, str], Found], data: bytes, name: str) -> Found:
+    from tonnage.importers.parsed import Found
+    from tonnage.importers.wrapped import unwrapped
+
+    text = unwrapped(data)
+    if text.problem:
+        return Found(problems=(text.problem,))
+    return read(text.data, name.removesuffix(".gz"))
 
 
 def _checked(found: object) -> Found:

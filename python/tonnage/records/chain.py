@@ -138,10 +138,9 @@ def files_of(run: Path, record: str) -> Iterator[str]:
         name = f"{room}/{record}.{suffix}"
         if os.path.lexists(f"{run}/{name}"):
             yield name
-    # Names, not paths: of an import with 100,000 trials, each object a file is seconds.
-    output = f"{run}/{OUTPUT}/{record}"
-    if os.path.isdir(output):  # noqa: PTH112
-        yield from sorted(f"{OUTPUT}/{record}/{name}" for name in os.listdir(output))  # noqa: PTH208
+    # Most records have none, and a path costs more than the look.
+    if os.path.lexists(f"{run}/{OUTPUT}/{record}") and (output := run / OUTPUT / record).is_dir():
+        yield from sorted(f"{OUTPUT}/{record}/{path.name}" for path in output.iterdir())
 
 
 def uncounted_files(run: Path, counted: Collection[str]) -> Iterator[str]:

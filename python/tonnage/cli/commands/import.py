@@ -20,7 +20,14 @@ COMMAND = Command(
     "trial. The files are kept in the run. What they do not say is unknown in it; what is damaged is told with its "
     "line. docs/import.md says what each kind reads, and what its figures mean.",
     (
-        Option(("kind",), "whose files they are", "KIND", choices=tuple(KINDS), plugins=plugins.IMPORTERS),
+        Option(
+            ("kind",),
+            "whose files they are; of one file it may be left out, and is told by what is in it",
+            "KIND",
+            choices=tuple(KINDS),
+            plugins=plugins.IMPORTERS,
+            optional=True,
+        ),
         Option(("files",), "what the tool printed or wrote, the oldest first", "FILE", repeats=True, completes="file"),
         Option(
             ("--factor",),
@@ -40,6 +47,7 @@ COMMAND = Command(
     ),
     (
         ("tonnage import ior ior.out --out run-ior", "IOR's text, JSON or CSV"),
+        ("tonnage import ior.out.gz", "whatever tool it is of, also compressed, or with labels of srun -l"),
         ("tonnage import ior monday.out tuesday.out --out run-ior", "equal trials of both become repetitions"),
         (
             "tonnage import ior plain.out snap.out --factor snapshot=no --factor 'snap*:snapshot=yes' --out run-ior",
@@ -59,14 +67,15 @@ def run(arguments: Namespace) -> int:
     from tonnage.analysis.compare.normalise import parse_link
     from tonnage.campaign.trial_loop import run_directory
     from tonnage.cli.runs import present
-    from tonnage.importers.import_run import import_files
+    from tonnage.importers.import_run import import_files, kind_of
     from tonnage.importers.stated import parse_factor
 
     run_id = uuid.uuid4().hex[:8]
+    kind = arguments.kind or kind_of(arguments.files)
     imported = import_files(
-        arguments.kind,
+        kind,
         arguments.files,
-        run_directory(arguments.out, f"import-{arguments.kind}", run_id),
+        run_directory(arguments.out, f"import-{kind}", run_id),
         run_id,
         directory=str(Path.cwd()),
         command_line=arguments.command_line,

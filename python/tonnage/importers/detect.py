@@ -1,0 +1,42 @@
+"""Which tool wrote a file, by words that only it prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from tonnage.importers.wrapped import unwrapped
+
+_MARKS: Mapping[str, tuple[str, ...]] = {
+    "ior": (r"^IOR-\S+: MPI Coordinated", r'"bwMiB"\s*:', r"^access,bw\("),
+    "mdtest": (r"^mdtest-\S+ was launched",),
+    "fio": (r'"fio version"\s*:',),
+    "fio-terse": (r"^[2-5];fio-[0-9]",),
+    "fio-text": (r"^[^;{}\n]+: \(groupid=[0-9]+, jobs=[0-9]+\): err=",),
+    "elbencho": (r"^ISO date,.*\[last\]", r'"elapsed_time_ms"\s*:'),
+    "iperf3": (r'"version"\s*:\s*"iperf 3', r'"start"\s*:\s*\{\s*"connected"'),
+    "iperf3-text": (r"^\[ *ID\](?:\[Role\])? Interval +Transfer +(?:Bitrate|Bandwidth)",),
+    "iozone": (r"^\s*Iozone: Performance Test of File I/O",),
+    "sob": (r"^\s*(?:Wrote|Read) +[0-9.]+ MB in [0-9.]+ s",),
+    "rados": (
+        r"^(?:\S+ +)?Maintaining [0-9]+ concurrent (?:writes|reads)",
+        r"^(?:\S+ +)?\s*[Tt]otal time run:?\s",
+        r'"total_time_run"\s*:',
+    ),
+    "nextflow": (r"^(?:[a-z_%]+\t)*(?:task_id|process)\t",),
+}
+"""Kind → what a line of its files has."""
+_FOUND = {kind: re.compile("|".join(marks), re.MULTILINE) for kind, marks in _MARKS.items()}
+_LOG = re.compile(r".*_(?:bw|iops|lat|clat|slat)(?:\.[0-9]{1,6})?\.log(?:\.gz)?\Z")
+_MOST_BYTES = 1 << 20
+"""That are looked at."""
+
+
+def kinds_of(data: bytes, name: str) -> tuple[str, ...]:
+    """The kinds whose marks a file has: one, where it can be told; none of a file of something else."""
+    text = unwrapped(data).data[:_MOST_BYTES].decode("utf-8", "replace").replace("\r\n", "\n")
+    found = tuple(kind for kind, pattern in _FOUND.items() if pattern.search(text))
+    if not found and _LOG.match(PurePath(name).name):
+        return ("fio-log",)
+    return found
