@@ -19,6 +19,7 @@ WHOLE = (
     ("fio-terse", "fio/3.33-mix.terse"),
     ("fio-terse", "fio/3.33-mix-4.terse"),
     ("fio-terse", "fio/3.33-mix-5.terse"),
+    ("ior-operations", "ior/operations/two-0-00000.csv"),
     ("iozone", "iozone/3.489-all.txt"),
     ("iozone", "iozone/3.489-gap.txt"),
     ("iozone", "iozone/3.489-fsync.txt"),
@@ -139,3 +140,13 @@ def test_figures_of_iozone_that_are_no_bytes_over_time_are_refused(
     path = RECORDED / f"iozone/3.489-{name}.txt"
     assert main(["import", "iozone", str(path), "--out", str(tmp_path / "run")]) == 2
     assert why in capsys.readouterr().err
+
+
+def test_operations_of_ior_have_the_size_that_their_rates_and_times_agree_on(tmp_path: Path) -> None:
+    files = [RECORDED / f"ior/operations/two-0-0000{rank}.csv" for rank in (0, 1)]
+    run = take("ior-operations", tmp_path / "run", *files)
+    assert [line["bytes"] for line in run.trials()] == [32 * 64 * KIB, 32 * 64 * KIB]
+    assert [line["setting"]["rank"] for line in run.trials()] == [0, 1], "two ranks are no repetitions of each other"
+    longest = max(float(line.split(",")[1]) for line in lines(files[0])[1:])
+    assert run.trials()[0]["latency"]["max_ns"] == pytest.approx(longest * 1e9, abs=1)
+    assert {line["phase"] for line in run.trials()} == {"transfer"}, "the file does not say which way"

@@ -17,7 +17,7 @@ from .test_import_texts import ROUNDED
 from .test_import_texts import WHOLE as TEXTS
 
 IOR = RECORDED / "ior/ext4-fpp-wr-3reps.txt"
-EVERY = (*WHOLE, *TEXTS, *ROUNDED, *(("ior", f"ior/{path.name}") for path in sorted((RECORDED / "ior").iterdir())))
+EVERY = (*WHOLE, *TEXTS, *ROUNDED, *(("ior", f"ior/{path.name}") for path in sorted((RECORDED / "ior").glob("*.txt"))))
 
 
 def same(run_of: Path, tmp_path: Path) -> None:
@@ -41,6 +41,13 @@ def test_a_file_of_no_tool_is_told_and_nothing_is_written(tmp_path: Path, capsys
     assert main(["import", str(path), "--out", str(tmp_path / "run")]) == 2
     assert "give its KIND first" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_several_files_without_a_kind_are_told_to_name_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["import", str(IOR), str(IOR), "--out", str(tmp_path / "run")])
+    assert ended.value.code == 2
+    assert "is a file and no KIND; hint: of several files give it" in capsys.readouterr().err
 
 
 def test_the_wrong_kind_is_told_with_the_right_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from tonnage.importers.wrapped import unwrapped
 
 _MARKS: Mapping[str, tuple[str, ...]] = {
     "ior": (r"^IOR-\S+: MPI Coordinated", r'"bwMiB"\s*:', r"^access,bw\("),
+    "ior-operations": (r"\Atime,runtime,tp\s*$",),
     "mdtest": (r"^mdtest-\S+ was launched",),
     "fio": (r'"fio version"\s*:',),
     "fio-terse": (r"^[2-5];fio-[0-9]",),

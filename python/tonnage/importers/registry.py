@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 KINDS = {
     "ior": "ior",
+    "ior-operations": "ior_operations",
     "mdtest": "mdtest",
     "fio": "fio",
     "fio-text": "fio_text",

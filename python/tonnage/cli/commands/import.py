@@ -9,8 +9,19 @@ from pathlib import Path
 from tonnage import __version__, plugins
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, NO_REPORT, OUT
+from tonnage.errors import RequestError
 from tonnage.importers.registry import KINDS
 from tonnage.option import Option
+
+
+def _kind(word: str) -> str:
+    """The word itself, whatever kinds plug-ins add; RequestError for a file in its place."""
+    if word not in KINDS and Path(word).is_file():
+        raise RequestError(
+            f"{word} is a file and no KIND; hint: of several files give it, `tonnage import KIND FILE...`"
+        )
+    return word
+
 
 COMMAND = Command(
     "import",
@@ -26,6 +37,7 @@ COMMAND = Command(
             "KIND",
             choices=tuple(KINDS),
             plugins=plugins.IMPORTERS,
+            parse=_kind,
             optional=True,
         ),
         Option(("files",), "what the tool printed or wrote, the oldest first", "FILE", repeats=True, completes="file"),

@@ -83,7 +83,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from run' -s v -l verbose -d 'pri
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-keep -d 'do not keep the load line that a search finds for placement'
 complete -c tonnage -n '__fish_seen_subcommand_from example' -l out -d 'write it to this file, which must not be there yet' -r
-complete -c tonnage -n '__fish_seen_subcommand_from import' -f -a 'ior mdtest fio fio-text fio-terse fio-log elbencho iperf3 iperf3-text iozone sob rados nextflow'
+complete -c tonnage -n '__fish_seen_subcommand_from import' -f -a 'ior ior-operations mdtest fio fio-text fio-terse fio-log elbencho iperf3 iperf3-text iozone sob rados nextflow'
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l out -d 'run directory to make' -r
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l no-report -d 'do not write report.html'
