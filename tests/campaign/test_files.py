@@ -14,6 +14,7 @@ from tonnage.campaign.kinds.files import Files, FilesSetting
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import describe, make_plan
 from tonnage.campaign.run_lifecycle import run_campaign
+from tonnage.campaign.target import parse_target
 from tonnage.errors import RequestError
 
 HEAD = 'target = "memory:"\nseed = 1\n[workload]\nkind = "files"\n'
@@ -101,9 +102,36 @@ def test_a_plan_says_how_many_names_and_how_much_space() -> None:
     campaign = parse_campaign(HEAD + TREE + 'file_size = "5000"\n[repeat]\ncount = 3\n', "c.toml")
     plan = make_plan(campaign)
     assert plan.name_operations == 3 * 4 * 2 * ITEMS
-    assert plan.space_bytes == 2 * (ITEMS + 1) * (8192 + 1024) + 26 * 4096
+    assert plan.space_bytes == 2 * ITEMS * (8192 + 1024) + 26 * 4096
     assert plan.write_bytes_most == plan.read_bytes_most == 3 * 2 * ITEMS * 5000
     assert any("1248 names to work on" in line for line in describe(campaign, plan))
+
+
+FILE, DIRECTORY = 8192 + 1024, 4096
+
+
+@pytest.mark.parametrize(
+    ("phases", "more", "space"),
+    [
+        ('"create", "stat"', "", 10 * FILE),
+        ('"create", "remove", "open-write-close"', "", 10 * FILE),
+        ('"create", "open-write-close"', "", 10 * FILE),
+        ('"open-write-close"', "", 2 * FILE),
+        ('"create", "remove"', 'what = "both"\n', 10 * FILE),
+        ('"create", "stat"', 'what = "both"\n', 10 * FILE + 10 * DIRECTORY),
+        ('"stat", "read", "remove"', "keep = true\n", 0),
+        ('"write"', "keep = true\n", 10 * FILE),
+    ],
+)
+def test_space_is_what_is_there_at_once_and_no_file_more(phases: str, more: str, space: int) -> None:
+    setting = one(f'tasks = 2\nitems = 5\nfile_size = "5000"\nphases = [{phases}]\n{more}')
+    assert setting.space_bytes == space + 2 * DIRECTORY
+
+
+def test_files_that_an_earlier_run_left_are_written_under_watch(tmp_path: Path) -> None:
+    target = parse_target(str(tmp_path))
+    assert one('tasks = 1\nkeep = true\nphases = ["create", "write"]\n').is_checked(target)
+    assert not one('tasks = 1\nkeep = true\nphases = ["write"]\n').is_checked(target)
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,12 @@ def test_with_a_time_limit_no_room_is_asked_for(mdtest: Mdtest, monkeypatch: pyt
     assert mdtest(*words, "-W", "1").mean["File creation"] > 0
 
 
+def test_no_room_is_asked_for_a_file_that_is_not_made(mdtest: Mdtest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tonnage.campaign.free_space._free_on", lambda *_: 4 << 20)
+    assert mdtest("-F", "-n", "1", "-w", "3m").mean["File creation"] > 0
+    assert "the files need 4.01 MiB" in mdtest("-F", "-n", "1", "-w", "4100k", code=2).err
+
+
 @pytest.mark.parametrize("given", ["-5", "4294967291"])
 def test_a_seed_below_zero_is_the_32_bits_of_an_unsigned_one(mdtest: Mdtest, given: str) -> None:
     mdtest("-C", "-F", "-n", "3", "-w", "4k", "-G", "-5")

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
+from tonnage.campaign.target import Target
 from tonnage.fields import Count, Device, Flag, Length, Sweep, Tasks, Time
 from tonnage.section import refuse, time_field
 from tonnage.units import format_size
@@ -141,10 +142,25 @@ class FilesSetting(Setting):
 
     @property
     def space_bytes(self) -> int:
+        """What is there at once, at most: a phase makes it, and a later one removes it."""
         file = -(-self.file_size // _BLOCK_BYTES) * _BLOCK_BYTES + _NAME_BYTES
-        made = {"create": file, "make-directory": _BLOCK_BYTES}
-        items = max(size * self._most(phase) if phase in self.phases else 0 for phase, size in made.items())
-        return items + self.operations_of("make-tree") * _BLOCK_BYTES + self.tasks * file
+        tree = self.operations_of("make-tree") * _BLOCK_BYTES
+        files = self.operations_of("write") * file if self._writes_over else 0
+        directories, most = 0, files
+        for phase in self.phases:
+            if phase == "create":
+                files = self._most(phase) * file
+            elif phase == "make-directory":
+                directories = self._most(phase) * _BLOCK_BYTES
+            elif phase == "open-write-close":
+                # Always the first file of a task, which it makes where none is there.
+                files = max(files, self.tasks * file)
+            most = max(most, files + directories)
+            if phase == "remove":
+                files = 0
+            elif phase == "remove-directory":
+                directories = 0
+        return tree + most
 
     @property
     def names(self) -> int:
@@ -160,6 +176,14 @@ class FilesSetting(Setting):
     @property
     def made_by_time(self) -> bool:
         return self.wear_out and "create" in self.phases
+
+    @property
+    def _writes_over(self) -> bool:
+        """Whether it writes what an earlier run left: files with their space, or empty ones, which nobody knows."""
+        return "write" in self.phases and "create" not in self.phases
+
+    def is_checked(self, target: Target) -> bool:
+        return Setting.is_checked(self, target) and not (target.scheme == "path" and self._writes_over)
 
     @property
     def smaller(self) -> str:
