@@ -61,7 +61,8 @@ def test_with_a_time_limit_no_room_is_asked_for(mdtest: Mdtest, monkeypatch: pyt
 def test_no_room_is_asked_for_a_file_that_is_not_made(mdtest: Mdtest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tonnage.campaign.free_space._free_on", lambda *_: 4 << 20)
     assert mdtest("-F", "-n", "1", "-w", "3m").mean["File creation"] > 0
-    assert "the files need 4.01 MiB" in mdtest("-F", "-n", "1", "-w", "4100k", code=2).err
+    refused = mdtest("-F", "-n", "1", "-w", "4100k", code=2)
+    assert "the files need 4.01 MiB" in refused.err and refused.out == ""
 
 
 @pytest.mark.parametrize("given", ["-5", "4294967291"])

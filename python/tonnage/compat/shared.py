@@ -6,9 +6,10 @@ import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.observer import Observer
+from tonnage.campaign.observer import Live, Observer, Step
 from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.cluster.registry import launcher
 from tonnage.compat.output import Voice
@@ -66,6 +67,39 @@ class Ranks:
 
 
 ALONE = Ranks()
+
+
+class Headed(Observer):
+    """Says ``head`` once the first run has begun, and passes on what it hears: a request that is refused has no
+    output."""
+
+    def __init__(self, head: Iterable[str], voice: Voice, listener: Observer) -> None:
+        self._head = list(head)
+        self._voice, self._listener = voice, listener
+
+    def started(self, path: Path, target: str, name: str) -> None:
+        for line in self._head:
+            self._voice.say(line)
+        self._head = []
+        self._listener.started(path, target, name)
+
+    def step(self, step: Step) -> None:
+        self._listener.step(step)
+
+    def tick(self, live: Live) -> None:
+        self._listener.tick(live)
+
+    def waiting(self, text: str) -> None:
+        self._listener.waiting(text)
+
+    def recorded(self, line: TrialLine) -> None:
+        self._listener.recorded(line)
+
+    def note(self, text: str) -> None:
+        self._listener.note(text)
+
+    def ended(self) -> None:
+        self._listener.ended()
 
 
 def measure(
