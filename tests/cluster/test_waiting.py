@@ -38,7 +38,7 @@ def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def wait(*answers: list[Job] | SchedulerError, copies: int | None = None) -> int:
-    return wait_for(Told(*answers), "7", copies=copies)  # type: ignore[arg-type]
+    return wait_for(Told(*answers), "7", copies=copies)[0]  # type: ignore[arg-type]
 
 
 def test_a_job_is_waited_for_from_its_queue_to_its_end() -> None:

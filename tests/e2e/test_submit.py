@@ -135,7 +135,7 @@ def test_a_path_whose_server_nobody_knows_is_the_line_of_iobsub(submit: Submitte
         (["-o", "", "true"], "-o/--output: an empty value is no value; hint: "),
         (["--input=", "true"], "--input: an empty value is no value; hint: "),
         (["--site", "", "true"], "--site: an empty value is no value; hint: "),
-        (["--time-limit", "0", "true"], "--time-limit 0 is no time; hint: "),
+        (["--time-limit", "0", "true"], "--time-limit=0 is no time; hint: "),
         (["--scheduler", "lsf", "true"], "lsf is not set up"),
         (["--site", "missing.toml", "true"], "missing.toml"),
         (["--profile", "nowhere", "true"], "nowhere"),
@@ -219,9 +219,43 @@ def test_an_answer_that_cannot_be_written_names_the_job(submit: Submitter) -> No
         assert done.stderr.startswith(f"tonnage: error: {told}")
 
 
+@pytest.mark.parametrize(
+    ("option", "name", "note", "why"),
+    [
+        ("-o", "nodir/x", "the directory of --output, {}/nodir, is", "its output {}/nodir/x cannot be opened"),
+        ("-e", "nodir/x", "the directory of --error, {}/nodir, is", "its error output {}/nodir/x cannot be opened"),
+        ("--input", "nofile", "the file of --input, {}/nofile, is", "its input {}/nofile cannot be opened"),
+    ],
+)
+def test_a_file_that_is_not_there_is_told_before_and_after(
+    submit: Submitter, option: str, name: str, note: str, why: str
+) -> None:
+    said = submit("-K", option, name, "echo", "hi", check=126).err.splitlines()
+    at = submit.data
+    assert f"tonnage: note: {note.format(at)} not there on this host; the job needs it when it begins" in said
+    why = f"echo cannot be run: {why.format(at)}: No such file or directory"
+    assert said[-1] == f"tonnage: job 1 ended with 126: {why}"
+    assert why in submit.shell("jobs", "-d").out
+
+
+def test_a_file_that_is_there_when_the_job_begins_needs_no_note(submit: Submitter) -> None:
+    (submit.data / "dir").mkdir()
+    for output in ("dir/x", "x", "%J/x"):
+        assert "needs it when" not in submit("-o", output, "true").err
+
+
+def test_a_directory_and_a_plain_file_are_no_programs(submit: Submitter) -> None:
+    assert f"{submit.data} is a directory, not a program; it is submitted" in submit(str(submit.data)).err
+    (submit.data / "plain").write_text("x")
+    assert "./plain is not executable; it is submitted" in submit("./plain").err
+
+
 def test_a_job_that_is_waited_for_is_named(submit: Submitter) -> None:
     one = submit("-K", "sh", "-c", "exit 3", check=3)
-    assert one.err == "tonnage: waiting until job 1 has ended; Ctrl-C ends the waiting only\n"
+    assert one.err.splitlines() == [
+        "tonnage: waiting until job 1 has ended; Ctrl-C ends the waiting only",
+        "tonnage: job 1 ended with 3: `tonnage jobs -d` lists it",
+    ]
     several = submit("-K", "--json", "--copies", "2", "--cap", "2", "true")
     assert "tonnage: waiting until all 2 copies of job 2 have ended; Ctrl-C ends" in several.err and several.json
 

@@ -52,8 +52,8 @@ class JobRows:
         return time.monotonic() - self._answered_at_s
 
 
-def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> int:
-    """The worst exit status of the job, or of its copies, when the last has ended.
+def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> tuple[int, str]:
+    """The worst exit status of the job, or of its copies, when the last has ended, and what the scheduler says of why.
 
     A copy that failed without a status of its own (it was cancelled, its host died, nobody saw its end) counts as 1.
     SchedulerError where the scheduler does not know the job any more; one that does not answer for a moment is asked
@@ -69,7 +69,8 @@ def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> in
             found = []
         over = [one for one in found if one.state in OVER or _is_lost(one)]
         if over and len(over) == len(found) and sum(one.count for one in over) >= (copies or 1):
-            return max(_status(one) for one in over)
+            worst = max(over, key=_status)
+            return _status(worst), worst.reason
         if len(over) < len(found):
             seen_at_s = time.monotonic()
         elif time.monotonic() - seen_at_s > FORGOTTEN_S:

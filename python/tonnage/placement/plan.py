@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -120,7 +121,7 @@ def make_plan(request: SubmitRequest, directory: str, site: Site, ledger: Ledger
     lists = Lists(site_scheduler, policy.list_age)
     hosts, jobs = BackgroundCall(lists.hosts), BackgroundCall(lists.jobs)
     file_timeout_s = policy.file_timeout / 1e9
-    start = StartDirectory(directory, request.argv[0], timeout_s=file_timeout_s)
+    start = StartDirectory(directory, request.argv[0], timeout_s=file_timeout_s, needs=_needs(request, directory))
     notes = start.notes()
     looked = start.status if request.path in (None, directory) else None
     located = locate(request.path or directory, site, timeout_s=file_timeout_s, looked=looked)
@@ -261,6 +262,14 @@ def _request(
         terms=request.terms,
         pty=request.pty,
     )
+
+
+def _needs(request: SubmitRequest, directory: str) -> dict[str, str]:
+    """What must be there when the job begins, by what it is; a name that the scheduler completes is not known yet."""
+    outputs = {"output": request.output, "error": request.error}
+    parents = {f"the directory of --{what}": os.path.dirname(name) for what, name in outputs.items() if name}  # noqa: PTH120
+    found = {"the file of --input": request.input, **parents}
+    return {what: os.path.join(directory, name) for what, name in found.items() if name and "%" not in name}  # noqa: PTH118
 
 
 def _totals(servers: Sequence[Server]) -> tuple[tuple[str, int], ...]:

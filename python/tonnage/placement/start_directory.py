@@ -1,9 +1,10 @@
-"""The directory in which a job starts, and its program: whether they are there, and answer."""
+"""The directory in which a job starts, its program and its files: whether they are there, and answer."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, TypedDict
 
@@ -27,16 +28,24 @@ class _Place(TypedDict):
 class StartDirectory:
     """A look at the program, and at the directory in which a job is to start, where for most its data is as well."""
 
-    def __init__(self, directory: str, program: str, *, timeout_s: float) -> None:
+    def __init__(
+        self, directory: str, program: str, *, timeout_s: float, needs: Mapping[str, str] | None = None
+    ) -> None:
+        """``needs``: what else must be there when the job begins, as messages call it → its absolute path."""
         self._directory, self._program, self._timeout_s = directory, program, timeout_s
+        self._needs = needs or {}
+        self._missing: list[str] = []
         self._place: _Place | None = None
         self._failed: OSError | None = None
         self._program_is = "silent"
-        """``found``, ``here`` (in the directory alone), ``nowhere``, or ``silent``: where it may be does not answer."""
+        """``found``, ``here`` (in the directory alone), ``nowhere``, ``directory``, ``closed`` (it is no executable), or
+        ``silent``: where it may be does not answer."""
         try:
             # Where nothing on the way is a server's, no process is needed that could be left behind.
-            self._program_is, self._place = carefully(
-                lambda: (self._find_program(), self._look()), [directory, *self._places()], timeout_s=timeout_s
+            self._program_is, self._place, self._missing = carefully(
+                lambda: (self._find_program(), self._look(), self._find_missing()),
+                [directory, *self._places(), *self._needs.values()],
+                timeout_s=timeout_s,
             )
         except TimeoutError as late:
             try:
@@ -56,7 +65,14 @@ class StartDirectory:
         program = self._program
         if shutil.which(program) is not None:
             return "found"
-        return "here" if "/" not in program and os.access(program, os.X_OK) else "nowhere"
+        if "/" not in program:
+            return "here" if os.access(program, os.X_OK) else "nowhere"
+        if os.path.isdir(program):  # noqa: PTH112  (as the lookup of the program, by its text)
+            return "directory"
+        return "closed" if os.path.exists(program) else "nowhere"  # noqa: PTH110
+
+    def _find_missing(self) -> list[str]:
+        return [what for what, path in self._needs.items() if not os.path.exists(path)]  # noqa: PTH110
 
     def _look(self) -> _Place:
         place = _Place(may_enter=os.access(self._directory, os.X_OK), status=None, error=(None, None), refused=None)
@@ -83,10 +99,21 @@ class StartDirectory:
         if self._program_is == "silent":
             what = self._program if "/" in self._program else f"a directory of PATH, where {self._program} may be,"
             return [f"{what} did not answer within {self._timeout_s:g} s; it is submitted all the same"]
+        return [*self._program_notes(), *self._missing_notes()]
+
+    def _program_notes(self) -> list[str]:
         if self._program_is == "found":
             return []
         meant = f"; did you mean ./{self._program}?" if self._program_is == "here" else ""
-        return [f"{self._program} is not found on this host; it is submitted all the same{meant}"]
+        how = {"directory": "is a directory, not a program", "closed": "is not executable"}
+        told = how.get(self._program_is, "is not found on this host")
+        return [f"{self._program} {told}; it is submitted all the same{meant}"]
+
+    def _missing_notes(self) -> list[str]:
+        return [
+            f"{what}, {self._needs[what]}, is not there on this host; the job needs it when it begins"
+            for what in self._missing
+        ]
 
     def status(self) -> PathStatus:
         """Of the directory, for ``locate``, with the errors of ``path_status``."""

@@ -108,8 +108,8 @@ def submit(request: SubmitRequest, *, key_given: bool, tell: Tell) -> Outcome:
     return Outcome(plan=plan, receipt=receipt, followed=followed)
 
 
-def wait_until_ended(request: SubmitRequest, job: str) -> int:
-    """Waits until the job, all its copies, has ended; its worst exit status."""
+def wait_until_ended(request: SubmitRequest, job: str) -> tuple[int, str]:
+    """Waits until the job, all its copies, has ended; its worst exit status, and what the scheduler says of why."""
     _, _, found = _begin(request)
     return wait_for(found, job, copies=request.copies)
 

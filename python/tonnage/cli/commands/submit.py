@@ -171,7 +171,11 @@ def run(arguments: Namespace) -> int:
         job = f"job {outcome.receipt.job}"
         what = f"{job} has ended" if wish.copies is None else f"all {wish.copies} copies of {job} have ended"
         print(f"tonnage: waiting until {what}; Ctrl-C ends the waiting only", file=sys.stderr)
-        return wait_until_ended(wish, outcome.receipt.job)
+        status, why = wait_until_ended(wish, outcome.receipt.job)
+        if status:
+            told = one_line(why) if why and why != f"exited with {status}" else "`tonnage jobs -d` lists it"
+            print(f"tonnage: {job} ended with {status}: {told}", file=sys.stderr)
+        return status
     return 0
 
 

@@ -62,7 +62,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
         for told in outcome.followed:
             voice.tell(f"iobsub: note: {told}")
         voice.out.flush()
-    return wait_until_ended(wish, outcome.receipt.job) if given["-K"] else 0
+    return wait_until_ended(wish, outcome.receipt.job)[0] if given["-K"] else 0
 
 
 def _unordered(given: Given) -> tuple[str, ...]:

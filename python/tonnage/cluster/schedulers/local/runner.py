@@ -6,8 +6,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -122,8 +122,9 @@ def _run(spool: Spool, entry: Entry, copy: int) -> Ended:
         program = _start(spool, entry, copy, streams)
     except OSError as error:
         missing = isinstance(error, FileNotFoundError) and error.filename == request.argv[0]
-        place = "" if error.filename in (None, request.argv[0]) else f" ({error.filename})"
-        return _not_run(request, streams, f"{error.strerror}{place}", NOT_FOUND if missing else CANNOT_RUN)
+        elsewhere = error.filename not in (None, request.argv[0])
+        why = f"its directory {error.filename} cannot be entered: {error.strerror}" if elsewhere else error.strerror
+        return _not_run(request, streams, str(why), NOT_FOUND if missing else CANNOT_RUN)
     except UnfitError as error:
         return _not_run(request, streams, str(error), CANNOT_RUN)
     finally:
@@ -222,10 +223,22 @@ def _open_streams(entry: Entry, copy: int, streams: list[int]) -> None:
     output = request.output or ("tonnage-%J.out" if request.copies is None else "tonnage-%J_%I.out")
     error = request.error or output
     given = Path(os.devnull) if request.input is None else file_name(request.input, request, entry.number, copy)
-    streams.append(open_input(given))
+    with _told("input", given):
+        streams.append(open_input(given))
     files = [file_name(pattern, request, entry.number, copy) for pattern in (output, error)]
-    streams.append(open_output(files[0], named=request.output is not None))
-    streams.append(os.dup(streams[1]) if files[0] == files[1] else open_output(files[1], named=True))
+    with _told("output", files[0]):
+        streams.append(open_output(files[0], named=request.output is not None))
+    with _told("error output", files[1]):
+        streams.append(os.dup(streams[1]) if files[0] == files[1] else open_output(files[1], named=True))
+
+
+@contextmanager
+def _told(what: str, path: Path) -> Iterator[None]:
+    """UnfitError that names the file, where it cannot be opened."""
+    try:
+        yield
+    except OSError as error:
+        raise UnfitError(f"its {what} {path} cannot be opened: {error.strerror}") from None
 
 
 def _ending(status: int, *, cancelled: bool) -> Ended:
