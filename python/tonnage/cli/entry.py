@@ -14,7 +14,7 @@ from typing import Any
 
 from tonnage.cli.command import Command, command_of, module_of, named
 from tonnage.cli.parser import build_parser, refuse_unknown, where_options_stand
-from tonnage.cli.stream import abandon, doors
+from tonnage.cli.stream import STDOUT_HINT, StdoutError, abandon, doors
 from tonnage.errors import RequestError, TonnageError
 from tonnage.late_signals import late_signals, uncollected
 from tonnage.places import working_directory
@@ -57,7 +57,7 @@ def _command(argv: Sequence[str]) -> int:
             sys.stdout.flush()
         except OSError as error:
             abandon(sys.stdout)
-            return 1 if isinstance(error, BrokenPipeError) else complain(error.strerror or str(error), 1)
+            return 1 if isinstance(error, BrokenPipeError) else complain(f"{error}; hint: {STDOUT_HINT}", 1)
         raise
     arguments.command_line = ["tonnage", *argv]
     try:
@@ -75,6 +75,8 @@ def _command(argv: Sequence[str]) -> int:
         # The reader of our output left (`| head`). Python would complain once more when it flushes at exit.
         abandon(sys.stdout)
         return 1
+    except StdoutError as error:
+        return complain(f"{error}; hint: {STDOUT_HINT}", 1)
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         if not where and (gone := _lost_directory()):

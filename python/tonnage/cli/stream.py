@@ -39,6 +39,16 @@ def printable(text: str) -> str:
     return _HIDDEN.sub(lambda found: f"\\x{ord(found[0]):02x}" if found[0] < " " else f"\\u{ord(found[0]):04x}", text)
 
 
+class StdoutError(OSError):
+    """Standard output takes no more, though somebody may still read it: a full disk, a lost server."""
+
+    def __str__(self) -> str:
+        return f"standard output cannot be written: {self.strerror}"
+
+
+STDOUT_HINT = "make room where it goes, or send it elsewhere"
+
+
 class TerminalStream:
     """A stream as ``print`` and others write to it: only what is :func:`printable` reaches the terminal."""
 
@@ -64,9 +74,11 @@ class TerminalStream:
     def _kept(self) -> Iterator[None]:
         try:
             yield
-        except OSError:
-            if self._is_data:
+        except OSError as error:
+            if self._is_data and isinstance(error, BrokenPipeError):
                 raise
+            if self._is_data:
+                raise StdoutError(error.errno, error.strerror) from None
             abandon(self.stream)
 
     def __getattr__(self, name: str) -> Any:

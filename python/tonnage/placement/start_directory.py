@@ -38,7 +38,7 @@ class StartDirectory:
         self._place: _Place | None = None
         self._failed: OSError | None = None
         self._program_is = "silent"
-        """``found``, ``here`` (in the directory alone), ``nowhere``, ``directory``, ``closed`` (it is no executable), or
+        """``found``, ``here`` (in the directory alone), ``nowhere``, ``directory``, ``closed`` (not executable), or
         ``silent``: where it may be does not answer."""
         try:
             # Where nothing on the way is a server's, no process is needed that could be left behind.

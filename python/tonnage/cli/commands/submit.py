@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
+from tonnage.cli.stream import STDOUT_HINT, StdoutError
 from tonnage.errors import RequestError, TonnageError
 from tonnage.option import Option
 from tonnage.plain import one_line
@@ -164,7 +165,7 @@ def run(arguments: Namespace) -> int:
     elif outcome.receipt is not None:
         if outcome.plan is None:
             print(f"tonnage: note: the key {wish.key} was submitted before; nothing new was", file=sys.stderr)
-        print(outcome.receipt.line, flush=True)
+        _answer(outcome.receipt.line, outcome)
     for told in outcome.followed:
         print(f"tonnage: note: {told}", file=sys.stderr)
     if arguments.wait and outcome.receipt is not None:
@@ -183,13 +184,9 @@ def _answer(text: str, outcome: Outcome) -> None:
     """TonnageError, which names the job, where the answer cannot be written: it is submitted all the same."""
     try:
         print(text, flush=True)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
+    except StdoutError as error:
         job = outcome.receipt.job if outcome.receipt is not None else "nothing"
-        raise TonnageError(
-            f"the answer cannot be written: {error.strerror}; job {job} is submitted; hint: `tonnage jobs` lists it"
-        ) from None
+        raise TonnageError(f"{error}; job {job} is submitted; hint: `tonnage jobs` lists it") from None
 
 
 def wish_of(arguments: Namespace) -> SubmitRequest:
@@ -219,7 +216,10 @@ def _refuse_with_interactive(arguments: Namespace) -> None:
 def _announce(plan: Plan) -> None:
     from tonnage.placement.plan import where_to
 
-    print(where_to(plan), flush=True)
+    try:
+        print(where_to(plan), flush=True)
+    except StdoutError as error:
+        raise TonnageError(f"{error}; nothing was submitted; hint: {STDOUT_HINT}") from None
     if plan.decision.cap_why is not None:
         print(f"tonnage: {one_line(plan.decision.cap_why)}", file=sys.stderr)
     _notes(plan)
