@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tonnage.analysis.findings.undoing import OF_CURVE, OF_RUN, doubts, undone_by
 from tonnage.analysis.results import Finding
+from tonnage.records import Trials
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 
@@ -24,7 +25,7 @@ def undone(*found: Finding, confidence: float = 0.95) -> dict[str, list[str]]:
     """The codes by load line of the usual run."""
     whole = sample.whole()[0]
     lines = tuple(sample.line(op, confidence=confidence) for op in ("write", "read"))
-    every = doubts(found, whole.points, lines)
+    every = doubts(found, whole.points, lines, Trials.of(()))
     return {op: [one.code for one in undone_by(every, op, "")] for op in ("write", "read")}
 
 

@@ -98,7 +98,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         bases=bases,
         divided=divide(measured, bases),
         balances=balances,
-        doubts=doubts(findings, measured, lines),
+        doubts=doubts(findings, measured, lines, trials),
         state=run.state,
     )
 

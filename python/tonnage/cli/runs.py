@@ -198,6 +198,11 @@ def tell_undone(undone: Iterable[Undone]) -> None:
         _tell(f"in doubt: {text}")
 
 
+def failed_text(names: Sequence[str], where: str) -> str:
+    """``1 setting failed in new: write, 4 tasks``."""
+    return f"{len(names)} setting{'s' if len(names) != 1 else ''} failed in {where}: {'; '.join(names)}"
+
+
 def failing(asked: str | None) -> tuple[str, ...]:
     """The verdicts that ``--fail-if`` names."""
     return () if asked is None else ("faster", "slower") if asked == "changed" else (asked,)

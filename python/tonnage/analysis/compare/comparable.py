@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tonnage.analysis.points import Groups, measured
 from tonnage.analysis.results import Point
-from tonnage.records import Run
+from tonnage.records import Run, Trials
 from tonnage.records.line_types import SettingValues, TrialLine
 
 UNKNOWN = "a storage that is not known"
@@ -84,6 +84,15 @@ class Sort(NamedTuple):
     """Its name, where a run has several of its kind; else empty."""
 
 
+class Lost(NamedTuple):
+    """A setting of a run that has no figure, for its trials failed."""
+
+    sort: Sort
+    op: str
+    group: str
+    tasks: int
+
+
 class Comparable:
     """What the points of several runs have in common and what keeps them apart."""
 
@@ -91,7 +100,9 @@ class Comparable:
         """``storages``: keeps those apart too."""
         self._storages = storages
         runs = [run for lot in lots for run in lot]
-        lines = {id(run): [same[0] for _, same in measured(run.trials()).by("phase", "setting")] for run in runs}
+        trials = {id(run): Trials.of(run.trials()) for run in runs}
+        self._failed = {of: _one_each(_failed(found)) for of, found in trials.items()}
+        lines = {of: [*_one_each(measured(found)), *self._failed[of]] for of, found in trials.items()}
         self._searched = {id(run) for run in runs if run.manifest.get("search") and _chose(lines[id(run)])}
         self._named = _named(list(lines.values()))
         sorts = {self._sort(run, line["setting"]): None for run in runs for line in lines[id(run)]}
@@ -114,6 +125,25 @@ class Comparable:
         is nothing to tell apart."""
         return self._groups.of(self._keyed(run, point.setting))
 
+    def lost_of(self, run: Run, points: Sequence[Point]) -> list[Lost]:
+        """The settings of ``run``, of which ``points`` are all points, whose trials failed without any that ended
+        well."""
+        told = {
+            Lost(self.sort_of(run, point), point.op, self.group_of(run, point), point.tasks)
+            for point in points
+            if min(point.values) > 0
+        }
+        failed = (
+            Lost(
+                self._sort(run, line["setting"]),
+                line["phase"],
+                self._groups.of(self._keyed(run, line["setting"])),
+                line["setting"]["tasks"],
+            )
+            for line in self._failed[id(run)]
+        )
+        return [one for one in dict.fromkeys(failed) if one not in told]
+
     def _sort(self, run: Run, setting: SettingValues) -> Sort:
         kind, name = _kind(setting), str(setting.get("workload") or "")
         storage = "" if self._storages is None else self._storages.name_of(run)
@@ -129,6 +159,15 @@ class Comparable:
     def _lines(self, run: Run, lines: Sequence[TrialLine]) -> Iterator[TrialLine]:
         for line in lines:
             yield {**line, "setting": self._keyed(run, line["setting"])}
+
+
+def _failed(trials: Trials) -> Trials:
+    return trials.where("purpose", "measure").where("status", "failed")
+
+
+def _one_each(trials: Trials) -> list[TrialLine]:
+    """A line of each phase and setting."""
+    return [same[0] for _, same in trials.by("phase", "setting")]
 
 
 def _kind(setting: Mapping[str, object]) -> str:

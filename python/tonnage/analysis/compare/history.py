@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 
 from tonnage.analysis import measured_points
 from tonnage.analysis.compare.change import CORRELATION, FEWEST, Step, Stretch, segments
-from tonnage.analysis.compare.comparable import Comparable, Sort, Storages
+from tonnage.analysis.compare.comparable import Comparable, Lost, Sort, Storages
 from tonnage.analysis.compare.differences import Difference, differences
 from tonnage.analysis.compare.normalise import Basis, unit_of
 from tonnage.analysis.compare.per import divided
@@ -120,6 +120,8 @@ class History:
     """Whether the newest run is in a series of enough runs for a verdict: else no verdict is of it."""
     undone_by: tuple[Undone, ...] = ()
     """What undoes levels of the series: findings of their runs, and runs that are not complete."""
+    failed: tuple[str, ...] = ()
+    """Settings without a figure in the newest run that has them, for their trials failed."""
 
     @property
     def undated(self) -> tuple[str, ...]:
@@ -143,6 +145,7 @@ def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[
         _cells(run, comparable, own_points, basis)
         for (run, _), own_points, basis in zip(ordered, points, bases, strict=True)
     ]
+    lost = [comparable.lost_of(run, own_points) for (run, _), own_points in zip(ordered, points, strict=True)]
     on = [storages.name_of(run) for run, _ in ordered]
     keys = list(dict.fromkeys(key for found in cells for key in found))
     # What a test may err is shared out among those that can be made.
@@ -171,10 +174,25 @@ def history_of(runs: Sequence[Run], threshold: float = THRESHOLD, per: Sequence[
         newest_judged=any(one.levels[-1].run == len(ordered) - 1 for one in series if not one.too_few),
         undone_by=tuple(
             undone
-            for (run, _), own_points, found in zip(ordered, points, cells, strict=True)
-            for undone in undone_answers(run, own_points, [(point.op, point.group) for point in found.values()])
+            for (run, _), own_points, found, missing in zip(ordered, points, cells, lost, strict=True)
+            for undone in undone_answers(
+                run,
+                own_points,
+                [(point.op, point.group) for point in found.values()],
+                [one.op for one in missing],
+            )
         ),
+        failed=_failed(cells, lost),
     )
+
+
+def _failed(cells: Sequence[Mapping[_Key, Point]], lost: Sequence[Sequence[Lost]]) -> tuple[str, ...]:
+    """Names of the settings of which the newest run that has any figure, or failure, has a failure."""
+    newest: dict[Lost, bool] = {}
+    for found, missing in zip(cells, lost, strict=True):
+        newest |= dict.fromkeys((Lost(*key[:4]) for key in found), False)
+        newest |= dict.fromkeys(missing, True)
+    return tuple(dict.fromkeys(named(one.op, one.group, one.tasks) for one, failed in newest.items() if failed))
 
 
 def _before(on: Sequence[str], number: int) -> int | None:

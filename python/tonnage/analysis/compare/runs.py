@@ -12,11 +12,11 @@ verdicts too. One run a side has a ratio with the interval within these two runs
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tonnage.analysis import measured_points
-from tonnage.analysis.compare.comparable import Comparable, Storages
+from tonnage.analysis.compare.comparable import Comparable, Lost, Storages
 from tonnage.analysis.compare.differences import Difference, Pair, differences
 from tonnage.analysis.compare.normalise import Basis, unit_of
 from tonnage.analysis.compare.per import divided
@@ -132,6 +132,16 @@ class Between:
     """… and the other side, sorted."""
     undone_by: tuple[Undone, ...] = ()
     """What undoes the answer: findings of the runs that the cells rest on, and runs that are not complete."""
+    failed_base: tuple[str, ...] = ()
+    """Cells without a figure in some run of the base, or in all, for their trials failed; …"""
+    failed_other: tuple[str, ...] = ()
+    """… and in runs of the other side."""
+
+    @property
+    def unjudged_failures(self) -> tuple[str, ...]:
+        """Of the cells that failed on the other side those of which nothing can be said."""
+        judged = {named(cell.op, cell.group, cell.tasks) for cell in self.judged}
+        return tuple(name for name in self.failed_other if name not in judged)
 
     @property
     def unlike(self) -> tuple[Difference, ...]:
@@ -163,6 +173,8 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
         ([point for _, point in sides[0][key]], [point for _, point in sides[1][key]]) for key in names
     ]
     rule = _rule(pairs, threshold, of)
+    lost = [[comparable.lost_of(run, points[id(run)]) for run in side.runs] for side in (base, other)]
+    failed = [{_key(one): None for found in side for one in found} for side in lost]
     return Between(
         base=base.name,
         other=other.name,
@@ -173,8 +185,8 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
             _cell(key[2], pair, rule, base.bases[0] if base.bases else None)
             for key, pair in zip(names, pairs, strict=True)
         ),
-        only_base=tuple(named(*key[1:]) for key in sides[0] if key not in names),
-        only_other=tuple(named(*key[1:]) for key in sides[1] if key not in names),
+        only_base=tuple(named(*key[1:]) for key in sides[0] if key not in names and key not in failed[1]),
+        only_other=tuple(named(*key[1:]) for key in sides[1] if key not in names and key not in failed[0]),
         differences=tuple(
             differences([run.manifest for run in base.runs], [run.manifest for run in other.runs], pairs)
         ),
@@ -182,19 +194,29 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
         base_storages=_on(base, storages),
         other_storages=_on(other, storages),
         mixed=comparable.between,
-        base_kinds=_kinds(base, points),
-        other_kinds=_kinds(other, points),
+        base_kinds=_kinds(base, points, failed[0]),
+        other_kinds=_kinds(other, points, failed[1]),
         undone_by=tuple(
             undone
-            for side, found in zip((base, other), sides, strict=True)
+            for side, found, missing in zip((base, other), sides, lost, strict=True)
             for number, run in enumerate(side.runs)
-            for undone in undone_answers(run, points[id(run)], _rests_on(number, found, names))
+            for undone in undone_answers(
+                run, points[id(run)], _rests_on(number, found, names), [one.op for one in missing[number]]
+            )
         ),
+        failed_base=tuple(named(*key[1:]) for key in failed[0]),
+        failed_other=tuple(named(*key[1:]) for key in failed[1]),
     )
 
 
-def _kinds(side: Side, points: Mapping[int, Sequence[Point]]) -> tuple[str, ...]:
-    return tuple(sorted({point.kind for run in side.runs for point in points[id(run)]}))
+def _kinds(side: Side, points: Mapping[int, Sequence[Point]], failed: Iterable[_Key]) -> tuple[str, ...]:
+    """Also of what failed: a side that lost all of its settings did not measure something else."""
+    measured = {point.kind for run in side.runs for point in points[id(run)]}
+    return tuple(sorted(measured | {kind for kind, *_ in failed}))
+
+
+def _key(one: Lost) -> _Key:
+    return one.sort.kind, one.op, one.group, one.tasks
 
 
 def _rests_on(number: int, cells: _Cells, names: Collection[_Key]) -> list[tuple[str, str]]:

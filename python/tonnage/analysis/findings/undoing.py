@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tonnage.analysis.findings.registry import REGISTRY, Evidence, subject
 from tonnage.analysis.links import links_of
+from tonnage.analysis.points import Groups, measured
 from tonnage.analysis.results import Finding, LoadLine, Point
-from tonnage.records import Run
+from tonnage.records import Run, Trials
 
 OF_RUN = frozenset({"memory-backed", "same-device", "damaged-data"})
 """The device is memory, several devices are one, or the storage returned other bytes: no figure of the run is of what
 was asked about."""
 OF_CURVE = frozenset({"cache-read", "cache-unknown", "holes", "above-ceiling", "single-repetition"})
 """The figures of one curve are, or may be, of a cache, of nothing, of no path that exists, or of chance."""
+FAILED = "trial-failed"
+"""The figures of the curves of which trials failed are what that left of them."""
 
-_IN_SEVERAL = (OF_RUN | OF_CURVE) - {"single-repetition"}
+_IN_SEVERAL = (OF_RUN | OF_CURVE | {FAILED}) - {"single-repetition"}
 """An answer of several runs counts the repetitions of each itself."""
 _STATES = {
     "running": "it has not ended, or its process died: later trials are missing",
@@ -40,9 +43,12 @@ class Doubt:
         return self.curves is None or not self.curves.isdisjoint(curves)
 
 
-def doubts(findings: Sequence[Finding], points: Sequence[Point], load_lines: Sequence[LoadLine]) -> tuple[Doubt, ...]:
+def doubts(
+    findings: Sequence[Finding], points: Sequence[Point], load_lines: Sequence[LoadLine], trials: Trials
+) -> tuple[Doubt, ...]:
     """Of all findings those that undo an answer, in their order."""
     found = []
+    failed = _failed(trials)
     named: dict[str, set[Curve]] = {}
     for point in points:
         for name in (subject(point.op, point.group), subject(point.op, point.group, point.tasks)):
@@ -50,6 +56,9 @@ def doubts(findings: Sequence[Finding], points: Sequence[Point], load_lines: Seq
     for finding in findings:
         if finding.code in OF_RUN:
             found.append(Doubt(finding, None))
+        elif finding.code == FAILED:
+            # Of a setting that was lost whole there is no point.
+            found.append(Doubt(finding, failed.get(finding.subject.partition(" (")[0], frozenset())))
         elif finding.code in OF_CURVE:
             curves = frozenset(named.get(finding.subject, ()))
             if finding.code == "single-repetition":
@@ -57,6 +66,17 @@ def doubts(findings: Sequence[Finding], points: Sequence[Point], load_lines: Seq
             if curves:
                 found.append(Doubt(finding, curves))
     return tuple(found)
+
+
+def _failed(trials: Trials) -> Mapping[str, frozenset[Curve]]:
+    """Of each phase the curves of which trials failed."""
+    lines = trials.where("status", "failed")
+    # As the points are told apart.
+    groups = Groups(same[0] for _, same in measured(trials).by("phase", "setting")) if lines else Groups(())
+    phases: dict[str, set[Curve]] = {}
+    for line in lines:
+        phases.setdefault(line["phase"], set()).add((line["phase"], groups.of(line["setting"])))
+    return {phase: frozenset(curves) for phase, curves in phases.items()}
 
 
 def _is_chance(curve: Curve, points: Sequence[Point], load_lines: Sequence[LoadLine]) -> bool:
@@ -83,9 +103,12 @@ class Undone:
     evidence: str
 
 
-def undone_answers(run: Run, points: Sequence[Point], curves: Iterable[Curve]) -> tuple[Undone, ...]:
-    """What undoes an answer that rests on these ``curves`` of ``run``, of which ``points`` are all points. Only the
-    findings that can are looked for: a history has many runs. RecordError where the run cannot be read."""
+def undone_answers(
+    run: Run, points: Sequence[Point], curves: Iterable[Curve], lost: Collection[str] = ()
+) -> tuple[Undone, ...]:
+    """What undoes an answer that rests on these ``curves`` of ``run``, of which ``points`` are all points, and in which
+    settings of the operations ``lost`` are missing, for their trials failed. Only the findings that can are looked for:
+    a history has many runs. RecordError where the run cannot be read."""
     path, state = str(run.path), run.state
     found = [Undone(path, state, "run", why)] if (why := _STATES.get(state)) else []
     trials = run.each_trial()
@@ -104,7 +127,8 @@ def undone_answers(run: Run, points: Sequence[Point], curves: Iterable[Curve]) -
     )
     seen = [one for code, judge in REGISTRY.items() if code in _IN_SEVERAL for one in judge(evidence)]
     used = list(curves)
-    for doubt in doubts(seen, points, ()):
-        if doubt.is_about(used):
+    for doubt in doubts(seen, points, (), trials):
+        of_lost = doubt.finding.code == FAILED and any(op in lost for op, _ in doubt.curves or ())
+        if of_lost or doubt.is_about(used):
             found.append(Undone(path, doubt.finding.code, doubt.finding.subject, doubt.finding.evidence))
     return tuple(found)

@@ -160,7 +160,7 @@ def tier_of_run(run: Run, name: str) -> Tier:
     storage = identity or ("" if told == UNKNOWN else told)
     curves = {op: curve for op, curve in curves.items() if curve}
     undone_by = {
-        op: undone_answers(run, measured, [(point.op, point.group) for point in points if point.op == op])
+        op: undone_answers(run, measured, [(point.op, point.group) for point in points if point.op == op], [op])
         for op in curves
     }
     return Tier(name, _kind(run), curves, storage=storage, undone_by=undone_by)

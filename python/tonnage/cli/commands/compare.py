@@ -50,7 +50,7 @@ COMMAND = Command(
         ),
         Option(
             ("--fail-if",),
-            "exit with 1 where a setting has this verdict, with 2 where none can have any, or the workloads are unlike",
+            "exit with 1 where a setting has this verdict or failed on the newer side, with 2 where none can have a verdict, or the workloads are unlike",
             choices=("slower", "faster", "changed"),
         ),
         Option(("--out",), "also write a page with a forest plot", "FILE", completes="file"),
@@ -72,7 +72,7 @@ COMMAND = Command(
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where ``--fail-if`` holds."""
     from tonnage.analysis.compare.runs import SYSTEM, THRESHOLD, compare_sides
-    from tonnage.cli.runs import console, failing, print_json, tell_undone
+    from tonnage.cli.runs import console, failed_text, failing, print_json, tell_undone
 
     if len(arguments.runs) < 2:
         raise RequestError(
@@ -100,10 +100,13 @@ def run(arguments: Namespace) -> int:
 
         for between in found:
             print_between(between, console())
-    if not all(between.cells for between in found):
-        raise MeasurementError("runs without an equal setting cannot be compared; hint: see what differs above")
     if arguments.fail_if is not None:
         tell_undone(one for between in found for one in between.undone_by)
+        lost = [failed_text(between.unjudged_failures, between.other) for between in found if between.unjudged_failures]
+        if lost:
+            raise MeasurementError(f"{'; '.join(lost)}; hint: what has no figure passes no check")
+    if not all(between.cells for between in found):
+        raise MeasurementError("runs without an equal setting cannot be compared; hint: see what differs above")
     failed = sum(between.count(verdict) for between in found for verdict in failing(arguments.fail_if))
     if failed:
         one = f"{failed} setting is" if failed == 1 else f"{failed} settings are"
@@ -136,7 +139,7 @@ def _require_one_workload(between: Between, *, searched: bool) -> None:
     what = f"--fail-if: {between.other} against {between.base}"
     if unlike := unlike_kinds(between):
         raise RequestError(f"{what}: {unlike[0][0].lower()}{unlike[0][1:-1]}; hint: compare runs of one campaign")
-    if not between.cells:
+    if not between.cells and not between.failed_other:
         raise RequestError(f"{what} has no setting in common; hint: compare runs of one campaign")
     keys = [one for one in between.unlike if not (searched and one.key == "workload.block_size")]
     if keys:

@@ -75,7 +75,7 @@ COMMAND = Command(
         ),
         Option(
             ("--fail-if",),
-            "exit with 1 where the newest change of a setting has this verdict",
+            "exit with 1 where the newest change of a setting has this verdict, or its newest run failed",
             choices=("slower", "faster", "changed"),
         ),
         PAGE,
@@ -103,7 +103,7 @@ def run(arguments: Namespace) -> int:
     from tonnage.analysis.compare.history import history_of
     from tonnage.analysis.compare.per import given_to, owner_of
     from tonnage.analysis.compare.runs import THRESHOLD
-    from tonnage.cli.runs import console, failing, once, print_json, runs_in, tell_undone
+    from tonnage.cli.runs import console, failed_text, failing, once, print_json, runs_in, tell_undone
     from tonnage.report.answers.history import answer, unjudged
 
     groups = once([runs_in([path]) for path in arguments.runs])
@@ -129,6 +129,9 @@ def run(arguments: Namespace) -> int:
         raise MeasurementError("no run has a trial that ended well; hint: see trials.jsonl of each")
     if arguments.fail_if is not None:
         tell_undone(history.undone_by)
+        if history.failed:
+            lost = failed_text(history.failed, "its newest run" if len(history.failed) == 1 else "their newest run")
+            raise MeasurementError(f"{lost}; hint: what has no figure passes no check")
     failed = sum(series.verdict in failing(arguments.fail_if) for series in history.series)
     if failed:
         one = "1 setting is" if failed == 1 else f"{failed} settings are"

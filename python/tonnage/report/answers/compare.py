@@ -57,7 +57,7 @@ def headline(between: Between) -> Statement:
 
 def why(between: Between) -> list[str]:
     """Sentences on what only one side has, and that nothing is different where nothing is."""
-    told = [*mixed(between), *unlike_kinds(between), *unpaired(between)]
+    told = [*mixed(between), *unlike_kinds(between), *failures(between), *unpaired(between)]
     if not told and not between.differences:
         told = ["Nothing else is different but what differs between any two runs."]
     return [*told, *longer(between), *needed(between)]
@@ -239,6 +239,18 @@ def differences(between: Between) -> Table:
         for one in between.differences
     )
     return Table.of((text_column("what"), "in the base", "in the other"), rows)
+
+
+def failures(between: Between) -> list[str]:
+    """Sentences on settings without a figure, for their trials failed."""
+    found = []
+    paired = set(map(_named, between.cells))
+    for where, names in ((between.base, between.failed_base), (between.other, between.failed_other)):
+        whole = [name for name in names if name not in paired]
+        some = [name for name in names if name in paired]
+        found += [f"Failed in {where}: {'; '.join(whole)}."] if whole else []
+        found += [f"Failed in some runs of {where}: {'; '.join(some)}."] if some else []
+    return found
 
 
 def unpaired(between: Between) -> list[str]:

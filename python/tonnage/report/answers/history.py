@@ -49,7 +49,7 @@ def answer(history: History) -> Answer:
     facts = (("runs", str(len(history.runs))), ("first", _when(first)), ("last", _when(last)), *by)
     tables = (("Setting by setting", settings(history)), ("What changed beside it", beside(history)))
     undone = phrases.undone(history.undone_by)
-    why = (*_undated(history), *unjudged(history), *_beyond(history))
+    why = (*_undated(history), *_failed(history), *unjudged(history), *_beyond(history))
     changes = [replace(one, sure=not undone) for one in _told(history)]
     told = (Statement("", sentence(history), why, not (undone or unjudged(history)), undone), *changes)
     return Answer("History", facts, told, tuple(_exhibits(history)), tables, _NOTES)
@@ -103,6 +103,10 @@ def _undated(history: History) -> list[str]:
         return []
     names = ", ".join(history.undated)
     return [f"No time is known of {names}: each stands behind the run that it was given after."]
+
+
+def _failed(history: History) -> list[str]:
+    return [f"Failed in the newest run that has it: {'; '.join(history.failed)}."] if history.failed else []
 
 
 def unjudged(history: History) -> list[str]:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from tonnage import units
 from tonnage.analysis.compare.history import History
+from tonnage.analysis.findings.undoing import undone_by
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
@@ -119,14 +120,17 @@ def _newest(lines: Sequence[_Line]) -> list[Statement]:
         why = [f"From {newest.of.run}{_dated(newest.of.when)}."]
         if len(same) > 1:
             why.append(f"{len(reached)} of {len(same)} load lines of such transfers were reached.")
-        told.append(Statement(name, f"{newest.line.why}.", tuple(why), newest.line.reached))
+        undone = phrases.doubts(undone_by(newest.of.analysis.doubts, op, newest.line.group))
+        sure = newest.line.reached and not undone
+        told.append(Statement(name, f"{newest.line.why}.", tuple(why), sure, undone))
     return told or [Statement("", "No load line was looked for.", sure=False)]
 
 
 def _changed(history: History | None) -> list[Statement]:
     if history is None:
         return []
-    return [Statement("over time", over_time.sentence(history))]
+    undone = phrases.undone(history.undone_by)
+    return [Statement("over time", over_time.sentence(history), (), not undone, undone)]
 
 
 def _judged(measured: Sequence[Measured]) -> Statement:
