@@ -297,3 +297,74 @@ def test_no_tier_wins_at_the_first_node_where_the_intervals_do_not_show_it(
     printed = capsys.readouterr().out
     assert "No winner is shown at the first node" in printed and said in printed
     assert "wins from the first node" not in printed and "no winner shown" in " ".join(printed.split())
+
+
+def sweep(directory: Path, name: str, keys: str, *, count: int = 3, own: bool = False) -> Path:
+    """Of 1, 4 and 8 nodes on a tier that all share, or that each has for itself."""
+    model = "node-plateau=2GB/s,plateau=none" if own else "node-plateau=6GB/s,plateau=10GB/s"
+    file = directory / f"{name}.toml"
+    file.write_text(
+        f'target = "sim:{model},noise=4%"\nseed = 5\n[repeat]\ncount = {count}\n[[workload]]\nop = "write"\n'
+        f'tasks = [16, 64, 128]\ntasks_per_node = 16\nblock_size = "4MiB"\n{keys}\n'
+    )
+    assert main(["run", str(file), "--out", str(directory / name), "--no-report"]) == 0
+    return directory / name
+
+
+@pytest.mark.parametrize(
+    ("keys", "unlike", "said"),
+    [
+        ("", [], ""),
+        (
+            'transfer_size = "64KiB"\nsync = "none"',
+            [("transfer_size", 2**20, 2**16), ("sync", "fsync", "none")],
+            "Equal but for transfer_size (1 MiB against 64 KiB), sync (fsync against none): ",
+        ),
+        (
+            'access = "random"',
+            [("access", "sequential", "random")],
+            "Equal but for access (sequential against random): ",
+        ),
+    ],
+)
+def test_what_else_than_the_tier_is_not_the_same_stands_before_the_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], keys: str, unlike: list[tuple[str, object, object]], said: str
+) -> None:
+    own, shared = sweep(tmp_path, "own", "", own=True), sweep(tmp_path, "shared", keys)
+    words = (own, shared, "--shared", shared, "--nodes", "8")
+    (found,) = told(capsys, *words)
+    assert [(one["key"], one["fast"], one["slow"]) for one in found["unlike"]] == unlike
+    page = tmp_path / "page.html"
+    assert main(["crossover", *map(str, words), "--out", str(page)]) == 0
+    printed = capsys.readouterr().out
+    assert f"\nwrite: {said or 'For writes'}" in printed and f"write, 8 nodes: {said or 'ahead is'}" in printed
+    assert ('class="answer open"' in page.read_text()) == bool(unlike)
+    assert ('class="answer reached"' in page.read_text()) == (not unlike)
+
+
+def test_a_rate_that_was_asked_for_is_not_what_a_tier_gives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own, asked = sweep(tmp_path, "own", "", own=True), sweep(tmp_path, "asked", 'rate = "2GB/s"')
+    for pair in ((own, asked), (asked, own)):
+        for more in ((), ("--op", "write")):
+            capsys.readouterr()
+            assert main(["crossover", *map(str, pair), "--shared", str(asked), *more]) == 2
+            assert f"{asked} was asked for a rate of write, which is not what a tier gives" in capsys.readouterr().err
+    again = 'op = "write"\ntasks = [16, 64, 128]\ntasks_per_node = 16\nblock_size = "4MiB"\n'
+    both = sweep(tmp_path, "both", f'rate = "1GB/s"\nname = "asked"\n[[workload]]\nname = "free"\n{again}')
+    (found,) = told(capsys, own, both, "--shared", both)
+    assert found["slow_curve"][-1]["median"] > 5e9
+
+
+@pytest.mark.parametrize("nodes", ["1", "40"])
+def test_single_repetitions_name_no_winner(tmp_path: Path, capsys: pytest.CaptureFixture[str], nodes: str) -> None:
+    own, shared = sweep(tmp_path, "own", "", own=True), sweep(tmp_path, "shared", "", count=1)
+    words = (own, shared, "--shared", shared, "--nodes", nodes)
+    (found,) = told(capsys, *words)
+    assert found["measured_once"] == ["slow"] and found["at"]["ahead"] == ""
+    page = tmp_path / "page.html"
+    assert main(["crossover", *map(str, words), "--out", str(page)]) == 0
+    assert "no winner is shown: " in capsys.readouterr().out
+    assert 'class="answer reached"' not in page.read_text()
+    # A ceiling that is stated needs no repetition, but what is below it does.
+    (found,) = told(capsys, *words, "--ceiling", "10GB/s")
+    assert found["at"]["ahead"] == ("" if nodes == "1" else str(own))

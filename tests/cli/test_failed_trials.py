@@ -128,14 +128,12 @@ def test_all_of_a_storage_marks_what_failures_undo(sides: dict[str, Path], capsy
 
 
 def test_a_projection_and_a_crossover_name_the_failed_trials_of_their_curves(
-    sides: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     curve = campaign(tmp_path / "curve", ONE_IN_40, seed=3, tasks="[1, 2, 3, 4]", code=1)
     other = campaign(tmp_path / "other", "", seed=3, target="knee=4,plateau=1GB/s")
     found = answered(capsys, "crossover", curve, other, "--shared", other)
     assert undone(found) == [("trial-failed", "curve")]
-    curve = campaign(tmp_path / "more", ONE_IN_40, seed=3, tasks="[1, 2, 4]", target="knee=8,fault-every=55", code=1)
-    wide = tmp_path / "wide"
-    campaign(wide, "", seed=3, tasks="[1, 2, 3, 8]", target="knee=8,fault-every=100", code=1)
+    wide = campaign(tmp_path / "wide", "", seed=3, tasks="[1, 2, 3, 8]", target="knee=8,fault-every=100", code=1)
     found = answered(capsys, "project", wide, "--tasks", "4")
     assert undone({"projections": found["projections"]}) == [("trial-failed", "wide")]

@@ -44,11 +44,11 @@ def differences(base: Sequence[Json], other: Sequence[Json], pairs: Sequence[Pai
     between any two runs."""
     searched = all(manifest.get("search") for manifest in (*base, *other))
     both = [(one, two) for bases, others in pairs for one in bases for two in others]
-    yield from _of_settings(both, searched=searched)
+    yield from of_settings(both, searched=searched)
     yield from _of_manifests(base, other)
 
 
-def _of_settings(pairs: Sequence[tuple[Point, Point]], *, searched: bool) -> Iterator[Difference]:
+def of_settings(pairs: Sequence[tuple[Point, Point]], *, searched: bool) -> Iterator[Difference]:
     """Factors that are one value in each run, and not the same one; of two searches without what each chose itself."""
     seen: dict[str, tuple[list[Any], list[Any]]] = {}
     for base, other in pairs:

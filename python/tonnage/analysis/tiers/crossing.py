@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tonnage.analysis import LoadLine, analyse, measured_points
 from tonnage.analysis.compare.comparable import UNKNOWN, storage_of
+from tonnage.analysis.compare.differences import of_settings
 from tonnage.analysis.compare.normalise import Basis, normalise, unit_of
+from tonnage.analysis.findings.registry import asked_rate
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.results import Point
@@ -73,6 +76,22 @@ class Tier:
     """The storage's identity, or name; empty where it is not known."""
     undone_by: Mapping[str, tuple[Undone, ...]] = field(default_factory=dict)
     """By operation what undoes an answer that rests on its curve."""
+    points: Mapping[str, Mapping[int, Point]] = field(default_factory=dict)
+    """Those that its curves are of; none of a published one."""
+    limited: frozenset[str] = frozenset()
+    """Operations that were measured at a rate that was asked for, and not otherwise: it says nothing of what a tier
+    gives."""
+    searched: bool = False
+    """A search chose the blocks itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """A factor of the workload that the two tiers were not measured alike with."""
+
+    key: str
+    fast: Any
+    slow: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +150,10 @@ class Crossing:
     """Both tiers were measured on one storage, so that neither is a tier beside the other."""
     undone_by: tuple[Undone, ...] = ()
     """What undoes it: findings of the runs that it rests on, and runs that are not complete."""
+    unlike: tuple[Unlike, ...] = ()
+    """What else than the tier is not the same: then the lines are of two workloads."""
+    measured_once: tuple[str, ...] = ()
+    """Which of ``fast`` and ``slow`` was measured without repetitions, so that it has no interval."""
 
 
 def tier_of_run(run: Run, name: str) -> Tier:
@@ -143,6 +166,8 @@ def tier_of_run(run: Run, name: str) -> Tier:
         raise RequestError(
             f"{name} has several devices, whose crossover its own report tells; hint: tonnage report {name}"
         )
+    asked = {point.op for point in points if asked_rate(point.setting)}
+    points = [point for point in points if not asked_rate(point.setting)]
     hosts = {(found.op, found.group, found.tasks): len(found.parts) for found in hosts_of(points, trials, tasks)}
     found: dict[str, dict[int, list[Point]]] = {}
     for point in points:
@@ -152,10 +177,11 @@ def tier_of_run(run: Run, name: str) -> Tier:
         found.setdefault(point.op, {}).setdefault(nodes, []).append(point)
     several = any(len(together) > 1 for by_nodes in found.values() for together in by_nodes.values())
     lines = [line for line in analyse(run).load_lines if line.reached] if several else []
-    curves = {
+    best = {
         op: {nodes: at for nodes, together in by_nodes.items() if (at := _at(nodes, together, lines))}
         for op, by_nodes in found.items()
     }
+    curves = {op: {nodes: at for nodes, (at, _) in by_nodes.items()} for op, by_nodes in best.items()}
     told, identity = storage_of(run)
     storage = identity or ("" if told == UNKNOWN else told)
     curves = {op: curve for op, curve in curves.items() if curve}
@@ -163,11 +189,21 @@ def tier_of_run(run: Run, name: str) -> Tier:
         op: undone_answers(run, measured, [(point.op, point.group) for point in points if point.op == op], [op])
         for op in curves
     }
-    return Tier(name, _kind(run), curves, storage=storage, undone_by=undone_by)
+    return Tier(
+        name,
+        _kind(run),
+        curves,
+        storage=storage,
+        undone_by=undone_by,
+        points={op: {nodes: point for nodes, (_, point) in by_nodes.items()} for op, by_nodes in best.items()},
+        limited=frozenset(asked - curves.keys()),
+        searched=bool(run.manifest.get("search")),
+    )
 
 
-def _at(nodes: int, points: Sequence[Point], lines: Sequence[LoadLine]) -> At | None:
-    """What so many nodes gave with any number of tasks, of the settings that gave most; None where it is nothing."""
+def _at(nodes: int, points: Sequence[Point], lines: Sequence[LoadLine]) -> tuple[At, Point] | None:
+    """What so many nodes gave with any number of tasks, of the settings that gave most, and the point that this is of;
+    None where it is nothing."""
     found = []
     for curve in by_group(points):
         line = next((one for one in lines if (one.op, one.group) == (curve[0].op, curve[0].group)), None)
@@ -177,8 +213,8 @@ def _at(nodes: int, points: Sequence[Point], lines: Sequence[LoadLine]) -> At | 
             rate = MeasuredRate(line.plateau, line.plateau_low, line.plateau_high, line.confidence)
         # The point that the rate is of, to find it again: of several the one nearest to it.
         near = min(curve, key=lambda point: abs(point.median - rate.median))
-        found.append(At(nodes, near.values, rate.median, rate.low, rate.high, rate.confidence, near.records))
-    return max(found, key=lambda at: at.median, default=None)
+        found.append((At(nodes, near.values, rate.median, rate.low, rate.high, rate.confidence, near.records), near))
+    return max(found, key=lambda pair: pair[0].median, default=None)
 
 
 def _said_nodes(point: Point, name: str) -> int:
@@ -215,6 +251,11 @@ def crossings(
     RequestError where it cannot be told which tier is which, or nothing is common.
     """
     common = [op for op in METRICS if op in one.curves and op in other.curves and (not ops or op in ops)]
+    for tier in (one, other):
+        limited = [op for op in METRICS if op in tier.limited and (op in ops or not (ops or common))]
+        if limited:
+            why = f"{tier.name} was asked for a rate of {' and '.join(limited)}, which is not what a tier gives"
+            raise RequestError(f"{why}; hint: measure it without rate and operations_rate")
     if not common:
         asked = " and ".join(ops) or " or ".join(METRICS)
         raise RequestError(f"{one.name} and {other.name} have no {asked} in common; hint: measure it on both")
@@ -270,8 +311,46 @@ def _crossing(
         no_winner_at_first=ahead and not sure,
         same_storage=same,
         undone_by=(*fast.undone_by.get(op, ()), *slow.undone_by.get(op, ())),
+        unlike=_unlike(fast, slow, op),
+        measured_once=tuple(
+            side
+            for side, rate, tier, told in (
+                ("fast", each, fast, per_node),
+                ("slow", alone if of_all is None else of_all, slow, ceiling),
+            )
+            if not _is_known(rate, tier, told)
+        ),
     )
-    return crossing if nodes is None else replace(crossing, at=wins(crossing, nodes))
+    if nodes is None:
+        return crossing
+    at = wins(crossing, nodes)
+    # Of a ceiling that is stated it is the curve that tells where the shared tier is below it.
+    below = at.slow != of_all and slow.source == "measured" and not at.slow.confidence
+    return replace(crossing, at=replace(at, ahead="") if crossing.measured_once or below else at)
+
+
+_OF_THE_TIER = frozenset({"tasks_per_node", "partition", "hosts", "device", "devices"})
+"""Of a setting: where its tasks ran and which tier it was, which is what is asked about."""
+_ENGINES = frozenset({"posix", "uring", "mmap"})
+"""Ways to touch the files of a directory; any other belongs to its kind of target."""
+
+
+def _unlike(fast: Tier, slow: Tier, op: str) -> tuple[Unlike, ...]:
+    """By what the workloads of both tiers differ, at the numbers of nodes that both have, or at any."""
+    own, shared = (tier.points.get(op, {}) for tier in (fast, slow))
+    common = own.keys() & shared.keys()
+    pairs = [
+        (own[one], shared[two]) for one in sorted(own) for two in sorted(shared) if (one == two if common else True)
+    ]
+    found = of_settings(pairs, searched=fast.searched and slow.searched)
+    kinds = {(one.kind, two.kind) for one, two in pairs if one.kind != two.kind}
+    unlike = [Unlike("kind", *pair) for pair in sorted(kinds)]
+    for one in found:
+        key = one.key.removeprefix("workload.")
+        of_targets = key == "storage" and not {one.base, one.other} <= _ENGINES
+        if key not in _OF_THE_TIER and key != "time_limit_ns" and not of_targets:
+            unlike.append(Unlike(key, one.base, one.other))
+    return tuple(unlike)
 
 
 def _is_known(rate: MeasuredRate, tier: Tier, stated: float | None) -> bool:

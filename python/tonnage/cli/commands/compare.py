@@ -50,7 +50,8 @@ COMMAND = Command(
         ),
         Option(
             ("--fail-if",),
-            "exit with 1 where a setting has this verdict or failed on the newer side, with 2 where none can have a verdict, or the workloads are unlike",
+            "exit with 1 where a setting has this verdict, or failed on the newer side; with 2 where none can have any, "
+            "or the workloads are unlike",
             choices=("slower", "faster", "changed"),
         ),
         Option(("--out",), "also write a page with a forest plot", "FILE", completes="file"),

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from math import log10
 
 from tonnage import units
+from tonnage.analysis.compare.differences import Difference
 from tonnage.analysis.tiers.crossing import At, Crossing, Parts, Wins, wins
 from tonnage.analysis.tiers.shared import MeasuredRate
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
+from tonnage.report.answers.compare import against
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import nodes_axis, rate_axis
 from tonnage.report.figures.colours import GRID, KNEE, KNEE_BAND, LINES, MUTED, VEIL, band_colour
@@ -58,16 +60,32 @@ def _told(found: Crossing) -> list[Statement]:
     crossover, undone = found.crossover, phrases.undone(found.undone_by)
     told = [Statement(crossover.op, _sentence(found), tuple(_why(found)), _answered(found) and not undone, undone)]
     if found.at is not None:
-        name, sure = f"{crossover.op}, {number(found.at.nodes)} nodes", bool(found.at.ahead) and not undone
+        name, sure = (
+            f"{crossover.op}, {number(found.at.nodes)} nodes",
+            bool(found.at.ahead) and not undone and not found.unlike,
+        )
         told.append(Statement(name, _at(found, found.at), (), sure, undone))
     return told
 
 
 def _answered(found: Crossing) -> bool:
-    return (found.crossover.levelled or found.from_first) and not (found.same_storage or found.no_winner_at_first)
+    shown = (found.crossover.levelled or found.from_first) and not (found.same_storage or found.no_winner_at_first)
+    return shown and not found.unlike and not found.measured_once
 
 
 def _sentence(found: Crossing) -> str:
+    return f"{_unlike(found)}{_answer(found)}"
+
+
+def _unlike(found: Crossing) -> str:
+    """``Equal but for transfer_size (1 MiB against 4 KiB): ``; nothing where the workloads are equal."""
+    if not found.unlike:
+        return ""
+    differ = ", ".join(against(Difference(f"workload.{one.key}", one.fast, one.slow)) for one in found.unlike)
+    return f"Equal but for {differ}: "
+
+
+def _answer(found: Crossing) -> str:
     if found.same_storage:
         fast, slow = _speed(found, found.crossover.fast), _speed(found, found.slow_one)
         return (
@@ -141,7 +159,8 @@ def _at(found: Crossing, at: Wins) -> str:
     rates = f"{_speed(found, at.fast)} on nodes' own against {_speed(found, at.slow)} on the shared tier"
     who = f"ahead is {at.ahead}" if at.ahead else "no winner is shown"
     beyond = "; more nodes than were measured" if at.beyond else ""
-    return f"{who}: {rates}{beyond}."
+    single = "; single repetitions have no interval" if not at.ahead and found.measured_once else ""
+    return f"{_unlike(found)}{who}: {rates}{single}{beyond}."
 
 
 def _metric(found: Crossing) -> str:
