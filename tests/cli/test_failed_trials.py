@@ -137,3 +137,16 @@ def test_a_projection_and_a_crossover_name_the_failed_trials_of_their_curves(
     wide = campaign(tmp_path / "wide", "", seed=3, tasks="[1, 2, 3, 8]", target="knee=8,fault-every=100", code=1)
     found = answered(capsys, "project", wide, "--tasks", "4")
     assert undone({"projections": found["projections"]}) == [("trial-failed", "wide")]
+
+
+def test_no_check_passes_where_no_setting_can_have_a_verdict(
+    sides: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    sound, last = str(sides["sound"]), str(sides["last"])
+    assert main(["history", sound, "--fail-if", "slower"]) == 2
+    assert "--fail-if: no setting can have a verdict: each is in fewer than 6 runs" in capsys.readouterr().err
+    assert main(["history", sound]) == 0
+    assert main(["compare", sound, sound, "--fail-if", "slower"]) == 2
+    assert "nothing differs from itself" in capsys.readouterr().err
+    assert main(["compare", sound, sound]) == 0
+    assert main(["compare", sound, last, sound, "--fail-if", "slower"]) == 2

@@ -148,6 +148,7 @@ def test_a_check_that_judges_a_run_in_doubt_says_so_on_stderr(
     for name, many in (("cut", 1), ("sound" if command == "history" else "writes", 0)):
         words = asked(runs, command, name) if name != "sound" else ["history", str(runs["sound"]), str(runs["writes"])]
         capsys.readouterr()
-        assert main([*words, "--fail-if", "slower", "--json"]) == 0
+        # Two runs are too few for a verdict over time.
+        assert main([*words, "--fail-if", "slower", "--json"]) == (2 if command == "history" else 0)
         error = capsys.readouterr().err
         assert error.count("tonnage: in doubt: ") == many and ("interrupted in " in error) == bool(many)

@@ -185,6 +185,11 @@ def told_twice(sides: Sequence[Sequence[Run]]) -> list[Path]:
     return [run.path for side in sides[1:] for run in side if _identity(run) in first]
 
 
+def same_runs(one: Iterable[Run], other: Iterable[Run]) -> bool:
+    """Whether two sides are the same runs, or copies of them."""
+    return set(map(_identity, one)) == set(map(_identity, other))
+
+
 def _identity(run: Run) -> object:
     told = run.manifest.get("run_id"), run.manifest.get("created")
     return told if all(told) else run.path.resolve()

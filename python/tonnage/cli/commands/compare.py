@@ -50,7 +50,7 @@ COMMAND = Command(
         ),
         Option(
             ("--fail-if",),
-            "exit with 1 where a setting has this verdict, or failed on the newer side; with 2 where none can have any, "
+            "exit with 1 where a setting has this verdict or failed on the newer side; with 2 where none can have any, "
             "or the workloads are unlike",
             choices=("slower", "faster", "changed"),
         ),
@@ -73,7 +73,7 @@ COMMAND = Command(
 def run(arguments: Namespace) -> int:
     """Exit code: 1 where ``--fail-if`` holds."""
     from tonnage.analysis.compare.runs import SYSTEM, THRESHOLD, compare_sides
-    from tonnage.cli.runs import console, failed_text, failing, print_json, tell_undone
+    from tonnage.cli.runs import console, failed_text, failing, print_json, same_runs, tell_undone
 
     if len(arguments.runs) < 2:
         raise RequestError(
@@ -85,6 +85,11 @@ def run(arguments: Namespace) -> int:
     found = [compare_sides(base, other, threshold, of) for other in others]
     if arguments.fail_if is not None:
         for between, other in zip(found, others, strict=True):
+            if same_runs(base.runs, other.runs):
+                raise RequestError(
+                    f"--fail-if: {other.name} has the runs of {base.name}, and nothing differs from itself; hint: give "
+                    "the runs of two sides"
+                )
             _require_one_workload(
                 between, searched=all(run.manifest.get("search") for run in (*base.runs, *other.runs))
             )

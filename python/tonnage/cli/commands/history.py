@@ -75,7 +75,8 @@ COMMAND = Command(
         ),
         Option(
             ("--fail-if",),
-            "exit with 1 where the newest change of a setting has this verdict, or its newest run failed",
+            "exit with 1 where the newest change of a setting has this verdict, or its newest run failed; with 2 where "
+            "none can have any",
             choices=("slower", "faster", "changed"),
         ),
         PAGE,
@@ -100,6 +101,7 @@ def run(arguments: Namespace) -> int:
         raise RequestError("--since and --site are for file servers; hint: add --servers")
     if not arguments.runs:
         raise RequestError("the following arguments are required: DIR; hint: see `tonnage history --help`")
+    from tonnage.analysis.compare.change import FEWEST
     from tonnage.analysis.compare.history import history_of
     from tonnage.analysis.compare.per import given_to, owner_of
     from tonnage.analysis.compare.runs import THRESHOLD
@@ -129,6 +131,11 @@ def run(arguments: Namespace) -> int:
         raise MeasurementError("no run has a trial that ended well; hint: see trials.jsonl of each")
     if arguments.fail_if is not None:
         tell_undone(history.undone_by)
+        if all(one.too_few for one in history.series):
+            raise RequestError(
+                f"--fail-if: no setting can have a verdict: each is in fewer than {FEWEST} runs; hint: give more runs, "
+                "or set some against others with tonnage compare"
+            )
         if history.failed:
             lost = failed_text(history.failed, "its newest run" if len(history.failed) == 1 else "their newest run")
             raise MeasurementError(f"{lost}; hint: what has no figure passes no check")

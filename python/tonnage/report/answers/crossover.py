@@ -60,10 +60,8 @@ def _told(found: Crossing) -> list[Statement]:
     crossover, undone = found.crossover, phrases.undone(found.undone_by)
     told = [Statement(crossover.op, _sentence(found), tuple(_why(found)), _answered(found) and not undone, undone)]
     if found.at is not None:
-        name, sure = (
-            f"{crossover.op}, {number(found.at.nodes)} nodes",
-            bool(found.at.ahead) and not undone and not found.unlike,
-        )
+        name = f"{crossover.op}, {number(found.at.nodes)} nodes"
+        sure = bool(found.at.ahead) and not undone and not found.unlike
         told.append(Statement(name, _at(found, found.at), (), sure, undone))
     return told
 
