@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -150,3 +151,24 @@ def test_no_check_passes_where_no_setting_can_have_a_verdict(
     assert "nothing differs from itself" in capsys.readouterr().err
     assert main(["compare", sound, sound]) == 0
     assert main(["compare", sound, last, sound, "--fail-if", "slower"]) == 2
+
+
+def test_a_probe_in_which_a_trial_fails_says_so_of_all_that_was_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, asked = "sim:knee=8,plateau=2GB/s,fault-every=800,name=P", ["--p99", "20ms", "--budget", "10s"]
+    assert main(["probe", model, *asked, "--seed", "3", "--no-keep", "--out", str(tmp_path / "run")]) == 1
+    screen = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("write: not shown: measuring ended because a trial failed") for line in screen)
+    assert any(line.startswith("read: not measured: 1 trial failed (") for line in screen)
+    (p99,) = [line for line in screen if "p99 within 20 ms" in line]
+    assert p99.startswith("  ") and "measuring ended because a trial failed" in p99
+    (named,) = [line for line in screen if line.startswith("  but trial-failed: ")]
+    assert "operation failed: task" in named and not any("--budget" in line for line in screen)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "not measured: 1 trial failed (" in page and 'class="answer reached"' not in page
+    assert main(["report", str(tmp_path / "run"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(line["op"], line["undone_by"]) for line in found["load_lines"]] == [
+        ("write", ["single-repetition", "trial-failed"])
+    ]

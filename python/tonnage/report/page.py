@@ -77,14 +77,15 @@ def render(analysis: Analysis, source: Source) -> str:
     """The page as text."""
     lines, closer = exhibits_of(analysis, source)
     told = sentences_of(analysis)
+    known = {(line.op, line.group) for line in analysis.load_lines}
     unfinished = source.unfinished
     return _filled(
         "page.html",
         [*lines, *closer],
         analysis=analysis,
         # Of a load line the page tells in its own words.
-        load_lines=list(zip(analysis.load_lines, (one for one in told if one.curve), strict=True)),
-        beside=[one for one in told if one.curve is None],
+        load_lines=list(zip(analysis.load_lines, (one for one in told if one.curve in known), strict=True)),
+        beside=[one for one in told if one.curve not in known],
         manifest=source.manifest,
         manifest_text=json.dumps(source.manifest, indent=2, ensure_ascii=False),
         facts=_facts(source),

@@ -113,6 +113,8 @@ _ENDS: dict[Reason, str] = {
 
 def ended(line: LoadLine) -> str | None:
     """Why no more was measured; None where that is as asked, or the run does not say."""
+    if line.stopped == "failed" and not line.reached:
+        return None  # its sentence says so
     return f"measuring ended {_ENDS[line.stopped]}" if line.stopped in _ENDS else None
 
 

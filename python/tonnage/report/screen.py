@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -67,7 +67,8 @@ def screen(analysis: Analysis, width: int, report_path: str | Path | None, below
     most = LINES - _height(map(Line, below), width)
     told = sentences_of(analysis)
     end = _end(analysis, report_path)
-    answer = _answer(told, width, min(_TOLD_MOST, most - _height(end, width) - 1))
+    asked = {sentence for line in analysis.load_lines for sentence in phrases.objectives(line)}
+    answer = _answer(told, asked, width, min(_TOLD_MOST, most - _height(end, width) - 1))
     found = _findings(analysis, told, width, most - _height((*answer, *end), width) - 2)
     room = most - _height((*answer, *end, *found), width) - 1 - (1 if answer else 0) - (1 if found else 0)
     parts = [_tables(analysis, width, room), found, answer, end]
@@ -82,12 +83,13 @@ def _height(lines: Iterable[Line], width: int) -> int:
     return sum(line.height(width) for line in lines)
 
 
-def _answer(told: Sequence[Statement], width: int, most: int) -> list[Line]:
-    """Each sentence, what undoes it, and what it rests on where there is room."""
+def _answer(told: Sequence[Statement], asked: Collection[str], width: int, most: int) -> list[Line]:
+    """Each sentence, what undoes it, what else was ``asked``, and what it rests on where there is room."""
     heads = [
         [
             Line(f"{one.name}: {one.sentence}" if one.name else one.sentence, "bold" if one.sure else "bold yellow"),
             *(Line(f"  but {doubt}", "yellow") for doubt in one.doubts),
+            *(Line(f"  {why}") for why in one.why if why in asked),
         ]
         for one in told
     ]
@@ -96,7 +98,7 @@ def _answer(told: Sequence[Statement], width: int, most: int) -> list[Line]:
     whole = [
         line
         for head, one in zip(heads, told, strict=True)
-        for line in (*head, *(Line(f"  {why}") for why in one.why if not one.doubts))
+        for line in (*head, *(Line(f"  {why}") for why in one.why if not one.doubts and why not in asked))
     ]
     return whole if _height(whole, width) <= most else short
 

@@ -58,7 +58,8 @@ def doubts(
             found.append(Doubt(finding, None))
         elif finding.code == FAILED:
             # Of a setting that was lost whole there is no point.
-            found.append(Doubt(finding, failed.get(finding.subject.partition(" (")[0], frozenset())))
+            op, _, purpose = finding.subject.partition(" (")
+            found.append(Doubt(finding, frozenset() if purpose == "fill)" else failed.get(op, frozenset())))
         elif finding.code in OF_CURVE:
             curves = frozenset(named.get(finding.subject, ()))
             if finding.code == "single-repetition":
@@ -69,8 +70,8 @@ def doubts(
 
 
 def _failed(trials: Trials) -> Mapping[str, frozenset[Curve]]:
-    """Of each phase the curves of which trials failed."""
-    lines = trials.where("status", "failed")
+    """Of each phase the curves of which trials failed; that files were not laid out is told by what needed them."""
+    lines = [line for line in trials.where("status", "failed") if line["purpose"] != "fill"]
     # As the points are told apart.
     groups = Groups(same[0] for _, same in measured(trials).by("phase", "setting")) if lines else Groups(())
     phases: dict[str, set[Curve]] = {}

@@ -17,12 +17,11 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from tonnage.analysis.load_line.curve_hypotheses import Curve, hypotheses
-from tonnage.analysis.load_line.trials import two_speeds
+from tonnage.analysis.load_line.trials import ENDED_BY_FAILURE, stopped_by, two_speeds
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, student_t
 from tonnage.analysis.text import count, speed
 from tonnage.records.line_types import TrialLine
-from tonnage.records.stop_reasons import Reason
 from tonnage.units import BANDWIDTH, rate_text, share, time_text
 
 if TYPE_CHECKING:
@@ -447,18 +446,19 @@ def load_line(
         plateau_low=whole(found.plateau_low) if reached else None,
         plateau_high=whole(found.plateau_high) if reached else None,
         max_tasks_tried=top,
-        why=_sentence(found, points[0], top) if reached else f"not reached within {count(top, 'task')}: {found.why}",
+        why=_sentence(found, points[0], top) if reached else _not_reached(found, points, top),
         kind=points[0].kind,
         metric=points[0].metric,
         sustained_ns=held_ns if reached else None,
         sustained_bytes=round(found.plateau * held_ns / 10**9) if reached and moves else None,
-        stopped=_stopped(points),
+        stopped=stopped_by(points),
     )
 
 
-def _stopped(points: Sequence[Point]) -> Reason | None:
-    reasons = {point.stopped for point in points} - {"aside"}
-    return reasons.pop() if len(reasons) == 1 else None
+def _not_reached(found: Estimate, points: Sequence[Point], top: int) -> str:
+    if stopped_by(points) == "failed":
+        return f"not shown: {ENDED_BY_FAILURE}, up to {count(top, 'task')} measured"
+    return f"not reached within {count(top, 'task')}: {found.why}"
 
 
 def _sentence(found: Estimate, of: Point, top: int) -> str:

@@ -22,7 +22,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.load_line.trials import two_speeds
+from tonnage.analysis.load_line.trials import ENDED_BY_FAILURE, stopped_by, two_speeds
 from tonnage.analysis.results import LatencyLine, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, pooled_noise, student_t
 from tonnage.analysis.text import count
@@ -225,12 +225,14 @@ def latency_line(
     *,
     rates_with: int | None = None,
     plateau: float | None = None,
+    failed: bool = False,
 ) -> LatencyLine:
     """The answer for one objective. ``waits``: of each load at least one trial; ``rates_with``: loads are rates that
-    were offered to so many tasks, of a storage that reaches ``plateau`` (both in bytes per second)."""
+    were offered to so many tasks, of a storage that reaches ``plateau`` (both in bytes per second); ``failed``: no more
+    was measured, for a trial failed."""
     values = latencies(waits, percentile)
     found = crossing(values, objective_ns, offered=rates_with is not None)
-    words = _Words(percentile, objective_ns, values, found, rates_with, plateau)
+    words = _Words(percentile, objective_ns, values, found, rates_with, plateau, failed)
     # Of whole numbers the one before the first that exceeds it is the last that may not.
     least_above = found.shown_above if rates_with or found.shown_above is None else found.shown_above - 1
     first, last = min(values), max(values)
@@ -311,6 +313,7 @@ class _Words:
     found: Crossing
     rates_with: int | None
     plateau: float | None
+    failed: bool
 
     @property
     def objective(self) -> str:
@@ -346,13 +349,13 @@ class _Words:
         if low == last:
             return f"at least {self.load(last)}, the largest measured, keep {self.objective}{falls}"
         if low:
+            more = f"a longer --budget{'' if self.rates_with else ', or more tasks (--max-tasks),'} may show it"
             return self.not_shown(
                 f"{self.load(low)} keep it, and {self.load(last)} may, with {self.wait(last)}; "
-                f"a longer --budget{'' if self.rates_with else ', or more tasks (--max-tasks),'} may show it{falls}"
+                f"{ENDED_BY_FAILURE if self.failed else more}{falls}"
             )
-        return self.not_shown(
-            f"{self.load(first)} may keep it, with {self.wait(first)}; a longer --budget may show it{falls}"
-        )
+        more = ENDED_BY_FAILURE if self.failed else "a longer --budget may show it"
+        return self.not_shown(f"{self.load(first)} may keep it, with {self.wait(first)}; {more}{falls}")
 
     def not_shown(self, why: str) -> str:
         what = "which offered rate keeps" if self.rates_with else "how many tasks keep"
@@ -392,8 +395,9 @@ def latency_lines(
             with_tasks = line["setting"]["tasks"]
     else:
         waits = {point.tasks: [wait_of(line) for line in trials.named(point.records)] for point in points}
+    failed = stopped_by(points) == "failed"
     return tuple(
-        latency_line(key, objective_ns, waits, rates_with=with_tasks, plateau=plateau)
+        latency_line(key, objective_ns, waits, rates_with=with_tasks, plateau=plateau, failed=failed)
         for key, objective_ns in objectives.items()
         if latencies(waits, key)
     )

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from tonnage.analysis.results import Point
 from tonnage.analysis.text import count
 from tonnage.records import Trials
 from tonnage.records.intervals import sums
 from tonnage.records.line_types import TrialLine
+from tonnage.records.stop_reasons import Reason
 from tonnage.units import time_text
 
 if TYPE_CHECKING:
@@ -34,6 +36,10 @@ _APART, _APART_NOISES = 0.15, 5.0
 """Halves of a trial are two rates where they differ by so much, and by so many times the noise between trials."""
 
 
+ENDED_BY_FAILURE = "measuring ended because a trial failed"
+"""Why an answer is not shown: more time would not show it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Steady:
     """A steady window of a trial, in nanoseconds from its first start."""
@@ -44,6 +50,12 @@ class Steady:
     """Rate inside the window."""
     whole_per_s: int
     """Rate over the whole series."""
+
+
+def stopped_by(points: Sequence[Point]) -> Reason | None:
+    """Why no more of a curve was measured, where its points have one reason."""
+    reasons = {point.stopped for point in points} - {"aside"}
+    return reasons.pop() if len(reasons) == 1 else None
 
 
 def of_tasks(series: Mapping[str, Sequence[int]], chosen: Collection[int]) -> dict[str, list[int]]:

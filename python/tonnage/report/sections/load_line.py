@@ -7,6 +7,7 @@ from math import log10
 
 from tonnage import units
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
+from tonnage.analysis.findings.undoing import FAILED
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
@@ -381,6 +382,18 @@ def sentences(analysis: Analysis) -> list[Statement]:
             curve=(line.op, line.group),
         )
         for line in analysis.load_lines
+    ] + _unmeasured(analysis)
+
+
+def _unmeasured(analysis: Analysis) -> list[Statement]:
+    """Of operations whose every trial failed: what was asked for is no blank."""
+    measured = {point.op for point in analysis.points}
+    # A subject with a purpose is a part of another operation.
+    failed = [doubt.finding for doubt in analysis.doubts if doubt.finding.code == FAILED]
+    return [
+        Statement(one.subject, f"not measured: {one.evidence}", sure=False, curve=(one.subject, ""))
+        for one in failed
+        if one.subject not in measured and "(" not in one.subject
     ]
 
 
