@@ -246,6 +246,19 @@ def test_what_would_decide_is_also_told_as_more_than_there_is(tmp_path: Path) ->
     assert {row[-2] for row in table(compare_sides(Side.of(one), Side.of(other))).rows} == {"too few to tell"}
 
 
+def test_what_would_decide_is_more_than_there_is_where_that_did_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # One side varies and the other does not: three runs of each show less than three of equal deviations would.
+    base = several(tmp_path, "base", [2.0, 2.0, 2.0])
+    other = several(tmp_path, "other", [2.0 * math.exp(-0.2 + step) for step in (-0.05, 0.0, 0.05)])
+    found = compared(capsys, base, other)
+    assert {cell["verdict"] for cell in found["cells"]} == {"no change shown"}
+    assert {cell["runs_to_decide"] for cell in found["cells"]} == {4}
+    assert main(["compare", str(base), str(other)]) == 0
+    assert "4 runs, 1 more" in capsys.readouterr().out
+
+
 def test_the_headline_names_two_storages_and_unlike_runs_of_a_side_are_kept_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -191,6 +191,7 @@ def _against_first(workload: str, points: Sequence[Point], elapsed: Mapping[str,
     for point, values in zip(points[1:], samples[1:], strict=True):
         seen = ratio(values, samples[0], confidence, noise)
         undecided = seen.verdict in (UNCHANGED, UNDECIDED)
+        fewest = min(len(values), len(samples[0]))
         found.append(
             Comparison(
                 workload=workload,
@@ -206,7 +207,10 @@ def _against_first(workload: str, points: Sequence[Point], elapsed: Mapping[str,
                 high=seen.high,
                 confidence=CONFIDENCE if seen.confidence else 0.0,
                 verdict=seen.verdict,
-                repetitions_to_decide=repetitions_to_decide(seen, noise, confidence) if undecided else None,
+                # As many as there are did not.
+                repetitions_to_decide=repetitions_to_decide(seen, noise, confidence, max(2, fewest + 1))
+                if undecided
+                else None,
             )
         )
     return found

@@ -332,7 +332,9 @@ def _cell(group: str, pair: Pair, rule: _Rule, per: Basis | None) -> Cell:
         holds_for=holds_for,
         verdict=verdict,
         runs_to_decide=_runs_to_decide(seen, pair, rule) if open_ and rule.of == SYSTEM else None,
-        repetitions_to_decide=repetitions_to_decide(seen, rule.noise, rule.within)
+        repetitions_to_decide=repetitions_to_decide(
+            seen, rule.noise, rule.within, _more_than([point.repetitions for side in pair for point in side], 2)
+        )
         if open_ and rule.of == RUNS
         else None,
         unit=unit_of(base[0].metric, per),
@@ -349,4 +351,9 @@ def _runs_to_decide(seen: Ratio, pair: Pair, rule: _Rule) -> int | None:
     if _fewest(pair) < LEAST_RUNS:
         counts = [point.repetitions for side in pair for point in side]
         apart = Noise(max(apart.variance, DAYS_APART**2 + rule.noise.variance / min(counts)), 1)
-    return repetitions_to_decide(seen, apart, rule.between, LEAST_RUNS)
+    return repetitions_to_decide(seen, apart, rule.between, _more_than(map(len, pair), LEAST_RUNS))
+
+
+def _more_than(counts: Iterable[int], least: int) -> int:
+    """As many as there are on the side of fewest did not decide, whatever they would have done four times of five."""
+    return max(least, min(counts) + 1)
