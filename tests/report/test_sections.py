@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
+import report_sample as sample
 from rich.console import Console
 from tonnage.report import sections
 from tonnage.report.answer import Answer
 from tonnage.report.figures.table import Column, Table, text_column
-from tonnage.report.page import render_answer
+from tonnage.report.page import render, render_answer
 from tonnage.report.sections.section import Section
 from tonnage.report.terminal import print_answer
 
@@ -39,3 +41,12 @@ def test_a_column_is_headed_with_its_unit_and_stands_on_its_side() -> None:
         "longer        10  2 MB/s",
     ]
     assert '<th scope="col">from (s)</th>' in render_answer(answer)
+
+
+def test_what_is_beyond_the_load_line_is_told_only_where_there_is_one() -> None:
+    told = "Beyond the load line throughput stays"
+    whole, source = sample.whole()
+    assert told in render(whole, source)
+    none = tuple(replace(line, reached=False, tasks=None, plateau_bytes_per_s=None) for line in whole.load_lines)
+    for lines in (none, ()):
+        assert told not in render(replace(whole, load_lines=lines), source)
