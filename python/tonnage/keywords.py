@@ -4,7 +4,7 @@ errors that leave its doors name the keywords of the function that was called: `
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from tonnage.errors import TonnageError
@@ -37,4 +37,14 @@ def in_keywords(names: Collection[str]) -> Iterator[None]:
         return f"{name}=" if value is None else f"{name}={value if value.isdigit() else repr(value)}"
 
     with reworded(lambda text: _OPTION.sub(word, text)):
+        yield
+
+
+@contextmanager
+def in_words(words: Mapping[str, str]) -> Iterator[None]:
+    """Errors that leave it have what stands on the left of ``words``, whole words, as what stands on the right: the
+    longest first."""
+    parts = "|".join(re.escape(part) for part in sorted(words, key=len, reverse=True))
+    every = re.compile(rf"(?<![\w.])(?:{parts})(?![\w.])")
+    with reworded(lambda text: every.sub(lambda found: words[found[0]], text)):
         yield

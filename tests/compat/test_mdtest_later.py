@@ -47,7 +47,7 @@ def test_files_of_whole_blocks_go_past_the_page_cache_and_others_are_refused(
         "create": True, "stat": False, "read": True,
     }  # fmt: skip
     refused = mdtest("-C", "-w", "3901", *words, code=2).err
-    assert "transfers of 3901 bytes are not a multiple of the " in refused and "leave direct out" in refused
+    assert "transfers of 3901 bytes are not a multiple of the " in refused and "leave --posix.odirect out" in refused
     assert len(refused.splitlines()) == 1 and not list(data.iterdir())
 
 

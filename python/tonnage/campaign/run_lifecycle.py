@@ -48,7 +48,7 @@ from tonnage.records.stop_reasons import Reason, packed
 if TYPE_CHECKING:
     from tonnage.campaign.jobs.batch import Batch
 
-_ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask"})
+_ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask", "remove"})
 """What advice of the engine begins with."""
 
 

@@ -64,10 +64,11 @@ def _print_version() -> int:
     try:
         print(f"tonnage {__version__}", flush=True)
     except OSError as error:
-        from tonnage.cli.stream import abandon
+        from tonnage.cli.stream import STDOUT_HINT, StdoutError, abandon
 
         abandon(sys.stdout)
-        return 1 if isinstance(error, BrokenPipeError) else _complain(error.strerror or str(error), 1)
+        told = f"{StdoutError(error.errno, error.strerror)}; hint: {STDOUT_HINT}"
+        return 1 if isinstance(error, BrokenPipeError) else _complain(told, 1)
     return 0
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tonnage.campaign.observer import Live, Observer, Step
 from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.cluster.registry import launcher
 from tonnage.compat.output import Voice
+from tonnage.keywords import in_words, reworded
 from tonnage.outputs import lines
 from tonnage.records import Run
 from tonnage.records.line_types import TaskLine, TrialLine
@@ -67,6 +69,21 @@ class Ranks:
 
 
 ALONE = Ranks()
+
+
+@contextmanager
+def in_front_words(words: Mapping[str, str], page: str) -> Iterator[None]:
+    """A front end's test is a campaign that nobody wrote: errors that leave it have its options for the keys."""
+    with (
+        reworded(_without_target),
+        in_words({**words, "hint: see docs/campaign.md": f"hint: see `tonnage {page} --help`"}),
+    ):
+        yield
+
+
+def _without_target(text: str) -> str:
+    """What a target refuses names the file itself."""
+    return (text.partition(" refuses this: ")[2] or text).replace("; hint: change what it names", "")
 
 
 class Headed(Observer):

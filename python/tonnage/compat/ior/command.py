@@ -23,7 +23,7 @@ from tonnage.compat.ior.striping import problems, refuse_striping
 from tonnage.compat.ior.text import TextPrinter
 from tonnage.compat.ior.validate import validate
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import Ranks, records_directory
+from tonnage.compat.shared import Ranks, in_front_words, records_directory
 from tonnage.plain import one_line
 from tonnage.records import Run
 
@@ -35,11 +35,32 @@ FORMATS: dict[str, type[TextPrinter] | type[CsvPrinter] | type[JsonPrinter]] = {
 }
 
 
+_WORDS = {
+    "ior: workload.tasks": "-N",
+    "ior: workload.transfer_size": "-t",
+    "ior: workload.block_size": "-b",
+    "ior: workload.segments": "-s",
+    "ior: transfer_size": "-t",
+    "transfer_size": "-t",
+    "a smaller block_size or fewer tasks, or another target": "a smaller -b or -N, or another -o",
+    "block_size": "-b",
+    "or another target": "or another -o",
+    'ask for direct = "auto" or "no"': "leave --posix.odirect out",
+    '-E to overwrite its contents (existing = "overwrite")': "-E to overwrite its contents",
+}
+"""What the messages of a campaign name → IOR's options."""
+
+
 def run(words: Sequence[str], voice: Voice) -> int:
     """The exit code: 0 only where everything that was asked for was done, and no data was damaged."""
     if wants_help(words):
         voice.out.write(help_text())
         return 0
+    with in_front_words(_WORDS, "ior"):
+        return _run(words, voice)
+
+
+def _run(words: Sequence[str], voice: Voice) -> int:
     ranks = Ranks.here()
     tests = parse(words)
     for test in tests:

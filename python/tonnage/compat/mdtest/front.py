@@ -18,12 +18,21 @@ from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import OPERATIONS_MOST, Request, campaign_of, tree_name, understand
 from tonnage.compat.mdtest.results import TESTS, Results, results
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import Finding, Headed, Ranks, conclude, measure, records_directory
+from tonnage.compat.shared import Finding, Headed, Ranks, conclude, in_front_words, measure, records_directory
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.records.line_types import TrialLine
 
+_WORDS = {
+    "fewer items, smaller files or fewer tasks, or another target": "a smaller -n, -w or --tasks, or another -d",
+    "fewer items, files or tasks, or another target": "a smaller -n or --tasks, or another -d",
+    "mdtest: workload.items_per_directory": "-n",
+    "mdtest: workload.tasks": "--tasks",
+    "leave direct out": "leave --posix.odirect out",
+    "another file size": "another -w",
+}
+"""What the messages of a campaign name → mdtest's options."""
 _MEAN_DIFFERS = 0.05
 """Share by which a mean of rates may be off before it is told."""
 
@@ -48,7 +57,8 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
         _make_directories(request, ours)
         _refuse_trees(request)
         refuse_foreign(request)
-        return _measure(request, campaign, made, observer, voice)
+        with in_front_words(_WORDS, "mdtest"):
+            return _measure(request, campaign, made, observer, voice)
     finally:
         for place in ours:
             # What is in it stays, and so does the directory then.
