@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from tonnage.campaign.observer import Observer
 from tonnage.errors import MeasurementError, RequestError, TonnageError
-from tonnage.keywords import in_keywords, reworded
+from tonnage.keywords import in_keywords, in_words, reworded
 from tonnage.notebook import Measured
 from tonnage.records import Run, RunWriter
 from tonnage.units import is_factor, read_time
@@ -91,7 +92,8 @@ def probe(
     _require_alone()
     words = [f"tonnage.probe({', '.join([repr(place), *(f'{k}={v!r}' for k, v in options.items())])})"]
     listening = observer or Observer()
-    with in_keywords({"out", *Options.__annotations__}), in_options():
+    help_here = {"see `tonnage probe --help`": "see help(tonnage.probe)"}
+    with in_words(help_here), in_keywords({"out", *Options.__annotations__}), in_options():
         campaign = probe_campaign(place, _asked(options))
         outcome = run_campaign(campaign, text=None, command_line=words, out=directory, observer=listening)
     return _finished(outcome, listening, report=report, keep=keep)
@@ -125,7 +127,7 @@ def run(
         raise RequestError(f"scale: {scale!r} is not a factor above 0; hint: write it like 0.01")
     text: str | None = None
     words, listening = [f"tonnage.run({asked!r})"], observer or Observer()
-    with in_keywords(("out", "scale", "target")):
+    with reworded(_of_tables if isinstance(asked, Mapping) else str), in_keywords(("out", "scale", "target")):
         if isinstance(asked, Mapping):
             given = {} if elsewhere is None else {"target": elsewhere}
             told = on_target(build_campaign({**asked, **given}), scale=scale)
@@ -152,6 +154,12 @@ def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: O
     else:
         outcome = resume_run(path, observer=listening)
     return _finished(outcome, listening, report=report, keep=keep)
+
+
+def _of_tables(text: str) -> str:
+    """A campaign that is a dictionary is not written in TOML."""
+    text = text.replace("hint: see docs/campaign.md", "hint: see help(tonnage.run)")
+    return re.sub(r"hint: add (\w+) = …", r'hint: add "\1": …', text)
 
 
 def _asked(options: Options) -> ProbeOptions:

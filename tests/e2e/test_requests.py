@@ -147,7 +147,11 @@ CASES = [
     (("stage", "--timeout", "3"), "tonnage stage has no option --timeout; hint: see `tonnage stage --help`"),
     (("stage", "wait", "--timeot", "3"), "tonnage stage wait has no option --timeot; hint: did you mean --timeout?"),
     (("submit", "--quue", "short", "true"), "tonnage submit has no option --quue; hint: did you mean --queue?"),
-    (("submit", "-Z"), "tonnage submit has no option -Z; hint: write options before the program"),
+    (
+        ("submit", "-W", "5", "true"),
+        "tonnage submit has no option -W; hint: the time after which the scheduler ends it is --t",
+    ),
+    (("submit", "-Z"), "tonnage submit has no option -Z; hint: see `tonnage submit --help`"),
     (("mdtest", "--verify-reed"), "mdtest has no option '--verify-reed'; hint: did you mean --verify-read?"),
     (("run",), "give either a campaign file or --resume RUN"),
     (("run", "nope.toml"), "cannot read nope.toml: No such file or directory"),

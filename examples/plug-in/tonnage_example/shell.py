@@ -8,7 +8,8 @@ from tonnage.cluster.schedulers.local import Local
 
 
 class Shell(Local):
-    """The local scheduler under another name: ``tonnage submit --scheduler shell``."""
+    """The local scheduler under another name: ``EXAMPLE_SITE=1 tonnage submit --scheduler shell COMMAND``. Without the
+    variable it is not set up."""
 
     name = "shell"
 

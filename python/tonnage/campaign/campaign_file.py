@@ -144,6 +144,8 @@ def _spelled(key: str) -> str:
 def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
     """The campaign of a probe of ``target``. RequestError where an option is wrong."""
     given: Json = {key: value for key, value in asked.items() if value is not None}
+    if given.get("budget_ns") == 0:
+        raise RequestError("--budget: 0 is no time; hint: give some seconds, such as 60s")
     workload = {key: given[key] for key in _WORKLOAD if key in given}
     if "transfer_size" in given:
         # The search sizes its blocks itself; one transfer is a whole number of any transfer.

@@ -66,6 +66,7 @@ def refuse_unknown(parser: Parser, command: Command | None, words: Sequence[str]
         elif word.startswith("--") or word[:2] not in known:
             shown = {name for option in options if not option.is_hidden for name in option.names}
             otherwise = where_options_stand(command) if command and command.program else f"see `{calls} --help`"
+            otherwise = _ELSEWHERE.get(name, otherwise) if command and command.name == "submit" else otherwise
             parser.error(f"{calls} has no option {name}; hint: {nearest(name, shown & known or known, otherwise)}")
 
 
@@ -73,7 +74,17 @@ def where_options_stand(command: Command) -> str:
     """What to do with an option that may be the user's program's."""
     if command.program.startswith("--"):
         return "write the program and its words after --"
-    return "write options before the program"
+    return f"see `tonnage {command.name} --help`; options of the program stand after it"
+
+
+_ELSEWHERE = {
+    "-W": "the time after which the scheduler ends it is --time-limit",
+    "-t": "the time after which the scheduler ends it is --time-limit",
+    "--time": "the time after which the scheduler ends it is --time-limit",
+    "--chdir": "cd to the directory first: a job starts where it is submitted",
+    "-D": "cd to the directory first: a job starts where it is submitted",
+}
+"""Options of other schedulers' commands → what says it here."""
 
 
 def _overview() -> str:

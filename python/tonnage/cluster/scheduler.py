@@ -21,7 +21,7 @@ class SchedulerError(TonnageError):
     """The scheduler refused or cannot be reached; the text has its own words. Nothing was submitted."""
 
 
-class NoSuchQueue(SchedulerError):
+class NoSuchQueue(SchedulerError, RequestError):
     """The scheduler has no queue of that name: the request was wrong."""
 
     exit_code = 2

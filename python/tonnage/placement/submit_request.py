@@ -141,7 +141,7 @@ class SubmitOptions:
         for wrong, told in (
             (
                 not program or not program[0],
-                "there is no command to submit; hint: give the program and its words, behind all options",
+                "there is no command to submit; hint: give the program and its words",
             ),
             (
                 any("\0" in word for word in program),

@@ -101,7 +101,7 @@ def parse_directives(test: Parameters, text: str) -> None:
 def _directive(test: Parameters, key: str, value: str) -> None:
     name = DIRECTIVES.get(key.lower()) or (LONG.get(key[2:]) if key.startswith("--") else None)
     if name is None:
-        hint = nearest(key, (_SPELLINGS[known].directive for known in DIRECTIVES.values()), "see docs/ior.md")
+        hint = nearest(key, (_SPELLINGS[known].directive for known in DIRECTIVES.values()), "see `tonnage ior --help`")
         raise RequestError(f"there is no directive {key!r}; hint: {hint}")
     setattr(test, name, _value(_SPELLINGS[name], value, key))
     # IOR keeps the one that was said last.
