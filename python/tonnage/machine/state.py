@@ -32,6 +32,10 @@ def checked_own(place: Path) -> Path:
         return own_directory(place)
     except NotSafeError as error:
         raise _unsafe(place, str(error)) from None
+    except NotADirectoryError as error:
+        # As a Path, for it was looked at as what is mounted there: with a dot behind it.
+        in_the_way = Path(error.filename or place)
+        raise RequestError(f"cannot make {place}: {in_the_way} is no directory; hint: move it away") from None
     except OSError as error:
         raise RequestError(f"cannot make {place}: {error.strerror or error}; {STATE_HINT}") from None
 
