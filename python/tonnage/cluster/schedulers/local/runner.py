@@ -223,17 +223,17 @@ def _open_streams(entry: Entry, copy: int, streams: list[int]) -> None:
     output = request.output or ("tonnage-%J.out" if request.copies is None else "tonnage-%J_%I.out")
     error = request.error or output
     given = Path(os.devnull) if request.input is None else file_name(request.input, request, entry.number, copy)
-    with _told("input", given):
+    with _naming_file("input", given):
         streams.append(open_input(given))
     files = [file_name(pattern, request, entry.number, copy) for pattern in (output, error)]
-    with _told("output", files[0]):
+    with _naming_file("output", files[0]):
         streams.append(open_output(files[0], named=request.output is not None))
-    with _told("error output", files[1]):
+    with _naming_file("error output", files[1]):
         streams.append(os.dup(streams[1]) if files[0] == files[1] else open_output(files[1], named=True))
 
 
 @contextmanager
-def _told(what: str, path: Path) -> Iterator[None]:
+def _naming_file(what: str, path: Path) -> Iterator[None]:
     """UnfitError that names the file, where it cannot be opened."""
     try:
         yield
