@@ -136,3 +136,29 @@ def test_a_summary_of_an_older_version_is_verified_whatever_it_called_a_factor(
     assert main(["verify", str(run)]) == 0
     rewritten(run, lambda manifest: manifest["summary"]["points"][0].update(group="rate_bytes_per_s 300000001"))
     assert main(["verify", str(run)]) == 1
+
+
+def test_what_an_imported_side_does_not_say_is_counted_and_the_rest_stands_side_by_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = Path(__file__).parents[1] / "importers" / "recorded" / "ior" / "3.0.1.txt"
+    theirs = tmp_path / "theirs"
+    assert main(["import", "ior", str(file), "--out", str(theirs), "--no-report"]) == 0
+    tasks = {line["setting"]["tasks"] for line in Run.open(theirs).trials()}
+    ours = swept(tmp_path, "ours", 'block_size = "4MiB"')
+    text = (tmp_path / "ours.toml").read_text().replace("[1, 2]", str(sorted(tasks)))
+    (tmp_path / "like.toml").write_text(text)
+    assert main(["run", str(tmp_path / "like.toml"), "--out", str(tmp_path / "like"), "--no-report"]) == 0
+    ours = tmp_path / "like"
+    capsys.readouterr()
+    assert main(["compare", str(ours), str(theirs), "--of", "runs"]) == 0
+    said = capsys.readouterr().out
+    (unknown,) = re.findall(rf"([0-9]+) things are not known of {re.escape(str(theirs))}", said)
+    (found,) = answered(capsys, "compare", ours, theirs, "--of", "runs")["comparisons"]
+    assert found["imported"] == ["other"]
+    assert int(unknown) == sum(one["other"] is None for one in found["differences"]) > 10
+    table = said.partition("What else is different\n")[2].partition("\n\n")[0].splitlines()
+    assert table[0].split() == ["what", "in", "the", "base", "in", "the", "other"] and table[1].startswith("storage ")
+    assert len(table) < len(found["differences"]) and len({row.split()[0] for row in table}) == len(table)
+    headline = said.splitlines()[-1]
+    assert "factors not known of an imported side" in said and headline.count("against –") == 0

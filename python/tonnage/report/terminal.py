@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len, set_cell_size
 from rich.padding import Padding
 from rich.text import Text
 
 from tonnage.analysis.results import Finding
 from tonnage.analysis.run_analysis import Analysis
+from tonnage.plain import one_line
 from tonnage.report import phrases
 from tonnage.report.answers import compare
 from tonnage.report.columns import fitting_blocks, laid_out
@@ -42,6 +44,8 @@ ASIDE_MOST = 24
 AROUND = 3
 """Lines that a table has besides its rows: title, columns, and the empty one after it."""
 GAP = "…"
+_VALUE_LEAST = 12
+"""Columns of the terminal that a value has at least, of two that stand side by side."""
 _LISTED_MOST = 5
 """Findings of one code, and sentences on one kind of table, that a terminal lists."""
 _TOLD_MOST = 12
@@ -151,7 +155,10 @@ def _print_findings(blocks: _Blocks, findings: Sequence[Finding], others: str) -
 def print_between(found: Between, console: Console) -> None:
     """A run against another: cells, what else differs, the verdict."""
     console.print(Text(f"base   {found.base}\nother  {found.other}"), soft_wrap=True)
-    for title, content in (("", compare.table(found)), ("What else is different", compare.differences(found))):
+    for title, content in (
+        ("", compare.table(found)),
+        ("What else is different", _side_by_side(compare.differences(found), console.width)),
+    ):
         if content.rows:
             console.print()
             _print_table(console, title, content)
@@ -160,6 +167,18 @@ def print_between(found: Between, console: Console) -> None:
         console.print(Text(told), soft_wrap=True)
     console.print()
     _print_told(console, compare.headline(found))
+
+
+def _side_by_side(content: Table, width: int) -> Table:
+    """With values cut, so that both stand on one line: --json has all of them."""
+    names = max((cell_len(name) for name, *_ in content.rows), default=0)
+    most = max(_VALUE_LEAST, (width - names) // 2 - 3)
+    rows = ((name, *(_cut(one_line(value), most) for value in values)) for name, *values in content.rows)
+    return Table(content.columns, tuple(rows))
+
+
+def _cut(text: str, most: int) -> str:
+    return text if cell_len(text) <= most else f"{set_cell_size(text, most - 1).rstrip()}{GAP}"
 
 
 def print_answer(answer: Answer, console: Console) -> None:

@@ -136,6 +136,20 @@ class Between:
     """Cells without a figure in some run of the base, or in all, for their trials failed; …"""
     failed_other: tuple[str, ...] = ()
     """… and in runs of the other side."""
+    imported: tuple[str, ...] = ()
+    """Which of ``base`` and ``other`` is of imported runs alone, whose files leave much unsaid."""
+
+    def unknown(self, side: str) -> tuple[Difference, ...]:
+        """What the files of the imported ``side`` do not say, and the other side does."""
+        if side not in self.imported:
+            return ()
+        return tuple(one for one in self.differences if (one.base if side == "base" else one.other) is None)
+
+    @property
+    def known(self) -> tuple[Difference, ...]:
+        """The differences that both sides tell of."""
+        unknown = (*self.unknown("base"), *self.unknown("other"))
+        return tuple(one for one in self.differences if one not in unknown)
 
     @property
     def unjudged_failures(self) -> tuple[str, ...]:
@@ -206,6 +220,11 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
         ),
         failed_base=tuple(named(*key[1:]) for key in failed[0]),
         failed_other=tuple(named(*key[1:]) for key in failed[1]),
+        imported=tuple(
+            name
+            for name, side in (("base", base), ("other", other))
+            if all(run.manifest.get("imported") for run in side.runs)
+        ),
     )
 
 

@@ -60,7 +60,7 @@ def why(between: Between) -> list[str]:
     told = [*mixed(between), *unlike_kinds(between), *failures(between), *unpaired(between)]
     if not told and not between.differences:
         told = ["Nothing else is different but what differs between any two runs."]
-    return [*told, *longer(between), *needed(between)]
+    return [*told, *_unknown(between), *longer(between), *needed(between)]
 
 
 def longer(between: Between) -> list[str]:
@@ -77,6 +77,13 @@ def _seconds(time: AddedTime) -> str:
     sure = f"{units.share(time.confidence)} interval"
     bounds = " to ".join(f"{'−' if end < 0 else ''}{units.duration(abs(end))}" for end in (time.low_ns, time.high_ns))
     return f"{told}{units.duration(time.base_ns)}" + (f" ({sure} of what it adds: {bounds})" if time.confidence else "")
+
+
+def _unknown(between: Between) -> list[str]:
+    """How much the files of an imported side do not say."""
+    counts = [(len(between.unknown(side)), name) for side, name in (("base", between.base), ("other", between.other))]
+    things = [(count, name, "thing is" if count == 1 else "things are") for count, name in counts if count]
+    return [f"{count} {are} not known of {name}, whose files do not say." for count, name, are in things]
 
 
 def unlike_kinds(between: Between) -> list[str]:
@@ -121,7 +128,10 @@ def _settings(between: Between) -> str:
     noun = "setting" if many == 1 else "settings"
     if not unlike:
         return f"{many} equal {noun}"
-    return f"{many} {noun}, equal but for {', '.join(map(against, unlike))}"
+    told = [against(one) for one in unlike if one in between.known]
+    if left := len(unlike) - len(told):
+        told.append(f"{left} factor{'s' if left != 1 else ''} not known of an imported side")
+    return f"{many} {noun}, equal but for {', '.join(told)}"
 
 
 def against(one: Difference) -> str:
@@ -233,12 +243,17 @@ def _named(cell: Cell) -> str:
 
 
 def differences(between: Between) -> Table:
-    """What is not the same on both sides."""
-    rows = tuple(
+    """What both sides tell of and is not the same; first the storages."""
+    storages = between.base_storages, between.other_storages
+    rows = [
         (campaign_name(one.key), value_text(one.base, one.key), value_text(one.other, one.key))
-        for one in between.differences
-    )
-    return Table.of((text_column("what"), "in the base", "in the other"), rows)
+        for one in between.known
+        if one.key != "target.name" or storages[0] == storages[1]
+    ]
+    if storages[0] != storages[1]:
+        base, other = (", ".join(side) for side in storages)
+        rows.insert(0, ("storage", base, other))
+    return Table.of((text_column("what"), "in the base", "in the other"), tuple(rows))
 
 
 def failures(between: Between) -> list[str]:
