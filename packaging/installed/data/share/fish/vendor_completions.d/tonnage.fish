@@ -99,14 +99,14 @@ complete -c tonnage -n '__fish_seen_subcommand_from report' -s v -l verbose -d '
 complete -c tonnage -n '__fish_seen_subcommand_from compare' -l of -d 'what verdicts are of: of the system, or of these two runs alone, which says nothing of another day' -x -a 'system runs'
 complete -c tonnage -n '__fish_seen_subcommand_from compare' -l threshold -d 'least change of a throughput that is called one' -r
 complete -c tonnage -n '__fish_seen_subcommand_from compare' -l per -d 'divide rates by disks, servers, nodes or links: as [normalise] of the runs\' campaigns says (disk), or one for each side (disk=60,84; link=1Gbit/s,10Gbit/s)' -r
-complete -c tonnage -n '__fish_seen_subcommand_from compare' -l fail-if -d 'exit with 1 where a setting has this verdict, with 2 where none can have any, or the workloads are unlike' -x -a 'slower faster changed'
+complete -c tonnage -n '__fish_seen_subcommand_from compare' -l fail-if -d 'exit with 1 where a setting has this verdict or failed on the newer side; with 2 where none can have any, or the workloads are unlike' -x -a 'slower faster changed'
 complete -c tonnage -n '__fish_seen_subcommand_from compare' -l out -d 'also write a page with a forest plot' -r
 complete -c tonnage -n '__fish_seen_subcommand_from compare' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from history' -l servers -d 'of file servers instead, from what `tonnage watch` kept: when each was above its load line, whose jobs were there, and what it carried when'
 complete -c tonnage -n '__fish_seen_subcommand_from history' -l since -d 'with --servers: from a date on, or so long ago' -r
 complete -c tonnage -n '__fish_seen_subcommand_from history' -l threshold -d 'least change of a throughput that is called one' -r
 complete -c tonnage -n '__fish_seen_subcommand_from history' -l per -d 'divide rates by disks, servers, nodes or links: as [normalise] of each run\'s campaign says (disk), or one for each DIR, for all runs in it (disk=60,84; link=10Gbit/s)' -r
-complete -c tonnage -n '__fish_seen_subcommand_from history' -l fail-if -d 'exit with 1 where the newest change of a setting has this verdict' -x -a 'slower faster changed'
+complete -c tonnage -n '__fish_seen_subcommand_from history' -l fail-if -d 'exit with 1 where the newest change of a setting has this verdict, or its newest run failed; with 2 where none can have any' -x -a 'slower faster changed'
 complete -c tonnage -n '__fish_seen_subcommand_from history' -l out -d 'also write a page with the picture' -r
 complete -c tonnage -n '__fish_seen_subcommand_from history' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from history' -l json -d 'print one JSON object on stdout and nothing else there'
