@@ -51,7 +51,7 @@ def test_a_tree_that_was_left_on_purpose_stays_until_its_removal_was_begun(shell
     def worked_in() -> bool:
         return '"kept":true' not in (tree / "TONNAGE-SCRATCH").read_text()
 
-    kill_once(shell, worked_in, *words, "-T", "-i", "1000")
+    kill_once(shell, worked_in, *words, "-T", "-E", "-p", "60")
     said = shell("clean", shell.data, "--yes")
     assert "an earlier run left it on purpose" in said.out and "nothing to remove" in said.out
     assert len(list(tree.glob("tree.*/f.*"))) == 50000

@@ -91,10 +91,7 @@ def understand(asked: Given, words: tuple[str, ...], ranks: Ranks = ALONE) -> Re
     phases = {name: bool(asked[flag]) for name, flag in _PHASES.items()}
     if not any(phases.values()):
         phases = dict.fromkeys(phases, True)
-    directories, files = bool(asked["-D"]), bool(asked["-F"])
-    if not directories and not files:
-        directories = files = True
-    directories = directories and not asked["-S"]
+    directories, files = _made(asked)
     _check_sharing(asked, files)
     _check_phases(asked, phases, directories, files)
     random, seed = _order(asked)
@@ -155,6 +152,14 @@ _PHASES = {"create": "-C", "stat": "-T", "read": "-E", "rename": "-U", "remove":
 def _seed(given: int) -> int | None:
     """Of ``-G``; None: a random one. One below 0 is the 32 bits of an unsigned one, as IO500 prints them."""
     return None if given == -1 else given % (1 << 32) if given < 0 else given
+
+
+def _made(asked: Given) -> tuple[bool, bool]:
+    """Whether directories, and whether files, are measured: both where neither was asked for; of shared ones files."""
+    directories, files = bool(asked["-D"]), bool(asked["-F"])
+    if not directories and not files:
+        directories = files = True
+    return directories and not asked["-S"], files
 
 
 def _order(asked: Given) -> tuple[bool, int | None]:
