@@ -36,7 +36,10 @@ OWN = {
         "fuse.fuse-overlayfs", "autofs",
     ),
     SCHEDULERS: ("auto", "slurm", "lsf", "pbs", "flux", "local"),
-    IMPORTERS: ("ior", "mdtest", "fio", "fio-log", "elbencho", "iperf3", "sob", "rados", "nextflow"),
+    IMPORTERS: (
+        "ior", "ior-operations", "mdtest", "fio", "fio-text", "fio-terse", "fio-log", "elbencho", "iperf3",
+        "iperf3-text", "iozone", "sob", "rados", "nextflow",
+    ),
     WORKFLOWS: ("nextflow", "snakemake"),
     FINDINGS: tuple(sorted(page.stem for page in (Path(__file__).parent / "explained").glob("*.md"))),
 }  # fmt: skip

@@ -86,7 +86,7 @@ def test_the_lines_of_the_page_run(data: Path) -> None:
     done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, timeout=240, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     first, *_, last = done.stdout.splitlines()
-    assert first.startswith("['rcss1'] ") and "--cap counts copies" in last
+    assert first.startswith("['rcss1'] ") and "cap= counts copies" in last
     wait_until((data / "big.dat.gz").exists, "the job's file")
 
 
