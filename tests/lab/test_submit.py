@@ -242,7 +242,7 @@ def test_a_controller_that_hangs_is_told_in_time_and_a_retry_leaves_one_job(user
         began = time.monotonic()
         _, err = user("--json", "sleep", "5", code=1)
         assert time.monotonic() - began < 20
-    key = err.partition("--key ")[2].partition(":")[0]
+    key = err.partition("--key=")[2].partition(",")[0]
     assert key, err
     out, _ = user("--json", "--key", key, "sleep", "5")
     found = json.loads(out)
@@ -329,7 +329,7 @@ def test_an_sbatch_that_fails_without_words_before_the_job_is_there_names_the_ke
     (place / "sbatch").chmod(0o755)
     dies = User(user.data, {**user.environment, "PATH": f"{place}:{user.environment['PATH']}"})
     _, err = dies("--key", "early", "true", code=1)
-    assert "sbatch failed with status 1; the job may be there; hint: " in err and "--key early" in err
+    assert "sbatch failed with status 1; the job may be there; hint: " in err and "--key=early" in err
     assert json.loads(user("--json", "--key", "early", "true")[0])["new"]
 
 
