@@ -100,7 +100,10 @@ def _marks(points: Sequence[Point], source: Source, *, is_model: bool) -> list[_
             return []
         told = lines.column("first_start_ns" if is_model else "started")
         times = [time / 1e9 if is_model and time is not None else _seconds(time) for time in told]
-        numbers |= dict(zip(point.records, lines.column("trial"), strict=True))
+        order = lines.numbers("trial")
+        if order is None:
+            return []
+        numbers |= dict(zip(point.records, order.tolist(), strict=True))
         for at, value, record in zip(times, point.values, point.records, strict=True):
             if at is None:
                 return []
