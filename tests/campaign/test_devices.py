@@ -197,7 +197,7 @@ def test_a_file_of_the_user_is_refused_or_overwritten_and_stays(tmp_path: Path) 
     name.write_bytes(b"x" * (2 << 20))
     write = {"op": '"write"', "tasks": "1"}
     with pytest.raises(
-        RequestError, match=f"{name} exists and Tonnage did not make it; remove it yourself, or give -E"
+        RequestError, match=f"{name} exists and Tonnage did not make it; hint: remove it yourself, or give -E"
     ):
         run(campaign(named([name], "existing = 'ours'"), **write), tmp_path / "one")
     assert name.read_bytes() == b"x" * (2 << 20)

@@ -218,7 +218,7 @@ def test_the_sentences_of_a_load_line_are_told_apart(tmp_path: Path) -> None:
     ("given", "told"),
     [
         ({"queue_depth": 4}, "hint: set storage='uring' or queue_depth=1"),
-        ({"max_tasks": 0}, "^max_tasks: input should be greater than or equal to 1; hint: see `tonnage probe --help`$"),
+        ({"max_tasks": 0}, "^max_tasks: input should be greater than or equal to 1; hint: see "),
         ({"transfer": "1MX"}, "^transfer: '1MX' is not a size"),
         ({"budget": "soon"}, "^budget: 'soon' is not a time"),
         ({"space": "1k"}, "hint: use .*out= on another file system, or allow more with space=$"),
