@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from tonnage.analysis.load_line.trials import ENDED_BY_FAILURE, stopped_by, two_speeds
 from tonnage.analysis.results import LatencyLine, Point
+from tonnage.analysis.statistics.distributions import coins
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, pooled_noise, student_t
 from tonnage.analysis.text import count
 from tonnage.records import Trials
@@ -202,7 +203,8 @@ def _shown_by_signs(levels: _Levels, i: int, alone: bool, *, within: bool) -> bo
 @lru_cache(maxsize=4096)
 def _chance(count: int, beyond: int) -> float:
     """Of ``beyond`` or more of ``count`` trials on one side of their median."""
-    return math.fsum(math.comb(count, k) / 2**count for k in range(beyond, count + 1))
+    # As many heads at least as tails at most.
+    return coins(count - beyond, count)
 
 
 def _rising(level: Floats, weight: Floats) -> Floats:
