@@ -2,9 +2,9 @@
 
 Most tests of the command ask what it prints, writes and ends with. Three quarters of such a command's time are imports,
 the same each time. ``finished`` forks a process that has them, and this fork goes the whole way from
-``python -m tonnage.cli`` on, with standard streams, environment, directory and exit code of its own. The launcher, the
-first start, signals, and what acts on a process that starts are tested with processes from nothing, as are all where
-``TONNAGE_COLD`` is set (``make nightly``).
+``python -m tonnage.cli`` on, with standard streams, environment, directory and exit code of its own, on the processors
+of the test. The launcher, the first start, signals, and what acts on a process that starts are tested with processes
+from nothing, as are all where ``TONNAGE_COLD`` is set (``make nightly``).
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ def _forked(
     here, there = socket.socketpair()
     (out, to_out), (err, to_err) = os.pipe(), os.pipe()
     nothing = os.open(os.devnull, os.O_RDONLY)
-    request = {"words": words, "cwd": str(cwd), "environment": dict(environment), "umask": _umask()}
+    request = {
+        "words": words, "cwd": str(cwd), "environment": dict(environment), "umask": _umask(),
+        "processors": sorted(os.sched_getaffinity(0)),
+    }  # fmt: skip
     try:
         _server().ask(request, [there.fileno(), nothing, to_out, to_err])
     finally:
@@ -207,6 +210,7 @@ def _be_command(request: dict[str, Any], *streams: int) -> None:
         os.dup2(stream, number)
         os.close(stream)
     os.umask(request["umask"])
+    os.sched_setaffinity(0, request["processors"])
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["environment"])

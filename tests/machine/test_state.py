@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.errors import RequestError
-from tonnage.machine.state import user_state
+from tonnage.machine.state import STATE_HINT, user_state
 
 
 @pytest.mark.parametrize("name", ["tonnage", "tonnage/local"])
@@ -18,5 +18,6 @@ def test_a_file_that_is_in_the_way_is_named(name: str, tmp_path: Path, monkeypat
     with pytest.raises(RequestError) as refused:
         user_state("local", "host")
     place = tmp_path / "tonnage" / "local" / "host"
-    assert str(refused.value) == f"cannot make {place}: {file} is no directory; hint: move it away"
+    mend = f"move it away, or {STATE_HINT.removeprefix('hint: ')}"
+    assert str(refused.value) == f"cannot make {place}: {file} is no directory; hint: {mend}"
     assert file.read_text() == "x"

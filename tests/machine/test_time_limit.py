@@ -39,31 +39,33 @@ def test_values_keep_their_types_and_a_request_that_is_wrong_is_told_in_its_own_
 
 
 def test_one_that_does_not_return_is_ended_and_collected() -> None:
-    started_s = time.monotonic()
+    before, started_s = children(), time.monotonic()
     with pytest.raises(TimeoutError):
         in_time(lambda: time.sleep(600), timeout_s=0.2)
     assert time.monotonic() - started_s < 300
-    assert not children_after_further_calls()
+    assert not left_after_further_calls(before)
 
 
 def test_one_that_was_left_is_collected_by_a_later_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = children()
     monkeypatch.setattr(bounded, "_GRACE_S", -1.0)
     with pytest.raises(TimeoutError):
         in_time(lambda: time.sleep(600), timeout_s=0.01)
     monkeypatch.undo()
-    assert not children_after_further_calls()
+    assert not left_after_further_calls(before)
 
 
-def children_after_further_calls() -> bool:
-    """Whether this process still has children when calls that end at once have followed for a minute."""
+def children() -> set[str]:
+    """The numbers of this process' children, also of those that have ended and were not collected."""
+    return {pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+
+
+def left_after_further_calls(before: set[str]) -> set[str]:
+    """The children besides those of ``before`` when calls that end at once have followed, for a minute at most."""
     until_s = time.monotonic() + 60
-    while time.monotonic() < until_s:
+    while (left := children() - before) and time.monotonic() < until_s:
         in_time(os.getppid, timeout_s=60)
-        try:
-            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:
-            return False
-    return True
+    return left
 
 
 def test_any_thread_may_ask_and_children_may_be_of_no_interest() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from tonnage.errors import RequestError
 from tonnage.machine.private_path import NoFileError, NotSafeError, check_inside, own_directory
 
-STATE_HINT = "hint: set XDG_STATE_HOME to a directory of yours that no other user can write to or replace"
+_ELSEWHERE = "set XDG_STATE_HOME to a directory of yours that no other user can write to or replace"
+STATE_HINT = f"hint: {_ELSEWHERE}"
 
 
 def user_state(*parts: str) -> Path:
@@ -35,7 +36,8 @@ def checked_own(place: Path) -> Path:
     except NotADirectoryError as error:
         # As a Path, for it was looked at as what is mounted there: with a dot behind it.
         in_the_way = Path(error.filename or place)
-        raise RequestError(f"cannot make {place}: {in_the_way} is no directory; hint: move it away") from None
+        hint = f"hint: move it away, or {_ELSEWHERE}"
+        raise RequestError(f"cannot make {place}: {in_the_way} is no directory; {hint}") from None
     except OSError as error:
         raise RequestError(f"cannot make {place}: {error.strerror or error}; {STATE_HINT}") from None
 
