@@ -1,5 +1,7 @@
 //! A modelled storage over the phases of a run.
 
+use std::collections::BTreeMap;
+
 use tonnage_records::{PhaseFiles, PhaseResult};
 use tonnage_workload::{PhaseSpec, Work};
 
@@ -87,6 +89,7 @@ impl Simulator {
             cache,
             verify: spec.work.verifies().then_some(finish.verify),
             first_error: finish.first_error,
+            hints: BTreeMap::new(),
             facts: [("simulated", true)].into_iter().chain(fact).map(|(name, is)| (name.to_owned(), is)).collect(),
             notes: Vec::new(),
             events: finish.events,
