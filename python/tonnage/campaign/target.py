@@ -18,7 +18,7 @@ from tonnage.places import working_directory
 from tonnage.records.line_types import Json
 from tonnage.records.specs import BucketSpec, Delays, ExportSpec, PoolSpec, TargetSpec
 
-STORAGES_WITH_FILES = frozenset({"posix", "uring", "mmap"})
+STORAGES_WITH_FILES = frozenset({"posix", "uring", "mmap", "mpiio"})
 
 
 ModelSpec = Json
@@ -388,6 +388,8 @@ MODEL_KEYS: Keys = {
     "dip-from": ("dip_from", _count),
     "dip-to": ("dip_to", _count),
     "odd-loss": ("odd_loss", _number),
+    "aggregators": ("aggregators", _count),
+    "exchange": ("exchange", _number),
     "noise": ("noise", _number),
     "noise-growth": ("noise_growth", _number),
     "tails": ("tails", _count),

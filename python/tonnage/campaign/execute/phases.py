@@ -191,6 +191,8 @@ class PhaseRunner:
             reason = error.strerror or str(error)
         except (ValueError, MemoryError) as error:
             reason = str(error)
+        if result is not None:
+            self._keep_hints(result)
         moved = result is not None and any(task["bytes"] for task in result["tasks"])
         devices, items = self._layout.after(setting, phase, record_name(number, phase), moved=moved)
         line = trial_line(
@@ -209,6 +211,12 @@ class PhaseRunner:
             nfs=self._nfs.take() if result else None,
         )
         return self._record(line, result, hosts if result else (), left, items)
+
+    def _keep_hints(self, result: PhaseResult) -> None:
+        """The manifest has the hints of MPI that were in effect first; each trial line has its own."""
+        kept = self.writer.manifest.get("mpiio")
+        if kept is not None and "hints" not in kept and (hints := result.get("hints")):
+            self.writer.update_manifest(mpiio={**kept, "hints": hints})
 
     def run_outside_engine(
         self, number: int, trial: Trial, phase: str, act: Callable[[], Acted], hosts: Sequence[str] = ()

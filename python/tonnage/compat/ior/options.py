@@ -60,7 +60,7 @@ def _option(
 
 
 _NO_GPU = "this build moves data of the CPU only"
-_NO_MPIIO = "this build has no MPIIO"
+_NO_POINTER = "IOR itself has none of it: each task has an offset of its own"
 _NO_GPFS = "this build gives GPFS no hints: they need its header files"
 _NO_LOCK_CALL = "this build does not switch Lustre's locks off: that needs its header files"
 
@@ -71,7 +71,7 @@ class Parameters:
 
     # fmt: off
     api: str = _option("POSIX", "text",
-        "how files are reached: POSIX, MMAP, AIO or URING (both use io_uring); DUMMY touches no file",
+        "how files are reached: POSIX, MPIIO, MMAP, AIO or URING (both use io_uring); DUMMY touches no file",
         short="a", directive="api", campaign="storage")
     reference_number: int = _option(0, "number", "number of your choice, printed in the summary as RefNum",
         short="A", directive="refnum")
@@ -79,8 +79,8 @@ class Parameters:
         "bytes that a task has in one piece of the file; a multiple of -t. 8, 4k, 2m, 1g (powers of 1024)",
         short="b", directive="blockSize", campaign="block_size")
     collective: int = _option(0, "flag",
-        "prints the type as collective and has no other effect: only MPIIO has collective transfers",
-        short="c", long="collective", directive="collective")
+        "MPIIO: all tasks of a file make each transfer together. Other backends only print the type as collective",
+        short="c", long="collective", directive="collective", campaign="collective")
     reorder_tasks: int = _option(0, "flag",
         "each task reads what the task -Q further on wrote, not the data that its own node may have cached",
         short="C", directive="reorderTasksConstant", campaign="source")
@@ -263,16 +263,21 @@ class Parameters:
         long="dummy.delay-sync", module="DUMMY", campaign="target")
     delay_xfer: int = _option(0, "number", "microseconds to wait in each transfer",
         long="dummy.delay-xfer", module="DUMMY", campaign="target")
-    mpiio_hints: int = _option(0, "flag", "prints the MPI-IO hints in effect",
-        long="mpiio.showHints", module="MPIIO", refused=_NO_MPIIO)
-    mpiio_preallocate: int = _option(0, "flag", "reserves the space of a file before it is written",
-        long="mpiio.preallocate", module="MPIIO", refused=_NO_MPIIO)
-    mpiio_strided: int = _option(0, "flag", "describes strided offsets by an MPI data type",
-        long="mpiio.useStridedDatatype", module="MPIIO", refused=_NO_MPIIO)
-    mpiio_view: int = _option(0, "flag", "gives each task a file view",
-        long="mpiio.useFileView", module="MPIIO", refused=_NO_MPIIO)
-    mpiio_hints_file: str = _option("", "text", "file with MPI-IO hints",
-        long="mpiio.hintsFileName", module="MPIIO", refused=_NO_MPIIO)
+    mpiio_hints: int = _option(0, "flag", "prints the hints given to MPI, and those in effect",
+        short="H", long="mpiio.showHints", directive="showHints", module="MPIIO")
+    mpiio_preallocate: int = _option(0, "flag", "reserves the space of a file when it is opened for a write",
+        short="p", long="mpiio.preallocate", directive="preallocate", module="MPIIO", campaign="preallocate")
+    mpiio_pointer: int = _option(0, "flag", "one file pointer for all tasks",
+        short="P", directive="useSharedFilePointer", module="MPIIO", refused=_NO_POINTER)
+    mpiio_strided: int = _option(0, "flag",
+        "each call moves a transfer of every segment, by an MPI data type; with useFileView",
+        short="S", long="mpiio.useStridedDatatype", directive="useStridedDatatype", module="MPIIO",
+        campaign="file_view")
+    mpiio_view: int = _option(0, "flag", "each task sees only its own blocks of the file (MPI_File_set_view)",
+        short="V", long="mpiio.useFileView", directive="useFileView", module="MPIIO", campaign="file_view")
+    mpiio_hints_file: str = _option("", "text",
+        "file with hints of MPI, one a line: IOR_HINT__MPI__NAME=VALUE. It overrides the environment",
+        short="U", long="mpiio.hintsFileName", directive="hintsFileName", module="MPIIO", campaign="hints")
     advise_dont_need: int = _option(0, "flag",
         "madvise DONTNEED when the file is mapped; little effect, as no page is mapped at that time",
         long="mmap.madv_dont_need", module="MMAP", campaign="advice")

@@ -19,8 +19,6 @@ _LARGEST = 2**63
 _OF_IOR_3 = {
     "B": "is --posix.odirect since 4.0",
     "q": "is not needed: a failed operation ends the test",
-    **dict.fromkeys("HpPSU", "is MPIIO's, which this build lacks"),
-    "V": "is MPIIO's, which this build lacks; -v prints more",
     **dict.fromkeys("IJn", "is HDF5's or NCMPI's, which this build lacks"),
 }
 """Options that 4.1 has no more → what to do."""
