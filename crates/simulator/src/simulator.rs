@@ -67,7 +67,8 @@ impl Simulator {
     /// histograms are kept there.
     pub fn run(&mut self, spec: &PhaseSpec, record: Option<PhaseFiles>) -> Result<PhaseResult, SimulatorError> {
         spec.check()?;
-        let (model, state, now_ns) = (&self.model, &mut self.state, self.now_ns);
+        let collective = matches!(&spec.work, Work::Stream(stream) if stream.collective);
+        let (model, state, now_ns) = (&self.model.of_transfers(collective), &mut self.state, self.now_ns);
         let Outcome { finish, cache, parts, follow, copies, checkpoint, fact } = match &spec.work {
             Work::Stream(stream) if fluid_model::takes(model, spec, stream) => {
                 fluid_model::run(model, state, spec, stream, now_ns, record)?

@@ -49,6 +49,7 @@ pub use buffer::Buffer;
 pub use error::{Result, StorageError};
 pub use fs::watch::Watch;
 pub use kinds::open;
+pub use mpiio::SHIM as MPIIO_SHIM;
 pub use nfs::{ExportFacts, export_facts};
 pub use pieces::Pieces;
 pub use placement::{Held, Placement, Traffic};
@@ -58,7 +59,6 @@ pub use scratch::left_files::{file_leftovers, remove_left_file};
 pub use scratch::marker::State;
 pub use scratch::{Leftover, Scratch};
 pub use slots::Slots;
-pub use mpiio::SHIM as MPIIO_SHIM;
 pub use target::{
     Advice, BucketSpec, Cut, Delays, DirectMode, Existing, ExportSpec, FileView, MpiioSpec, PoolSpec, Process, StorageKind,
     TargetSpec,

@@ -383,7 +383,8 @@ def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: La
     for setting in campaign.settings()[: 1 if target.names else None]:
         executor = executor_of(setting)
         spec = executor.first_phase(setting, target) if target.names else executor.try_out(setting, target)
-        key = f"{setting.storage} {setting.direct} {setting.devices} {setting.device} {json.dumps(spec)}"
+        opening = setting.opening if target.scheme == "path" else {}
+        key = f"{setting.storage} {setting.direct} {setting.devices} {setting.device} {json.dumps([spec, opening])}"
         if spec is None or key in tried:
             continue
         tried.add(key)
@@ -397,7 +398,7 @@ def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: La
             run_id=scratch.run_id,
         )
         try:
-            target_spec: Any = place
+            target_spec: Any = {**place, **opening}
             opened.append(start.open(target_spec, None))
             phase_spec: Any = spec
             opened[-1].prepare(phase_spec)

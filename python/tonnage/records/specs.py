@@ -203,6 +203,7 @@ class MpiioSpec(TypedDict, total=False):
     """How files are opened through MPI-IO. ``library`` is each host's own."""
 
     library: str
+    functions: dict[str, int]
     collective: bool
     shared: bool
     tasks: int

@@ -1,10 +1,11 @@
 //! One task's file.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -18,8 +19,13 @@ use crate::error::{Result, StorageError};
 use crate::fs::files::Files;
 use crate::target::MpiioSpec;
 
-/// Between two times at which tasks that make their calls together ask each other whether they still do.
-const ROUNDS_BETWEEN: u64 = 256;
+/// Between two times at which tasks that make their calls together ask each other whether all have left: a task that has
+/// waits about so long for the others.
+const ASKED_EVERY: Duration = Duration::from_millis(100);
+/// … and no more calls than these.
+const MOST_ROUNDS: c_int = 256;
+/// What a task says that has left; more than any number of calls.
+const LEFT: c_int = MOST_ROUNDS + 1;
 
 pub(super) struct MpiioFile {
     mpi: &'static Mpi,
@@ -31,10 +37,18 @@ pub(super) struct MpiioFile {
     opened: Option<OpenedFile>,
     /// Calls are made together, and this many were; those of a task that has left are made of nothing.
     rounds: u64,
+    asked: Asked,
     /// The task whose part of the file is in view.
     viewed: Option<u64>,
     /// A write of which others still make the sync.
     owes_sync: bool,
+}
+
+/// When the tasks asked each other last, and when they will: after equally many calls of each.
+struct Asked {
+    at: Instant,
+    round: u64,
+    next: u64,
 }
 
 struct OpenedFile {
@@ -50,7 +64,8 @@ unsafe impl Send for OpenedFile {}
 impl MpiioFile {
     pub(super) fn new(of: &Mpiio, files: Arc<Files>, request: OpenRequest, ranks: Arc<[u32]>) -> Self {
         let (mpi, spec, hints) = (of.mpi, of.spec.clone(), of.hints.clone());
-        Self { mpi, spec, hints, files, request, ranks, opened: None, rounds: 0, viewed: None, owes_sync: false }
+        let asked = Asked { at: Instant::now(), round: 0, next: 1 };
+        Self { mpi, spec, hints, files, request, ranks, opened: None, rounds: 0, asked, viewed: None, owes_sync: false }
     }
 
     fn failed(&self, action: &'static str, source: io::Error) -> StorageError {
@@ -89,9 +104,7 @@ impl MpiioFile {
         let unique = if self.spec.shared && self.spec.tasks > 1 && self.ranks.is_empty() { 0 } else { UNIQUE };
         let mut file = ptr::null_mut();
         // SAFETY: the texts end, and the group lasts.
-        let code = unsafe {
-            (self.mpi.open)(partners.group, path.as_ptr(), writes | unique, self.hints.as_ptr(), &raw mut file)
-        };
+        let code = unsafe { (self.mpi.open)(partners.group, path.as_ptr(), writes | unique, self.hints.as_ptr(), &raw mut file) };
         let opened = self.mpi.check(code);
         if partners.agree(opened.is_ok()).map_err(told)? {
             return Ok(OpenedFile { file, partners, _handle: handle });
@@ -117,7 +130,7 @@ impl MpiioFile {
     fn begin(&mut self) -> io::Result<()> {
         if self.meets() {
             if self.asks() {
-                self.all_left(false)?;
+                self.have_all_left(false)?;
             }
             self.rounds += 1;
         }
@@ -125,11 +138,24 @@ impl MpiioFile {
     }
 
     fn asks(&self) -> bool {
-        self.rounds > 0 && (self.rounds.is_multiple_of(ROUNDS_BETWEEN) || self.rounds == self.spec.operations)
+        self.rounds == self.asked.next || (self.rounds > 0 && self.rounds == self.last_round())
     }
 
-    fn all_left(&self, left: bool) -> io::Result<bool> {
-        self.opened.as_ref().map_or(Ok(left), |opened| opened.partners.agree(left))
+    /// Operations of a task in a phase that nothing ends earlier: all tasks leave at once then.
+    fn last_round(&self) -> u64 {
+        self.spec.task_bytes / (self.request.transfer_size as u64).max(1)
+    }
+
+    /// Asks all tasks of the file at once: whether they have left, and after how many calls the next question is due.
+    fn have_all_left(&mut self, left: bool) -> io::Result<bool> {
+        let Some(opened) = &self.opened else { return Ok(true) };
+        let (now, calls) = (Instant::now(), (self.rounds - self.asked.round).max(1));
+        let call_ns = (now - self.asked.at).as_nanos() / u128::from(calls);
+        let fit = ASKED_EVERY.as_nanos().checked_div(call_ns).unwrap_or(u128::MAX);
+        let wanted = fit.clamp(1, MOST_ROUNDS as u128) as c_int;
+        let least = opened.partners.least(if left { LEFT } else { wanted })?;
+        self.asked = Asked { at: now, round: self.rounds, next: self.rounds + least as u64 };
+        Ok(least == LEFT)
     }
 
     fn set_view(&self, displacement: u64, piece: u64, extent: u64) -> io::Result<()> {
@@ -178,8 +204,7 @@ impl MpiioFile {
         let (file, mut moved) = (self.file()?, 0);
         let (length, together) = (buffer.len() as i64, i32::from(self.spec.collective));
         // SAFETY: the file is open, and the buffer has so many bytes.
-        let code =
-            unsafe { (self.mpi.read)(file, offset as i64, buffer.as_mut_ptr().cast(), length, together, &raw mut moved) };
+        let code = unsafe { (self.mpi.read)(file, offset as i64, buffer.as_mut_ptr().cast(), length, together, &raw mut moved) };
         self.mpi.check(code)?;
         self.whole(moved as usize, buffer.len())
     }
@@ -249,7 +274,7 @@ impl File for MpiioFile {
             self.viewed = Some(0);
         }
         while self.meets() {
-            if self.asks() && self.all_left(true)? {
+            if self.asks() && self.have_all_left(true)? {
                 break;
             }
             self.rounds += 1;

@@ -38,14 +38,19 @@ impl Partners {
         Ok(partners)
     }
 
-    /// Whether all of them say yes. All of them call it.
-    pub(super) fn agree(self, yes: bool) -> io::Result<bool> {
+    /// The least that one of them says. All of them call it.
+    pub(super) fn least(self, value: c_int) -> io::Result<c_int> {
         if self.alone {
-            return Ok(yes);
+            return Ok(value);
         }
         let mut least = 0;
         // SAFETY: the group lasts.
-        self.mpi.check(unsafe { (self.mpi.least)(self.group, c_int::from(yes), &raw mut least) })?;
-        Ok(least == 1)
+        self.mpi.check(unsafe { (self.mpi.least)(self.group, value, &raw mut least) })?;
+        Ok(least)
+    }
+
+    /// Whether all of them say yes. All of them call it.
+    pub(super) fn agree(self, yes: bool) -> io::Result<bool> {
+        self.least(c_int::from(yes)).map(|least| least == 1)
     }
 }

@@ -1,10 +1,11 @@
 //! The functions of `shim.c`, which is compiled for the MPI of the site and loaded at run time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use libloading::Library;
 
@@ -40,6 +41,19 @@ macro_rules! functions {
                 unsafe {
                     Ok(Self {
                         $($name: *library.get(concat!("tonnage_mpiio_", stringify!($name), "\0").as_bytes())?,)+
+                    })
+                }
+            }
+
+            fn at(addresses: &BTreeMap<String, usize>) -> Result<Self> {
+                let at = |name: &str| {
+                    addresses.get(name).copied().filter(|&address| address != 0)
+                        .ok_or_else(|| StorageError::Unsupported(format!("mpiio: there is no function {name}")))
+                };
+                // SAFETY: whoever gives addresses says that functions of these types are there, and stay.
+                unsafe {
+                    Ok(Self {
+                        $($name: std::mem::transmute::<usize, unsafe extern "C" fn($($argument),*) -> c_int>(at(stringify!($name))?),)+
                     })
                 }
             }
@@ -109,6 +123,29 @@ fn text(room: usize, fill: impl FnOnce(*mut c_char, c_int)) -> String {
     String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
 
+/// How often a function is called to learn what a call costs.
+const CALLS: u32 = 200;
+
+/// Functions of somebody else, and what a call of one of them takes.
+pub(super) fn mpi_at(addresses: &BTreeMap<String, usize>) -> Result<(&'static Mpi, Duration)> {
+    static MADE: LazyLock<Mutex<HashMap<usize, &'static Mpi>>> = LazyLock::new(Mutex::default);
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let fresh = Mpi::at(addresses)?;
+    let mpi: &'static Mpi = made.entry(fresh.open as usize).or_insert_with(|| Box::leak(Box::new(fresh)));
+    start(mpi)?;
+    let began = Instant::now();
+    for _ in 0..CALLS {
+        start(mpi)?;
+    }
+    Ok((mpi, began.elapsed() / CALLS))
+}
+
+fn start(mpi: &Mpi) -> Result<()> {
+    // SAFETY: nobody else starts MPI now: mpi4py did before, or is never imported.
+    let started = mpi.check(unsafe { (mpi.start)() });
+    started.map_err(|error| StorageError::Unsupported(format!("cannot use MPI ({}): {error}", mpi.version_text().trim_end())))
+}
+
 /// The library at `path`, loaded once and for good, with MPI started.
 pub(super) fn mpi(path: &Path) -> Result<&'static Mpi> {
     static LOADED: LazyLock<Mutex<HashMap<PathBuf, &'static Mpi>>> = LazyLock::new(Mutex::default);
@@ -117,11 +154,7 @@ pub(super) fn mpi(path: &Path) -> Result<&'static Mpi> {
         return Ok(mpi);
     }
     let mpi = load(path)?;
-    mpi.check(
-        // SAFETY: nobody else starts MPI now: mpi4py did before, or is never imported.
-        unsafe { (mpi.start)() },
-    )
-    .map_err(|error| StorageError::Unsupported(format!("cannot use MPI ({}): {error}", mpi.version_text().trim_end())))?;
+    start(mpi)?;
     loaded.insert(path.to_owned(), mpi);
     Ok(mpi)
 }
@@ -153,7 +186,9 @@ pub(super) fn hints_text<'a>(hints: impl Iterator<Item = (&'a String, &'a String
     let mut text = String::new();
     for (name, value) in hints {
         if name.is_empty() || [name, value].iter().any(|word| word.contains(['\n', '\0'])) {
-            return Err(StorageError::Unsupported(format!("{name:?} = {value:?} is not a hint; give a name and a value of one line")));
+            return Err(StorageError::Unsupported(format!(
+                "{name:?} = {value:?} is not a hint; give a name and a value of one line"
+            )));
         }
         text.extend([name, "\n", value, "\n"]);
     }

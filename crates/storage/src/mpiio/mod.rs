@@ -11,6 +11,7 @@ mod library;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::api::{Lane, OpenRequest};
 use crate::error::{Result, StorageError};
@@ -19,7 +20,7 @@ use crate::fs::file_storage::FileAccess;
 use crate::fs::files::Files;
 use crate::target::{DirectMode, FileView, MpiioSpec, TargetSpec};
 use file::MpiioFile;
-use library::{Mpi, hints_text, mpi};
+use library::{Mpi, hints_text, mpi, mpi_at};
 
 const WHY: &str = "MPI-IO opens files through the page cache";
 
@@ -31,6 +32,8 @@ pub(crate) struct Mpiio {
     spec: MpiioSpec,
     mpi: &'static Mpi,
     hints: CString,
+    /// What a call takes before it comes to MPI, where that is not nothing.
+    slow: Option<Duration>,
     /// The cache was not asked for, so a note says that it was used.
     told: bool,
     /// Of each task of the next phase, the rank of its process; empty where this process has all tasks.
@@ -54,9 +57,16 @@ impl Mpiio {
         if spec.view.is_some_and(|view| view.piece_bytes == 0 || view.pieces == 0 || view.block_bytes == 0 || view.tasks == 0) {
             return Err(StorageError::Unsupported("a file view shows at least one byte of each block".to_owned()));
         }
+        let (mpi, slow) = if spec.functions.is_empty() {
+            (mpi(&spec.library)?, None)
+        } else {
+            let (mpi, call) = mpi_at(&spec.functions)?;
+            (mpi, Some(call))
+        };
         Ok(Self {
             hints: hints_text(spec.hints.iter())?,
-            mpi: mpi(&spec.library)?,
+            mpi,
+            slow,
             spec: spec.clone(),
             told: target.direct == DirectMode::Auto,
             processes: Mutex::default(),
@@ -89,6 +99,15 @@ impl FileAccess for Mpiio {
     fn lane(&self, files: &Arc<Files>, request: &OpenRequest) -> Result<Lane> {
         files.note_depth(request, "mpiio");
         files.set_direct(request.file, false, self.told.then(|| (NO_DIRECT, WHY.to_owned())));
+        if let Some(call) = self.slow {
+            files.note("mpiio-by-python", || {
+                let us = call.as_secs_f64() * 1e6;
+                format!(
+                    "there is no compiler for this MPI, so each call of MPI-IO goes through Python, which adds about {us:.0} µs \
+                     and lets one task of a process call at a time"
+                )
+            });
+        }
         let partners = self.partners()?;
         if partners.len() > 1 && request.retry_ns.is_some() && self.spec.collective {
             let text = "a collective transfer that failed is not tried again by one task alone; leave retry_for out";

@@ -10,7 +10,12 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct MpiioSpec {
     /// `shim.c`, compiled for the MPI of this process; absolute.
+    #[serde(default)]
     pub library: PathBuf,
+    /// Instead of `library`: addresses in this process of the functions of `shim.c`, by their names there after
+    /// `tonnage_mpiio_`. Whoever writes them is trusted.
+    #[serde(default)]
+    pub functions: BTreeMap<String, usize>,
     /// Transfers are collective: all tasks of a file make each of them together.
     #[serde(default)]
     pub collective: bool,
@@ -20,9 +25,9 @@ pub struct MpiioSpec {
     /// How many tasks a phase has.
     #[serde(default = "one")]
     pub tasks: u32,
-    /// Operations of a task in a phase that nothing ends earlier.
+    /// Bytes that a task moves in a phase that nothing ends earlier.
     #[serde(default)]
-    pub operations: u64,
+    pub task_bytes: u64,
     /// Hints by name, as MPI takes them.
     #[serde(default)]
     pub hints: BTreeMap<String, String>,

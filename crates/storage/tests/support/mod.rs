@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock};
 
 use tempfile::TempDir;
 use tonnage_storage::{
-    BucketSpec, Completion, DirectMode, ExportSpec, Lane, MpiioSpec, OpenRequest, PoolSpec, Queue, Request, Scratch, Slots, SnapshotRequest,
-    Snapshots, Storage, StorageKind, TargetSpec, open,
+    BucketSpec, Completion, DirectMode, ExportSpec, Lane, MpiioSpec, OpenRequest, PoolSpec, Queue, Request, Scratch, Slots,
+    SnapshotRequest, Snapshots, Storage, StorageKind, TargetSpec, open,
 };
 use tonnage_workload::{Access, Arena, Geometry, Layout, Means, Op, Payload, PayloadKind, SnapshotCommand, Verifier};
 
@@ -144,10 +144,11 @@ impl Rig {
 pub fn mpiio() -> MpiioSpec {
     MpiioSpec {
         library: std::env::var_os("TONNAGE_TEST_MPIIO").expect("TONNAGE_TEST_MPIIO is a shim that was compiled").into(),
+        functions: BTreeMap::default(),
         collective: false,
         shared: false,
         tasks: 1,
-        operations: 0,
+        task_bytes: 0,
         hints: BTreeMap::default(),
         view: None,
     }

@@ -210,6 +210,8 @@ def _work(setting: StreamSetting, seed: int) -> Work:
         work["retry_ns"] = setting.retry_for_ns
     if setting.spread:
         work["spread_bytes"] = setting.spread
+    if setting.collective:
+        work["collective"] = True
     if setting.order_seed is not None:
         work["order_seed"] = setting.order_seed
     return work

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -33,25 +34,35 @@ _OPTIONS = ("-O2", "-shared", "-fPIC")
 class IoFacts(TypedDict):
     """``mpiio`` of the manifest."""
 
-    library: str
-    """Where the MPI is that the shim was compiled for, as far as that is known; else the shim itself."""
-    compiler: str
-    shim: str
+    library: str | None
+    """The MPI that the process had loaded; None: the shim loaded the one that it was compiled for."""
+    compiler: str | None
+    """None: Python's ``mpi4py`` served, for want of one."""
+    shim: str | None
     """Its name among those that are kept: a digest of all that it was made of."""
 
 
 @dataclass(frozen=True, slots=True)
 class IoLibrary:
-    """A shim that can be loaded here."""
+    """A shim that can be loaded here, or Python in its place."""
 
-    path: Path
-    compiler: str
+    path: Path | None
+    """None: there is no compiler, and ``io_by_python`` serves."""
+    compiler: str | None
     mpi: str | None
     """The library that this process has loaded; None: the shim loads one."""
 
     def facts(self) -> IoFacts:
         """What the records keep of it."""
-        return {"library": self.mpi or str(self.path), "compiler": self.compiler, "shim": self.path.stem}
+        return {"library": self.mpi, "compiler": self.compiler, "shim": self.path.stem if self.path else None}
+
+    def part(self) -> Json:
+        """What the engine is told of it."""
+        if self.path is not None:
+            return {"library": str(self.path)}
+        from tonnage.cluster.mpi.io_by_python import functions
+
+        return {"functions": functions()}
 
 
 def with_io_library(target: Json) -> Json:
@@ -59,15 +70,17 @@ def with_io_library(target: Json) -> Json:
     ``io_library``."""
     if target["kind"] != "mpiio":
         return target
-    return {**target, "mpiio": {**target["mpiio"], "library": str(io_library().path)}}
+    # Another process's own is none here.
+    asked = {key: value for key, value in target["mpiio"].items() if key not in ("library", "functions")}
+    return {**target, "mpiio": {**asked, **io_library().part()}}
 
 
 def io_library() -> IoLibrary:
     """The shim for the MPI of this process, compiled where it is not there yet.
 
     It is kept in a directory of this user's that nobody else can write to (``user_state``). A process that has an MPI
-    loaded, as those of mpiexec have, gets the shim of that MPI and of no other. RequestError where there is no
-    compiler for it, or where it has no MPI-IO.
+    loaded, as those of mpiexec have, gets the shim of that MPI and of no other. Where there is no compiler for it,
+    mpi4py serves in its place; RequestError without that.
     """
     loaded = _loaded()
     tried: list[str] = []
@@ -80,6 +93,8 @@ def io_library() -> IoLibrary:
         if loaded is None or _is_for(kept, loaded):
             return IoLibrary(kept, compiler, loaded)
         tried.append(f"{compiler} compiles for another MPI than {loaded}")
+    if COMPILER not in os.environ and find_spec("mpi4py") is not None:
+        return IoLibrary(None, None, loaded)
     raise RequestError(_refusal(loaded, tried))
 
 
@@ -99,8 +114,8 @@ def _compilers(loaded: str | None) -> Iterator[str]:
         yield os.path.abspath(found)  # noqa: PTH100 - a wrapper is known by the name that it is called by
         return
     beside = [str(parent / "bin" / "mpicc") for parent in Path(loaded).parents[1:3]] if loaded else []
-    found = (shutil.which(name) for name in [*beside, f"{sys.prefix}/bin/mpicc", *_NAMES])
-    yield from dict.fromkeys(os.path.abspath(path) for path in found if path)  # noqa: PTH100 - as above
+    every = (shutil.which(name) for name in [*beside, f"{sys.prefix}/bin/mpicc", *_NAMES])
+    yield from dict.fromkeys(os.path.abspath(path) for path in every if path)  # noqa: PTH100 - as above
 
 
 def _loaded() -> str | None:

@@ -60,7 +60,6 @@ def _option(
 
 
 _NO_GPU = "this build moves data of the CPU only"
-_NO_POINTER = "IOR itself has none of it: each task has an offset of its own"
 _NO_GPFS = "this build gives GPFS no hints: they need its header files"
 _NO_LOCK_CALL = "this build does not switch Lustre's locks off: that needs its header files"
 
@@ -264,20 +263,17 @@ class Parameters:
     delay_xfer: int = _option(0, "number", "microseconds to wait in each transfer",
         long="dummy.delay-xfer", module="DUMMY", campaign="target")
     mpiio_hints: int = _option(0, "flag", "prints the hints given to MPI, and those in effect",
-        short="H", long="mpiio.showHints", directive="showHints", module="MPIIO")
+        long="mpiio.showHints", module="MPIIO")
     mpiio_preallocate: int = _option(0, "flag", "reserves the space of a file when it is opened for a write",
-        short="p", long="mpiio.preallocate", directive="preallocate", module="MPIIO", campaign="preallocate")
-    mpiio_pointer: int = _option(0, "flag", "one file pointer for all tasks",
-        short="P", directive="useSharedFilePointer", module="MPIIO", refused=_NO_POINTER)
+        long="mpiio.preallocate", module="MPIIO", campaign="preallocate")
     mpiio_strided: int = _option(0, "flag",
         "each call moves a transfer of every segment, by an MPI data type; with useFileView",
-        short="S", long="mpiio.useStridedDatatype", directive="useStridedDatatype", module="MPIIO",
-        campaign="file_view")
+        long="mpiio.useStridedDatatype", module="MPIIO", campaign="file_view")
     mpiio_view: int = _option(0, "flag", "each task sees only its own blocks of the file (MPI_File_set_view)",
-        short="V", long="mpiio.useFileView", directive="useFileView", module="MPIIO", campaign="file_view")
+        long="mpiio.useFileView", module="MPIIO", campaign="file_view")
     mpiio_hints_file: str = _option("", "text",
         "file with hints of MPI, one a line: IOR_HINT__MPI__NAME=VALUE. It overrides the environment",
-        short="U", long="mpiio.hintsFileName", directive="hintsFileName", module="MPIIO", campaign="hints")
+        long="mpiio.hintsFileName", module="MPIIO", campaign="hints")
     advise_dont_need: int = _option(0, "flag",
         "madvise DONTNEED when the file is mapped; little effect, as no page is mapped at that time",
         long="mmap.madv_dont_need", module="MMAP", campaign="advice")
@@ -307,4 +303,8 @@ DIRECTIVES = {found.directive.lower(): name for name, found in spellings().items
 }
 """Directive, in small letters → field."""
 SHORT = {found.short: name for name, found in spellings().items() if found.short}
+SHORT_OF_IOR_3 = {
+    "H": "mpiio_hints", "p": "mpiio_preallocate", "S": "mpiio_strided", "U": "mpiio_hints_file", "V": "mpiio_view",
+}  # fmt: skip
+"""Letters that 4.1 has no more, where they mean what only a long option means now."""
 LONG = {found.long: name for name, found in spellings().items() if found.long}

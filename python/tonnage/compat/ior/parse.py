@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tonnage.compat.ior.options import DIRECTIVES, LONG, SHORT, Parameters, Spelling, spellings
+from tonnage.compat.ior.options import DIRECTIVES, LONG, SHORT, SHORT_OF_IOR_3, Parameters, Spelling, spellings
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
 from tonnage.option import nearest
@@ -19,6 +19,7 @@ _LARGEST = 2**63
 _OF_IOR_3 = {
     "B": "is --posix.odirect since 4.0",
     "q": "is not needed: a failed operation ends the test",
+    "P": "has no other effect in IOR than to end it: tasks have no file pointer in common",
     **dict.fromkeys("IJn", "is HDF5's or NCMPI's, which this build lacks"),
 }
 """Options that 4.1 has no more → what to do."""
@@ -56,10 +57,11 @@ def _shorts(test: Parameters, token: str, left: list[str]) -> None:
     """``-wre``, ``-b 1m``, ``-b=1m``, ``-b1m``, and ``-wb 1m``."""
     letters, equals, value = token[1:].partition("=")
     for at, letter in enumerate(letters):
-        if letter not in SHORT:
+        name = SHORT.get(letter) or SHORT_OF_IOR_3.get(letter)
+        if name is None:
             hint = f"IOR 3's -{letter} {_OF_IOR_3[letter]}" if letter in _OF_IOR_3 else "see `tonnage ior -h`"
             raise RequestError(f"ior has no option -{letter} (in {token!r}); hint: {hint}")
-        name, rest = SHORT[letter], letters[at + 1 :]
+        rest = letters[at + 1 :]
         if _SPELLINGS[name].kind == "flag":
             _take(test, name, f"-{letter}", value if equals and not rest else None, left)
             continue
