@@ -37,13 +37,13 @@ def found(path: Path, model: str) -> list[tuple[str, str]]:
 
 
 def test_an_exchange_that_spares_the_storage_nothing_is_told_with_its_figures(tmp_path: Path) -> None:
-    ((subject, evidence),) = found(tmp_path / "run", "knee=8,noise=3%,aggregators=2,exchange=20%")
+    ((subject, evidence),) = found(tmp_path / "run", "knee=8,noise=3%,aggregators=2:20%")
     assert "write" in subject and "collective True" in subject and "8 tasks" in subject
     # Two tasks reach 25.3 % of the plateau, of which the exchange leaves 80 %.
     assert "times as long as independent ones (95 % interval 4." in evidence
     assert "half of the operations took" in evidence
 
 
-@pytest.mark.parametrize("model", ["knee=2,decline=20%,noise=3%,aggregators=2,exchange=20%", "knee=8,noise=3%"])
+@pytest.mark.parametrize("model", ["knee=2,decline=20%,noise=3%,aggregators=2:20%", "knee=8,noise=3%"])
 def test_collective_transfers_that_gain_or_cost_nothing_are_no_finding(tmp_path: Path, model: str) -> None:
     assert found(tmp_path / "run", model) == []

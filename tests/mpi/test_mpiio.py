@@ -64,8 +64,7 @@ def test_ior_writes_and_reads_back_what_it_wrote(
 def test_other_tasks_read_what_was_written_together(tmp_path: Path) -> None:
     words = ("-c", "-t", "4k", "-b", "8k", "-s", "2", "-k", "-G", "7")
     assert ior(tmp_path, "-w", *words)[0] == 0
-    shutil.rmtree(tmp_path / "run")
-    code, out, err = ior(tmp_path, "-r", "-R", "-C", "-V", *words)
+    code, out, err = ior(tmp_path, "-r", "-R", "-C", "-V", *words, "-O", "tonnageOut=second")
     assert code == 0, out + err
     assert (tmp_path / "testFile").stat().st_size == 4 * 2 * 8192
 
@@ -121,3 +120,33 @@ def test_collective_transfers_of_threads_are_refused_in_one_line(tmp_path: Path)
     assert done.returncode == 2, done.stderr
     assert "need a process for each task" in done.stderr and "Traceback" not in done.stderr
     assert not (tmp_path / "threads").exists()
+
+
+@pytest.mark.parametrize("words", ["-c -V -e", "-F -z -p"])
+def test_without_a_compiler_python_serves_and_says_what_a_call_costs(tmp_path: Path, state: Path, words: str) -> None:
+    given = ["-w", "-r", "-R", "-t", "4k", "-b", "8k", "-s", "2", *words.split()]
+    code, out, err = ior(tmp_path, *given, ranks=2, extra={"TONNAGE_MPICC": "none"})
+    assert code == 0, out + err
+    assert re.search(r"goes through Python, which adds about \d+ µs", err)
+    kept = manifest(tmp_path / "run")["mpiio"]
+    assert (kept["compiler"], kept["shim"]) == (None, None)
+    assert not (state / "tonnage" / "mpiio").exists()
+    assert {line["status"] for line in lines(tmp_path / "run")} == {"ok"}
+
+
+def test_a_compiler_of_nothing_is_named_in_one_line(tmp_path: Path) -> None:
+    for named, told in (("/no/such", "is no program"), (shutil.which("false") or "false", "failed with status 1")):
+        code, _, err = ior(tmp_path, "-w", "-t", "4k", "-b", "8k", ranks=1, extra={"TONNAGE_MPICC": named})
+        assert code == 2 and told in err and "Traceback" not in err
+        assert len([line for line in err.splitlines() if "hint:" in line]) == 1
+        assert not (tmp_path / "run").exists() and not (tmp_path / "testFile").exists()
+
+
+def test_a_shim_that_another_user_could_have_written_is_not_loaded(tmp_path: Path, state: Path) -> None:
+    words = ("-w", "-t", "4k", "-b", "8k")
+    assert ior(tmp_path, *words, ranks=1)[0] == 0
+    (shim,) = (state / "tonnage" / "mpiio").iterdir()
+    shim.chmod(0o777)
+    code, _, err = ior(tmp_path, *words, "-O", "tonnageOut=second", ranks=1)
+    assert code == 2 and "is not safe from other users" in err
+    assert not (tmp_path / "second").exists()

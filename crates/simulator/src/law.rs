@@ -59,7 +59,8 @@ impl ModelSpec {
     /// Share of the plateau that `concurrency` operations in flight reach, without noise. Above 1 for what never levels
     /// off.
     pub(crate) fn share(&self, concurrency: u64) -> f64 {
-        let concurrency = self.aggregators.map_or(concurrency, |most| concurrency.min(most.into()));
+        let (most, exchange) = self.aggregators.map_or((concurrency, 0.0), |(most, exchange)| (most.into(), exchange));
+        let concurrency = concurrency.min(most);
         let n = concurrency as f64;
         let share = match (self.queues, self.power) {
             _ if !self.curve.is_empty() => curves::through(&self.curve, n),
@@ -70,7 +71,7 @@ impl ModelSpec {
         };
         let dip = if (self.dip_from.into()..=self.dip_to.into()).contains(&concurrency) { self.dip } else { 0.0 };
         let odd = if concurrency % 2 == 1 { self.odd_loss } else { 0.0 };
-        share * (1.0 - dip) * (1.0 - odd) * (1.0 - self.exchange)
+        share * (1.0 - dip) * (1.0 - odd) * (1.0 - exchange)
     }
 
     /// The laws that have a knee planted.
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn aggregators_do_for_many_tasks_what_so_few_can_do_less_the_exchange() {
         let alone = ModelSpec { knee: Some(4), decline: 0.1, ..ModelSpec::default() };
-        let collective = ModelSpec { aggregators: Some(4), exchange: 0.2, ..alone.clone() };
+        let collective = ModelSpec { aggregators: Some((4, 0.2)), ..alone.clone() };
         assert!((collective.share(64) - 0.8).abs() < 1e-12);
         assert!((collective.share(2) - 0.8 * alone.share(2)).abs() < 1e-12, "fewer tasks than aggregators");
         assert!(alone.share(64) < 0.1, "what they spare the storage is more than the exchange costs");

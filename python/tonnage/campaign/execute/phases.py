@@ -191,8 +191,6 @@ class PhaseRunner:
             reason = error.strerror or str(error)
         except (ValueError, MemoryError) as error:
             reason = str(error)
-        if result is not None:
-            self._keep_hints(result)
         moved = result is not None and any(task["bytes"] for task in result["tasks"])
         devices, items = self._layout.after(setting, phase, record_name(number, phase), moved=moved)
         line = trial_line(
@@ -212,10 +210,10 @@ class PhaseRunner:
         )
         return self._record(line, result, hosts if result else (), left, items)
 
-    def _keep_hints(self, result: PhaseResult) -> None:
+    def _keep_hints(self, hints: dict[str, str]) -> None:
         """The manifest has the hints of MPI that were in effect first; each trial line has its own."""
         kept = self.writer.manifest.get("mpiio")
-        if kept is not None and "hints" not in kept and (hints := result.get("hints")):
+        if kept is not None and "hints" not in kept and hints:
             self.writer.update_manifest(mpiio={**kept, "hints": hints})
 
     def run_outside_engine(
@@ -271,6 +269,7 @@ class PhaseRunner:
         layout, objects = device_lines(line, items), object_lines(line, result)
         self.writer.append_trial(line, tasks, events, copies, workflow, layout, objects)
         self.lines.append(line)
+        self._keep_hints(line["hints"])
         self.observer.recorded(line)
         for note in line["notes"]:
             if note["code"] not in self._noted:

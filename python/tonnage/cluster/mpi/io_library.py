@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 COMPILER = "TONNAGE_MPICC"
 """The variable that names the compiler of an MPI."""
+NOBODY = "none"
+"""In it: as if there were no compiler."""
 _NAMES = ("mpicc", "mpicc.openmpi", "mpicc.mpich")
 """As sites and distributions call it."""
 _LIBRARIES = ("libmpi.so", "libmpich.so")
@@ -82,9 +84,15 @@ def io_library() -> IoLibrary:
     loaded, as those of mpiexec have, gets the shim of that MPI and of no other. Where there is no compiler for it,
     mpi4py serves in its place; RequestError without that.
     """
+    # Once a shim is loaded, so is its MPI: this process stays with both.
+    return _io_library(os.environ.get(COMPILER), os.environ.get("XDG_STATE_HOME"))
+
+
+@cache
+def _io_library(named: str | None, _state: str | None) -> IoLibrary:
     loaded = _loaded()
     tried: list[str] = []
-    for compiler in _compilers(loaded):
+    for compiler in _compilers(named, loaded):
         try:
             kept = _compiled(compiler, loaded)
         except ToolError as error:
@@ -93,9 +101,20 @@ def io_library() -> IoLibrary:
         if loaded is None or _is_for(kept, loaded):
             return IoLibrary(kept, compiler, loaded)
         tried.append(f"{compiler} compiles for another MPI than {loaded}")
-    if COMPILER not in os.environ and find_spec("mpi4py") is not None:
+    if named in (None, NOBODY) and _python_serves():
         return IoLibrary(None, None, loaded)
     raise RequestError(_refusal(loaded, tried))
+
+
+def _python_serves() -> bool:
+    """Whether mpi4py is here, with an MPI."""
+    try:
+        from tonnage.cluster.mpi.io_by_python import functions
+
+        functions()
+    except (ImportError, RuntimeError):
+        return False
+    return True
 
 
 def _refusal(loaded: str | None, tried: list[str]) -> str:
@@ -106,9 +125,11 @@ def _refusal(loaded: str | None, tried: list[str]) -> str:
     return f"MPI-IO needs the compiler{of}: {told}; hint: load the site's MPI, or name its compiler with {COMPILER}"
 
 
-def _compilers(loaded: str | None) -> Iterator[str]:
+def _compilers(named: str | None, loaded: str | None) -> Iterator[str]:
     """Absolute, each once: what the user named and nothing else, or what may be this MPI's."""
-    if named := os.environ.get(COMPILER):
+    if named == NOBODY:
+        return
+    if named:
         if (found := shutil.which(named)) is None:
             raise RequestError(f"{COMPILER}={named} is no program; hint: give the path of the compiler of an MPI")
         yield os.path.abspath(found)  # noqa: PTH100 - a wrapper is known by the name that it is called by
