@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tonnage.analysis import analyse
 from tonnage.campaign.campaign_file import build_campaign
+from tonnage.campaign.observer import Observer
 from tonnage.campaign.run_lifecycle import run_campaign
 from tonnage.records import Run
 
@@ -30,7 +31,7 @@ def found(path: Path, model: str) -> list[tuple[str, str]]:
         "test",
         stored=True,
     )
-    outcome = run_campaign(campaign, text=None, command_line=["test"], out=str(path))
+    outcome = run_campaign(campaign, text=None, command_line=["test"], out=str(path), observer=Observer())
     assert outcome.state == "complete"
     findings = analyse(Run.open(outcome.path)).findings
     return [(one.subject, one.evidence) for one in findings if one.code == "collective-costs"]
@@ -38,7 +39,7 @@ def found(path: Path, model: str) -> list[tuple[str, str]]:
 
 def test_an_exchange_that_spares_the_storage_nothing_is_told_with_its_figures(tmp_path: Path) -> None:
     ((subject, evidence),) = found(tmp_path / "run", "knee=8,noise=3%,aggregators=2:20%")
-    assert "write" in subject and "collective True" in subject and "8 tasks" in subject
+    assert "write" in subject and "collective yes" in subject and "8 tasks" in subject
     # Two tasks reach 25.3 % of the plateau, of which the exchange leaves 80 %.
     assert "times as long as independent ones (95 % interval 4." in evidence
     assert "half of the operations took" in evidence

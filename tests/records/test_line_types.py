@@ -27,6 +27,7 @@ RESULTS = {
 SPECS = {
     "TaskRange": specs.TaskRange, "Limit": specs.Limit, "Pace": specs.Pace, "Geometry": specs.Geometry,
     "Tree": specs.Tree, "PhaseSpec": specs.PhaseSpec, "Cut": specs.Cut, "PoolSpec": specs.PoolSpec,
+    "FileView": specs.FileView, "MpiioSpec": specs.MpiioSpec,
     "ExportSpec": specs.ExportSpec, "BucketSpec": specs.BucketSpec, "Delays": specs.Delays,
     "TargetSpec": specs.TargetSpec,
 }  # fmt: skip

@@ -53,7 +53,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l p999 -d 'the same 
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l open-loop -d 'with --p99 or --p999: find the largest offered rate instead, latency counted from the intended start'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l seed -d 'seed of payloads and orders' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l direct -d 'past the page cache, through it, or past it where the file system can' -x -a 'auto yes no'
-complete -c tonnage -n '__fish_seen_subcommand_from probe' -l storage -d 'how bytes are touched' -x -a 'posix uring mmap'
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l storage -d 'how bytes are touched' -x -a 'posix uring mmap mpiio'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l access -d 'order in which a task visits its transfers' -x -a 'sequential strided random'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l queue-depth -d 'operations in flight in each task; above 1 needs --storage uring' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l space -d 'bytes of files at once' -r
