@@ -16,9 +16,9 @@ from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local import spool as spool_page
-from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.spool import WHOLE
 from tonnage.cluster.schedulers.local.streams import file_name
+from tonnage.processes import Process
 
 from .local_spool import ended, kill_spooler, lines_of, own_local, processes_of, request, spool_of, until
 
@@ -418,7 +418,8 @@ def test_a_job_that_was_started_before_the_host_went_down_never_runs_again(local
     spool = spool_of(local)
     wanted = request(*shell("echo ran > ran"), key="k", directory=tmp_path)
     number, _ = spool.add(wanted)
-    assert spool.claim(number, WHOLE, Process(os.getpid(), 1, "another-boot"))
+    spool.begin(1, Process.this())
+    assert spool.claim(number, WHOLE, Process.this(), Process(os.getpid(), 1, "another-boot"))
     assert ended(local, str(number)).state == "unknown"
     assert not (tmp_path / "ran").exists()
 

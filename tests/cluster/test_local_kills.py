@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import signal
@@ -16,9 +15,9 @@ import pytest
 from tonnage.cluster.numbers import upto
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
-from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.spool import WHOLE, Ended, Spool
 from tonnage.machine.state import user_state
+from tonnage.processes import Process
 
 from .local_spool import own_local, request, spool_of, until
 
@@ -122,31 +121,49 @@ def test_of_many_that_would_start_a_copy_one_does(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     spool = Spool(user_state("local", "host"))
     number, _ = spool.add(request("true", key="k", directory=tmp_path))
+    me = Process.this()
+    spool.begin(1, me)
     with ThreadPoolExecutor(8) as pool:
-        won = list(pool.map(lambda _: spool.claim(number, WHOLE, Process.this()), range(64)))
+        won = list(pool.map(lambda _: spool.claim(number, WHOLE, me, me), range(64)))
     assert won.count(True) == 1
 
 
-def test_a_new_spooler_lets_copies_that_another_had_begun_to_start_come_first(
+def test_a_copy_that_a_killed_spooler_had_begun_to_start_is_started_by_the_next_one_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with own_local() as local:
         spool = spool_of(local)
+        slots = local.hosts()[0].slots
+        late, _ = spool.add(request("sh", "-c", "echo ran >> ran", key="late", directory=tmp_path, slots=slots))
         # As a process that is on its way from a killed spooler to its claim.
-        with (spool.directory / "starting").open("w") as starting:
-            fcntl.flock(starting, fcntl.LOCK_EX)
-            job = local.submit(request("touch", "ran", key="k", directory=tmp_path)).job
-            assert spooler_contact.spooler(spool) is not None
-            time.sleep(0.3)
-            assert not (tmp_path / "ran").exists()
-            assert spool.claim(int(job), WHOLE, Process.this())
+        killed, late_one = Process(os.getpid(), 1, "killed"), Process.this()
+        (begun,) = spool.begin(slots, killed)
+        assert (begun.job, spool.begin(slots, killed)) == (late, []), "its slots are taken"
+        local.submit(request("true", key="k", directory=tmp_path))
+        until(lambda: not local.jobs(), "the end of both jobs")
+        assert not spool.claim(late, WHOLE, killed, late_one), "it comes too late to run it again"
+        assert (tmp_path / "ran").read_text() == "ran\n"
+        assert [line.exit_status for line in local.jobs(ended=True)] == [0, 0]
+
+
+def test_a_copy_that_was_claimed_before_the_spooler_was_killed_is_left_to_its_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with own_local() as local:
+        spool = spool_of(local)
+        number, _ = spool.add(request("touch", "ran", key="k", directory=tmp_path))
+        killed = Process(os.getpid(), 1, "killed")
+        spool.begin(1, killed)
+        assert spool.claim(number, WHOLE, killed, Process.this())
         # It finds the copy claimed by us, who live, and has nothing to start.
-        until(lambda: not spool.is_active(int(job)) or [line.state for line in local.jobs()] == ["running"])
-        time.sleep(0.3)
-        assert not (tmp_path / "ran").exists()
-        spool.end(int(job), WHOLE, Ended("done", 0, ""))
+        after = local.submit(request("true", key="after", directory=tmp_path)).job
+        until(lambda: int(after) not in spool.numbers(), "the end of the job behind it")
+        assert [line.state for line in local.jobs()] == ["running"] and not (tmp_path / "ran").exists()
+        spool.end(number, WHOLE, Ended("done", 0, ""))
         until(lambda: not local.jobs())
+        assert not (tmp_path / "ran").exists()
 
 
 def test_many_who_submit_at_once_get_numbers_of_their_own_one_a_key_and_one_spooler(
