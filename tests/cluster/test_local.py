@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -359,6 +360,32 @@ def test_there_is_one_spooler(local: Local) -> None:
 
     ask([sys.executable, "-m", "tonnage.cluster.schedulers.local.spooler", str(spool.directory), "30"], timeout_s=20)
     assert spooler_contact.spooler(spool) == pid
+
+
+STANDS_FOR_A_SPOOLER = """
+import fcntl, os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+file = open(sys.argv[1], "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("serves", flush=True)
+heard = signal.sigtimedwait({signal.SIGCHLD}, 60)
+print("woken" if heard else "left asleep", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_spooler_is_woken_and_its_cpus_are_the_slots(local: Local) -> None:
+    spool = spool_of(local)
+    argv = [sys.executable, "-c", STANDS_FOR_A_SPOOLER, str(spool.directory / "spooler")]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline() == "serves\n"
+        assert (spooler_contact.spooler(spool), spooler_contact.slots(spool)) == (process.pid, 1)
+        spooler_contact.wake(spool, timeout_s=20)
+        assert process.stdout.readline() == "woken\n"
+        process.stdin.close()
+    assert spooler_contact.spooler(spool) is None
 
 
 def has_program(local: Local, job: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.cluster.numbers import upto
+from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import WHOLE, Ended, Spool
@@ -117,6 +120,61 @@ def test_no_copy_runs_twice_and_each_has_an_end_when_whoever_waits_for_it_is_kil
         assert (line.exit_status == expected[name] and name in ran) or line.state == "unknown"
 
 
+SUBMIT = """
+import sys
+from tonnage.cluster.scheduler import JobRequest
+from tonnage.cluster.scheduler import SchedulerError
+from tonnage.cluster.schedulers import scheduler
+key, directory, *argv = sys.argv[1:]
+print("begins", flush=True)
+scheduler("local", timeout_s=20).submit(JobRequest(argv=tuple(argv), key=key, directory=directory, name=key))
+"""
+
+
+def submit_and_be_killed(chance: random.Random, directory: Path, key: str) -> None:
+    """A submission by a process that is killed at some moment of it."""
+    argv = [sys.executable, "-c", SUBMIT, key, str(directory), "sh", "-c", SCRIPT, "sh", key, "ran", "0", "0"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"begins\n"
+        time.sleep(chance.random() * 0.1)
+        process.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(15))
+def test_nothing_runs_twice_or_is_lost_where_submitters_and_spoolers_are_killed_and_jobs_cancelled(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    chance = random.Random(2000 + seed)
+    with own_local() as local:
+        expected: dict[str, int] = {}
+        cancelled: set[str] = set()
+        for batch in range(KILLS):
+            expected |= submit_some(local, chance, tmp_path, batch)
+            key = f"again-{batch}"
+            submit_and_be_killed(chance, tmp_path, key)
+            kill_soon(local, chance)
+            local.submit(request("sh", "-c", SCRIPT, "sh", key, "ran", "0", "0", key=key, directory=tmp_path, name=key))
+            expected[f"{key}."] = 0
+            for line in chance.sample(found := local.jobs(), min(len(found), 1)):
+                with suppress(SchedulerError):  # it has ended meanwhile
+                    local.cancel(line.job)
+                    cancelled.add(line.name)
+            kill_soon(local, chance)
+        until(lambda: not local.jobs(), "the end of all jobs")
+        lines = local.jobs(ended=True)
+    ran = Counter((tmp_path / "ran").read_text().split())
+    assert set(ran.values()) == {1}
+    assert {name for name in expected if name.partition(".")[0] not in cancelled} <= ran.keys() <= expected.keys()
+    for line in lines:
+        name = f"{line.name}.{'' if line.copy is None else line.copy}"
+        if line.name not in cancelled:
+            assert line.exit_status == expected[name], line
+        elif line.exit_status is None:
+            assert line.state == "cancelled" and name not in ran, line
+
+
 def test_of_many_that_would_start_a_copy_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     spool = Spool(user_state("local", "host"))
@@ -155,8 +213,10 @@ def test_a_copy_that_was_claimed_before_the_spooler_was_killed_is_left_to_its_pr
         spool = spool_of(local)
         number, _ = spool.add(request("touch", "ran", key="k", directory=tmp_path))
         killed = Process(os.getpid(), 1, "killed")
-        spool.begin(1, killed)
+        (begun,) = spool.begin(1, killed) and spool.running()
         assert spool.claim(number, WHOLE, killed, Process.this())
+        # As a spooler that looked before the claim, and acts after it.
+        spool.give_back(begun)
         # It finds the copy claimed by us, who live, and has nothing to start.
         after = local.submit(request("true", key="after", directory=tmp_path)).job
         until(lambda: int(after) not in spool.numbers(), "the end of the job behind it")

@@ -39,6 +39,8 @@ REMEMBERED_NS = 7 * 24 * 3600 * 10**9
 """How long after its submission an ended job is remembered,"""
 REMEMBERED = 2000
 """and how many of them."""
+FORGET_AFTER = 500
+"""Jobs that are submitted between two looks at what may be forgotten."""
 LATELY_NS = 3600 * 10**9
 """How long a job that ended is listed."""
 UNREADABLE = "what was asked for cannot be read: another version of Tonnage submitted it, or it is damaged"
@@ -205,6 +207,8 @@ class Spool:
                 "insert into copy (job, copy, foreground, waiter) values (?, ?, ?, ?)",
                 ((number, copy, waiter is not None, waiter and str(waiter)) for copy in numbers),
             )
+        if number % FORGET_AFTER == 0:
+            self.forget()
         return number, True
 
     def withdraw(self, number: int) -> bool:

@@ -26,8 +26,6 @@ POLL_S = 0.5
 """How often the copies that are no children of this spooler are looked at, and those whose end was ordered."""
 LOOK_S = 5.0
 """How often it looks for jobs of which nobody told, as whoever submitted them was killed before."""
-FORGET_AFTER = 500
-"""Copies that end between two looks at what may be forgotten."""
 _LOG_BYTES = 1 << 20
 NOT_STARTED = Ended("failed", None, "its process ended before it could start it")
 LOST = Ended("unknown", None, "the process that waited for it ended before it did")
@@ -46,8 +44,7 @@ class Spooler:
         self.children: dict[int, tuple[int, int]] = {}
         """The processes that wait for programs: number → job and copy."""
         self._signalled: set[tuple[Process, int]] = set()
-        """Programs that nobody waits for, and which signal each was sent."""
-        self._reaped = 0
+        """Programs that were sent a signal from here, and which."""
 
     def serve(self, idle_s: float) -> None:
         """Returns when nothing was to do for ``idle_s``, or at SIGTERM; what runs goes on."""
@@ -118,11 +115,6 @@ class Spooler:
             found = self._spool.copy(number, copy)
             if found is not None and found.state == "starting":
                 self._spool.end(number, copy, NOT_STARTED)
-            self._reaped += 1
-        if self._reaped >= FORGET_AFTER:
-            self._reaped = 0
-            self._signalled.clear()
-            self._spool.forget()
 
     def _may_end(self) -> bool:
         """Whether nobody has submitted anything; whoever does so from now on finds no spooler."""

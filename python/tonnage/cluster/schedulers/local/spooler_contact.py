@@ -77,7 +77,7 @@ def ensure_spooler(spool: Spool, *, timeout_s: float, idle_s: float = IDLE_S) ->
 def wake(spool: Spool, *, timeout_s: float) -> None:
     """Tells the spooler that something is not as it was; starts one where there is none."""
     if not ensure_spooler(spool, timeout_s=timeout_s) and (pid := spooler(spool)):
-        # What it also gets when a child ends: of all signals the one that is harmless to any process. One that has
-        # ended meanwhile was killed, for it ends by itself with nothing to do only.
-        with suppress(ProcessLookupError):
+        # What it gets when a child ends too, and what harms no other process. One that has ended meanwhile was killed,
+        # for by itself it ends only when there is nothing to do.
+        with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGCHLD)
