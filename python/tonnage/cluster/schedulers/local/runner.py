@@ -6,16 +6,15 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
 from tonnage.cluster.schedulers.local.spool import FILE, UNREADABLE, WHOLE, Ended, Entry, Spool
 from tonnage.cluster.schedulers.local.spooler_contact import ensure_spooler, wake
-from tonnage.cluster.schedulers.local.streams import UnfitError, file_name, open_input, open_output
+from tonnage.cluster.schedulers.local.streams import UnfitError, open_streams
 from tonnage.errors import TonnageError
 from tonnage.machine.tool import ToolError, ToolMissing
 from tonnage.processes import Process, adopt_orphans, descendants
@@ -117,15 +116,10 @@ def _run(spool: Spool, entry: Entry, copy: int) -> Ended:
     os.umask(entry.umask)
     adopt_orphans()
     try:
-        _open_streams(entry, copy, streams)
+        open_streams(request, entry.number, copy, streams)
         program = _start(entry, copy, streams)
-    except OSError as error:
-        missing = isinstance(error, FileNotFoundError) and error.filename == request.argv[0]
-        elsewhere = error.filename not in (None, request.argv[0])
-        why = f"its directory {error.filename} cannot be entered: {error.strerror}" if elsewhere else error.strerror
-        return _not_run(request, streams, str(why), NOT_FOUND if missing else CANNOT_RUN)
-    except UnfitError as error:
-        return _not_run(request, streams, str(error), CANNOT_RUN)
+    except (UnfitError, OSError) as error:
+        return _not_run(request, streams, error)
     finally:
         for file in streams:
             os.close(file)
@@ -172,9 +166,16 @@ def _has_ended(program: int) -> bool:
     return False
 
 
-def _not_run(request: JobRequest, streams: list[int], why: str, status: int) -> Ended:
+def _not_run(request: JobRequest, streams: list[int], error: UnfitError | OSError) -> Ended:
     """Says so in the output too, where that could be opened."""
-    reason = f"{request.argv[0]} cannot be run: {why}"
+    program, why, status = request.argv[0], str(error), CANNOT_RUN
+    if isinstance(error, OSError):
+        why = str(error.strerror)
+        if error.filename not in (None, program):
+            why = f"its directory {error.filename} cannot be entered: {why}"
+        elif error.filename is not None and isinstance(error, FileNotFoundError):
+            status = NOT_FOUND
+    reason = f"{program} cannot be run: {why}"
     if len(streams) > 1:
         with suppress(OSError):
             os.write(streams[-1], f"tonnage: {reason}\n".encode("utf-8", "surrogateescape"))
@@ -196,30 +197,6 @@ def _start(entry: Entry, copy: int, streams: list[int]) -> subprocess.Popen[byte
         start_new_session=True,
         preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, ()),  # this process has one thread
     )
-
-
-def _open_streams(entry: Entry, copy: int, streams: list[int]) -> None:
-    """Standard input, output and error."""
-    request = entry.request
-    output = request.output or ("tonnage-%J.out" if request.copies is None else "tonnage-%J_%I.out")
-    error = request.error or output
-    given = Path(os.devnull) if request.input is None else file_name(request.input, request, entry.number, copy)
-    with _naming_file("input", given):
-        streams.append(open_input(given))
-    files = [file_name(pattern, request, entry.number, copy) for pattern in (output, error)]
-    with _naming_file("output", files[0]):
-        streams.append(open_output(files[0], named=request.output is not None))
-    with _naming_file("error output", files[1]):
-        streams.append(os.dup(streams[1]) if files[0] == files[1] else open_output(files[1], named=True))
-
-
-@contextmanager
-def _naming_file(what: str, path: Path) -> Iterator[None]:
-    """UnfitError that names the file, where it cannot be opened."""
-    try:
-        yield
-    except OSError as error:
-        raise UnfitError(f"its {what} {path} cannot be opened: {error.strerror}") from None
 
 
 def _ending(status: int, *, cancelled: bool) -> Ended:

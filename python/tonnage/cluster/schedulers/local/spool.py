@@ -269,18 +269,15 @@ class Spool:
         background."""
         begun: list[Copy] = []
         with self._transaction() as db:
-            # Most looks change nothing, and nobody waits for those.
-            if not _turn(db, slots).starts:
-                return []
-        with self.change() as db:
             for number, count in _turn(db, slots).starts.items():
                 where = "job = ? and state = 'pending' and ended_ns is null order by rowid limit ?"
                 begun += _copies(db.execute(f"{_COPIES} {where}", (number, count)))
-            db.executemany(
-                "update copy set state = 'starting', started_ns = ?, waiter = coalesce(waiter, ?)"
-                " where job = ? and copy = ?",
-                ((time.time_ns(), str(starter), one.job, one.copy) for one in begun),
-            )
+        if begun:
+            # One that is cancelled meanwhile gets none, and whoever would claim it finds that.
+            what = "state = 'starting', started_ns = ?, waiter = coalesce(waiter, ?) where state = 'pending'"
+            values = ((time.time_ns(), str(starter), one.job, one.copy) for one in begun)
+            with self.change() as db:
+                db.executemany(f"update copy set {what} and job = ? and copy = ?", values)
         return [one for one in begun if not one.foreground]
 
     def claim(self, number: int, copy: int, starter: Process, waiter: Process) -> bool:
@@ -425,8 +422,9 @@ def _turn(db: sqlite3.Connection, slots: int) -> Turn:
     queue: list[Waiting] = []
     free, totals, held = slots, dict[str, int](), dict[str, int]()
     rows = db.execute(
-        "select number, slots, cap, licences, totals, sum(state = 'pending'), sum(state != 'pending')"
-        " from copy join job on number = job where ended_ns is null group by number order by number"
+        "select number, slots, cap, licences, totals, pending, running from job join"
+        " (select job, sum(state = 'pending') as pending, sum(state != 'pending') as running from copy"
+        " where ended_ns is null group by job) on number = job order by number"
     )
     for number, wanted, cap, licences, known, pending, running in rows:
         try:

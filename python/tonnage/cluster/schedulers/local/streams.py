@@ -106,6 +106,23 @@ def file_name(pattern: str, request: JobRequest, number: int, copy: int) -> Path
     return Path(request.directory) / name
 
 
+def open_streams(request: JobRequest, number: int, copy: int, opened: list[int]) -> None:
+    """Standard input, output and error of a copy, each appended to ``opened`` once it is open. UnfitError."""
+    output = request.output or ("tonnage-%J.out" if request.copies is None else "tonnage-%J_%I.out")
+    names = (request.input or os.devnull, output, request.error or output)
+    paths = [file_name(name, request, number, copy) for name in names]
+    for what, path in zip(("input", "output", "error output"), paths, strict=True):
+        try:
+            if what == "input":
+                opened.append(open_input(path))
+            elif what == "error output" and path == paths[1]:
+                opened.append(os.dup(opened[1]))
+            else:
+                opened.append(open_output(path, named=what != "output" or request.output is not None))
+        except OSError as error:
+            raise UnfitError(f"its {what} {path} cannot be opened: {error.strerror}") from None
+
+
 def open_output(path: Path, *, named: bool) -> int:
     """To append to, as several copies may share one; made where it is missing. UnfitError, OSError.
 
