@@ -16,6 +16,8 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "fio-terse": (r"^[2-5];fio-[0-9]",),
     "fio-text": (r"^[^;{}\n]+: \(groupid=[0-9]+, jobs=[0-9]+\): err=",),
     "elbencho": (r"^ISO date,.*\[last\]", r'"elapsed_time_ms"\s*:'),
+    "elbencho-text": (r"^OPERATION +RESULT TYPE +FIRST DONE +LAST DONE",),
+    "elbencho-live": (r"^ISO Date,Label,Phase,RuntimeMS,",),
     "iperf3": (r'"version"\s*:\s*"iperf 3', r'"start"\s*:\s*\{\s*"connected"'),
     "iperf3-text": (r"^\[ *ID\](?:\[Role\])? Interval +Transfer +(?:Bitrate|Bandwidth)",),
     "iozone": (r"^\s*Iozone: Performance Test of File I/O",),

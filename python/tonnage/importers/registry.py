@@ -22,6 +22,8 @@ KINDS = {
     "fio-terse": "fio_terse",
     "fio-log": "fio_log",
     "elbencho": "elbencho",
+    "elbencho-text": "elbencho_text",
+    "elbencho-live": "elbencho_live",
     "iperf3": "iperf3_run",
     "iperf3-text": "iperf3_text",
     "iozone": "iozone",
