@@ -27,6 +27,8 @@ KINDS = {
     "iperf3": "iperf3_run",
     "iperf3-text": "iperf3_text",
     "iozone": "iozone",
+    "warp": "warp",
+    "dlio": "dlio",
     "sob": "sob",
     "rados": "rados",
     "nextflow": "nextflow_run",
