@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from staged import CLEARED, DONE, MIB, PLACING, STATE, Found, Stage, digest, names, tree
+from stage_trees import CLEARED, DONE, MIB, PLACING, STATE, Found, Stage, digest, names, tree
 
 NATIVE_FAULTS = ("missing", "kind_differs", "size_differs", "checksum_differs", "unreadable")
 EARLY_NS, OLD_NS, NEW_NS = 1_500_000_000 * 10**9, 1_600_000_000 * 10**9, 4_000_000_000 * 10**9

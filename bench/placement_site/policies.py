@@ -22,8 +22,8 @@ from tonnage.placement.site import Policy as Rules
 from tonnage.placement.where import Located
 
 from placement_site.jobs import Jobs, Submission
-from placement_site.state import Free, Placed, State
-from placement_site.world import World
+from placement_site.scheduler_state import Free, Placed, State
+from placement_site.site_model import World
 
 
 class Policy(Protocol):

@@ -10,7 +10,7 @@ from statistics import median
 import pytest
 from tonnage.analysis.compare.change import segments
 
-from .days import days
+from .daily_runs import days
 
 SERIES = 400
 ALLOWED = 0.05 + 0.03

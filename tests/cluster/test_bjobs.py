@@ -22,9 +22,9 @@ from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.placement.jobs import job_and_copies
 
+from .command_stand_ins import StandIns
 from .local_spool import lines_of, own_local, request, until
 from .stand_in_site import SITES, install
-from .stand_ins import StandIns
 
 LIMIT_S = 60
 

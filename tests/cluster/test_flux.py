@@ -12,7 +12,7 @@ from tonnage.cluster.scheduler import JobRequest, SchedulerError
 from tonnage.cluster.schedulers.flux import Flux, parse_hosts, parse_jobs, parse_queues
 from tonnage.errors import RequestError
 
-from .stand_ins import ODD, TELL, StandIns
+from .command_stand_ins import ODD, TELL, StandIns
 
 # As flux-core 0.89 prints a job that runs and one that waits.
 RUNNING = (

@@ -15,7 +15,7 @@ from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnkn
 from tonnage.cluster.schedulers.lsf import Lsf, parse_columns, parse_hosts, parse_json, parse_queues
 from tonnage.machine.user import user_name
 
-from .stand_ins import ODD, TELL, StandIns
+from .command_stand_ins import ODD, TELL, StandIns
 
 # The shapes are those of the command reference of LSF 10.1 and of Openlava 2.2.
 BJOBS_JSON = """{

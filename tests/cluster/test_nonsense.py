@@ -26,7 +26,7 @@ from tonnage.cluster.schedulers.pbs import parse_jobs as pbs_jobs
 from tonnage.cluster.schedulers.pbs import parse_queues as pbs_queues
 from tonnage.machine.tool import MOST_TEXT, ToolError, ask
 
-from .stand_ins import StandIns
+from .command_stand_ins import StandIns
 
 NOISE = random.Random(20).randbytes(3000)
 TOOLS = {

@@ -16,7 +16,7 @@ from tonnage.cluster.schedulers.pbs import Pbs
 from tonnage.cluster.schedulers.slurm import Slurm
 from tonnage.errors import RequestError
 
-from .stand_ins import StandIns
+from .command_stand_ins import StandIns
 
 SMALL = some.builds(
     lambda first, more, step: Range(first, first + more, step),

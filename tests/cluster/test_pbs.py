@@ -14,7 +14,7 @@ from tonnage.cluster.schedulers.pbs import Pbs, parse_hosts, parse_jobs, parse_q
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 
-from .stand_ins import ODD, TELL, StandIns
+from .command_stand_ins import ODD, TELL, StandIns
 
 # Shapes of OpenPBS 19 to 22 as sites have published them.
 JOBS = json.dumps(

@@ -17,8 +17,8 @@ from tonnage.cluster.schedulers.slurm import Slurm
 from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
 
+from .command_stand_ins import ODD, StandIns
 from .local_spool import ended, own_local
-from .stand_ins import ODD, StandIns
 
 TWO = Spread(nodes=2, per_node=3)
 

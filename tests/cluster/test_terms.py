@@ -17,7 +17,7 @@ from tonnage.cluster.schedulers.slurm import Slurm
 from tonnage.cluster.terms import Dependency, Mail, Terms, parse_dependency, parse_mail, split_words
 from tonnage.errors import RequestError
 
-from .stand_ins import StandIns
+from .command_stand_ins import StandIns
 
 ALL = Terms(
     time_limit_s=5430,

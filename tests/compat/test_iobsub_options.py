@@ -32,7 +32,7 @@ from tonnage.placement.site import load_site
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.cluster.stand_ins import StandIns
+from tests.cluster.command_stand_ins import StandIns
 
 LIMIT_S = 60.0
 NOW_S = time.mktime((2026, 11, 24, 12, 30, 0, 0, 0, -1))

@@ -13,7 +13,7 @@ from tonnage.importers.figures import LARGEST
 from tonnage.importers.parsed import Found
 from tonnage.importers.registry import KINDS, reader
 
-from .imported import RECORDED
+from .import_command import RECORDED
 from .test_import_kinds import WHOLE
 from .test_import_texts import ROUNDED
 from .test_import_texts import WHOLE as TEXTS

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tonnage.cli import main
 
-from .imported import RECORDED, codes, lines, rates, take
+from .import_command import RECORDED, codes, lines, rates, take
 
 KIB, MIB = 2**10, 2**20
 WHOLE = (

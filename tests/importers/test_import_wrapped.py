@@ -11,7 +11,7 @@ from tonnage.cli import main
 from tonnage.importers.detect import kinds_of
 from tonnage.importers.wrapped import unwrapped
 
-from .imported import RECORDED, rates, take
+from .import_command import RECORDED, rates, take
 from .test_import_kinds import WHOLE
 from .test_import_texts import ROUNDED
 from .test_import_texts import WHOLE as TEXTS

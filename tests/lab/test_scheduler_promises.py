@@ -21,9 +21,9 @@ from tonnage.machine.user import user_name
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.cluster.command_stand_ins import ODD, TELL, StandIns  # noqa: E402
 from tests.cluster.local_spool import own_local  # noqa: E402
 from tests.cluster.stand_in_site import SITES, install  # noqa: E402
-from tests.cluster.stand_ins import ODD, TELL, StandIns  # noqa: E402
 
 NAMES = ("local", "slurm", *SITES)
 RUNS_ARRAYS = ("local", "slurm")

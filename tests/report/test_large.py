@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-import recorded
+import recorded_sample
 import report_sample as sample
 from tonnage.analysis import analyse
 from tonnage.records import Run, RunWriter, Tasks, Trials
@@ -24,7 +24,7 @@ _MOST_BYTES = 5_000_000
 def large(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """10,000 repetitions of each of five numbers of tasks; the lines of a few trials, with other figures."""
     place = tmp_path_factory.mktemp("large")
-    written = recorded.write(place / "few")
+    written = recorded_sample.write(place / "few")
     few = {line["setting"]["tasks"]: line for line in written.trials()}
     working = {tasks: [task for task in written.tasks() if task["record"] == few[tasks]["record"]] for tasks in few}
     RunWriter.create(place / "run", sample.manifest())

@@ -6,7 +6,7 @@ from typing import Any
 
 from tonnage.staging.movement import Movement
 
-from .stand_in import status
+from .mover_status import status
 
 S = 10**9
 

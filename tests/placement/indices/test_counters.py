@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tonnage.placement.indices import kernel_files, node_exporter
 from tonnage.placement.indices.reading import Counters, comparable, counted, reading_between
 
-from .tree import Server, scrape
+from .proc_files import Server, scrape
 
 AT_S = 1_795_294_120.0
 

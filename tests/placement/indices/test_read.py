@@ -24,7 +24,7 @@ from tonnage.placement.site import Server as Named
 
 from . import exporter as ways
 from .exporter import Exporter, exporter, until
-from .tree import Server, scrape
+from .proc_files import Server, scrape
 
 S = 10**9
 POLICY = Policy()

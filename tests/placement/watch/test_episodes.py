@@ -7,7 +7,7 @@ from random import Random
 from tonnage.placement.watch.episodes import MOST_USERS, Episode, Event, Tracker
 from tonnage.placement.watch.observation import RunningJobs, ServerObservation, UserJobs
 
-from .looks import ANN, BOB, EVERY_S, LONGEST_S, NOON_S, Clock, Looks, kinds, saw
+from .observations import ANN, BOB, EVERY_S, LONGEST_S, NOON_S, Clock, Looks, kinds, saw
 
 
 def test_an_episode_begins_at_the_first_of_two_looks_above_the_line_and_ends_at_the_first_of_two_that_are_not() -> None:

@@ -15,7 +15,7 @@ from tonnage.placement.server_load import LoadReader, load_rows
 from tonnage.placement.site import Server, Site
 from tonnage.placement.watch.observation import ServerObservation, observations
 
-from .looks import NOON_S
+from .observations import NOON_S
 
 SITE = Site(server=(Server(name="rcss1", hosts=("fs1",), indices="proc:"), Server(name="rcss2", hosts=("fs2",))))
 READING = Reading(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tonnage.placement.watch.history import SPAN_S, Span, Spans, by_the_hour
 
-from .looks import EVERY_S, LONGEST_S, NOON_S, Clock, saw
+from .observations import EVERY_S, LONGEST_S, NOON_S, Clock, saw
 
 
 def rows(loads: list[float | None], clock: Clock | None = None, *, lines: list[int] | None = None) -> list[Span]:

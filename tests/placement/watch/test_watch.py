@@ -16,7 +16,7 @@ from tonnage.placement.site import Server, Site
 from tonnage.placement.watch.history import History
 from tonnage.placement.watch.watch import Watch
 
-from .looks import ANN, EVERY_S, NOON_S, Clock, kinds, saw
+from .observations import ANN, EVERY_S, NOON_S, Clock, kinds, saw
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "watch.md"
 SITE = Site(server=(Server(name="rcss1"), Server(name="rcss2")))

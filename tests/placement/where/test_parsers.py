@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tonnage.filesystems import beegfs, cephfs, glusterfs, gpfs, lustre, objects
 
-from .stand_in import RECORDED, answer, place_on
+from .recorded_tools import RECORDED, answer, place_on
 
 READERS: list[Callable[[str], object]] = [
     lustre.Layout,

@@ -1,7 +1,7 @@
 """What many processes cost: their start, and the barrier and collection of each trial, beside IOR under one mpiexec.
 
-``python bench/many.py [--quick] [--ior PATH]``; writes ``many.md`` and ``many.json`` below ``bench/results``.
-``python bench/many.py --page RESULTS`` puts the table of such a ``many.json`` into ``docs/scale.md``.
+``python bench/many_processes.py [--quick] [--ior PATH]``; writes ``many.md`` and ``many.json`` below ``bench/results``.
+``python bench/many_processes.py --page RESULTS`` puts the table of such a ``many.json`` into ``docs/scale.md``.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from children import cleaned_up_on_signals, said_by
+from child_processes import cleaned_up_on_signals, said_by
 from run import host_facts, machine_name
 
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE.parent / "python"
 PAGE = HERE.parent / "docs" / "scale.md"
-BEGIN, END = "<!-- measured: made by python bench/many.py --page -->\n", "<!-- end of measured -->\n"
+BEGIN, END = "<!-- measured: made by python bench/many_processes.py --page -->\n", "<!-- end of measured -->\n"
 TRIALS = 9
 EXTENDED = (4_608, 100_000)
 CAMPAIGN = f"""

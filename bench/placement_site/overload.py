@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placement_site.world import DAY_S, MONTH_S, World
+from placement_site.site_model import DAY_S, MONTH_S, World
 
 DAY = 9
 """The day that is drawn, a working day in the middle of the month; the first is 0."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from histories.script import History, Policy, Step
+from histories.history_script import History, Policy, Step
 
 MIB = 1 << 20
 NS = 10**9

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from staged import LAB, STATE, Stage
+from stage_trees import LAB, STATE, Stage
 
 PATIENCE_S = 60.0
 WAIT_S = 5.0

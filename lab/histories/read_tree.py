@@ -10,9 +10,9 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from staged import STATE
+from stage_trees import STATE
 
-from histories.model import DIRECTORY, FIFO, FILE, LINK, SOCKET, Version, digest
+from histories.source_model import DIRECTORY, FIFO, FILE, LINK, SOCKET, Version, digest
 
 _KINDS = {
     stat.S_IFREG: FILE,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from histories.application import PREALLOCATE, PUNCH, ZERO, Application, body
-from histories.look import attribute
-from histories.model import (
+from histories.read_tree import attribute
+from histories.source_model import (
     DIRECTORY,
     FIFO,
     FILE,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement_site.laws import Law, measured_laws
+from placement_site.measured_curves import Law, measured_laws
 
 DAY_S = 86_400.0
 MONTH_S = 30 * DAY_S

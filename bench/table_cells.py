@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from load import KIB, MIB, Load
+from cell_load import KIB, MIB, Load
 
 TONNAGE, BARE, FIO = "Tonnage", "bare C loop", "fio"
 SUMMING = "bare C loop, summing"

@@ -7,10 +7,10 @@ from time import perf_counter
 
 from placement_site.device import Device
 from placement_site.jobs import Jobs
+from placement_site.overload import Watch
 from placement_site.policies import Policy
-from placement_site.state import State
-from placement_site.watch import Watch
-from placement_site.world import World
+from placement_site.scheduler_state import State
+from placement_site.site_model import World
 
 _READY, _READ, _COMPUTED = 0, 1, 2
 """Events: a job begins to read; a server's next job has its bytes; a job ends."""

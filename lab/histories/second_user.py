@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from histories import look
+from histories import read_tree
 from histories.application import body
-from histories.model import DIRECTORY, FILE, LINK, digest
+from histories.source_model import DIRECTORY, FILE, LINK, digest
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Actor:
         """Whether the name is the mover's, who may have been allowed to replace what was put there before."""
         if not os.path.lexists(self.at(path)):
             return False
-        his, there = self.files.get(path), look.one(self.at(path))
+        his, there = self.files.get(path), read_tree.one(self.at(path))
         return not his or his.kind != there.kind or his.digest != (there.version.text or there.digest)
 
     def put(self, path: str, data: bytes, mtime_ns: int, over: bool) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from placement_site.jobs import Jobs
-from placement_site.world import World
+from placement_site.site_model import World
 
 
 class Free:

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from children import to_the_end
-from stage_place import Place
+from child_processes import to_the_end
+from stage_file_systems import Place
 from tonnage import _native
 
 MIB = 1 << 20

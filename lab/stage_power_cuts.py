@@ -2,7 +2,7 @@
 
 As a program, to be run in namespaces of its own as ``apart`` does, so that nothing stays mounted however it ends::
 
-    python lab/power.py ext4 EMPTY-DIRECTORY --points 100 --seed 1
+    python lab/stage_power_cuts.py ext4 EMPTY-DIRECTORY --points 100 --seed 1
 
 The source with the mover's state lies on one device, the destination on another; all that is written to both is
 recorded while files are written, staged, changed and staged again. Then the recording is played up to each flush, and a
@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from recorded_disk import MARK, Cut, records
+from stage_trees import LAB, MIB, Found, Stage, memory_directory
 from stage_truth import Truth, plant, wrong_at_once, wrong_at_the_end
-from staged import LAB, MIB, Found, Stage, memory_directory
 
 SIZES = {"ext4": 96 * MIB, "xfs": 304 * MIB}
 MAKE = {

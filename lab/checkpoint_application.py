@@ -1,4 +1,4 @@
-"""An application that writes checkpoints until it is killed: ``python -I -S checkpointing.py DIR SEED LEDGER``.
+"""Writes checkpoints until it is killed: ``python -I -S checkpoint_application.py DIR SEED LEDGER``.
 
 After each file is closed, or has its last name, a line of ``LEDGER`` says so: those files are whole, and may not be
 lost.
