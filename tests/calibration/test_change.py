@@ -8,7 +8,7 @@ from collections.abc import Callable
 from statistics import median
 
 import pytest
-from tonnage.analysis.compare.change import segments
+from tonnage.analysis.compare.level_change import segments
 
 from .daily_runs import days
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
 from tonnage.compat.front import parse_arguments

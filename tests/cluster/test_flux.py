@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
 from tonnage.cluster.schedulers.flux import Flux, parse_hosts, parse_jobs, parse_queues
 from tonnage.errors import RequestError

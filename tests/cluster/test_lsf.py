@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.lsf import Lsf, parse_columns, parse_hosts, parse_json, parse_queues
 from tonnage.machine.user import user_name

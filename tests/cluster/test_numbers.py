@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tonnage.cluster.numbers import Range, count_of, each, parse_numbers, spelled, upto
+from tonnage.cluster.array_numbers import Range, count_of, each, parse_numbers, spelled, upto
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers.flux import Flux
 from tonnage.cluster.schedulers.local import Local

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.pbs import Pbs, parse_hosts, parse_jobs, parse_queues
 from tonnage.errors import RequestError

@@ -13,7 +13,7 @@ from tonnage.cluster.schedulers.flux import Flux
 from tonnage.cluster.schedulers.lsf import Lsf
 from tonnage.cluster.schedulers.pbs import Pbs
 from tonnage.cluster.schedulers.slurm import Slurm
-from tonnage.machine import tool
+from tonnage.machine import site_tools as tool
 
 from .command_stand_ins import StandIns
 

@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.numbers import Range
+from tonnage.cluster.array_numbers import Range
+from tonnage.cluster.job_terms import Dependency, Mail, Terms
 from tonnage.cluster.scheduler import ClusterHost
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import Spool
-from tonnage.cluster.terms import Dependency, Mail, Terms
 from tonnage.compat.front import parse_arguments
 from tonnage.compat.iobsub.front import run
 from tonnage.compat.iobsub.options import IOBSUB

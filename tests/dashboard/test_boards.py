@@ -15,7 +15,7 @@ from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
 from tonnage.dashboard.boards import Board, Row, Table
 from tonnage.dashboard.runs import Runs
-from tonnage.dashboard.topics import Topics
+from tonnage.dashboard.topic_store import Topics
 from tonnage.dashboard.updates import UpdateLoop
 from tonnage.errors import RequestError, TonnageError
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tonnage.dashboard import background
 from tonnage.dashboard.background import Pace
-from tonnage.dashboard.topics import Topics, encode
+from tonnage.dashboard.topic_store import Topics, encode
 
 
 def topics() -> Topics:

@@ -189,7 +189,7 @@ def test_a_plug_in_whose_name_is_taken_is_told_with_its_package(tmp_path: Path) 
     assert tonnage(place, tmp_path, "--version").stderr == ""
 
 
-IMPORTED = "from tonnage.importers.parsed import Found, Phase\ndef thing(data, name):\n    "
+IMPORTED = "from tonnage.importers.imported_phases import Found, Phase\ndef thing(data, name):\n    "
 PHASE = "Phase(phase='write', setting={{'kind': 'stream', 'op': 'write', 'tasks': 1, **{}}}, elapsed_ns=5, bytes=1, "
 PHASE += "operations=1, line=1)"
 ODD_PHASE = PHASE.format("{'x': {1}}")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tonnage.cli import main
-from tonnage.importers.figures import LARGEST
-from tonnage.importers.parsed import Found
+from tonnage.importers.imported_phases import Found
 from tonnage.importers.registry import KINDS, reader
+from tonnage.importers.rounded_numbers import LARGEST
 
 from .import_command import RECORDED
 from .test_import_kinds import WHOLE

@@ -21,7 +21,7 @@ import load_index_sources
 import pytest
 from slurm import Host, Slurm
 from throttled import Impossible
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler
 

@@ -15,8 +15,8 @@ from hosts import wait_for
 from throttled import Impossible
 from tonnage.analysis import analyse
 from tonnage.records import Run, verify_files
+from tonnage.report.page_data import Source
 from tonnage.report.sections.trials import exhibits
-from tonnage.report.source import Source
 from tonnage_commands import LIMIT_S, argv_of, tonnage
 
 RATE = 40

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import slurm as lab
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job, JobRequest, Scheduler, SchedulerError
 from tonnage.cluster.schedulers import scheduler as by_name
 from tonnage.machine.user import user_name

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
+from tonnage.cluster.job_terms import Terms
 from tonnage.cluster.scheduler import ClusterHost, Job, SchedulerError, SubmissionUnknown
-from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
 from tonnage.placement import plan as planning
 from tonnage.placement import submit as submitting

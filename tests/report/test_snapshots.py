@@ -15,10 +15,10 @@ from tonnage.analysis import Analysis, analyse
 from tonnage.analysis.compare.normalise import Basis
 from tonnage.records import Run, RunWriter, event_lines, task_lines
 from tonnage.report.page import render
+from tonnage.report.page_data import Source
 from tonnage.report.published import ceph_snapshots as published_snapshots
 from tonnage.report.published import comparisons as published
 from tonnage.report.sections import snapshots
-from tonnage.report.source import Source
 from tonnage.report.terminal import print_summary
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "analysis"))

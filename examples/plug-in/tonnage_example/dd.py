@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tonnage.importers.figures import rounded
-from tonnage.importers.parsed import Found, Phase
+from tonnage.importers.imported_phases import Found, Phase
+from tonnage.importers.rounded_numbers import rounded
 
 _LINE = re.compile(r"([0-9]{1,18}) bytes .*copied, ([0-9.]+) s, ")
 

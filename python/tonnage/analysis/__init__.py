@@ -43,14 +43,14 @@ def measured_points(run: Run) -> list[Point]:
 
 def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) -> Analysis:
     """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
-    from tonnage.analysis.compare.per import bases_of, divide
-    from tonnage.analysis.compare.ratio import compare_points
+    from tonnage.analysis.compare.divisors import bases_of, divide
+    from tonnage.analysis.compare.rate_ratio import compare_points
     from tonnage.analysis.findings import Evidence, judge, time
     from tonnage.analysis.findings.undoing import doubts
+    from tonnage.analysis.method_promises import promises_of
     from tonnage.analysis.points import points_of
-    from tonnage.analysis.promises import promises_of
     from tonnage.analysis.snapshots import rounds_in, snapshots_of
-    from tonnage.analysis.tiers.run import tiers_of
+    from tonnage.analysis.tiers.crossover import tiers_of
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
     events, measured = run.events(), points_of(run, trials)

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 
-from tonnage.machine.tool import ToolError, ToolMissing
+from tonnage.machine.site_tools import ToolError, ToolMissing
 
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """Sent to us alone. Ctrl-C and Ctrl-\\ go to all of the terminal's foreground by themselves."""

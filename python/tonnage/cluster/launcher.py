@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from tonnage.cluster.host_group import HostGroup
-from tonnage.cluster.live import Live
+from tonnage.cluster.live_figures import Live
 from tonnage.cluster.lost_process import ProcessLost
 
 if TYPE_CHECKING:

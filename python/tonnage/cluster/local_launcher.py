@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tonnage import _native
 from tonnage.cluster.host_group import Alone, HostGroup
 from tonnage.cluster.launcher import ANYWHERE, LauncherFacts, Placing
-from tonnage.cluster.live import Live
+from tonnage.cluster.live_figures import Live
 from tonnage.cluster.mpi.launch_environment import started
 from tonnage.errors import RequestError
 

@@ -2,7 +2,7 @@
 
 One small file a scheduler in ``tonnage.cluster.schedulers``; ``scheduler(name)`` finds it. Whoever calls knows only the
 types of this page. A back end passes a program's words on as an argument list, never through a shell, and asks the
-site's tools with a time limit (``tonnage.machine.tool``).
+site's tools with a time limit (``tonnage.machine.site_tools``).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
-from tonnage.cluster.numbers import Numbers, count_of
-from tonnage.cluster.terms import Terms
+from tonnage.cluster.array_numbers import Numbers, count_of
+from tonnage.cluster.job_terms import Terms
 from tonnage.errors import RequestError, TonnageError
 
 State = Literal["pending", "running", "suspended", "done", "failed", "cancelled", "unknown"]

@@ -14,8 +14,8 @@ from tonnage.dashboard.run_files import Signature, check_plain, signature, unfor
 from tonnage.dashboard.sparkline import Spark, of_summary, of_trials
 from tonnage.errors import RecordError
 from tonnage.records import Run
+from tonnage.records.file_names import MANIFEST, TRIALS
 from tonnage.records.line_types import Manifest, TrialLine
-from tonnage.records.names import MANIFEST, TRIALS
 from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary, is_gone
 from tonnage.records.progress import PROGRESS, read_progress_file
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tonnage.errors import RecordError
-from tonnage.records.names import COPIES, EVENTS, MANIFEST, TASKS, TRIALS, WORKFLOW
+from tonnage.records.file_names import COPIES, EVENTS, MANIFEST, TASKS, TRIALS, WORKFLOW
 
 DEEPEST = 4
 """Levels below a named directory that are looked at."""

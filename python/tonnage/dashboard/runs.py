@@ -12,7 +12,7 @@ from tonnage.dashboard.background import Pace
 from tonnage.dashboard.run import RunRow, Watched
 from tonnage.dashboard.run_files import find_runs, unforeseen
 from tonnage.dashboard.timeline import Timeline, plain
-from tonnage.dashboard.topics import encode
+from tonnage.dashboard.topic_store import encode
 from tonnage.records import Run
 from tonnage.records.line_types import TrialLine
 

@@ -113,7 +113,7 @@ async def _serve(wish: ServeRequest, boards: Sequence[Board], door: _Door, annou
     from tonnage.dashboard.access import Rules
     from tonnage.dashboard.application import Application
     from tonnage.dashboard.runs import Runs
-    from tonnage.dashboard.topics import Topics
+    from tonnage.dashboard.topic_store import Topics
     from tonnage.dashboard.updates import UpdateLoop
 
     class Server(uvicorn.Server):

@@ -14,7 +14,7 @@ from tonnage.dashboard.boards import Board
 from tonnage.dashboard.live_analysis import judge, load_analysis
 from tonnage.dashboard.run import Watched
 from tonnage.dashboard.runs import Runs
-from tonnage.dashboard.topics import Topics, encode
+from tonnage.dashboard.topic_store import Topics, encode
 from tonnage.errors import TonnageError
 
 EVERY_S, _RARELY_S = 1.0, 5.0

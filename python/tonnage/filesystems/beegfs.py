@@ -15,7 +15,7 @@ from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.mounts import Mount
-from tonnage.machine.tool import ToolError
+from tonnage.machine.site_tools import ToolError
 from tonnage.units import parse_size
 
 _PROC = Path("/proc/fs/beegfs")

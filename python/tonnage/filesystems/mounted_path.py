@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.machine.mounts import Mount
+from tonnage.machine.site_tools import ToolError, ask
 from tonnage.machine.time_limit import in_time
-from tonnage.machine.tool import ToolError, ask
 
 _SIDE_ROOMS = ("/usr/sbin", "/sbin", "/usr/lpp/mmfs/bin", "/opt/beegfs/sbin")
 """Where tools are that an ordinary user may run, though his PATH seldom has them."""
@@ -30,7 +30,7 @@ class MountedPath:
     timeout_s: float
 
     def tool(self, *argv: str) -> str:
-        """What a tool prints. ToolError as of ``tonnage.machine.tool``."""
+        """What a tool prints. ToolError as of ``tonnage.machine.site_tools``."""
         beside = None if shutil.which(argv[0]) else shutil.which(argv[0], path=os.pathsep.join(_SIDE_ROOMS))
         return ask([beside or argv[0], *argv[1:]], timeout_s=self.timeout_s, directory="/").out
 

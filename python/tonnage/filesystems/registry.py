@@ -22,7 +22,8 @@ from types import ModuleType
 from typing import Any
 
 from tonnage import plugins
-from tonnage.filesystems import local, remote
+from tonnage.filesystems import any_remote as remote
+from tonnage.filesystems import local
 from tonnage.filesystems.file_holders import Held, Item, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, ObservedPath
@@ -31,7 +32,7 @@ from tonnage.machine.blocks import block_name, block_number
 from tonnage.machine.guarded_look import carefully
 from tonnage.machine.identity import is_local
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
-from tonnage.machine.tool import ToolError
+from tonnage.machine.site_tools import ToolError
 
 LIMIT_S = 10.0
 """For each question: what hangs does not hang the run."""
@@ -53,10 +54,10 @@ _MODULES = {
     "beegfs": "beegfs",
     "gpfs": "gpfs",
     "fuse.sshfs": "sshfs",
-    "fuse.s3fs": "objects",
-    "fuse.goofys": "objects",
-    "fuse.rclone": "objects",
-    "fuse.mount-s3": "objects",
+    "fuse.s3fs": "bucket_mounts",
+    "fuse.goofys": "bucket_mounts",
+    "fuse.rclone": "bucket_mounts",
+    "fuse.mount-s3": "bucket_mounts",
     "overlay": "overlay",
     "fuse.fuse-overlayfs": "overlay",
     "autofs": "autofs",

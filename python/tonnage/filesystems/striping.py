@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tonnage.filesystems.mounted_path import Facts
-from tonnage.machine.tool import ToolError, ask
+from tonnage.machine.site_tools import ToolError, ask
 
 LIMIT_S = 30
 """A tool that hangs (a server that is gone) does not hang the run."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import PurePath
 
-from tonnage.importers.wrapped import unwrapped
+from tonnage.importers.unwrap_text import unwrapped
 
 _MARKS: Mapping[str, tuple[str, ...]] = {
     "ior": (r"^IOR-\S+: MPI Coordinated", r'"bwMiB"\s*:', r"^access,bw\("),

@@ -15,8 +15,8 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from tonnage.importers.figures import MIB, Rounded, elapsed_ns, no_time, rounded, whole
-from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, few, latency
+from tonnage.importers.imported_phases import Found, Latency, Note, Phase, Said, few, latency
+from tonnage.importers.rounded_numbers import MIB, Rounded, elapsed_ns, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from tonnage.importers.figures import KIB, whole
-from tonnage.importers.parsed import Found, Latency, Phase, few, latency
+from tonnage.importers.imported_phases import Found, Latency, Phase, few, latency
+from tonnage.importers.rounded_numbers import KIB, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tonnage.importers.figures import KIB, elapsed_ns, rounded, whole
-from tonnage.importers.fio_share import Share, size_of_one, together
-from tonnage.importers.parsed import Found, Latency, few, latency
+from tonnage.importers.fio_jobs import Share, size_of_one, together
+from tonnage.importers.imported_phases import Found, Latency, few, latency
+from tonnage.importers.rounded_numbers import KIB, elapsed_ns, rounded, whole
 from tonnage.importers.trace import content
 
 _FIRST = 5

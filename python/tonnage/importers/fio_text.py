@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.figures import UNITS, Rounded, elapsed_ns, exact, rounded, whole
-from tonnage.importers.fio_share import Share, together
-from tonnage.importers.parsed import MOST_TASKS, Found, Latency, Note, few, latency
+from tonnage.importers.fio_jobs import Share, together
+from tonnage.importers.imported_phases import MOST_TASKS, Found, Latency, Note, few, latency
+from tonnage.importers.rounded_numbers import UNITS, Rounded, elapsed_ns, exact, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 
 _HEAD = re.compile(r"(.+): \(g=(\d{1,9})\): rw=(\w+), (.*)")

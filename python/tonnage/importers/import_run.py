@@ -13,10 +13,10 @@ from typing import TypedDict
 from tonnage.errors import RecordError, RequestError
 from tonnage.importers.detect import kinds_of
 from tonnage.importers.imported_lines import Placed, told_apart, write_phases
-from tonnage.importers.parsed import Found, instant
+from tonnage.importers.imported_phases import Found, instant
 from tonnage.importers.registry import reader
-from tonnage.importers.stated import StatedFactor, factors_of
 from tonnage.importers.trace import MOST_BYTES
+from tonnage.importers.user_factors import StatedFactor, factors_of
 from tonnage.records import RunWriter
 from tonnage.records.line_types import Manifest
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from tonnage.errors import RequestError
-from tonnage.importers.figures import Rounded
-from tonnage.importers.parsed import Note, Phase, Said
+from tonnage.importers.imported_phases import Note, Phase, Said
+from tonnage.importers.rounded_numbers import Rounded
 from tonnage.importers.trace import LARGEST
 from tonnage.records import RunWriter, event_lines, setting_key, task_lines, trial_line, workflow_lines
 from tonnage.records.line_types import CopyLine, ImportedLine, SettingValues, TrialLine, WorkflowTask

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from tonnage.importers import broken_json, ior_table
-from tonnage.importers.figures import whole
+from tonnage.importers.imported_phases import Found, few
 from tonnage.importers.ior_options import of_parameters
 from tonnage.importers.ior_test import Test, phase_of
-from tonnage.importers.parsed import Found, few
+from tonnage.importers.rounded_numbers import whole
 from tonnage.importers.trace import content
 from tonnage.records.line_types import Json
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from tonnage.importers.figures import Rounded, rounded
-from tonnage.importers.parsed import Found, Latency, Phase, few, latency
+from tonnage.importers.imported_phases import Found, Latency, Phase, few, latency
+from tonnage.importers.rounded_numbers import Rounded, rounded
 from tonnage.importers.trace import LARGEST, content
 
 HEADER = "time,runtime,tp"

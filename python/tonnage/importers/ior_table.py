@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tonnage.importers.figures import MIB, Rounded, exact, iterations, rounded, whole
+from tonnage.importers.imported_phases import FROM_SUMMARY, Found, Phase, few
 from tonnage.importers.ior_test import Test, phase_of
-from tonnage.importers.parsed import FROM_SUMMARY, Found, Phase, few
+from tonnage.importers.rounded_numbers import MIB, Rounded, exact, iterations, rounded, whole
 from tonnage.records.line_types import Json
 
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from tonnage.importers.figures import (
+from tonnage.importers.imported_phases import Note, Phase, Said, Unplaced, words_of
+from tonnage.importers.ior_options import Options, canonical, options_of
+from tonnage.importers.rounded_numbers import (
     KIB,
     UNITS,
     Rounded,
@@ -19,8 +21,6 @@ from tonnage.importers.figures import (
     size_printed,
     whole,
 )
-from tonnage.importers.ior_options import Options, canonical, options_of
-from tonnage.importers.parsed import Note, Phase, Said, Unplaced, words_of
 from tonnage.records.line_types import SettingValues
 
 _LAYOUTS = {"file-per-process": "file-per-task", "single-shared-file": "shared"}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tonnage.importers.figures import KIB, elapsed_ns, rounded, whole
-from tonnage.importers.parsed import Found, Phase, few, instant, words_of
+from tonnage.importers.imported_phases import Found, Phase, few, instant, words_of
+from tonnage.importers.rounded_numbers import KIB, elapsed_ns, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 
 _TESTS = (

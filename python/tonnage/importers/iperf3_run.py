@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 from fractions import Fraction
 
 from tonnage.importers import broken_json, iperf3
-from tonnage.importers.figures import rounded, whole
-from tonnage.importers.parsed import Found, Phase, Said, Task, line_of
+from tonnage.importers.imported_phases import Found, Phase, Said, Task, line_of
+from tonnage.importers.rounded_numbers import rounded, whole
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import Json, SettingValues
 from tonnage.records.lines import rate

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from tonnage.importers import iperf3, iperf3_run
-from tonnage.importers.figures import GIB, KIB, MIB, Rounded, rounded
-from tonnage.importers.parsed import Found, Note, few
+from tonnage.importers.imported_phases import Found, Note, few
+from tonnage.importers.rounded_numbers import GIB, KIB, MIB, Rounded, rounded
 from tonnage.importers.trace import content
 from tonnage.records.line_types import Json
 

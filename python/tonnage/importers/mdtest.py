@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tonnage.importers.figures import whole
+from tonnage.importers.imported_phases import Found, Phase, few
 from tonnage.importers.mdtest_output import PHASES, Output, Row, failed
-from tonnage.importers.parsed import Found, Phase, few
+from tonnage.importers.rounded_numbers import whole
 from tonnage.importers.trace import content
 
 _BANNER = re.compile(r"mdtest-(\S+) was launched with ([0-9]{1,9}) total task\(s\) on ([0-9]{1,9}) node")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.figures import Rounded, elapsed_ns, iterations, letters, no_time, rounded, whole
-from tonnage.importers.parsed import FROM_SUMMARY, Note, Phase, Said, Unplaced, words_of
+from tonnage.importers.imported_phases import FROM_SUMMARY, Note, Phase, Said, Unplaced, words_of
+from tonnage.importers.rounded_numbers import Rounded, elapsed_ns, iterations, letters, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import SettingValues
 

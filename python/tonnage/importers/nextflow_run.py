@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
+from tonnage.importers.imported_phases import Found, Phase
 from tonnage.importers.nextflow import parse
-from tonnage.importers.parsed import Found, Phase
 from tonnage.importers.trace import LARGEST, TracedTask
 
 _LATEST_NS = 2**33 * 10**9

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 from tonnage.importers import broken_json
-from tonnage.importers.figures import MIB, elapsed_ns, nanoseconds, no_time, rounded, whole
-from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, Unplaced, few, latency
+from tonnage.importers.imported_phases import Found, Latency, Note, Phase, Said, Unplaced, few, latency
+from tonnage.importers.rounded_numbers import MIB, elapsed_ns, nanoseconds, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import Json, SettingValues
 

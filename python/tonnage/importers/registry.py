@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from tonnage import plugins
 
 if TYPE_CHECKING:
-    from tonnage.importers.parsed import Found
+    from tonnage.importers.imported_phases import Found
 
 KINDS = {
     "ior": "ior",
     "ior-operations": "ior_operations",
     "mdtest": "mdtest",
-    "fio": "fio",
+    "fio": "fio_json",
     "fio-text": "fio_text",
     "fio-terse": "fio_terse",
     "fio-log": "fio_log",
@@ -35,7 +35,7 @@ KINDS = {
 def reader(kind: str) -> Callable[[bytes, str], Found]:
     """What reads a file of this kind, given its content and its name. It never raises, whatever the bytes are; a
     plug-in that does is named in a RequestError."""
-    from tonnage.importers.parsed import bounded
+    from tonnage.importers.imported_phases import bounded
 
     if kind not in KINDS:
         added: Callable[[bytes, str], object] = plugins.load(plugins.IMPORTERS, kind)
@@ -45,8 +45,8 @@ def reader(kind: str) -> Callable[[bytes, str], Found]:
 
 
 def _of_text(read: Callable[[bytes, str], Found], data: bytes, name: str) -> Found:
-    from tonnage.importers.parsed import Found
-    from tonnage.importers.wrapped import unwrapped
+    from tonnage.importers.imported_phases import Found
+    from tonnage.importers.unwrap_text import unwrapped
 
     text = unwrapped(data)
     if text.problem:
@@ -56,7 +56,7 @@ def _of_text(read: Callable[[bytes, str], Found], data: bytes, name: str) -> Fou
 
 def _checked(found: object) -> Found:
     """What a plug-in returned, as it promised."""
-    from tonnage.importers.parsed import Found, Phase, bounded
+    from tonnage.importers.imported_phases import Found, Phase, bounded
 
     if not isinstance(found, Found):
         raise TypeError(f"it returned {found!r}, which is no Found")

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.figures import MIB, elapsed_ns, letters, no_time, rounded, whole
-from tonnage.importers.parsed import Found, Note, Phase, Said, Task, few, words_of
+from tonnage.importers.imported_phases import Found, Note, Phase, Said, Task, few, words_of
+from tonnage.importers.rounded_numbers import MIB, elapsed_ns, letters, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
 from tonnage.units import rate_text

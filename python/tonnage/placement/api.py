@@ -13,9 +13,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, overload
 
+from tonnage.cluster.job_terms import parse_dependency, parse_mail, split_words
 from tonnage.cluster.scheduler import SchedulerError as SchedulerError
 from tonnage.cluster.scheduler import SubmissionUnknown as SubmissionUnknown
-from tonnage.cluster.terms import parse_dependency, parse_mail, split_words
 from tonnage.errors import RequestError
 from tonnage.keywords import in_keywords, reworded
 from tonnage.placement.answers import LoadAnswer as Loads

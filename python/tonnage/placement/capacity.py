@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from tonnage.cluster.scheduler import Job
-from tonnage.placement.caps import Capacity, Plateau, line_in_use
 from tonnage.placement.cluster_snapshot import (
     ClusterSnapshot,
     promised_tasks,
@@ -19,6 +18,7 @@ from tonnage.placement.ledger import Entry, Ledger, Marks
 from tonnage.placement.scheduler_lists import ListedJob
 from tonnage.placement.server_load_lines import KnownLine, describe, plateau_of
 from tonnage.placement.site import Policy, Server
+from tonnage.placement.task_caps import Capacity, Plateau, line_in_use
 from tonnage.placement.where import Located
 from tonnage.records.load_line_files import KeptLine
 

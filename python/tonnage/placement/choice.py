@@ -8,8 +8,8 @@ from math import exp
 from typing import Literal
 
 from tonnage.errors import TonnageError
-from tonnage.placement.caps import Capacity, Demand, choose_cap, cpu_bound
 from tonnage.placement.site import Policy
+from tonnage.placement.task_caps import Capacity, Demand, choose_cap, cpu_bound
 from tonnage.placement.where import Located
 
 UNKNOWN_LINE_TASKS = 16.0

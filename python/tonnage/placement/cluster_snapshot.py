@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tonnage.cluster.scheduler import ClusterHost, Job
-from tonnage.placement.caps import Plateau
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.ledger import Entry, Ledger
 from tonnage.placement.scheduler_lists import ListedHost, ListedJob
 from tonnage.placement.site import Server
+from tonnage.placement.task_caps import Plateau
 from tonnage.records.load_line_files import KeptLine
 
 HOLDS_A_SLOT = ("running", "suspended")

@@ -16,7 +16,6 @@ from tonnage.placement.capacity import (
     PATTERN,
     capacities,
 )
-from tonnage.placement.caps import Capacity, Demand, at_once, demand_text, line_in_use, line_text
 from tonnage.placement.choice import Decision, NoFileServer, decide
 from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, placements_of
 from tonnage.placement.indices.read import read_indices
@@ -27,6 +26,7 @@ from tonnage.placement.server_load_lines import lines_of_servers, plateaus_of
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.start_directory import StartDirectory
 from tonnage.placement.submit_request import SubmitRequest
+from tonnage.placement.task_caps import Capacity, Demand, at_once, demand_text, line_in_use, line_text
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_line_files import KeptLine
 
@@ -291,7 +291,7 @@ def _name(program: str) -> str:
 def _demand(request: SubmitRequest, policy: Policy) -> Demand:
     if request.profile is not None:
         # Reading a run takes numpy, which is half of a start.
-        from tonnage.placement.profile import demand_within
+        from tonnage.placement.io_demand import demand_within
 
         demand = demand_within(request.profile, policy)
     else:

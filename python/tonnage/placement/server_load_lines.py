@@ -14,8 +14,8 @@ from tonnage.analysis import Analysis, LoadLine, Point
 from tonnage.errors import RequestError
 from tonnage.machine.guarded_look import carefully
 from tonnage.machine.state import STATE_HINT, user_state
-from tonnage.placement.caps import Plateau
 from tonnage.placement.site import Line, Server, Site, load_site
+from tonnage.placement.task_caps import Plateau
 from tonnage.placement.where import Located, locate
 from tonnage.records import Run
 from tonnage.records.load_line_files import KeptLine, keep_line, lines_in

@@ -16,11 +16,11 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from tonnage.document_table import Section
 from tonnage.documents import Document, line_of
 from tonnage.errors import RequestError
 from tonnage.fields import Count, Delay, Length, Part, Rate, SchedulerName, Time
 from tonnage.machine.guarded_look import carefully
-from tonnage.section import Section
 
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:@/%\[\]-]{0,254}")
 _INDICES = re.compile(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
 from tonnage.cluster.schedulers import scheduler_here
-from tonnage.cluster.waiting import wait_for
+from tonnage.cluster.wait_for_job import wait_for
 from tonnage.errors import RequestError, TonnageError
 from tonnage.late_signals import uncollected
 from tonnage.placement.ledger import Entry, Ledger, LedgerError

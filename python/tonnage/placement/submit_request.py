@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
-from tonnage.cluster.numbers import Numbers, count_of, parse_numbers, upto
-from tonnage.cluster.terms import Dependency, Event, Mail, Terms
+from tonnage.cluster.array_numbers import Numbers, count_of, parse_numbers, upto
+from tonnage.cluster.job_terms import Dependency, Event, Mail, Terms
 from tonnage.errors import RequestError
 from tonnage.units import parse_count
 

@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 
 from tonnage.records.chain import open_regular
-from tonnage.records.names import OUTPUT
+from tonnage.records.file_names import OUTPUT
 
 _BLOCK_BYTES = 1 << 20
 

@@ -12,18 +12,7 @@ from typing import Any, cast
 
 from tonnage.errors import RecordError
 from tonnage.records.chain import open_regular, read_regular, refuse_holes, sums_of
-from tonnage.records.line_types import (
-    CopyLine,
-    DeviceLine,
-    EventLine,
-    Json,
-    Manifest,
-    ObjectLine,
-    TaskLine,
-    TrialLine,
-    WorkflowLine,
-)
-from tonnage.records.names import (
+from tonnage.records.file_names import (
     COPIES,
     DEVICES,
     EVENTS,
@@ -34,6 +23,17 @@ from tonnage.records.names import (
     TASKS,
     TRIALS,
     WORKFLOW,
+)
+from tonnage.records.line_types import (
+    CopyLine,
+    DeviceLine,
+    EventLine,
+    Json,
+    Manifest,
+    ObjectLine,
+    TaskLine,
+    TrialLine,
+    WorkflowLine,
 )
 from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary
 from tonnage.records.rows import Trials, from_engine

@@ -25,8 +25,19 @@ from tonnage.records.chain import (
     sums_of,
     whole_lines,
 )
+from tonnage.records.file_names import (
+    APPENDED,
+    CHAIN,
+    FILES,
+    LINES,
+    MANIFEST,
+    ORIGINALS,
+    OUTPUT,
+    SUFFIXES,
+    SUMS,
+    TRIALS,
+)
 from tonnage.records.jobs import JOBS, altered_jobs
-from tonnage.records.names import APPENDED, CHAIN, FILES, LINES, MANIFEST, ORIGINALS, OUTPUT, SUFFIXES, SUMS, TRIALS
 from tonnage.records.reader import Run
 
 _SUM = re.compile(rb"([0-9a-f]{64})  ([^\\]+)\n")

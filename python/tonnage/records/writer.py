@@ -27,20 +27,7 @@ from tonnage.records.chain import (
     whole_lines,
 )
 from tonnage.records.expected_files import missing
-from tonnage.records.gathered import MOST_GATHERED_BYTES, Gathered
-from tonnage.records.line_types import (
-    CopyLine,
-    DeviceLine,
-    EventLine,
-    Json,
-    Manifest,
-    ObjectLine,
-    TaskLine,
-    TrialLine,
-    WorkflowLine,
-)
-from tonnage.records.lines import record_name
-from tonnage.records.names import (
+from tonnage.records.file_names import (
     CHAIN,
     COPIES,
     DEVICES,
@@ -59,6 +46,18 @@ from tonnage.records.names import (
     TRIALS,
     WORKFLOW,
 )
+from tonnage.records.line_types import (
+    CopyLine,
+    DeviceLine,
+    EventLine,
+    Json,
+    Manifest,
+    ObjectLine,
+    TaskLine,
+    TrialLine,
+    WorkflowLine,
+)
+from tonnage.records.lines import record_name
 from tonnage.records.output_writers import settle_output
 from tonnage.records.own_files import (
     Lost,
@@ -70,6 +69,7 @@ from tonnage.records.own_files import (
     truncate,
     truncate_torn_line,
 )
+from tonnage.records.write_buffer import MOST_GATHERED_BYTES, Gathered
 
 _HINTS = {
     errno.ENOSPC: "make room there",

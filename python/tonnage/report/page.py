@@ -17,14 +17,16 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.errors import RequestError
 from tonnage.outputs import Form, Output
 from tonnage.records import Run, Tasks, Trials
-from tonnage.records.names import ODD_BYTES
+from tonnage.records.file_names import ODD_BYTES
 from tonnage.report import phrases
 from tonnage.report.answer import Answer
 from tonnage.report.figures.figure import Exhibit
 from tonnage.report.figures.table import Column
+from tonnage.report.page_data import Source
 from tonnage.report.published.comparisons import comparisons
-from tonnage.report.sections import divided, exhibits_of, findings, points, sentences_of, told_by_answers
-from tonnage.report.source import Source
+from tonnage.report.sections import divided_rates as divided
+from tonnage.report.sections import exhibits_of, findings, sentences_of, told_by_answers
+from tonnage.report.sections import point_table as points
 
 if TYPE_CHECKING:
     from markupsafe import Markup

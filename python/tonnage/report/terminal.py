@@ -16,15 +16,16 @@ from rich.text import Text
 
 from tonnage.analysis.results import Finding
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.report import phrases
 from tonnage.report.answers import compare
 from tonnage.report.columns import fitting_blocks, laid_out
 from tonnage.report.figures.table import Table
 from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import findings as findings_section
-from tonnage.report.sections import of_terminal, points, sentences_of
-from tonnage.report.sections.section import Titled
+from tonnage.report.sections import of_terminal, sentences_of
+from tonnage.report.sections import point_table as points
+from tonnage.report.sections.section_type import Titled
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,7 +9,7 @@ from signal import SIGINT
 
 from tonnage.staging.application import Application
 from tonnage.staging.host import Host, is_safe
-from tonnage.staging.movement import LOOK_S, Movement
+from tonnage.staging.moving_time import LOOK_S, Movement
 from tonnage.staging.signals import EndRequest, Signals
 from tonnage.staging.status import Status
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tonnage.filesystems.objects import endpoint_of
+from tonnage.filesystems.bucket_mounts import endpoint_of
 from tonnage.placement.site import Server, Site
 
 from .recorded_tools import answer

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from tonnage.analysis import measured_points
-from tonnage.analysis.compare.change import CORRELATION, FEWEST, Step, Stretch, segments
 from tonnage.analysis.compare.comparable import Comparable, Lost, Sort, Storages
 from tonnage.analysis.compare.differences import Difference, differences
+from tonnage.analysis.compare.divisors import divided
+from tonnage.analysis.compare.level_change import CORRELATION, FEWEST, Step, Stretch, segments
 from tonnage.analysis.compare.normalise import Basis, unit_of
-from tonnage.analysis.compare.per import divided
-from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
+from tonnage.analysis.compare.rate_ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import THRESHOLD, named
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.results import Point

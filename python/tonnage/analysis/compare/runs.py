@@ -16,11 +16,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tonnage.analysis import measured_points
+from tonnage.analysis.compare.added_time import AddedTime, added_time
 from tonnage.analysis.compare.comparable import Comparable, Lost, Storages
 from tonnage.analysis.compare.differences import Difference, Pair, differences
+from tonnage.analysis.compare.divisors import divided
 from tonnage.analysis.compare.normalise import Basis, unit_of
-from tonnage.analysis.compare.per import divided
-from tonnage.analysis.compare.ratio import (
+from tonnage.analysis.compare.rate_ratio import (
     DAYS_APART,
     LEAST_RUNS,
     UNCHANGED,
@@ -30,7 +31,6 @@ from tonnage.analysis.compare.ratio import (
     ratio_of_runs,
     repetitions_to_decide,
 )
-from tonnage.analysis.compare.times import AddedTime, added_time
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_noise

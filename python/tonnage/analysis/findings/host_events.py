@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.registry import Evidence, finding
 from tonnage.analysis.results import Finding
-from tonnage.analysis.text import count, some
 from tonnage.records.line_types import TrialLine
 from tonnage.units import share, size_text, time_text
 

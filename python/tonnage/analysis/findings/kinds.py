@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
 from tonnage.analysis.results import Finding, Point
-from tonnage.analysis.text import count, some
 from tonnage.analysis.workflow import ALL_ENGINE, ENGINE
 from tonnage.units import rate_text, share, time_text
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.links import Crossing, crossings
 from tonnage.analysis.results import Finding, Link
-from tonnage.analysis.text import some
 from tonnage.units import bits_text, rate_text, share
 
 LIMITED = 0.9

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from tonnage.analysis.figure_texts import count
 from tonnage.analysis.results import Point
-from tonnage.analysis.text import count
 from tonnage.records import Trials
 from tonnage.records.intervals import sums
 from tonnage.records.line_types import TrialLine

@@ -10,11 +10,11 @@ from pathlib import Path
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.observer import Observer, Progress, Step, read_progress
 from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
-from tonnage.cluster.waiting import FORGOTTEN_S, OVER, JobRows
+from tonnage.cluster.wait_for_job import FORGOTTEN_S, OVER, JobRows
 from tonnage.errors import MeasurementError
 from tonnage.machine.user import user_name
+from tonnage.records.file_names import TRIALS
 from tonnage.records.line_types import TrialLine
-from tonnage.records.names import TRIALS
 
 _LOOK_S = 0.25
 """Between two looks at the run directory."""

@@ -35,8 +35,8 @@ from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, Sub
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.records import Run, RunWriter, event_lines
+from tonnage.records.file_names import TRIALS
 from tonnage.records.line_types import SettingValues, TrialLine
-from tonnage.records.names import TRIALS
 
 ANSWER_S = 20.0
 """How long one of the scheduler's tools may take."""

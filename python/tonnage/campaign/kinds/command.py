@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
+from tonnage.document_table import refuse, time_field
 from tonnage.fields import Count, EngineName, Flag, Sweep, Tasks, Time
-from tonnage.section import refuse, time_field
 
 PHASE = "command"
 COPY_BYTES = 3 << 10

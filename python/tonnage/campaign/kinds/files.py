@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
 from tonnage.campaign.target import Target
+from tonnage.document_table import refuse, time_field
 from tonnage.fields import Count, Device, Flag, Length, Sweep, Tasks, Time
-from tonnage.section import refuse, time_field
 from tonnage.units import format_size
 
 Phase = Literal[

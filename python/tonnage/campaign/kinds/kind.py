@@ -16,10 +16,10 @@ from pydantic import Field
 
 from tonnage.campaign.target import Target
 from tonnage.cluster.launcher import Placing
+from tonnage.document_table import Section, refuse
 from tonnage.fields import Count, HostSets, Name, Sweep, is_sweep
 from tonnage.records.line_types import SettingValues
 from tonnage.records.specs import Cut, Delays, TargetSpec
-from tonnage.section import Section, refuse
 from tonnage.units import format_size
 
 Factors = dict[str, Any]

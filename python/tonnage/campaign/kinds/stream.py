@@ -11,9 +11,9 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.target import Target
+from tonnage.document_table import refuse, time_field, unit_field
 from tonnage.fields import Count, Depth, Device, Flag, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
 from tonnage.records.specs import Cut, Delays, TargetSpec
-from tonnage.section import refuse, time_field, unit_field
 from tonnage.units import format_size, size_text
 
 Op = Literal["write", "read", "mixed"]

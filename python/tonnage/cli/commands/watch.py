@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import METRICS, SERVER, SITE
+from tonnage.command_option import Option
 from tonnage.errors import RequestError, TonnageError
-from tonnage.option import Option
 from tonnage.units import format_time, parse_time
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from tonnage.cluster.mpi.limits import BARRIER_S
+from tonnage.cluster.mpi.binomial_tree import children, parent
 from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.time_limits import BARRIER_S
 from tonnage.cluster.mpi.transport import Tag
-from tonnage.cluster.mpi.tree import children, parent
 
 REHEARSALS = 3
 """Barriers before the one that counts: the first gathers those that come late, the others are timed."""

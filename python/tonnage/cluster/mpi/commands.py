@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from tonnage.cluster.host_group import Arguments
+from tonnage.cluster.mpi.binomial_tree import children, parent
 from tonnage.cluster.mpi.ranks import Ranks
 from tonnage.cluster.mpi.transport import Tag
-from tonnage.cluster.mpi.tree import children, parent
 from tonnage.errors import RequestError, TonnageError
 
 FEW = 8

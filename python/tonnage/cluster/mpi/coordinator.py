@@ -14,8 +14,8 @@ from tonnage.cluster.host_group import Arguments, perform
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import clocks
 from tonnage.cluster.mpi.commands import Answer, Command, Problem, carry_out, pass_on
-from tonnage.cluster.mpi.limits import ORDER_S, silent_s
 from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.time_limits import ORDER_S, silent_s
 from tonnage.cluster.mpi.transport import Tag
 from tonnage.errors import RequestError
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from tonnage import _native
 from tonnage.cluster.host_group import Answer, Arguments
 from tonnage.cluster.launcher import ANYWHERE, Ensemble, LauncherFacts, Placing
-from tonnage.cluster.live import Live
+from tonnage.cluster.live_figures import Live
 from tonnage.cluster.local_launcher import Local
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import run_together
-from tonnage.cluster.mpi.assign import Share, as_runs, assign, clipped, hosts_in_order, hosts_of
 from tonnage.cluster.mpi.commands import Command
 from tonnage.cluster.mpi.coordinator import Coordinator
-from tonnage.cluster.mpi.limits import ORDER_S
 from tonnage.cluster.mpi.phase_share import PhaseShare
+from tonnage.cluster.mpi.task_assignment import Share, as_runs, assign, clipped, hosts_in_order, hosts_of
+from tonnage.cluster.mpi.time_limits import ORDER_S
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any
 
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi.launch_environment import Started
-from tonnage.cluster.mpi.limits import LEAVE_S, MEET_S, silent_s
-from tonnage.cluster.mpi.member import Member, crowded, meet
+from tonnage.cluster.mpi.membership import Member, crowded, meet
 from tonnage.cluster.mpi.oversubscription import unhurried, within
+from tonnage.cluster.mpi.time_limits import LEAVE_S, MEET_S, silent_s
 from tonnage.cluster.mpi.transport import Transport, Wakeup
 from tonnage.errors import RequestError
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tonnage.cluster.mpi.launch_environment import Started
-from tonnage.cluster.mpi.limits import silent_s
+from tonnage.cluster.mpi.time_limits import silent_s
 from tonnage.errors import TonnageError
 
 if TYPE_CHECKING:

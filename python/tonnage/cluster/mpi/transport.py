@@ -16,7 +16,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tonnage.cluster.mpi.member import Member
+    from tonnage.cluster.mpi.membership import Member
 
 _SHORTEST_S = 50e-6
 _LONGEST_S = 0.05

@@ -14,11 +14,11 @@ from tonnage import _native
 from tonnage.cluster import own_scratch
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import clocks
-from tonnage.cluster.mpi.assign import of_runs
 from tonnage.cluster.mpi.commands import Command, carry_out, pass_on, tell_above
-from tonnage.cluster.mpi.limits import LEAVE_S, SIGNALLED_S, SILENT_S
 from tonnage.cluster.mpi.phase_share import PhaseShare
 from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.task_assignment import of_runs
+from tonnage.cluster.mpi.time_limits import LEAVE_S, SIGNALLED_S, SILENT_S
 from tonnage.cluster.mpi.transport import Tag
 
 if TYPE_CHECKING:

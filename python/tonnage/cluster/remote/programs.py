@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from tonnage.errors import TonnageError
-from tonnage.machine.tool import ToolError, ToolMissing
+from tonnage.machine.site_tools import ToolError, ToolMissing
 
 MOST_OUTPUT = 8 << 20
 """Bytes kept of what a program prints on each of its outputs; the rest is read and dropped."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.job_terms import Dependency, Mail, OwnWords, Spelling, Terms, check_jobs, every, hours, in_units
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -28,9 +29,8 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
-from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, Terms, check_jobs, every, hours, in_units
 from tonnage.errors import RequestError
-from tonnage.machine.tool import ToolError, ToolOutput, ask
+from tonnage.machine.site_tools import ToolError, ToolOutput, ask
 from tonnage.machine.user import user_name
 
 _T = TypeVar("_T")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tonnage.machine.host_load import parse_pressure
-from tonnage.machine.tool import ToolError, ask
+from tonnage.machine.site_tools import ToolError, ask
 from tonnage.placement.indices.reading import Counters, Host, queue
 from tonnage.placement.indices.source import SourceError
 

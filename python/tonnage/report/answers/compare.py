@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tonnage import __version__, units
+from tonnage.analysis.compare.added_time import AddedTime
 from tonnage.analysis.compare.comparable import UNKNOWN
 from tonnage.analysis.compare.differences import Difference
-from tonnage.analysis.compare.ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED, UNDECIDED
+from tonnage.analysis.compare.rate_ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import RUNS, SYSTEM, Between, Cell, named
-from tonnage.analysis.compare.times import AddedTime
 from tonnage.analysis.points import campaign_name
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
@@ -18,7 +18,7 @@ from tonnage.report.figures import hover
 from tonnage.report.figures.figure import Exhibit, Figure, Variant
 from tonnage.report.figures.forest import Row, forest
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.divided import beyond as doubts
+from tonnage.report.sections.divided_rates import beyond as doubts
 
 _RATIO = (
     "A ratio is the throughput of the other side ÷ that of the base, by the medians of their runs; a point right of "

@@ -7,8 +7,8 @@ from math import log10
 
 from tonnage import units
 from tonnage.analysis.compare.differences import Difference
-from tonnage.analysis.tiers.crossing import At, Crossing, Parts, Wins, wins
-from tonnage.analysis.tiers.shared import MeasuredRate
+from tonnage.analysis.tiers.shared_tier import MeasuredRate
+from tonnage.analysis.tiers.two_tiers import At, Crossing, Parts, Wins, wins
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.answers.compare import against
@@ -30,7 +30,8 @@ from tonnage.report.figures.plotly import Note, Shape, Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.phrases import number
 from tonnage.report.published import summit_tiers
-from tonnage.report.sections import divided, tiers
+from tonnage.report.sections import divided_rates as divided
+from tonnage.report.sections import tiers
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 _NOTES = (

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis.compare.change import CORRELATION, FEWEST
 from tonnage.analysis.compare.history import Change, Dated, History, Series
-from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
+from tonnage.analysis.compare.level_change import CORRELATION, FEWEST
+from tonnage.analysis.compare.rate_ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.points import campaign_name
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
@@ -21,7 +21,7 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, 
 from tonnage.report.figures.panels import OWN, have_one_axis, reached
 from tonnage.report.figures.plotly import Axis, Note, Shape, Stroke, Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections import divided
+from tonnage.report.sections import divided_rates as divided
 
 _COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}
 _SLOWER_BAND = band_colour("read")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tonnage import units
-from tonnage.analysis.compare.ratio import FASTER, SLOWER
+from tonnage.analysis.compare.rate_ratio import FASTER, SLOWER
 from tonnage.report.figures.axes import ratio_axis
 from tonnage.report.figures.colours import KNEE, LINES, MUTED
 from tonnage.report.figures.figure import Figure, error_bars, layout, words

@@ -17,7 +17,7 @@ from tonnage.report.figures.colours import ALERT, ALERT_BAND, VEIL, line_colour
 from tonnage.report.figures.figure import Figure, layout, upright_band
 from tonnage.report.figures.plotly import Note, Shape, Trace
 from tonnage.report.figures.table import Column, Table
-from tonnage.report.source import Columns, TaskEvent
+from tonnage.report.page_data import Columns, TaskEvent
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 _MOST_INTERVALS = 600

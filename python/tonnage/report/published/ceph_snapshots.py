@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tonnage import published, units
+from tonnage.analysis.compare.divisors import OSD, contradiction
 from tonnage.analysis.compare.normalise import normalise, parse_link, parse_per
-from tonnage.analysis.compare.per import OSD, contradiction
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import Rounds, SnapshotCost

@@ -9,12 +9,12 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures.figure import Exhibit
+from tonnage.report.page_data import Source
 from tonnage.report.sections import (
     balance,
     command,
     comparisons,
     devices,
-    divided,
     files,
     hosts,
     links,
@@ -32,8 +32,8 @@ from tonnage.report.sections import (
     trials,
     workflow,
 )
-from tonnage.report.sections.section import Section
-from tonnage.report.source import Source
+from tonnage.report.sections import divided_rates as divided
+from tonnage.report.sections.section_type import Section
 
 SECTIONS: tuple[Section, ...] = (
     load_line.SECTION,

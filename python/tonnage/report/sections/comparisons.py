@@ -10,8 +10,8 @@ from tonnage.report.figures import hover
 from tonnage.report.figures.figure import Exhibit, Figure, Variant
 from tonnage.report.figures.forest import Row, forest
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
 
 
 def tables(analysis: Analysis) -> list[Titled]:

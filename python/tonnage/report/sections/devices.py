@@ -13,8 +13,8 @@ from tonnage.report.figures.axes import rate_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
 
 _MOST = 64
 """Devices that are drawn and listed; of more, those that hold most."""

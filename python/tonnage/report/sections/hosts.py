@@ -16,8 +16,8 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, word
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Columns, Source
+from tonnage.report.page_data import Columns, Source
+from tonnage.report.sections.section_type import Section, Titled
 from tonnage.units import BANDWIDTH
 
 MOST_ROWS = 20

@@ -16,8 +16,8 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, 
 from tonnage.report.figures.heat import COLOURS
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
 
 _WAYS = {"send": "one way", "receive": "one way", "both": "both ways at once"}
 _SAME = 0.05

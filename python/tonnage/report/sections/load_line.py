@@ -30,11 +30,11 @@ from tonnage.report.figures.figure import (
 from tonnage.report.figures.panels import OWN, Panels
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
 from tonnage.report.figures.table import Column, Table, text_column
+from tonnage.report.page_data import Source
 from tonnage.report.sections import settings
 from tonnage.report.sections.curves import latency_by_tasks, latency_by_throughput, one_point, points_table
-from tonnage.report.sections.points import drawn, left_out
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.sections.point_table import drawn, left_out
+from tonnage.report.sections.section_type import Section, Titled
 from tonnage.units import BANDWIDTH
 
 _MODEL_NAMES = {"usl": "USL", "hinge": "hinge"}

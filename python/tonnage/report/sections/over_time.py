@@ -18,8 +18,8 @@ from tonnage.report.figures.colours import ALERT, INK, line_colour, step_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section
 
 LEAST_TRIALS = 3
 """Of settings that were repeated: with fewer there is no order to see."""

@@ -15,9 +15,9 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, 
 from tonnage.report.figures.panels import reached
 from tonnage.report.figures.plotly import Axis, Note, Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.points import drawn
-from tonnage.report.sections.section import Section
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.point_table import drawn
+from tonnage.report.sections.section_type import Section
 
 _MOST_ROWS = 40
 """Settings that are drawn; of more, the fastest and the slowest half of so many."""

@@ -9,7 +9,7 @@ from typing import Any
 from tonnage import units
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.analysis.sizes import Roof, Sweep, line_of, ridge_bytes, roofs_of, size_of, sweeps_of
+from tonnage.analysis.transfer_sizes import Roof, Sweep, line_of, ridge_bytes, roofs_of, size_of, sweeps_of
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import log_ticks, rate_axis, sizes_axis, speed_scale_title, tick_texts
@@ -18,8 +18,8 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, 
 from tonnage.report.figures.heat import COLOURS
 from tonnage.report.figures.plotly import ColourBar, Shape, Trace
 from tonnage.report.figures.table import Table
-from tonnage.report.sections.section import Section
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section
 
 _INTRODUCTION = (
     "A rate of operations bounds small transfers, a rate of bytes large ones. The solid roofs are the best that this "

@@ -17,9 +17,9 @@ from tonnage.report.figures.colours import KNEE_BAND, LINES, MUTED, step_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout, level, words
 from tonnage.report.figures.plotly import Axis, Shape, Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.points import groups_of
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.point_table import groups_of
+from tonnage.report.sections.section_type import Section, Titled
 from tonnage.units import size_text
 
 _TIMES = 2.0

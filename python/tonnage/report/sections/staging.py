@@ -18,9 +18,9 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, upri
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.series import intervals
 from tonnage.report.figures.table import Column, Table
-from tonnage.report.sections.section import Section
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section
 from tonnage.report.sections.tiers import NAMES
-from tonnage.report.source import Source
 
 Steps = list[tuple[int, float]]
 """``(nanoseconds since the first write, bytes)``, in order of time."""

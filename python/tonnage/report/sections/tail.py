@@ -18,9 +18,9 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, interval_ban
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
 from tonnage.report.figures.series import stall_marks, stalls_said, standstills
 from tonnage.report.figures.table import Column, Table
-from tonnage.report.sections.points import groups_of, worth_a_look
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Columns, Source
+from tonnage.report.page_data import Columns, Source
+from tonnage.report.sections.point_table import groups_of, worth_a_look
+from tonnage.report.sections.section_type import Section, Titled
 
 MOST_TRIALS = 24
 """Trials whose lag a page offers."""

@@ -20,9 +20,9 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, word
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.points import worth_a_look
-from tonnage.report.sections.section import Section
-from tonnage.report.source import Columns, Source
+from tonnage.report.page_data import Columns, Source
+from tonnage.report.sections.point_table import worth_a_look
+from tonnage.report.sections.section_type import Section
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 MOST_TRIALS = 48

@@ -15,8 +15,8 @@ from tonnage.report.figures.colours import ALERT, LINES, MUTED
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, timeline, words
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
 
 MOST_RUNS = 12
 """Workflow runs whose timelines a page offers."""

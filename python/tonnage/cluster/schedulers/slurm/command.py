@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tonnage.cluster.numbers import spelled
+from tonnage.cluster.array_numbers import spelled
+from tonnage.cluster.job_terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
 from tonnage.cluster.scheduler import JobRequest, Spread
-from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
 from tonnage.errors import RequestError
 
 _HERE = Path(__file__).parent

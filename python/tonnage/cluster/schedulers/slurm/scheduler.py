@@ -27,7 +27,7 @@ from tonnage.cluster.schedulers.answers import Nonsense, Refusals
 from tonnage.cluster.schedulers.slurm import command, tables
 from tonnage.cluster.schedulers.slurm.tables import Node
 from tonnage.errors import RequestError
-from tonnage.machine.tool import ToolError, ToolMissing, ToolOutput, ToolSilent, ask
+from tonnage.machine.site_tools import ToolError, ToolMissing, ToolOutput, ToolSilent, ask
 from tonnage.machine.user import user_name
 
 _T = TypeVar("_T")

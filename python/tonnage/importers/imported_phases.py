@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TypedDict
 
-from tonnage.importers.figures import Rounded
+from tonnage.importers.rounded_numbers import Rounded
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import SettingValues, WorkflowTask
 from tonnage.records.results import NetworkResult

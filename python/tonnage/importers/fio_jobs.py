@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tonnage.importers.figures import Rounded
-from tonnage.importers.parsed import Latency, Note, Phase, Said, Task
+from tonnage.importers.imported_phases import Latency, Note, Phase, Said, Task
+from tonnage.importers.rounded_numbers import Rounded
 from tonnage.records.line_types import SettingValues
 
 _SIZES = range(9, 31)

@@ -1,9 +1,9 @@
 """Two tiers compared: a fast one on every node, whose rate grows with the nodes, and a slow one that all nodes share.
 
 From how many nodes on the fast tier wins follows from measured ceilings: N = S / F, where F is the rate of one node's
-fast tier and S what the shared tier gives to N nodes (:mod:`tonnage.analysis.tiers.shared`). Nominal figures of S put
-the crossover where nobody would find it. A run with a ``stage`` says which tier is which and has one node; one that
-sweeps over numbers of nodes shows it: the fast tier is the one that most nodes get most of.
+fast tier and S the rate of the shared tier on N nodes (:mod:`tonnage.analysis.tiers.shared_tier`). With nominal figures
+of S the result is wrong. A run with a ``stage`` names its tiers and has one node. A run that sweeps over numbers of
+nodes shows which tier is the fast one: the one whose rate is highest on the largest number of nodes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from tonnage.analysis.load_line.estimate import estimate
 from tonnage.analysis.results import Hosts, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE
-from tonnage.analysis.tiers.shared import MeasuredRate, Rated, meeting, quotient
+from tonnage.analysis.tiers.shared_tier import MeasuredRate, Rated, meeting, quotient
 from tonnage.records.line_types import TrialLine
 from tonnage.records.rows import by_record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tonnage.records.names import TRIALS
+from tonnage.records.file_names import TRIALS
 
 MOST_GATHERED_BYTES = 8 << 20
 

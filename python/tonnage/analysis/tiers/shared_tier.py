@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from tonnage.analysis.compare.ratio import DAYS_APART
+from tonnage.analysis.compare.rate_ratio import DAYS_APART
 from tonnage.analysis.statistics.intervals import CONFIDENCE
 
 FURTHEST = 4

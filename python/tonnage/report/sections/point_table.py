@@ -9,8 +9,8 @@ from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point
 from tonnage.report import phrases
 from tonnage.report.figures.table import Column, Table, text_column
-from tonnage.report.sections.section import Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Titled
 
 
 def groups_of(points: Sequence[Point], kind: str) -> list[tuple[str, list[Point]]]:

@@ -16,13 +16,14 @@ from rich.text import Text
 from tonnage import units
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.report import phrases
 from tonnage.report.columns import blocks_of, laid_out
 from tonnage.report.figures.table import Column, Table
 from tonnage.report.sections import findings as findings_section
-from tonnage.report.sections import load_line, points, sentences_of
-from tonnage.report.sections.section import Titled
+from tonnage.report.sections import load_line, sentences_of
+from tonnage.report.sections import point_table as points
+from tonnage.report.sections.section_type import Titled
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,8 +10,8 @@ from typing import Any
 
 from tonnage.errors import RecordError, RequestError
 from tonnage.machine.guarded_look import carefully
-from tonnage.placement.caps import Demand
 from tonnage.placement.site import Policy
+from tonnage.placement.task_caps import Demand
 from tonnage.places import working_directory
 from tonnage.records import Run
 

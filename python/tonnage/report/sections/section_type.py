@@ -10,7 +10,7 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.answer import Statement
 from tonnage.report.figures.figure import Exhibit
 from tonnage.report.figures.table import Table
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
 
 Titled = tuple[str, Table]
 """A table with its title."""

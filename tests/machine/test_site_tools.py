@@ -11,7 +11,7 @@ from pathlib import Path
 
 ASKS = """
 import signal, sys, threading
-from tonnage.machine.tool import ask
+from tonnage.machine.site_tools import ask
 # A child of its own, as a scheduler's wrapper has.
 words = ["sh", "-c", f"sleep {sys.argv[1]} & wait"]
 threading.Thread(target=ask, args=[words], kwargs={"timeout_s": 600}, daemon=True).start()

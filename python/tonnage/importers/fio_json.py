@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import Any
 
 from tonnage.importers import broken_json
-from tonnage.importers.figures import KIB, Rounded, elapsed_ns, letters, no_time, rounded, whole
-from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, Task, Unplaced, few, latency, line_of
+from tonnage.importers.imported_phases import Found, Latency, Note, Phase, Said, Task, Unplaced, few, latency, line_of
+from tonnage.importers.rounded_numbers import KIB, Rounded, elapsed_ns, letters, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import Json, SettingValues
 

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tonnage.analysis.compare.ratio import LEAST_RUNS
+from tonnage.analysis.compare.rate_ratio import LEAST_RUNS
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.fixed_cost import Pair, estimate
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage import units
+from tonnage.analysis.compare.divisors import OSD, contradiction
 from tonnage.analysis.compare.normalise import Normalised
-from tonnage.analysis.compare.per import OSD, contradiction
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.figures.table import Column, Table, text_column
-from tonnage.report.sections.section import Section, Titled
+from tonnage.report.sections.section_type import Section, Titled
 from tonnage.units import BANDWIDTH
 
 TITLE = "Divided by what carried it"

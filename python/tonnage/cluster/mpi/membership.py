@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tonnage import __version__
+from tonnage.cluster.mpi.binomial_tree import children, parent
 from tonnage.cluster.mpi.transport import Tag, Transport
-from tonnage.cluster.mpi.tree import children, parent
 
 
 class Member(NamedTuple):

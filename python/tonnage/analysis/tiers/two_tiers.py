@@ -1,7 +1,7 @@
-"""From how many nodes on a tier of every node passes one that all share: of two runs, or of figures that are known.
+"""From how many nodes on node-local tiers together are faster than a shared tier: from two runs, or from given figures.
 
-The rule is that of :mod:`tonnage.analysis.tiers.run`; here the two tiers come from anywhere, and what a measurement did
-not show may be stated.
+The rule is that of :mod:`tonnage.analysis.tiers.crossover`. Here the two tiers may come from different runs, and the
+user may state what no run has measured.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tonnage.analysis.findings.registry import asked_rate
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.results import Point
-from tonnage.analysis.tiers.run import (
+from tonnage.analysis.tiers.crossover import (
     METRICS,
     Crossover,
     by_group,
@@ -29,7 +29,7 @@ from tonnage.analysis.tiers.run import (
     plateau_of,
     seen_on_both_sides,
 )
-from tonnage.analysis.tiers.shared import MeasuredRate, exact, quotient, shared_rate
+from tonnage.analysis.tiers.shared_tier import MeasuredRate, exact, quotient, shared_rate
 from tonnage.errors import RequestError
 from tonnage.records import Run
 
