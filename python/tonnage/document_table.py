@@ -8,7 +8,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 
-class Section(BaseModel):
+class DocumentTable(BaseModel):
     """A table of the file: unknown keys are errors, values do not change once read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)

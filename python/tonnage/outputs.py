@@ -60,7 +60,7 @@ class Output:
     asked_by: str
     form: Form
 
-    def look(self) -> os.stat_result | None:
+    def check(self) -> os.stat_result | None:
         """What is there now and may be replaced; None: nothing. RequestError for anything else."""
         if self.path == _NOWHERE:
             return None
@@ -95,13 +95,13 @@ class Output:
 
         RequestError for what ``look`` refuses, OSError where it cannot be written; then what is there stays as it is.
         """
-        self._put(text, self.look())
+        self._put(text, self.check())
 
     def make(self, text: str) -> None:
         """The same where nothing has the name: RequestError where anything has."""
         if self.path != _NOWHERE and os.path.lexists(self.path):
             raise self._refused(f"{self.path} is there")
-        self.look()
+        self.check()
         self._put(text, None)
 
     def begin(self, found: os.stat_result | None) -> TextIO:
@@ -200,7 +200,7 @@ class GrowingOutput:
     def __init__(self, output: Output) -> None:
         """RequestError for what ``look`` refuses."""
         self._output = output
-        self._found = output.look()
+        self._found = output.check()
         self._file: TextIO | None = None
         self._known: os.stat_result | None = None
 

@@ -15,7 +15,7 @@ from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
 from tonnage.dashboard.boards import Board, Row, Table
 from tonnage.dashboard.runs import Runs
-from tonnage.dashboard.topic_store import Topics
+from tonnage.dashboard.topic_store import TopicStore
 from tonnage.dashboard.updates import UpdateLoop
 from tonnage.errors import RequestError, TonnageError
 
@@ -87,7 +87,7 @@ def test_a_board_that_cannot_be_asked_says_why_and_the_rest_goes_on(tmp_path: Pa
 
     async def look() -> tuple[dict[str, object], dict[str, object]]:
         boards = [Board("broken", "Broken", ("x",), "", fails, 0.01), Board("well", "Well", ("x",), "", counts, 0.01)]
-        topics = Topics()
+        topics = TopicStore()
         keeper = UpdateLoop(Runs([tmp_path]), boards, topics)
         work = asyncio.create_task(keeper.work())
         with keeper.viewer(None) as wanted:

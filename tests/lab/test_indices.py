@@ -70,14 +70,14 @@ def test_an_nfs_servers_calls_and_disks_are_counted_as_its_kernel_counts_them(
     before.write(procfs)
     address = exporter(f"--path.procfs={procfs}")
     read_indices([Server(name="rcss1", indices=address)], Policy(), now_s=time.time(), wait_ns=5 * S)
-    first = Cache().get("rcss1", address).look
+    first = Cache().get("rcss1", address).counters
     assert first is not None and first.rpcs == before.rpcs and first.cpus == 2
     time.sleep(0.5)
     replace(
         before, rpcs=19_128, reads=1100, bytes=before.bytes + 512 * 2000, busy_s=1001, idle_s=8003, waiting_s=30.25
     ).write(procfs)
     told = read_indices([Server(name="rcss1", indices=address)], Policy(), now_s=time.time(), wait_ns=5 * S)["rcss1"]
-    second = Cache().get("rcss1", address).look
+    second = Cache().get("rcss1", address).counters
     assert second is not None
     elapsed_s = second.clock_s - first.clock_s
     assert told.problem is None and told.ut_permille == 250

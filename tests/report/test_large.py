@@ -102,7 +102,7 @@ def test_the_lines_are_the_same_whoever_reads_them(large: Run) -> None:
     assert len(kept) == len(plain) == _ROWS
     for number in (0, 1, _ROWS // 2, _ROWS - 1):
         assert {key: kept[number][key] for key in kept[number]} == plain[number]
-    assert [line["trial"] for line in kept.having("repetition")] == list(range(len(_TASKS), _ROWS))
+    assert [line["trial"] for line in kept.where_set("repetition")] == list(range(len(_TASKS), _ROWS))
     assert len(kept.where("status", "ok")) == _ROWS
     assert not kept.where("status", "failed")
     assert list(kept.columns("trial", "nothing"))[7] == (7, None)

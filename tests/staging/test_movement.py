@@ -15,7 +15,7 @@ def moved_ns(*looks: dict[str, Any]) -> int:
     """Of a mover that is looked at once a second."""
     movement = Movement(0)
     for number, seen in enumerate(looks, 1):
-        movement.look(status(**seen), number * S)  # type: ignore[arg-type]
+        movement.update(status(**seen), number * S)  # type: ignore[arg-type]
     return movement.moving_ns
 
 

@@ -54,7 +54,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
     events, measured = run.events(), points_of(run, trials)
-    links, snapshots = links_of(measured, trials.having("network")), snapshots_of(rounds_in(trials))
+    links, snapshots = links_of(measured, trials.where_set("network")), snapshots_of(rounds_in(trials))
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
     estimates = _corrected(run, searched, long := _long_trials(trials), curves)
@@ -118,7 +118,7 @@ def _estimate(run: Run, curve: Sequence[Point], trials: Trials) -> Estimate:
     why = too_short(lines) if run.manifest.get("search") else ""
     if why:
         return replace(estimated, reached=False, knee=None, why=why)
-    if not any(own.lacking("loop_bytes_per_s") for own in lines.values()):
+    if not any(own.where_unset("loop_bytes_per_s") for own in lines.values()):
         return estimated
     return replace(estimated, plateau_high=estimated.plateau_high * (1 + _idle_at_end(curve, estimated)))
 

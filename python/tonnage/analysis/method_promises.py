@@ -126,7 +126,7 @@ def _one_span(
 def _durability(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     writes = evidence.trials.where("purpose", "measure").where("phase", *_WRITE)
     reads = evidence.trials.where("status", "ok").where("phase", *_READ)
-    silent = writes.lacking("durability").records + reads.lacking("cache", "state").records
+    silent = writes.where_unset("durability").records + reads.where_unset("cache", "state").records
     if silent:
         return False, f"nothing is said about {some(silent)}"
     unknown = _unknown(reads) if evidence.target.get("kind") not in _OWN_CLIENTS else ()
@@ -187,7 +187,7 @@ def _above(evidence: Evidence) -> set[str]:
 
 def _complete(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     state = evidence.run.manifest.get("state")
-    bad = evidence.trials.unlike("status", "ok").records
+    bad = evidence.trials.where_not("status", "ok").records
     if state == "running":
         return None, "the run has not ended"
     missing = [] if evidence.run.manifest.get("imported") else _missing(evidence)

@@ -113,7 +113,7 @@ async def _serve(wish: ServeRequest, boards: Sequence[Board], door: _Door, annou
     from tonnage.dashboard.access import Rules
     from tonnage.dashboard.application import Application
     from tonnage.dashboard.runs import Runs
-    from tonnage.dashboard.topic_store import Topics
+    from tonnage.dashboard.topic_store import TopicStore
     from tonnage.dashboard.updates import UpdateLoop
 
     class Server(uvicorn.Server):
@@ -133,7 +133,7 @@ async def _serve(wish: ServeRequest, boards: Sequence[Board], door: _Door, annou
             announce(_address(wish.host, port, door))
 
     port = door.listening.getsockname()[1]
-    topics = Topics()
+    topics = TopicStore()
     keeper = UpdateLoop(Runs(wish.roots), boards, topics)
     rules = Rules(own_names(wish.host), door.token, port)
     application = Application(keeper, [str(root) for root in wish.roots]).starlette(rules)

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any
 
 
-class Topics:
+class TopicStore:
     """Each change has a number; a viewer says up to which it has seen. For one event loop."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from tonnage.dashboard.boards import Board
 from tonnage.dashboard.live_analysis import judge, load_analysis
 from tonnage.dashboard.run import Watched
 from tonnage.dashboard.runs import Runs
-from tonnage.dashboard.topic_store import Topics, encode
+from tonnage.dashboard.topic_store import TopicStore, encode
 from tonnage.errors import TonnageError
 
 EVERY_S, _RARELY_S = 1.0, 5.0
@@ -34,7 +34,7 @@ Key = tuple[int, str]
 class UpdateLoop:
     """For one event loop."""
 
-    def __init__(self, runs: Runs, boards: Sequence[Board], topics: Topics) -> None:
+    def __init__(self, runs: Runs, boards: Sequence[Board], topics: TopicStore) -> None:
         self.runs, self.boards, self.topics = runs, boards, topics
         self._viewers: Counter[str] = Counter()
         """How many look at each run; at the list, under the empty name."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from tonnage.importers.imported_phases import Found, Phase, few
+from tonnage.importers.imported_phases import ImportedFile, Phase, few
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _DEEPEST = 200
@@ -96,7 +96,7 @@ def _before(text: str, position: int) -> Any:
 _LINE = re.compile(r"line ([0-9]+): ")
 
 
-def each(text: str, begins: re.Pattern[str], read: Callable[[str], Found]) -> Found:
+def each(text: str, begins: re.Pattern[str], read: Callable[[str], ImportedFile]) -> ImportedFile:
     """What the outputs say that begin as ``begins`` tells; tool and settings of all are those of the first."""
     starts = [found.start() for found in begins.finditer(text)]
     if len(starts) < 2:
@@ -110,12 +110,12 @@ def each(text: str, begins: re.Pattern[str], read: Callable[[str], Found]) -> Fo
     )
 
 
-def _shifted(found: Found, before: int) -> Found:
+def _shifted(found: ImportedFile, before: int) -> ImportedFile:
     """With its lines counted from the first of the file, ``before`` lines up."""
     problems = tuple(_LINE.sub(lambda line: f"line {int(line[1]) + before}: ", one, count=1) for one in found.problems)
     return replace(found, phases=tuple(_moved(phase, before) for phase in found.phases), problems=problems)
 
 
 def _moved(phase: Phase, before: int) -> Phase:
-    said = replace(phase.said, line=phase.said.line + before) if phase.said else None
-    return replace(phase, line=phase.line + before, said=said)
+    said = replace(phase.stated_rate, line=phase.stated_rate.line + before) if phase.stated_rate else None
+    return replace(phase, line=phase.line + before, stated_rate=said)

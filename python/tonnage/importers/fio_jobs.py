@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tonnage.importers.imported_phases import Latency, Note, Phase, Said, Task
+from tonnage.importers.imported_phases import Latency, Note, Phase, StatedRate, Task
 from tonnage.importers.rounded_numbers import Rounded
 from tonnage.records.line_types import SettingValues
 
@@ -15,7 +15,7 @@ _BESIDE = Note("side-by-side", "reads and writes of a mix ran at the same time: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class JobResult:
     """What one entry of a job did in one direction."""
 
     line: int
@@ -48,9 +48,9 @@ def size_of_one(moved: int, operations: Rounded) -> int | None:
     return agree[0] if len(agree) == 1 else None
 
 
-def together(shares: Sequence[Share]) -> tuple[Phase, ...]:
+def together(shares: Sequence[JobResult]) -> tuple[Phase, ...]:
     """Jobs of one name and group ran at the same time: they are the tasks of one trial in each direction."""
-    found: dict[tuple[str, str, str], list[Share]] = {}
+    found: dict[tuple[str, str, str], list[JobResult]] = {}
     for share in shares:
         found.setdefault((share.group, share.job, share.op), []).append(share)
     return tuple(
@@ -59,7 +59,7 @@ def together(shares: Sequence[Share]) -> tuple[Phase, ...]:
     )
 
 
-def _phase(shares: Sequence[Share], *, mixed: bool) -> Phase:
+def _phase(shares: Sequence[JobResult], *, mixed: bool) -> Phase:
     first = shares[0]
     tasks = sum(share.tasks for share in shares)
     apart = len(shares) == tasks
@@ -76,15 +76,15 @@ def _phase(shares: Sequence[Share], *, mixed: bool) -> Phase:
         if apart
         else (),
         latency=first.latency if len(shares) == 1 else None,
-        said=None
+        stated_rate=None
         if notes
-        else Said(line=first.line, text=first.text, rate=first.rate, count=first.bytes, seconds=first.seconds),
+        else StatedRate(line=first.line, text=first.text, rate=first.rate, count=first.bytes, seconds=first.seconds),
         reason=reasons[0] if reasons else None,
         notes=(*notes, *((_BESIDE,) if mixed else ())),
     )
 
 
-def _setting(share: Share, tasks: int) -> SettingValues:
+def _setting(share: JobResult, tasks: int) -> SettingValues:
     """Factors named as those of a ``stream``. Sizes of files are not said, so that jobs of other names are others."""
     pattern = share.pattern
     return {

@@ -16,7 +16,18 @@ from fractions import Fraction
 from typing import Any
 
 from tonnage.importers import broken_json
-from tonnage.importers.imported_phases import Found, Latency, Note, Phase, Said, Task, Unplaced, few, latency, line_of
+from tonnage.importers.imported_phases import (
+    ImportedFile,
+    Latency,
+    Note,
+    Phase,
+    StatedRate,
+    Task,
+    Unplaced,
+    few,
+    latency,
+    line_of,
+)
 from tonnage.importers.rounded_numbers import KIB, Rounded, elapsed_ns, letters, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import Json, SettingValues
@@ -78,17 +89,17 @@ _SIZES = range(9, 31)
 """Of one operation, from 512 bytes to 1 GiB, as powers of two."""
 
 
-def read(data: bytes, _: str) -> Found:
+def read(data: bytes, _: str) -> ImportedFile:
     """What an output says; whatever it holds, it is read or told of by its line."""
     return broken_json.each(data.decode("utf-8", "replace"), _BEGINS, _output)
 
 
-def _output(text: str) -> Found:
+def _output(text: str) -> ImportedFile:
     document = broken_json.read(text)
     said = document.value
     if not isinstance(said, dict) or "fio version" not in said:
-        line = document.line or 1
-        return Found(problems=(f"line {line}: this is no JSON of fio; hint: fio --output-format=json writes it",))
+        problem = f"line {document.line or 1}: this is no JSON of fio; hint: fio --output-format=json writes it"
+        return ImportedFile(problems=(problem,))
     problems = []
     if document.line:
         problems.append(f"line {document.line}: the JSON breaks off or is damaged here; what stands before it is kept")
@@ -112,7 +123,7 @@ def _output(text: str) -> Found:
         phases += _phases(job, problems)
     if not phases:
         problems.append(f"line {document.line or 1}: no whole job of it read or wrote anything")
-    return Found(
+    return ImportedFile(
         phases=tuple(_beside(phases)),
         problems=few(problems),
         tool="fio",
@@ -278,7 +289,7 @@ def _phase(op: str, job: _Job, shares: Sequence[_Share]) -> Phase:
     tasks = len(shares) if len(shares) > 1 else whole(options.get("numjobs")) or 1
     lasted = max(share.elapsed_ns for share in shares)
     errors = [whole(entry.get("error")) or 0 for entry in job.tables]
-    said = Said(line=job.line, text=first.text, rate=first.rate, count=first.bytes, seconds=first.seconds)
+    said = StatedRate(line=job.line, text=first.text, rate=first.rate, count=first.bytes, seconds=first.seconds)
     return Phase(
         phase=op,
         setting=_setting(op, tasks, job, first),
@@ -291,7 +302,7 @@ def _phase(op: str, job: _Job, shares: Sequence[_Share]) -> Phase:
         if tasks == len(shares)
         else (),
         latency=latency_of([share.table for share in shares]),
-        said=said,
+        stated_rate=said,
         notes=(*_omits(options), *_disturbed(job)),
         durability=_durability(job) if op == "write" else "none",
         direct={"1": True, "0": False}.get(str(options.get("direct"))),

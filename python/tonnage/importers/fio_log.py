@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from tonnage.importers.imported_phases import Found, Latency, Phase, few, latency
+from tonnage.importers.imported_phases import ImportedFile, Latency, Phase, few, latency
 from tonnage.importers.rounded_numbers import KIB, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
@@ -33,11 +33,12 @@ class _Entry:
     block: int
 
 
-def read(data: bytes, name: str) -> Found:
+def read(data: bytes, name: str) -> ImportedFile:
     """The trials of a log, by its name and its lines; whatever it holds, it is read or told of by its line."""
     match = _NAME.match(PurePath(name).name)
     if match is None:
-        return Found(problems=("line 1: the name is not that of a log of fio, as NAME_bw.1.log or NAME_lat.log",))
+        problem = "line 1: the name is not that of a log of fio, as NAME_bw.1.log or NAME_lat.log"
+        return ImportedFile(problems=(problem,))
     lines, torn = content(data)
     ways: dict[str, list[_Entry]] = {}
     problems: list[str] = []
@@ -60,7 +61,7 @@ def read(data: bytes, name: str) -> Found:
             problems.append(f"line {entries[0].line}: {phase}; left out")
         else:
             phases.append(phase)
-    return Found(phases=tuple(phases), problems=few(problems), tool="fio")
+    return ImportedFile(phases=tuple(phases), problems=few(problems), tool="fio")
 
 
 def _phase(match: re.Match[str], way: str, entries: Sequence[_Entry], columns: int) -> Phase | str:

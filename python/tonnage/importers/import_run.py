@@ -12,8 +12,8 @@ from typing import TypedDict
 
 from tonnage.errors import RecordError, RequestError
 from tonnage.importers.detect import kinds_of
-from tonnage.importers.imported_lines import Placed, told_apart, write_phases
-from tonnage.importers.imported_phases import Found, instant
+from tonnage.importers.imported_lines import Placed, with_distinct_settings, write_phases
+from tonnage.importers.imported_phases import ImportedFile, instant
 from tonnage.importers.registry import reader
 from tonnage.importers.trace import MOST_BYTES
 from tonnage.importers.user_factors import StatedFactor, factors_of
@@ -79,7 +79,7 @@ def import_files(
         why = problems[0] if problems else f"{_printable(files[0])}, line 1: it has no result"
         raise RequestError(f"nothing to import: {why}; hint: {_hint(kind, files[0], contents[0][1])}")
     of_files = factors_of(files, factors)
-    phases = told_apart(
+    phases = with_distinct_settings(
         [
             Placed(number, _printable(Path(files[number]).name), phase, of_files[number])
             for number, found in enumerate(founds)
@@ -173,7 +173,7 @@ def _keep(writer: RunWriter, number: int, name: str, data: bytes) -> Kept:
     return {"name": _printable(name), "kept": kept, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def _manifest(kind: str, founds: Sequence[Found], problems: Sequence[str]) -> Manifest:
+def _manifest(kind: str, founds: Sequence[ImportedFile], problems: Sequence[str]) -> Manifest:
     """What is known of where the figures come from; the rest is null, and ``imported.unknown`` names it."""
 
     def one(values: Sequence[str | None]) -> str | None:

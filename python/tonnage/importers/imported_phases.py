@@ -36,7 +36,7 @@ FROM_SUMMARY = Note(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class StatedRate:
     """A rate that a file states beside a count and a time, all as they were rounded: they can contradict each other."""
 
     line: int
@@ -101,7 +101,7 @@ class Phase:
     tasks: tuple[Task, ...] = ()
     """Empty where the file does not tell the tasks apart."""
     latency: Latency | None = None
-    said: Said | None = None
+    stated_rate: StatedRate | None = None
     durability: str | None = None
     direct: bool | None = None
     cpu_user_ns: int | None = None
@@ -120,7 +120,7 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class ImportedFile:
     """What a file says."""
 
     phases: tuple[Phase, ...] = ()
@@ -190,7 +190,7 @@ def latency(
     }
 
 
-def bounded(found: Found) -> Found:
+def bounded(found: ImportedFile) -> ImportedFile:
     """Without the phases whose figures no record could hold: a damaged digit is enough for one."""
     wild = [phase for phase in found.phases if not _fits(phase)]
     if not wild:

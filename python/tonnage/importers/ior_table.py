@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tonnage.importers.imported_phases import FROM_SUMMARY, Found, Phase, few
+from tonnage.importers.imported_phases import FROM_SUMMARY, ImportedFile, Phase, few
 from tonnage.importers.ior_test import Test, phase_of
 from tonnage.importers.rounded_numbers import MIB, Rounded, exact, iterations, rounded, whole
 from tonnage.records.line_types import Json
@@ -154,7 +154,7 @@ class _Reader:
     said: dict[str, str] = field(default_factory=dict)
 
 
-def read(lines: list[str], torn: bool) -> Found:
+def read(lines: list[str], torn: bool) -> ImportedFile:
     """What the lines say; ``torn``: the last one has no end."""
     reader = _Reader()
     for number, line in enumerate(lines, 1):
@@ -165,7 +165,7 @@ def read(lines: list[str], torn: bool) -> Found:
         reader.problems.append(f"line {len(lines)}: the output breaks off here, before its end; what it holds is kept")
     if not reader.tabled and not reader.summarised:
         reader.problems.insert(0, _without_table(lines))
-    return Found(
+    return ImportedFile(
         phases=with_warnings(reader.phases, lines),
         problems=few(reader.problems),
         tool="IOR",

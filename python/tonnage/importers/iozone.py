@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tonnage.importers.imported_phases import Found, Phase, few, instant, words_of
+from tonnage.importers.imported_phases import ImportedFile, Phase, few, instant, words_of
 from tonnage.importers.rounded_numbers import KIB, elapsed_ns, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 
@@ -44,7 +44,7 @@ class _Reader:
     ended: bool = False
 
 
-def read(data: bytes, _: str) -> Found:
+def read(data: bytes, _: str) -> ImportedFile:
     """What an output says; whatever it holds, it is read or told of by its line."""
     lines, torn = content(data)
     reader = _Reader()
@@ -54,7 +54,7 @@ def read(data: bytes, _: str) -> Found:
         reader.problems.append("line 1: this is no output of iozone: it has no table of results")
     elif not reader.ended:
         reader.problems.append(f"line {len(lines)}: the output breaks off here, before its end; what it holds is kept")
-    return Found(
+    return ImportedFile(
         phases=tuple(reader.phases),
         problems=few(reader.problems),
         tool="iozone",

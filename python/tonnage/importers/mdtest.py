@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tonnage.importers.imported_phases import Found, Phase, few
+from tonnage.importers.imported_phases import ImportedFile, Phase, few
 from tonnage.importers.mdtest_output import PHASES, Output, Row, failed
 from tonnage.importers.rounded_numbers import whole
 from tonnage.importers.trace import content
@@ -36,7 +36,7 @@ class _Reader:
     began: str | None = None
 
 
-def read(data: bytes, _: str) -> Found:
+def read(data: bytes, _: str) -> ImportedFile:
     """What an output says; whatever it holds, it is read or told of by its line."""
     lines, torn = content(data)
     reader = _Reader()
@@ -55,7 +55,7 @@ def read(data: bytes, _: str) -> Found:
     elif not phases and not problems:
         problems.append(f"line {len(lines)}: all of its rates are 0.000: nothing was done")
     first = reader.outputs[0] if reader.outputs else reader.now
-    return Found(
+    return ImportedFile(
         phases=tuple(phases),
         problems=few(problems),
         tool="mdtest",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.imported_phases import FROM_SUMMARY, Note, Phase, Said, Unplaced, words_of
+from tonnage.importers.imported_phases import FROM_SUMMARY, Note, Phase, StatedRate, Unplaced, words_of
 from tonnage.importers.rounded_numbers import Rounded, elapsed_ns, iterations, letters, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import SettingValues
@@ -126,7 +126,7 @@ class Output:
         if name not in PHASES or per_second is None or per_second.low <= 0 or lasted is None or not self.items:
             return
         count = self.tasks * self.hits[-1] if self.hits and name.startswith("File") else self.items
-        said = Said(line=line, text=f"{rate} ops/sec", rate=per_second, count=count, seconds=lasted)
+        said = StatedRate(line=line, text=f"{rate} ops/sec", rate=per_second, count=count, seconds=lasted)
         elapsed = elapsed_ns(count, lasted, per_second)
         if elapsed is not None:
             self.told.add(name)
@@ -220,7 +220,7 @@ class Output:
                 self.phases.append(self._phase(row.name, count, lasted, row.line, None, (*summary, *notes)))
 
     def _phase(
-        self, name: str, count: int, lasted: int, line: int, said: Said | None, notes: tuple[Note, ...] = ()
+        self, name: str, count: int, lasted: int, line: int, said: StatedRate | None, notes: tuple[Note, ...] = ()
     ) -> Phase:
         setting, phase = self._setting(), PHASES[name]
         size = {"create": setting["file_size"], "read": setting["read_size"]}.get(phase)
@@ -232,7 +232,7 @@ class Output:
             bytes=count * (size or 0),
             operations=count - wrong,
             line=line,
-            said=said,
+            stated_rate=said,
             durability=self._durability() if phase == "create" else None,
             reason=f"mdtest warned of {wrong} of {count} items that failed" if wrong else None,
             unplaced=None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.imported_phases import Found, Note, Phase, Said, Task, few, words_of
+from tonnage.importers.imported_phases import ImportedFile, Note, Phase, StatedRate, Task, few, words_of
 from tonnage.importers.rounded_numbers import MIB, elapsed_ns, letters, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
@@ -37,7 +37,7 @@ class _Line:
     moved: int
     lasted_ns: int
     files: int | None
-    said: Said
+    stated_rate: StatedRate
     host: str | None
 
 
@@ -64,7 +64,7 @@ class _Test:
         return found
 
 
-def read(data: bytes, _: str) -> Found:
+def read(data: bytes, _: str) -> ImportedFile:
     """The trials of all lines; whatever the file holds, it is read or told of by its line."""
     lines, torn = content(data)
     tests, problems = _tests(lines, torn)
@@ -76,7 +76,7 @@ def read(data: bytes, _: str) -> Found:
         problems.append("line 1: it has no line of sob")
     commands = {test.command for test in tests if test.lines}
     command = f"sob {commands.pop()}" if len(commands) == 1 else None
-    return Found(
+    return ImportedFile(
         phases=tuple(phases), problems=few(problems), tool="sob", command=command if command != "sob " else None
     )
 
@@ -130,7 +130,7 @@ def _line(found: re.Match[str], number: int, host: str | None) -> _Line | str:
     if lasted is None or not 0 < moved < LARGEST:
         return "is not whole"
     way = {"wrote": "write"}.get(found[1].lower(), found[1].lower())
-    said = Said(line=number, text=f"{found[4]} MB/s, MB of 2^20", rate=rate, count=moved, seconds=seconds)
+    said = StatedRate(line=number, text=f"{found[4]} MB/s, MB of 2^20", rate=rate, count=moved, seconds=seconds)
     return _Line(way, number, moved, lasted, int(found[5]) if found[5] else None, said, host)
 
 
@@ -160,7 +160,7 @@ def _phase(test: _Test, lines: Sequence[_Line]) -> Phase:
         line=first.number,
         tasks=tasks if len(lines) > 1 or first.host else (),
         durability="none",
-        said=first.said if len(lines) == 1 else None,
+        stated_rate=first.stated_rate if len(lines) == 1 else None,
         notes=_sum(lines, moved, lasted),
     )
 

@@ -160,10 +160,10 @@ def load(server: str | None = None, *, site: PathLike | None = None) -> Loads:
     {'rcss1': 3, 'rcss2': 12}
     """
     known = load_site(Path(), site_path(None if site is None else _text("site", site)))
-    look = LoadReader(known, select_servers(known, [] if server is None else [_text("server", server)]))
-    found = look()
+    reader = LoadReader(known, select_servers(known, [] if server is None else [_text("server", server)]))
+    found = reader()
     require_read(found)
-    return loads(found, look.notes)
+    return loads(found, reader.notes)
 
 
 _PARSED: Mapping[str, Callable[[Any], Any]] = {

@@ -16,7 +16,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from tonnage.document_table import Section
+from tonnage.document_table import DocumentTable
 from tonnage.documents import Document, line_of
 from tonnage.errors import RequestError
 from tonnage.fields import Count, Delay, Length, Part, Rate, SchedulerName, Time
@@ -32,7 +32,7 @@ Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1
 NAME = "tonnage.toml"
 TRUSTED = "TONNAGE_TRUSTED"
 """The variable that names directories, between colons, whose site files count whoever owns them."""
-_Table = TypeVar("_Table", bound=Section)
+_Table = TypeVar("_Table", bound=DocumentTable)
 _MOST_LINKS = 40
 """As many as the kernel follows."""
 _PATIENCE_S = 2.0
@@ -67,14 +67,14 @@ Absolute = Annotated[Text, AfterValidator(_absolute)]
 """A path from the root."""
 
 
-class Line(Section):
+class Line(DocumentTable):
     """A load line stated by hand, for a server that nobody probed."""
 
     tasks: Count = Field(description="tasks beyond which more only wait")
     plateau: Rate | None = Field(None, description="bytes per second there")
 
 
-class Server(Section):
+class Server(DocumentTable):
     """A file server, or a set of them that one name stands for."""
 
     name: Text = Field(description="what users and messages call it")
@@ -94,7 +94,7 @@ class Server(Section):
     line: Line | None = Field(None, description="its load line, where none was measured")
 
 
-class Access(Section):
+class Access(DocumentTable):
     """How fast a host reaches a server; the first entry that matches both counts."""
 
     hosts: tuple[Text, ...] = Field(("*",), description="hosts, `*` matches")
@@ -103,7 +103,7 @@ class Access(Section):
     latency: Delay = Field(0, description="of one operation")
 
 
-class Policy(Section):
+class Policy(DocumentTable):
     """How jobs are placed."""
 
     local_wait: Delay = Field(60 * 10**9, description="longest expected wait for a slot beside the data")
@@ -126,7 +126,7 @@ class Policy(Section):
     cpu_bound_below: Part = Field(0.1, description="a job that waits for storage less than this is not capped")
 
 
-class Site(Section):
+class Site(DocumentTable):
     """The whole file; several files (system, user, project) make one, the nearest first."""
 
     scheduler: SchedulerName = Field("auto", description="who runs jobs")
@@ -278,7 +278,7 @@ class Loaded:
         """
         for source in reversed(self.sources):
             if server is None:
-                values: Section | None = source.site
+                values: DocumentTable | None = source.site
                 number = 0
             else:
                 number = next((at for at, one in enumerate(source.site.server) if one.name == server), -1)
@@ -350,7 +350,7 @@ def _over(far: _Table, near: _Table) -> _Table:
     return far.model_copy(update={key: getattr(near, key) for key in near.model_fields_set})
 
 
-def _given(values: Section | None, key: Iterable[str]) -> bool:
+def _given(values: DocumentTable | None, key: Iterable[str]) -> bool:
     for part in key:
         if values is None or part not in values.model_fields_set:
             return False

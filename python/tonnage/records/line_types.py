@@ -121,7 +121,7 @@ class NfsMount(NfsCounts):
     host: str
 
 
-class Said(TypedDict):
+class StatedRateLine(TypedDict):
     """The rate that a file of another tool states beside a count and a time."""
 
     text: str
@@ -137,7 +137,7 @@ class Origin(TypedDict):
 
     file: int
     line: int
-    said: Said | None
+    said: StatedRateLine | None
 
 
 class Totals(TypedDict, total=False):

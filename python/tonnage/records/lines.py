@@ -72,7 +72,7 @@ def headline(line: TrialLine) -> tuple[float | None, str]:
 def headlines(lines: Trials) -> list[float | None]:
     """The rates of :func:`headline`."""
     counted = any(_is_counted(setting.get("kind"), "") for setting in lines.distinct("setting"))
-    if not counted and "drop" not in lines.distinct("phase") and not lines.having("checkpoint"):
+    if not counted and "drop" not in lines.distinct("phase") and not lines.where_set("checkpoint"):
         return lines.column("bandwidth_bytes_per_s")
     paths = (("setting", "kind"), ("phase",), ("checkpoint", "checkpoint_ns"), *((key,) for key in _FIGURES))
     return list(map(_rate_of, *(lines.column(*path) for path in paths)))

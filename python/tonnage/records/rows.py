@@ -201,11 +201,11 @@ class Lines(Sequence[LineT]):
             known[name] = np.fromiter(values, dtype=np.int64, count=len(self))
         return [known[name] for name in names]
 
-    def having(self, *path: str) -> Self:
+    def where_set(self, *path: str) -> Self:
         """Those whose value there is neither missing nor empty nor 0."""
         return self.only(self._true(*path))
 
-    def lacking(self, *path: str) -> Self:
+    def where_unset(self, *path: str) -> Self:
         """Those whose value there is missing, empty or 0."""
         return self.only(~self._true(*path))
 
@@ -217,11 +217,11 @@ class Lines(Sequence[LineT]):
         """Those in which ``key`` is one of ``values``."""
         return self.only(self._is(key, values))
 
-    def unlike(self, key: str, value: str) -> Self:
+    def where_not(self, key: str, value: str) -> Self:
         """Those in which it is not."""
         return self.only(~self._is(key, (value,)))
 
-    def giving(self, value: Callable[[Self], Sequence[float | None]]) -> Self:
+    def where_positive(self, value: Callable[[Self], Sequence[float | None]]) -> Self:
         """Those of which ``value``, which gives one for each line, gives a positive one."""
         import numpy as np
 

@@ -18,7 +18,7 @@ class _Part:
     data: bytearray = field(default_factory=bytearray)
 
 
-class Gathered:
+class WriteBuffer:
     """Appends of many records, which are written in one piece a file."""
 
     def __init__(self) -> None:

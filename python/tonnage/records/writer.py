@@ -69,7 +69,7 @@ from tonnage.records.own_files import (
     truncate,
     truncate_torn_line,
 )
-from tonnage.records.write_buffer import MOST_GATHERED_BYTES, Gathered
+from tonnage.records.write_buffer import MOST_GATHERED_BYTES, WriteBuffer
 
 _HINTS = {
     errno.ENOSPC: "make room there",
@@ -92,7 +92,7 @@ class RunWriter:
         self._records = records
         self._broken = False
         self._made: list[Path] = []
-        self._gathered: Gathered | None = None
+        self._gathered: WriteBuffer | None = None
 
     @classmethod
     def create(cls, path: str | Path, manifest: Json) -> RunWriter:
@@ -222,7 +222,7 @@ class RunWriter:
     def gathering(self) -> Iterator[None]:
         """Trials that are appended inside reach the disk together, in pieces of some MiB, and the last of them at its
         end: for who has the whole of what they come from, and begins anew after a crash."""
-        self._gathered = Gathered()
+        self._gathered = WriteBuffer()
         try:
             yield
             self._write_gathered(0)

@@ -24,8 +24,8 @@ from tonnage.report.figures.figure import Exhibit
 from tonnage.report.figures.table import Column
 from tonnage.report.page_data import Source
 from tonnage.report.published.comparisons import comparisons
+from tonnage.report.sections import codes_in_answers, exhibits_of, findings, sentences_of
 from tonnage.report.sections import divided_rates as divided
-from tonnage.report.sections import exhibits_of, findings, sentences_of, told_by_answers
 from tonnage.report.sections import point_table as points
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     from tonnage.analysis import analyse
 
     run = Run.open(run_path)
-    _output(_path_of(run, out)).look()
+    _output(_path_of(run, out)).check()
     trials, tasks = run.each_trial(), run.each_task()
     return write_page(run, analyse(run, trials, tasks), trials, tasks, out)
 
@@ -62,7 +62,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
 def write_page(run: Run, analysis: Analysis, trials: Trials, tasks: Tasks, out: str | Path | None = None) -> Path:
     """The same of a run whose trials and tasks were read and analysed."""
     page = _output(_path_of(run, out))
-    page.look()
+    page.check()
     page.write(render(analysis, Source.of(run, trials, tasks)))
     return page.path
 
@@ -93,7 +93,7 @@ def render(analysis: Analysis, source: Source) -> str:
         facts=_facts(source),
         state=_state(analysis, source),
         findings=findings.items(analysis.findings),
-        told_above=told_by_answers(analysis),
+        told_above=codes_in_answers(analysis),
         is_folded=len({(point.op, point.group) for point in analysis.points}) >= FOLDED_FROM,
         points=points.table(analysis.points),
         lines=lines,
@@ -111,7 +111,7 @@ def render(analysis: Analysis, source: Source) -> str:
 def write_answer(answer: Answer, out: str | Path) -> Path:
     """Writes the page of an answer; errors as of ``write_report``."""
     page = _output(Path(out))
-    page.look()
+    page.check()
     page.write(render_answer(answer))
     return page.path
 

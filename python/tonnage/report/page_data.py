@@ -104,7 +104,7 @@ class Source:
     @property
     def unfinished(self) -> Trials:
         """The trials that failed or were interrupted, in the order they ran."""
-        return Trials.of(self.trials).unlike("status", "ok")
+        return Trials.of(self.trials).where_not("status", "ok")
 
     def tasks_of(self, record: str) -> list[TaskLine]:
         """The tasks of a record, by number."""

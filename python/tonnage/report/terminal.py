@@ -111,7 +111,7 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
     if told:
         blocks.begin()
     for one in told[:_TOLD_MOST]:
-        _print_told(console, one)
+        _print_statement(console, one)
     if len(told) > _TOLD_MOST:
         blocks.more(len(told) - _TOLD_MOST)
     if report_path is not None:
@@ -167,7 +167,7 @@ def print_between(found: Between, console: Console) -> None:
         console.print()
         console.print(Text(told), soft_wrap=True)
     console.print()
-    _print_told(console, compare.headline(found))
+    _print_statement(console, compare.headline(found))
 
 
 def _side_by_side(content: Table, width: int) -> Table:
@@ -189,10 +189,10 @@ def print_answer(answer: Answer, console: Console) -> None:
             _print_table(console, title, content)
             console.print()
     for told in answer.told:
-        _print_told(console, told)
+        _print_statement(console, told)
 
 
-def _print_told(console: Console, told: Statement) -> None:
+def _print_statement(console: Console, told: Statement) -> None:
     name = f"{told.name}: " if told.name else ""
     console.print(Text(f"{name}{told.sentence}", style="bold" if told.sure else "bold yellow"), soft_wrap=True)
     for doubt in told.doubts:

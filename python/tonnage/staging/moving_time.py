@@ -17,7 +17,7 @@ class Movement:
         self._copied_bytes = 0
         self._in_flight = False
 
-    def look(self, status: MoverStatus, now_ns: int) -> None:
+    def update(self, status: MoverStatus, now_ns: int) -> None:
         """Counts the time since the last look where bytes were copied in it, or a file was in hand: a server that keeps
         it waiting is slow, and a mover that was paused is not."""
         in_flight = status["copying"]["files"] > 0 and not is_paused(status)

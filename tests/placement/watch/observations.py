@@ -51,7 +51,7 @@ class Looks:
         found: list[Event] = []
         for load in loads:
             self.clock.go(every_s)
-            found += self.tracker.look(saw(load, line), *self.clock(), longest_s=LONGEST_S)
+            found += self.tracker.update(saw(load, line), *self.clock(), longest_s=LONGEST_S)
         return found
 
 

@@ -87,7 +87,7 @@ def clock(evidence: Evidence) -> Iterator[Finding]:
             "Durations and rates are not touched; dates of records, and what is lined up with other logs, are. Let the "
             "clock be steered (chrony, ntpd) and not set.",
         )
-    unsure = evidence.trials.having("ensemble", "skew_ns").where("purpose", "measure")
+    unsure = evidence.trials.where_set("ensemble", "skew_ns").where("purpose", "measure")
     apart = [line for line in unsure if _skew(line) > SKEW]
     if apart:
         worst = max(apart, key=_skew)

@@ -93,7 +93,7 @@ def copy_failed(evidence: Evidence) -> Iterator[Finding]:
         for copy in failed
     ]
     which = some([f"copy {copy['copy']} of {copy['record']}" for copy in failed], 3)
-    kept = evidence.trials.having("setting", "keep_output")
+    kept = evidence.trials.where_set("setting", "keep_output")
     yield Finding(
         "copy-failed",
         some(list(dict.fromkeys(str(copy["record"]) for copy in failed))),

@@ -66,7 +66,7 @@ class Evidence:
     @cached_property
     def watched(self) -> Trials:
         """Measured trials that say what happened to the host meanwhile."""
-        return self.trials.where("purpose", "measure").having("meanwhile")
+        return self.trials.where("purpose", "measure").where_set("meanwhile")
 
     @cached_property
     def meanwhile(self) -> dict[str, Numbers]:

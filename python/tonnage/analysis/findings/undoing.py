@@ -124,7 +124,7 @@ def undone_answers(
         long={},
         steady={},
         tasks=run.each_task(),
-        links=links_of(points, trials.having("network")),
+        links=links_of(points, trials.where_set("network")),
     )
     seen = [one for code, judge in REGISTRY.items() if code in _IN_SEVERAL for one in judge(evidence)]
     used = list(curves)

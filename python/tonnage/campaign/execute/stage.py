@@ -82,7 +82,7 @@ class StageOut(ABC):
         reason = self._bring(interrupts)
         safe_ns = time.monotonic_ns()
         self._progress.stop()
-        self._progress.look()
+        self._progress.sample()
         files, moved = _arrived(self.to)
         stopped = bool(interrupts) and reason is not None
         if reason is None and (files, moved) != (self.setting.tasks, written["bytes"]):

@@ -37,7 +37,7 @@ class Progress:
         if self._thread.is_alive():
             self._thread.join()
 
-    def look(self) -> None:
+    def sample(self) -> None:
         """Takes one sample. What cannot be asked, as a tree that is being cleared, leaves none."""
         try:
             queued, copying, safe = self._standing()
@@ -49,7 +49,7 @@ class Progress:
     def _run(self) -> None:
         pause_s = _EVERY_S
         while not self._ended.wait(pause_s):
-            self.look()
+            self.sample()
             if len(self.samples) >= MOST:
                 del self.samples[1::2]
                 pause_s *= 2

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from tonnage.campaign.target import Target
 from tonnage.cluster.launcher import Placing
-from tonnage.document_table import Section, refuse
+from tonnage.document_table import DocumentTable, refuse
 from tonnage.fields import Count, HostSets, Name, Sweep, is_sweep
 from tonnage.records.line_types import SettingValues
 from tonnage.records.specs import Cut, Delays, TargetSpec
@@ -203,7 +203,7 @@ class Setting:
         return f"{needed} of memory are needed, and {available} are available; hint: use fewer tasks"
 
 
-class WorkloadSection(Section):
+class WorkloadSection(DocumentTable):
     """A ``[workload]`` table. Every list is a factor: each combination becomes a setting. Factors vary in the order in
     which they stand here, the last one fastest."""
 

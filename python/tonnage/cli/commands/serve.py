@@ -143,7 +143,7 @@ def servers_board(directory: Path, site_file: str | None) -> Board | None:
 
 def _servers(look: LoadReader, watch: Watch) -> Callable[[], Table]:
     def ask() -> Table:
-        found = watch.glance()
+        found = watch.observe_only()
         return Table(tuple(map(_server, found)), (*problems([state.row for state in found]), *look.notes))
 
     return ask

@@ -68,7 +68,7 @@ def _await(ranks: Ranks, sender: int, name: bytes, ended: Callable[[], bool]) ->
     rest_s = (_RUNG_S if ranks.transport.near else _CROWDED_S) if ranks.crowded else 0.0
     spins = 0
     while True:
-        found = ranks.transport.look(Tag.BARRIER, sender)
+        found = ranks.transport.try_receive(Tag.BARRIER, sender)
         if found is not None and found[1] == name:
             return
         if rest_s:

@@ -40,7 +40,7 @@ def answer(ranks: Ranks, rank: int) -> None:
     ranks.transport.send(rank, Tag.PING, b"%d" % time.time_ns())
     until = time.monotonic() + _LIMIT_S
     while time.monotonic() < until:
-        found = ranks.transport.look(Tag.PING, rank)
+        found = ranks.transport.try_receive(Tag.PING, rank)
         if found is None:
             time.sleep(0)
         elif found[1]:
@@ -52,7 +52,7 @@ def answer(ranks: Ranks, rank: int) -> None:
 def _reply(ranks: Ranks, rank: int) -> bytes:
     until = time.monotonic() + _LIMIT_S
     while time.monotonic() < until:
-        found = ranks.transport.look(Tag.PING, rank)
+        found = ranks.transport.try_receive(Tag.PING, rank)
         if found is not None:
             return found[1]
         time.sleep(0)

@@ -155,7 +155,7 @@ def _await(ranks: Ranks, rank: int, order: Command, until: float) -> Answer:
     moved = time.monotonic()
     next_look = moved + _LOOK_S
     while True:
-        found = ranks.transport.look(Tag.ANSWER, rank)
+        found = ranks.transport.try_receive(Tag.ANSWER, rank)
         if found is not None:
             serial, answer = read_answer(found[1])
             if serial == order.serial:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tonnage.cluster.host_group import Answer as Said
+from tonnage.cluster.host_group import Answer as ServiceAnswer
 from tonnage.cluster.host_group import Arguments, perform
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import clocks
@@ -104,9 +104,9 @@ class Coordinator:
         if not self._closing:
             os.kill(os.getpid(), number)
 
-    def look(self) -> None:
+    def check_processes(self) -> None:
         """Reads what others say without being asked."""
-        while (found := self.ranks.transport.look(Tag.SIGNAL)) is not None:
+        while (found := self.ranks.transport.try_receive(Tag.SIGNAL)) is not None:
             self.signalled(int(found[1]))
 
     def break_off(self, lost: ProcessLost) -> ProcessLost:
@@ -120,7 +120,7 @@ class Coordinator:
         until = time.monotonic() + _GOODBYE_S
         rest = self.ranks.transport.poll_pause(0.01)
         while told and time.monotonic() < until:
-            found = self.ranks.transport.look(Tag.REPLY)
+            found = self.ranks.transport.try_receive(Tag.REPLY)
             if found is None:
                 rest.pause()
                 told = {rank for rank in told if not self.ranks.gone(rank)}
@@ -136,17 +136,17 @@ class Coordinator:
                 self._offsets[host] = clocks.Offset(0, 0) if own else clocks.ask(self.ranks, rank)
         return self._offsets
 
-    def ask(self, service: str, arguments: Mapping[str, Arguments], timeout_s: float) -> dict[str, Said]:
+    def ask(self, service: str, arguments: Mapping[str, Arguments], timeout_s: float) -> dict[str, ServiceAnswer]:
         """Has the first process of each host do its service; see ``HostGroup.ask``."""
         serial = self.next_serial()
         firsts = self.ranks.first_on_host
-        said: dict[str, Said] = {}
+        said: dict[str, ServiceAnswer] = {}
         asked: dict[int, str] = {}
         for host, given in arguments.items():
             if host not in firsts:
-                said[host] = Said(problem=f"there is no process on {host}")
+                said[host] = ServiceAnswer(problem=f"there is no process on {host}")
             elif self.lost is not None and firsts[host] != self.ranks.rank:
-                said[host] = Said(problem=f"not asked: {self.lost}")
+                said[host] = ServiceAnswer(problem=f"not asked: {self.lost}")
             elif firsts[host] != self.ranks.rank:
                 message = {"serial": serial, "service": service, "arguments": given}
                 self.ranks.transport.send(firsts[host], Tag.DUTY, json.dumps(message).encode())
@@ -159,24 +159,24 @@ class Coordinator:
         return {host: said[host] for host in arguments}
 
     def _await_replies(
-        self, serial: int, asked: dict[int, str], said: dict[str, Said], until: float, timeout_s: float
+        self, serial: int, asked: dict[int, str], said: dict[str, ServiceAnswer], until: float, timeout_s: float
     ) -> None:
         rest = self.ranks.transport.poll_pause()
         while asked:
-            found = self.ranks.transport.look(Tag.REPLY)
+            found = self.ranks.transport.try_receive(Tag.REPLY)
             if found is not None:
                 message = json.loads(found[1])
                 if message["serial"] == serial and found[0] in asked:
-                    said[asked.pop(found[0])] = Said(message["value"], message["problem"])
+                    said[asked.pop(found[0])] = ServiceAnswer(message["value"], message["problem"])
                     rest.again()
                 continue
             rest.pause()
             late = time.monotonic() > until
             for rank, host in list(asked.items()):
                 if self.ranks.gone(rank):
-                    said[asked.pop(rank)] = Said(problem=f"its process {rank} on {host} has ended")
+                    said[asked.pop(rank)] = ServiceAnswer(problem=f"its process {rank} on {host} has ended")
                 elif late:
-                    said[asked.pop(rank)] = Said(problem=f"it did not answer within {timeout_s:g} s")
+                    said[asked.pop(rank)] = ServiceAnswer(problem=f"it did not answer within {timeout_s:g} s")
 
     def close(self, code: int) -> None:
         """The command ended: all processes leave with its exit code."""

@@ -59,7 +59,7 @@ class MpiStep:
                 raise self._coordinator.break_off(self._part.lost)
             if time.monotonic() >= until:
                 break
-        self._coordinator.look()
+        self._coordinator.check_processes()
         if done:
             self._came_ns = self._ensemble.now_ns()
         return done

@@ -190,21 +190,21 @@ class PhaseShare:
         """All messages about this phase that are here."""
         transport = self._ranks.transport
         for rank in self.below:
-            while (found := transport.look(Tag.BEAT, rank)) is not None:
+            while (found := transport.try_receive(Tag.BEAT, rank)) is not None:
                 self._read_beat(rank, json.loads(found[1]))
-            while (found := transport.look(Tag.ARRIVED, rank)) is not None:
+            while (found := transport.try_receive(Tag.ARRIVED, rank)) is not None:
                 serial, number, value = map(int, found[1].split())
                 if (serial, number) == (self._serial, self._round):
                     self._heard_of(rank)
                     self._arrived[rank] = value
-            while rank not in self._came and (found := transport.look(Tag.SHARE, rank)) is not None:
+            while rank not in self._came and (found := transport.try_receive(Tag.SHARE, rank)) is not None:
                 self._read_share(rank, found[1])
         if self.above is None:
             return
-        while (found := transport.look(Tag.STOP, self.above)) is not None:
+        while (found := transport.try_receive(Tag.STOP, self.above)) is not None:
             if int(found[1]) == self._serial:
                 self.stop()
-        while (found := transport.look(Tag.AGREED, self.above)) is not None:
+        while (found := transport.try_receive(Tag.AGREED, self.above)) is not None:
             serial, number, value = map(int, found[1].split())
             if (serial, number) == (self._serial, self._round):
                 self._agree(value)

@@ -35,9 +35,9 @@ def run_together(started: Started, command: Callable[[], int], complain: Callabl
     except TonnageError as error:
         return _complain_once(started, error, complain)
     if ranks.rank:
-        from tonnage.cluster.mpi.worker import follow
+        from tonnage.cluster.mpi.worker import run_worker
 
-        code = follow(ranks, patience_s)
+        code = run_worker(ranks, patience_s)
         ranks.leave()
         return code
     return _lead(ranks, command)

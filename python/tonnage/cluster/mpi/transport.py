@@ -73,7 +73,7 @@ class Transport:
         if self.wakeup is not None and (tag != Tag.BARRIER or self.rings_at_barrier):
             self.wakeup.ring(to)
 
-    def look(self, tag: Tag, sender: int | None = None) -> tuple[int, bytes] | None:
+    def try_receive(self, tag: Tag, sender: int | None = None) -> tuple[int, bytes] | None:
         """The next message under the tag, of one sender or of anybody: who sent it, and its bytes. None: none yet."""
         sender = self._mpi.ANY_SOURCE if sender is None else sender
         arrived = self._communicator.Improbe(sender, tag, self._status)
@@ -88,7 +88,7 @@ class Transport:
     def take(self, tag: Tag, sender: int) -> bytes:
         """The next message of one sender, waited for without a limit: the caller has one."""
         rest = self.poll_pause()
-        while (found := self.look(tag, sender)) is None:
+        while (found := self.try_receive(tag, sender)) is None:
             rest.pause()
         return found[1]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tonnage.records.specs import PhaseSpec
 
 _TICK_S = 0.1
-_LOOK_S = 1.0
+_CHECK_S = 1.0
 """Between two looks at whether the first process is still there."""
 _ALONE_S = 2.0
 """From a signal to end, with no order following, until this process leaves by itself."""
@@ -53,7 +53,7 @@ class Worker:
         self._part: PhaseShare | None = None
         self._signal = 0
         self._signalled_at = 0.0
-        self._told = False
+        self._signal_sent = False
         self._code: int | None = None
 
     def serve(self) -> int:
@@ -61,17 +61,17 @@ class Worker:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._remember)
-        rest, next_look = self._ranks.transport.poll_pause(), 0.0
+        poll_pause, next_check = self._ranks.transport.poll_pause(), 0.0
         while self._code is None:
             if self._serve_one():
-                rest.again()
+                poll_pause.again()
                 continue
-            rest.pause()
+            poll_pause.pause()
             self._tell_signal()
             now = time.monotonic()
-            if now < next_look:
+            if now < next_check:
                 continue
-            next_look = now + _LOOK_S
+            next_check = now + _CHECK_S
             if self._ranks.gone(0) or (self._signal and now - self._signalled_at > _ALONE_S):
                 self._give_up()
         own_scratch.leave_all()
@@ -82,19 +82,19 @@ class Worker:
         self._signalled_at = time.monotonic()
 
     def _tell_signal(self) -> None:
-        if self._signal and not self._told:
-            self._told = True
+        if self._signal and not self._signal_sent:
+            self._signal_sent = True
             self._ranks.transport.send(0, Tag.SIGNAL, b"%d" % self._signal)
 
     def _serve_one(self) -> bool:
         transport = self._ranks.transport
-        if (found := transport.look(Tag.ORDER)) is not None:
+        if (found := transport.try_receive(Tag.ORDER)) is not None:
             self._obey(Command.read(found[1]))
-        elif (found := transport.look(Tag.DUTY, 0)) is not None:
+        elif (found := transport.try_receive(Tag.DUTY, 0)) is not None:
             self._do_duty(json.loads(found[1]))
-        elif (found := transport.look(Tag.PING, 0)) is not None:
+        elif (found := transport.try_receive(Tag.PING, 0)) is not None:
             clocks.answer(self._ranks, 0)
-        elif transport.look(Tag.ABANDON, 0) is not None:
+        elif transport.try_receive(Tag.ABANDON, 0) is not None:
             self._abandon()
         else:
             return False
@@ -155,14 +155,14 @@ class Worker:
             part.lost = lost
             part.beat()
             return
-        told = 0
+        sent_signal = 0
         while not part.turn(_TICK_S):
-            if self._signal and not told:
-                told = self._signal
-                self._told = True
-                part.beat(told)
+            if self._signal and not sent_signal:
+                sent_signal = self._signal
+                self._signal_sent = True
+                part.beat(sent_signal)
                 part.stop()
-            if self._ranks.transport.look(Tag.ABANDON, 0) is not None:
+            if self._ranks.transport.try_receive(Tag.ABANDON, 0) is not None:
                 part.stop()
                 part.turn(_TICK_S)
                 self._abandon()
@@ -201,7 +201,7 @@ class Worker:
         os._exit(1)
 
 
-def follow(ranks: Ranks, silent_s: float) -> int:
+def run_worker(ranks: Ranks, silent_s: float) -> int:
     """Serves the first process; the exit code of its command."""
     try:
         return Worker(ranks, silent_s).serve()

@@ -29,7 +29,7 @@ class CacheEntry:
     """When it was asked last, whether it answered or not."""
     took_ns: int | None = None
     """How long it took to answer then, at least; None: not known."""
-    look: Counters | None = None
+    counters: Counters | None = None
     """The last look that rates were taken to, or may be taken from."""
     reading: Reading | None = None
     again: bool = False
@@ -44,14 +44,15 @@ class CacheEntry:
         """A question was put to it."""
         return replace(self, asked_s=now_s, again=False)
 
-    def answered(self, server: str, source: str, look: Counters, took_ns: int) -> CacheEntry:
+    def answered(self, server: str, source: str, counters: Counters, took_ns: int) -> CacheEntry:
         """It told its counters."""
-        if self.look is not None and 0 <= look.at_s - self.look.at_s < SHORTEST_S and self.reading is not None:
-            # Another process asked at the same time: two looks this near make no rate.
+        before = self.counters
+        if before is not None and 0 <= counters.at_s - before.at_s < SHORTEST_S and self.reading is not None:
+            # Another process asked at the same time: two samples this close together give no rate.
             return replace(self, took_ns=took_ns, again=self.reading.ut_permille is None)
-        look = look.after(self.look)
-        told = reading_between(server, source, self.look, look)
-        return replace(self, took_ns=took_ns, look=look, reading=told, again=told.ut_permille is None)
+        counters = counters.after(before)
+        reading = reading_between(server, source, before, counters)
+        return replace(self, took_ns=took_ns, counters=counters, reading=reading, again=reading.ut_permille is None)
 
     def failed(self, server: str, source: str, now_s: float, problem: str, took_ns: int) -> CacheEntry:
         """It told nothing: the old figures stay, with the reason why there are no new ones."""
@@ -98,11 +99,11 @@ class Cache:
 
 
 def _read(found: Any) -> CacheEntry:
-    look, told = found["look"], found["reading"]
+    counters, told = found["counters"], found["reading"]
     return CacheEntry(
         asked_s=float(found["asked_s"]),
         took_ns=None if found["took_ns"] is None else int(found["took_ns"]),
-        look=None if look is None else Counters.from_dict(look),
+        counters=None if counters is None else Counters.from_dict(counters),
         reading=None if told is None else Reading.from_dict(told),
         again=bool(found["again"]),
     )

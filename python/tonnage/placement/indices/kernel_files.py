@@ -42,7 +42,7 @@ _COMMAND = "; ".join(
 _HEADING = re.compile(r"^==> /proc/(\S+) <==\n", re.MULTILINE)
 
 
-def look(root: str, timeout_s: float) -> Counters:
+def read_counters(root: str, timeout_s: float) -> Counters:
     """Reads ``root`` (``/proc``); SourceError."""
     found = _asked_here(timeout_s)
     for name in FILES:
@@ -185,7 +185,7 @@ def _free_of_df(text: str) -> int | None:
     return int(words[at]) * _KIB if at > 0 and re.fullmatch(r"[0-9]{1,18}", words[at]) else None
 
 
-def look_over_ssh(host: str, timeout_s: float) -> Counters:
+def read_counters_over_ssh(host: str, timeout_s: float) -> Counters:
     """Asks ``[USER@]HOST``, which must let this user in without a question; SourceError."""
     if not _HOST.fullmatch(host):
         raise SourceError(f"'ssh:{host}' names no host; hint: write ssh:HOST, and the rest in ~/.ssh/config")

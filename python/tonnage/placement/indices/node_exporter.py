@@ -106,7 +106,7 @@ def _body(host: str, raw: bytes) -> str:
     return body.decode("utf-8", errors="replace")
 
 
-def look(address: str, timeout_s: float) -> Counters:
+def read_counters(address: str, timeout_s: float) -> Counters:
     """Asks ``http://HOST:PORT/metrics``; SourceError."""
     text = fetch(address, timeout_s)
     at_s = time.time()

@@ -68,8 +68,8 @@ class IndexedServer:
         problem = self.problem
         if self.source is not None:
             try:
-                look = self.source.look(ANSWER_S)
-                return kept.answered(self.name, self.source.name, look, time.monotonic_ns() - began_ns)
+                counters = self.source.read(ANSWER_S)
+                return kept.answered(self.name, self.source.name, counters, time.monotonic_ns() - began_ns)
             except SourceError as error:
                 problem = str(error)
         took_ns = time.monotonic_ns() - began_ns

@@ -120,7 +120,7 @@ class Tracker:
         self.episode, self._began = episode, _Mark(episode.began_s, tick_s - (at_s - episode.began_s))
         self._last, self.known = _Mark(at_s, tick_s), False
 
-    def look(self, seen: ServerObservation, at_s: float, tick_s: float, *, longest_s: float) -> list[Event]:
+    def update(self, seen: ServerObservation, at_s: float, tick_s: float, *, longest_s: float) -> list[Event]:
         """What a look changes. ``at_s``: seconds since 1970; ``tick_s``: of a clock that goes on evenly. Looks that are
         further apart than ``longest_s`` tell nothing of the time between."""
         now, last = _Mark(at_s, tick_s), self._last

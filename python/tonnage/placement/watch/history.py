@@ -76,8 +76,8 @@ class Spans:
         self._open: dict[str, Span] = {}
         self._last: dict[str, tuple[ServerObservation, float, float]] = {}
 
-    def look(self, seen: ServerObservation, at_s: float, tick_s: float, *, longest_s: float) -> list[Span]:
-        """Takes one more look, and gives the rows that it makes whole. Arguments as ``Tracker.look``."""
+    def update(self, seen: ServerObservation, at_s: float, tick_s: float, *, longest_s: float) -> list[Span]:
+        """Takes one more look, and gives the rows that it makes whole. Arguments as ``Tracker.update``."""
         before = self._last.get(seen.server)
         self._last[seen.server] = (seen, at_s, tick_s)
         if before is None:

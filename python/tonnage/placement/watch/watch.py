@@ -52,16 +52,16 @@ class Watch:
 
     def __init__(
         self,
-        look: LoadReader,
+        reader: LoadReader,
         *,
         every_s: float,
         history: History | None,
         clock: Callable[[], tuple[float, float]] = _clock,
     ) -> None:
         """``history``: None where nothing is kept. ``clock``: seconds since 1970, and those of an even clock."""
-        self._look, self._clock, self._history = look, clock, history
+        self._reader, self._clock, self._history = reader, clock, history
         self._longest_s = max(_SHORTEST_S, 3 * every_s)
-        self._trackers = {server.name: Tracker(server.name) for server in look.servers}
+        self._trackers = {server.name: Tracker(server.name) for server in reader.servers}
         self._spans = Spans()
         self.states: tuple[State, ...] = ()
         """After the last look."""
@@ -102,27 +102,27 @@ class Watch:
             if one.above and tracker.episode is None and episode and abs(at_s - episode.seen_s) < _FRESH_S:
                 tracker.resume(episode, at_s, tick_s)
 
-    def look(self) -> tuple[list[LoadRow], list[ServerObservation]]:
+    def observe(self) -> tuple[list[LoadRow], list[ServerObservation]]:
         """Looks once. Whoever ends it in the middle has lost this look alone."""
-        rows = self._look()
-        return rows, observations(self._look, rows)
+        rows = self._reader()
+        return rows, observations(self._reader, rows)
 
     def raise_caps(self) -> tuple[str, ...]:
         """After a look: brings this user's own arrays to what others have left, a sentence each."""
-        look = self._look
-        if look.scheduler is None or look.snapshot.jobs is None:
+        reader, snapshot = self._reader, self._reader.snapshot
+        if reader.scheduler is None or snapshot.jobs is None:
             return ()
-        jobs = [job for job in look.snapshot.jobs if isinstance(job, Job)]
-        return RunningCaps(look.site, Ledger(), look.scheduler, self.servers, look.snapshot.readings).rise(jobs=jobs)
+        jobs = [job for job in snapshot.jobs if isinstance(job, Job)]
+        return RunningCaps(reader.site, Ledger(), reader.scheduler, self.servers, snapshot.readings).rise(jobs=jobs)
 
-    def glance(self) -> tuple[State, ...]:
+    def observe_only(self) -> tuple[State, ...]:
         """Looks once for who keeps nothing."""
-        rows, seen = self.look()
+        rows, seen = self.observe()
         self._adopt(seen)
         self._see(rows, seen)
         return self.states
 
-    def take(self, rows: Sequence[LoadRow], seen: Sequence[ServerObservation]) -> list[Event]:
+    def record(self, rows: Sequence[LoadRow], seen: Sequence[ServerObservation]) -> list[Event]:
         """What a look changed; keeps it."""
         events, whole, changed, at_s = self._see(rows, seen)
         self._keep(whole, changed, at_s)
@@ -138,8 +138,8 @@ class Watch:
         states = []
         for row, one in zip(rows, seen, strict=True):
             tracker = self._trackers[one.server]
-            found = tracker.look(one, at_s, tick_s, longest_s=self._longest_s)
-            spans = self._spans.look(one, at_s, tick_s, longest_s=self._longest_s)
+            found = tracker.update(one, at_s, tick_s, longest_s=self._longest_s)
+            spans = self._spans.update(one, at_s, tick_s, longest_s=self._longest_s)
             if tracker.ended is not None:
                 changed.append(tracker.ended)
             if tracker.episode is not None and (spans or any(event.kind == "began" for event in found)):

@@ -311,7 +311,7 @@ def exhibits(found: Sequence[Between]) -> list[Exhibit]:
 
 def _rows(between: Between) -> list[Row]:
     return [
-        Row(_named(cell), cell.ratio, cell.low, cell.high, _verdict(between, cell), _told(cell))
+        Row(_named(cell), cell.ratio, cell.low, cell.high, _verdict(between, cell), _hover_text(cell))
         for cell in between.cells
     ]
 
@@ -333,7 +333,7 @@ def figure(between: Between, beside: Sequence[Row] = ()) -> Figure:
     )
 
 
-def _told(cell: Cell) -> str:
+def _hover_text(cell: Cell) -> str:
     return "<br>".join(
         f"{name} {units.rated(value, cell.metric, cell.unit)}, {hover.records(records)}"
         for name, value, records in (("base", cell.base, cell.base_records), ("other", cell.other, cell.records))

@@ -48,7 +48,7 @@ def answer(found: Sequence[Crossing]) -> Answer:
     """A sentence for each operation, the table, the picture."""
     first = found[0]
     facts = (("fast tier", first.fast), ("shared tier", first.slow))
-    told = tuple(told for one in found for told in _told(one))
+    told = tuple(told for one in found for told in _statements(one))
     top = max(map(_top, found))
     ends = {metric: _ends([one for one in found if _metric(one) == metric], top) for metric in map(_metric, found)}
     variants = tuple(Variant(one.crossover.op, (_figure(one, top, ends[_metric(one)]),)) for one in found)
@@ -57,7 +57,7 @@ def answer(found: Sequence[Crossing]) -> Answer:
     return Answer("Crossover", facts, told, (exhibit,), (_titled(found), *_parts(found)), _NOTES)
 
 
-def _told(found: Crossing) -> list[Statement]:
+def _statements(found: Crossing) -> list[Statement]:
     crossover, undone = found.crossover, phrases.undone(found.undone_by)
     told = [Statement(crossover.op, _sentence(found), tuple(_why(found)), _answered(found) and not undone, undone)]
     if found.at is not None:

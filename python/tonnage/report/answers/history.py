@@ -50,7 +50,7 @@ def answer(history: History) -> Answer:
     tables = (("Setting by setting", settings(history)), ("What changed beside it", beside(history)))
     undone = phrases.undone(history.undone_by)
     why = (*_undated(history), *_failed(history), *unjudged(history), *_beyond(history))
-    changes = [replace(one, sure=not undone) for one in _told(history)]
+    changes = [replace(one, sure=not undone) for one in _statements(history)]
     told = (Statement("", sentence(history), why, not (undone or unjudged(history)), undone), *changes)
     return Answer("History", facts, told, tuple(_exhibits(history)), tables, _NOTES)
 
@@ -127,7 +127,7 @@ def _beyond(history: History) -> list[str]:
     return divided.beyond("the link", over)
 
 
-def _told(history: History) -> list[Statement]:
+def _statements(history: History) -> list[Statement]:
     """A sentence for each time, with all settings that changed then."""
     times: dict[tuple[int, int], list[str]] = {}
     for one in history.series:

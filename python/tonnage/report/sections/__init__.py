@@ -72,7 +72,7 @@ def of_terminal() -> list[Section]:
     return sorted(SECTIONS, key=lambda section: order.get(section.name, len(order)))
 
 
-def told_by_answers(analysis: Analysis) -> frozenset[str]:
+def codes_in_answers(analysis: Analysis) -> frozenset[str]:
     """Codes of findings whose evidence the answers of this run say already."""
     return frozenset(
         code for section in SECTIONS if section.tells and section.sentences(analysis) for code in section.tells

@@ -87,11 +87,11 @@ def _figure(found: Devices) -> Figure:
     scale, title = rate_scale_title(max(part.median_bytes_per_s or 0.0 for part in parts)) if rates else (0.01, "")
     values = [(part.median_bytes_per_s or 0.0 if rates else part.share) / scale for part in parts]
     what = title if rates else "Share of the bytes (%)"
-    story_told = story(found)
+    sentence = story(found)
     return Figure(
         title="Rate on each device" if rates else "Bytes on each device",
-        caption=story_told,
-        alt=f"{what} by device. {story_told}",
+        caption=sentence,
+        alt=f"{what} by device. {sentence}",
         traces=[
             {
                 "type": "bar",

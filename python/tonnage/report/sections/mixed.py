@@ -96,12 +96,12 @@ def _line(name: str, pairs: list[Pair], y: list[float], op: str | None = None, d
         "name": name,
         "line": {"color": colour, "width": 2, "dash": dash},
         "marker": {"color": colour, "size": 8},
-        "text": [_told(*pair) for pair in pairs],
+        "text": [_hover_text(*pair) for pair in pairs],
         "hovertemplate": f"{name}<br>%{{text}}<extra></extra>",
     }
 
 
-def _told(point: Point, part: MixPart) -> str:
+def _hover_text(point: Point, part: MixPart) -> str:
     return "<br>".join(
         [
             phrases.tasks(point.tasks),

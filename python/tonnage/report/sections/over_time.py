@@ -206,10 +206,10 @@ def _relative(
     slowest, fastest = units.ratio(min(ratios)), units.ratio(max(ratios))
     told = f"The slowest had {slowest} times the median of its setting, the fastest {fastest} times."
     many = phrases.number(len(marks))
-    about = f"1 is the median of all trials of the same setting.{_line_told(level)}"
+    about = f"1 is the median of all trials of the same setting.{_line_sentence(level)}"
     return Figure(
         title="Each trial against the median of its setting",
-        caption=f"{about}{_trouble_told(marks, troubled)}{fewer}",
+        caption=f"{about}{_trouble_sentence(marks, troubled)}{fewer}",
         alt=f"Throughput of {many} trials over time, divided by the median of their settings. {told}",
         traces=traces,
         layout=layout(
@@ -228,7 +228,7 @@ def _absolute(
     scale, title = speed_scale_title(most, metric, phrases.done(marks[0].point.kind))
     return Figure(
         title="Throughput of each trial",
-        caption=f"In the colours of the picture beside it.{_trouble_told(marks, troubled)}{fewer}",
+        caption=f"In the colours of the picture beside it.{_trouble_sentence(marks, troubled)}{fewer}",
         alt=f"Throughput of {phrases.number(len(marks))} trials over time, up to {units.speed(most, metric)}.",
         traces=[
             _trace(one, [mark.value / scale for mark in one.marks], troubled, marks[0].at, is_model=is_model)
@@ -255,12 +255,12 @@ def _trace(one: _Series, values: Sequence[float], troubled: set[str], since: flo
             "symbol": ["x" if bad else one.symbol for bad in ill] if any(ill) else one.symbol,
             "line": {"width": 0},
         },
-        "text": [_told(mark) for mark in one.marks],
+        "text": [_hover_text(mark) for mark in one.marks],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
 
-def _told(mark: _Mark) -> str:
+def _hover_text(mark: _Mark) -> str:
     what = words(phrases.subject(mark.point.op, mark.point.group))
     return (
         f"{what}, {phrases.tasks(mark.point.tasks)}<br>{units.speed(mark.value, mark.point.metric)}, "
@@ -295,11 +295,11 @@ def _lasted(part: Sequence[_Mark]) -> float:
     return part[-1].at - part[0].at
 
 
-def _line_told(level: Trace | None) -> str:
+def _line_sentence(level: Trace | None) -> str:
     return " The line is the median of trials that ran one after the other." if level is not None else ""
 
 
-def _trouble_told(marks: Sequence[_Mark], troubled: set[str]) -> str:
+def _trouble_sentence(marks: Sequence[_Mark], troubled: set[str]) -> str:
     many = sum(mark.record in troubled for mark in marks)
     return f" A cross: a task stood still, or tried again ({phrases.number(many)})." if many else ""
 

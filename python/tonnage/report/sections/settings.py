@@ -77,7 +77,7 @@ def _figure(op: str, rows: Sequence[Point], *, with_tasks: bool) -> Figure:
     names = [_name(point, with_tasks=with_tasks) for point in shown]
     axis, scale = _axis(shown)
     fewer = "" if shown == list(rows) else f" The fastest and the slowest {_MOST_ROWS // 2} of {len(rows)} are drawn."
-    told, places = _told(rows, with_tasks=with_tasks), list(range(len(shown)))
+    told, places = _caption(rows, with_tasks=with_tasks), list(range(len(shown)))
     lines = max(name.count("<br>") + 1 for name in names)
     return Figure(
         title=f"{op}: settings, the fastest above",
@@ -100,7 +100,7 @@ def _figure(op: str, rows: Sequence[Point], *, with_tasks: bool) -> Figure:
     )
 
 
-def _told(rows: Sequence[Point], *, with_tasks: bool) -> str:
+def _caption(rows: Sequence[Point], *, with_tasks: bool) -> str:
     """Which is ahead, and how many cannot be told from it."""
     first, last = rows[0], rows[-1]
     best = f"Most: {_plain(first, with_tasks=with_tasks)} with {units.speed(first.median, first.metric)}"

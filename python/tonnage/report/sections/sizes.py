@@ -83,7 +83,7 @@ def _everything(sweep: Sweep) -> Trace:
         "mode": "markers",
         "name": "each number of tasks",
         "marker": {"color": line_colour(sweep.op), "size": 6, "opacity": 0.4, "line": {"width": 0}},
-        "text": [told(point) for point in points],
+        "text": [hover_text(point) for point in points],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
@@ -105,7 +105,7 @@ def _best(sweep: Sweep) -> Trace:
             1.5,
             5,
         ),
-        "text": [told(point) for point in best],
+        "text": [hover_text(point) for point in best],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
@@ -165,7 +165,7 @@ def _valued(roof: Roof) -> str:
     return f"{roof.name} {value}{f' at {units.size(roof.size_bytes)}' if roof.size_bytes is not None else ''}"
 
 
-def told(point: Point) -> str:
+def hover_text(point: Point) -> str:
     """A point in the words of a mark: where, how much, how sure, and which records say so."""
     return hover.of_point(point, f"{units.size(size_of(point))}, {phrases.tasks(point.tasks)}")
 
@@ -292,7 +292,7 @@ def _trace(cells: Cells, sizes: Sequence[int], tasks: Sequence[int]) -> Trace:
         "y": [units.size(size) for size in sizes],
         "z": [[None if point is None else height(point) for point in row] for row in rows],
         "text": [["" if point is None else _two_digits(point) for point in row] for row in rows],
-        "hovertext": [["" if point is None else told(point) for point in row] for row in rows],
+        "hovertext": [["" if point is None else hover_text(point) for point in row] for row in rows],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "hoverongaps": False,
     }

@@ -121,7 +121,7 @@ def _bytes(found: _Timeline) -> Figure:
         ("safe on the slow tier", found.safe, KNEE, "solid"),
     ]
     traces = [_line(found, name, steps, colour, dash, scale) for name, steps, colour, dash in lines if steps]
-    told = _told(found)
+    told = _caption(found)
     return Figure(
         title="Written, waiting, safe",
         caption=f"{found.record}. {told}",
@@ -137,7 +137,7 @@ def _bytes(found: _Timeline) -> Figure:
     )
 
 
-def _told(found: _Timeline) -> str:
+def _caption(found: _Timeline) -> str:
     application, drain = (units.duration(found.stage[key]) for key in ("application_ns", "drain_ns"))
     early = found.stage["copied_before_end_bytes"] / found.total if found.total else 0.0
     then = f"{units.share(early)} was copied by then, and all was safe {drain} later"
