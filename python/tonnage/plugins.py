@@ -5,7 +5,7 @@ group                    name                      what it is
 ======================== ========================= ===================================================================
 ``tonnage.filesystems``  type in the mount table   a module such as :mod:`tonnage.filesystems.nfs`
 ``tonnage.schedulers``   name of a scheduler       a class :class:`~tonnage.cluster.scheduler.Scheduler` (``timeout_s``)
-``tonnage.importers``    kind of file              ``read(data, name)`` → ``ImportedFile`` (``importers.imported_phases``)
+``tonnage.importers``    kind of file              ``read(data, name)`` → an ``ImportedFile`` (``imported_phases``)
 ``tonnage.workflows``    name of an engine         ``read(path)`` → :class:`~tonnage.importers.trace.Trace`
 ``tonnage.findings``     code of a finding         ``judge(evidence)`` → :class:`~tonnage.analysis.results.Finding`\\ s
 ======================== ========================= ===================================================================

@@ -1,4 +1,5 @@
-"""The numbers of an array's copies, as ranges: ``1-4,7,10-20:2``, and with ``%3`` behind them three at once."""
+"""The numbers of a job array's copies, as ranges: ``1-4,7,10-20:2``. A trailing ``%3`` lets three copies run at
+once."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class Range:
 
 
 Numbers = tuple[Range, ...]
-"""No number is in two of them. Empty: the job is no array."""
+"""Ranges of numbers; no number is in two ranges. Empty: the job is no array."""
 
 
 def upto(count: int) -> Numbers:
@@ -89,11 +90,11 @@ def _range(part: str, text: str) -> Range:
 
 
 def _common(one: Range, other: Range) -> int | None:
-    """The least number that is in both."""
+    """The smallest number that both ranges contain."""
     shared = gcd(one.step, other.step)
     if (other.first - one.first) % shared:
         return None
-    # The Chinese remainder theorem: the first number of the one's row that is in the other's too.
+    # The Chinese remainder theorem gives the first number that both sequences contain.
     period = other.step // shared
     steps = (other.first - one.first) // shared * pow(one.step // shared, -1, period) % period if period > 1 else 0
     found = one.first + one.step * steps

@@ -1,4 +1,4 @@
-"""A program that has this terminal until it ends."""
+"""Runs a program in the foreground of this terminal and waits for its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 from tonnage.machine.site_tools import ToolError, ToolMissing
 
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Sent to us alone. Ctrl-C and Ctrl-\\ go to all of the terminal's foreground by themselves."""
+"""Signals sent to this process alone. Ctrl-C and Ctrl-\\ go to all of the terminal's foreground by themselves."""
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 
 
@@ -67,7 +67,8 @@ def run_in_foreground(
 
 
 def _has_terminal() -> bool:
-    """Whether we are in the foreground of a terminal, which sends the signals of its keys to all there."""
+    """Whether this process is in the foreground of a terminal, which sends the signals of its keys to all foreground
+    processes."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
     except OSError:

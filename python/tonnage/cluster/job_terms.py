@@ -1,6 +1,6 @@
 """What a job asks of a scheduler beside its hosts: how long, on whose account, how much memory, after which jobs.
 
-A scheduler has one table of how it spells each of them, and says there what it has no way to do.
+Each scheduler has one table of how it spells them; the table also says which terms it cannot express.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class OwnWords:
     refused: tuple[str, ...]
     """Tonnage gives them itself, or they would undo the submission."""
     flags: tuple[str, ...] = ()
-    """Options whose value, if they have one, stands in the same word: a word behind them is a program."""
+    """Options whose value, if any, is in the same word: the next word is the program."""
     values: str | None = None
     """Letters of short options that take a value, where several may share a word (getopt); None: a word of one dash
     is one option, which may have its value behind it."""

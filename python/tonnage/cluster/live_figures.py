@@ -24,7 +24,8 @@ class Live(TypedDict, total=False):
 
 
 def together(parts: Sequence[Live]) -> Live:
-    """Sums; of latencies the largest, of medians one weighed by operations: what people look at, not what is kept."""
+    """Sums of counts and rates, the largest of latencies, and of medians the mean weighted by operations. For display
+    only; records do not use it."""
     operations = sum(part["operations"] for part in parts)
     heat: dict[tuple[int, int], int] = {}
     for part in parts:

@@ -1,4 +1,4 @@
-"""Tasks of this process: threads of it, or those on the nodes of a model that it computes, none of which exists."""
+"""Tasks of this process: its threads, or the simulated tasks on the nodes of a model that it computes."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def leave(paths: Sequence[str], keep: bool) -> None:
 
 
 def leave_all() -> None:
-    """Removes all that this process still holds: its run came to no good end."""
+    """Removes all that this process still holds: its run has failed."""
     with suppress(OSError, RequestError):
         leave(list(_held), keep=False)
 

@@ -1,8 +1,8 @@
-"""What a scheduler promises: it takes a job, tells what became of it, ends it, and says what the site has.
+"""The interface of a scheduler: it takes a job, reports its state, ends it, and lists the queues and hosts of the site.
 
-One small file a scheduler in ``tonnage.cluster.schedulers``; ``scheduler(name)`` finds it. Whoever calls knows only the
-types of this page. A back end passes a program's words on as an argument list, never through a shell, and asks the
-site's tools with a time limit (``tonnage.machine.site_tools``).
+One small file a scheduler in ``tonnage.cluster.schedulers``; ``scheduler(name)`` finds it. Callers know only the types
+of this module. A back end passes a program's words on as an argument list, never through a shell, and asks the site's
+tools with a time limit (``tonnage.machine.site_tools``).
 """
 
 from __future__ import annotations

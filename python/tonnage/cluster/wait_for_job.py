@@ -1,4 +1,4 @@
-"""Asking any scheduler of one job until it has ended; ``wait_for`` stays for it as ``bsub -K`` does."""
+"""Polls any scheduler for one job until the job has ended; ``wait_for`` waits as ``bsub -K`` does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 
 _FIRST_S, _LAST_S = 0.2, 2.0
-"""Between two questions: short at first, as short jobs are, and never a burden to a scheduler with many who wait."""
+"""Seconds between two queries: short at first, for short jobs, then longer, to spare the scheduler."""
 FORGOTTEN_S = 30.0
 """A job that is in no list for so long has been forgotten: an accounting writes a job down a moment after its end."""
 OVER = ("done", "failed", "cancelled")

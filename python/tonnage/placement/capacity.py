@@ -1,4 +1,5 @@
-"""What of a load line is left: what is promised to jobs, and what the indices show of others."""
+"""How much of a load line is left: the line less the tasks promised to jobs and the load of others that the indices
+show."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ from tonnage.placement.where import Located
 from tonnage.records.load_line_files import KeptLine
 
 Counted: TypeAlias = tuple[Job | ListedJob, Entry | None]
-"""A job whose tasks somebody counts already, with what the ledger has of it."""
+"""A job whose tasks are counted already, with its entry in the ledger."""
 _NOTHING = 0.5
-"""Tasks below which nothing is told: every disk writes a log."""
+"""Tasks below which the load of others counts as none: every disk writes a log."""
 PATTERN = "read sequential"
 """The access pattern whose load line caps a job of which nothing is known: most jobs read their data through once."""
 

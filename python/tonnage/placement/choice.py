@@ -1,4 +1,5 @@
-"""Which hosts a job goes to, how firmly, and how many at once: pure functions, the same in life and in simulation."""
+"""Which hosts a job goes to, as a requirement or a preference, and how many copies run at once: pure functions, used by
+submissions and by simulations."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from tonnage.placement.task_caps import Capacity, Demand, choose_cap, cpu_bound
 from tonnage.placement.where import Located
 
 UNKNOWN_LINE_TASKS = 16.0
-"""Where no load line is known, so many tasks double the access: enough to tell a busy server from an idle one, too
-little to send a job away from its data for a guess."""
+"""Where no load line is known, so many tasks double the access: enough to distinguish a busy server from an idle one,
+and too little to send a job away from its data."""
 ALIKE = 1.05
 """Hosts away from the data whose scores are this close are left to the scheduler to choose from."""
 MOST_PREFERRED = 64
-"""Hosts named in a wish: a request has an end."""
+"""The largest number of hosts that a preference names."""
 _Placement = tuple[tuple[str, ...], Literal["pin", "prefer", "free"], str | None, tuple[str, ...]]
 
 
@@ -56,7 +57,7 @@ class Candidate:
     used_at_s: float = 0.0
     """When Tonnage last placed a job there; between equals the one longest unused wins."""
     problem: str | None = None
-    """Why it takes no job of ours at all: down, unknown to the scheduler. It is passed over, and said so."""
+    """Why it cannot run the job: down, or unknown to the scheduler. The decision leaves it out and says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,11 +293,11 @@ def _beside(near: Sequence[_Ranked], chosen: _Ranked, sentence: str) -> _Placeme
 
 
 def _late(ranked: Sequence[_Ranked], near: Sequence[_Ranked], local_wait_s: float) -> _Placement:
-    """Beside the data it would wait longer than it may: the best score wins, where that helps anybody."""
+    """The job would wait longer beside the data than the policy allows: the best score wins, where that is faster."""
     for one in ranked:
         candidate = one.candidate
         if not candidate.near and candidate.line is not None and fill(one.demand, candidate) > 1:
-            # The server is what holds all of them up: one more reader from elsewhere only slows the others down.
+            # The server is the bottleneck: one more reader from another host only slows the others down.
             one.passed_over = one.passed_over or f"its server carries no more than its load line of {candidate.line:g}"
     best = next(one for one in ranked if one.passed_over is None)
     first = near[0]

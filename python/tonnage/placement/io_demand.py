@@ -1,4 +1,5 @@
-"""How much a program waits for storage, from a run that measured it."""
+"""The I/O demand of a program: its rate and the share of its time that it waits for storage, from a run that measured
+it."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ COUNTED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs"})
 """File systems of which the kernel's count of device bytes is true (docs/method.md, "Cache")."""
 Copy = Mapping[str, Any]
 _READS = 10
-"""Times the limit of one look that a whole run may take to be read."""
+"""Reading a whole run may take so many times the limit of one access."""
 
 
 def demand_within(run_directory: str | Path, policy: Policy) -> Demand:
@@ -77,14 +78,14 @@ def demand_of_run(run_directory: str | Path, policy: Policy) -> Demand:
 
 
 def _waits(copy: Copy) -> float:
-    """Neither on a processor nor waiting for one: on a busy host that is not the storage's doing."""
+    """Time neither on a processor nor waiting for one: waiting for a processor is not waiting for storage."""
     computed_ns: int = copy["cpu_user_ns"] + copy["cpu_system_ns"] + (copy.get("run_delay_ns") or 0)
     alone_ns: int = copy["end_ns"] - copy["start_ns"]
     return max(1.0 - computed_ns / alone_ns, 0.0)
 
 
 def _bytes_of(copy: Copy) -> int | None:
-    """Through calls, or at devices where that is more: what is mapped is not called for."""
+    """Bytes of system calls, or of devices where that is more: mapped files need no calls."""
     by_calls = _sum(copy, "read_call_bytes", "write_call_bytes")
     at_devices = _sum(copy, "device_read_bytes", "device_write_bytes")
     return None if by_calls is None else max(by_calls, at_devices or 0)

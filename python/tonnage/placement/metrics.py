@@ -1,4 +1,4 @@
-"""What Prometheus reads of the file servers: the rows of ``tonnage load``, and of a watch the episodes."""
+"""Metrics of the file servers for Prometheus: the rows of ``tonnage load``, and the episodes of a watch."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def watch_metric_names() -> list[str]:
 
 
 class WatchCollector:
-    """Gives each scrape what the last look said; what it did not tell has no sample."""
+    """Gives each scrape the last observation; unknown values have no sample."""
 
     def __init__(self, states: Callable[[], Sequence[State]]) -> None:
         self._states = states

@@ -1,4 +1,4 @@
-"""Where a path's data lives, once: who serves it, how busy they are, what they carry."""
+"""Where a path's data lives: its servers, their load and their load lines."""
 
 from __future__ import annotations
 

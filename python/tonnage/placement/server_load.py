@@ -1,4 +1,4 @@
-"""How busy each file server is, and what it can still take: a row a server, of one look at everything."""
+"""How busy each file server is, and what it can still take: one row a server, from one observation of all."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def select_servers(site: Site, names: Sequence[str]) -> tuple[Server, ...]:
 
 
 class LoadReader:
-    """One look at everything; what went wrong beside the servers is in ``notes`` after it."""
+    """Observes all servers once a call; problems outside the servers are in ``notes`` after it."""
 
     def __init__(
         self,
@@ -231,13 +231,13 @@ class LoadReader:
         self._jobs_at_s = 0.0
         self.notes: list[str] = []
         self.snapshot = ClusterSnapshot(now_s=0.0)
-        """What the last look was made of."""
+        """The input of the last observation."""
         self.silent_lines: tuple[str, ...] = ()
         """Directories of load lines that did not answer."""
         self.jobs_problem: str | None = None
         """Why the scheduler's jobs are not known."""
         self.scheduler: Scheduler | None = None
-        """Who told of the jobs."""
+        """The scheduler that listed the jobs."""
         self.only_own: bool | None = None
         """Whether the scheduler lists this user's jobs alone; None: it did not tell."""
 

@@ -1,4 +1,4 @@
-"""Which load line holds for a server, what was measured before what was stated; and keeping what a search found."""
+"""Selects the load line of a server, measured lines before stated ones; and keeps the lines that searches find."""
 
 from __future__ import annotations
 

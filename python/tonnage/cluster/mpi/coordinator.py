@@ -1,4 +1,4 @@
-"""The first process: it has the run, and tells the others what to do."""
+"""The first process: it controls the run and sends commands to the others."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tonnage.cluster.mpi.transport import Tag
 from tonnage.errors import RequestError
 
 _GOODBYE_S = 1.0
-"""For the others to remove what is their own, once one is lost."""
+"""Time in which the others remove their own scratch directories after one process is lost."""
 
 Act = Callable[[], Sequence[tuple[str, str]] | None]
 
 
 class Coordinator:
-    """Orders, services and the end of all processes."""
+    """Sends commands and service requests to all processes, and ends them."""
 
     def __init__(self, ranks: Ranks) -> None:
         self.ranks = ranks
@@ -60,8 +60,8 @@ class Coordinator:
             )
 
     def order(self, verb: str, arguments: Arguments, act: Act) -> list[tuple[str, str]]:
-        """Has all processes do it, this one ``act``; what they have to say. Raises the problem of the first that has
-        one; ProcessLost where one does not answer."""
+        """Sends a command to all processes and calls ``act`` in this one; returns the merged answer. Raises the problem
+        of the first process that has one; ProcessLost where one does not answer."""
         return self.order_to(range(self.ranks.size), Command(self.next_serial(), verb, arguments, ORDER_S), act)
 
     def order_to(self, members: Sequence[int], order: Command, act: Act) -> list[tuple[str, str]]:
@@ -90,7 +90,7 @@ class Coordinator:
         return Problem(*told).error()
 
     def begin(self, members: Sequence[int]) -> None:
-        """Tells those that stand prepared to come to the line."""
+        """Tells the prepared processes to go to the start line."""
         pass_on(self.ranks, members, Command(self.next_serial(), "go", {}, ORDER_S))
 
     def _look_at(self, answer: Answer) -> None:
@@ -100,17 +100,19 @@ class Coordinator:
             raise self.break_off(self.ranks.lost(*answer.lost))
 
     def signalled(self, number: int) -> None:
-        """Another process was sent a signal to end: it counts as this one's, as long as there is a run to end."""
+        """Another process received a signal to end: it is handled as if this one had received it, as long as a run is
+        going on."""
         if not self._closing:
             os.kill(os.getpid(), number)
 
     def check_processes(self) -> None:
-        """Reads what others say without being asked."""
+        """Reads the unsolicited messages of other processes."""
         while (found := self.ranks.transport.try_receive(Tag.SIGNAL)) is not None:
             self.signalled(int(found[1]))
 
     def break_off(self, lost: ProcessLost) -> ProcessLost:
-        """A process is lost: the others remove what is their own, and no order follows. The error to raise."""
+        """A process is lost: the others remove their own scratch directories, and no command follows. Returns the error
+        to raise."""
         if self.lost is not None:
             return self.lost
         self.lost = lost

@@ -1,4 +1,4 @@
-"""Who each process is, and how all learn it of all."""
+"""The identity of each process, and how all processes exchange it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tonnage.cluster.mpi.transport import Tag, Transport
 
 
 class Member(NamedTuple):
-    """One process. ``place`` tells process spaces apart: within one, a process can be looked at by its number."""
+    """One process. ``place`` identifies its PID namespace: within one namespace a process can be found by its PID."""
 
     host: str
     pid: int
@@ -41,7 +41,8 @@ class Member(NamedTuple):
 
 
 def meet(transport: Transport, rank: int, size: int) -> list[Member]:
-    """All processes, by rank: up the tree goes who is below, down it who they all are. Waits for the last of them."""
+    """All processes, by rank: their identities are gathered up the tree, and the whole list goes down it. Waits for the
+    last process."""
     known: list[list[object]] = [list(Member.this_process())]
     below = children(rank, size)
     for child in reversed(below):
@@ -54,7 +55,7 @@ def meet(transport: Transport, rank: int, size: int) -> list[Member]:
         message = transport.take(Tag.ALL, above)
     for child in below:
         transport.send(child, Tag.ALL, message)
-    # A long message leaves only while its sender looks after it, and what follows may take a while.
+    # MPI sends a long message only while its sender polls, and the next step may take a while.
     transport.sent()
     return [Member(*one) for one in json.loads(message)]
 

@@ -1,4 +1,4 @@
-"""All processes of a launcher: who they are, where they run, whether they are still there."""
+"""All processes of a launcher: their identities, their hosts, and whether they still run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Ranks:
         """Meets the others, which takes until the last of them has come."""
         self._mpi = mpi
         communicator = mpi.COMM_WORLD
-        # An error is told, not answered by the end of all: who is lost goes into the records.
+        # MPI returns errors instead of aborting all processes: the records name the lost process.
         communicator.Set_errhandler(mpi.ERRORS_RETURN)
         if communicator.Get_size() != started.size:
             raise RequestError(
@@ -35,7 +35,7 @@ class Ranks:
                 f"{communicator.Get_size()} of them: it is of another make than the launcher; hint: start them with "
                 "the mpiexec of that MPI, or name the launcher's own library with MPI4PY_LIBMPI"
             )
-        # No communicator of its own, nor another collective call: in those each looks without a pause for the last.
+        # There is no own communicator and no other collective call: in those each process polls busily for the last.
         self.transport = Transport(mpi, communicator)
         self.rank: int = communicator.Get_rank()
         self.size = started.size
@@ -44,7 +44,7 @@ class Ranks:
         with contextlib.suppress(OSError):
             self.transport.wakeup = Wakeup(self.members, self.rank)
         self.patience_s = silent_s()
-        """Without a sign of life, until a process counts as lost."""
+        """Seconds without a heartbeat until a process counts as lost."""
         crowds = crowded(self.members)
         self.crowded = self.me.host in crowds
         """Whether this host has more processes than processors."""
@@ -83,7 +83,7 @@ class Ranks:
         return _state(member.pid) == "Z"
 
     def stopped(self, rank: int) -> bool:
-        """Whether that process is there and held up by a signal; False as well where that cannot be seen from here."""
+        """Whether that process is stopped by a signal; False as well where that cannot be seen from here."""
         member = self.members[rank]
         return member.place == self.me.place and _state(member.pid) in ("T", "t")
 
@@ -96,12 +96,12 @@ class Ranks:
         with within(LEAVE_S, lambda: os._exit(1)), unhurried():
             self.transport.sent()
             if self.crowded:
-                # The launcher has to hear of each end within two seconds (PMIx), and all end at once: it goes first.
+                # The launcher has to hear of each end within two seconds (PMIx), and all end at once: it is told first.
                 os.nice(_LEAVING_NICE)
             self._mpi.Finalize()
 
     def abort(self, code: int) -> None:
-        """Ends all processes, those as well that do not answer."""
+        """Ends all processes, including those that do not answer."""
         sys.stdout.flush()
         sys.stderr.flush()
         self._mpi.COMM_WORLD.Abort(code)
@@ -150,7 +150,7 @@ def library(mpi: Any) -> str:
 
 
 def _nobody_came() -> None:
-    # From a thread beside one that may never come back: there is nobody to raise an error to.
+    # This runs in a thread beside one that may never return: no caller could catch an error.
     text = f"the other processes did not answer within {MEET_S:.0f} s; hint: look at the launcher's own messages"
     sys.stderr.write(f"tonnage: error: {text}\n")
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Where a command meets the other processes of its launcher, and leaves them again."""
+"""Connects a command with the other processes of its launcher, and ends them with it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def coordinator() -> Coordinator | None:
 
 
 def run_together(started: Started, command: Callable[[], int], complain: Callable[[str, int], int]) -> int:
-    """Runs ``command`` in the first process, which the others follow; the exit code of all of them.
+    """Runs ``command`` in the first process, with the others as its workers; returns the exit code of all of them.
 
     ``complain`` prints an error; where the processes cannot find each other the first one does so, for all.
     """

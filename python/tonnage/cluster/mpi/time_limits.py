@@ -1,4 +1,4 @@
-"""How long each wait may last, in seconds: none is for ever. ``docs/many-hosts.md`` has the same table."""
+"""The limit of each wait, in seconds: no wait is unlimited. ``docs/many-hosts.md`` has the same table."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ ORDER_S = 600.0
 BARRIER_S = 60.0
 """For the start line, once all stand ready."""
 BEAT_S = 1.0
-"""Between two signs of life of a process in a phase."""
+"""Between two heartbeats of a process in a phase."""
 SIGNALLED_S = 0.5
-"""After a signal to end, until a process that gives no sign of life counts as lost."""
+"""After a signal to end, until a process that sends no heartbeat counts as lost."""
 LEAVE_S = 20.0
 """For the end of MPI, once all are told to leave."""
 SILENT_S = 30.0
-"""Without a sign of life in a phase, until a process counts as lost; ``TONNAGE_LOST_AFTER`` sets another."""
+"""Without a heartbeat in a phase, until a process counts as lost; ``TONNAGE_LOST_AFTER`` sets another limit."""
 VARIABLE = "TONNAGE_LOST_AFTER"
 
 

@@ -1,4 +1,5 @@
-"""A process that follows the first one: it waits without a load, does what it is told, and leaves nothing behind."""
+"""A worker process: it waits without using a processor, carries out the commands of the first process, and removes its
+files."""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
 _TICK_S = 0.1
 _CHECK_S = 1.0
-"""Between two looks at whether the first process is still there."""
+"""Seconds between two checks of whether the first process still runs."""
 _ALONE_S = 2.0
-"""From a signal to end, with no order following, until this process leaves by itself."""
+"""From a signal to end, without a following command, until this process ends by itself."""
 
 
 class ServiceRequest(TypedDict):
@@ -108,7 +109,7 @@ class Worker:
                 self._run(self._part)
             self._part = None
             return
-        # A phase that was prepared and not begun goes home.
+        # A phase that was prepared and not begun is dropped.
         self._part = None
         members: Sequence[int] = range(ranks.size)
         if order.verb == "prepare":
@@ -148,7 +149,7 @@ class Worker:
         self._code = code
 
     def _run(self, part: PhaseShare) -> None:
-        """From the line to the share."""
+        """Runs the phase from the start line to the result."""
         try:
             part.go(lambda: bool(self._signal) and time.monotonic() - self._signalled_at > SIGNALLED_S)
         except ProcessLost as lost:
@@ -185,7 +186,8 @@ class Worker:
         self._ranks.transport.send(0, Tag.REPLY, json.dumps({"serial": message["serial"], **told}).encode())
 
     def _abandon(self) -> None:
-        """Another process is lost, and the first one ends the run: removes what is its own, says so, awaits the end."""
+        """Another process is lost, and the first one ends the run: this process removes its scratch, confirms that, and
+        waits for the end."""
         self._part = None
         self._targets.clear()
         own_scratch.leave_all()
@@ -195,7 +197,7 @@ class Worker:
         os._exit(1)
 
     def _give_up(self) -> None:
-        """Nobody is there to obey any more."""
+        """The first process is gone: this one ends."""
         own_scratch.leave_all()
         sys.stderr.flush()
         os._exit(1)

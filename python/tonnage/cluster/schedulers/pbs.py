@@ -176,7 +176,8 @@ def _executor(command: list[str], run: Callable[[list[str]], str], place: Path) 
 
 
 class _NoThread:
-    """For the one in which PSI/J would look at its jobs: that never ends, and takes signals meant for us."""
+    """Replaces the thread in which PSI/J would poll its jobs: that thread never ends, and takes signals meant for this
+    process."""
 
     def register_job(self, job: Any) -> None:
         """A submission ends before anybody asks what became of it."""

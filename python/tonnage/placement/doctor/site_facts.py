@@ -1,4 +1,5 @@
-"""What the site checks look at: the site, the scheduler, the servers and this host. Each look has its limit."""
+"""The facts that the site checks examine: the site, the scheduler, the servers and this host. Each query has a time
+limit."""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ class SiteFacts:
 
 
 def gather_site_facts(loaded: Loaded) -> SiteFacts:
-    """Asks everybody. TonnageError only where this host itself cannot be looked at."""
+    """Queries the scheduler, the servers and this host. TonnageError only where this host itself cannot be examined."""
     site = loaded.site
     lines, problems = all_lines(site)
     mounted, left = _mounted(site)

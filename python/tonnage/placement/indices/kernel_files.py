@@ -21,7 +21,7 @@ _TMP = "/tmp"
 _UTMP = "/run/utmp"
 WHO = ("who", "-u")
 ASKED = {"who": f"env LC_ALL=C {' '.join(WHO)}", "df": f"df -Pk {_TMP}", "utmp": f"stat -c %Y {_UTMP}"}
-"""What no file of the kernel tells, and the command that does."""
+"""Facts that no file of the kernel contains, and the command that prints each."""
 _SECTOR = 512
 _TICKS_PER_S = 100
 """USER_HZ, which the kernel keeps at 100 on every architecture that HPC servers have."""
@@ -31,7 +31,8 @@ _DAY_S = 86400.0
 # Name, terminal, time, how long nobody typed (``.``: less than a minute), process.
 _SESSION = re.compile(r"^\S+\s+\S+\s.*\s(?P<idle>\.|old|\d+:\d\d)\s+\d+(?:\s|$)", re.MULTILINE)
 _HOST = re.compile(r"(?:[\w.-]+@)?[\w.:\[\]%-]+", re.ASCII)
-# Every login shell reads this alike. tail writes each file's name before it, and goes on past one that is not there.
+# Every login shell interprets this in the same way. tail writes each file's name before it, and goes on past one that
+# is not there.
 _COMMAND = "; ".join(
     (
         f"tail -n +1 {' '.join(f'/proc/{name}' for name in FILES)}",
@@ -51,7 +52,7 @@ def read_counters(root: str, timeout_s: float) -> Counters:
         except OSError:
             continue
     try:
-        # The clock is this host's own, whatever the second in which it is said to have started.
+        # The clock is this host's own: there is no offset, whatever the boot time in whole seconds implies.
         return replace(parse(found, time.time()), wall_s=None)
     except (ValueError, KeyError, IndexError):
         raise SourceError(f"{root} does not tell what this host's CPUs do") from None

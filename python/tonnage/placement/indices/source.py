@@ -1,4 +1,4 @@
-"""Where indices come from: an address of the site file, and who reads it."""
+"""The source of load indices: an address of the site file, and the function that reads it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tonnage.placement.indices.reading import Counters
 
 
 class SourceError(TonnageError):
-    """A source that cannot be reached, or does not say what it should; the text says which and why."""
+    """A source cannot be reached, or returns something else than indices; the text says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Source:
 
 
 def source(address: str) -> Source:
-    """What an address of the site file means; SourceError where it is none."""
+    """The source of an address of the site file; SourceError where it is no address."""
     kind, _, rest = address.partition(":")
     if kind in ("http", "https"):
         return Source("node_exporter", "node_exporter", "read_counters", address, prompt=True)
