@@ -1,4 +1,4 @@
-"""What a run says: points with intervals, load lines, models, findings, promises. Reads records only, never the engine,
+"""Analyses a run: points with intervals, load lines, models, findings, promises. Reads records only, never the engine,
 so that an imported or a ten-year-old result can be analysed again.
 
 numpy is imported inside the functions that need it: ``--help`` and ``--version`` do not wait for it.

@@ -144,7 +144,7 @@ def _unknown(reads: Trials) -> list[str]:
 
 
 _OWN_CLIENTS = ("nfs", "rados", "s3")
-"""Targets that this process speaks to itself: no cache of this host is in between, and none is measured."""
+"""Targets with a client inside this process: no cache of this host is in between, and none is measured."""
 
 
 def _ceilings(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:

@@ -170,7 +170,7 @@ tasks as well: nobody varied it on purpose beside them, and a curve through both
 
 
 class Groups:
-    """What tells the points of one operation apart, besides the number of tasks.
+    """The factors that distinguish the points of one operation, besides the number of tasks.
 
     Where a run has several workloads, a group says the workload's name first. Then come the factors that this workload
     varied on purpose: several values at one phase and number of tasks. What follows from the number of tasks (a block
@@ -201,7 +201,8 @@ class Groups:
         self._several = len(self._workloads) > 1
 
     def together_with(self, other: Groups) -> Groups:
-        """What tells the points of two runs apart: what either varied, and not the name of the only workload."""
+        """The factors that distinguish the points of two runs: what either varied, without the name of the only
+        workload."""
         found = Groups(())
         found._workloads = self._workloads | other._workloads
         found._several = self._several or other._several
@@ -216,7 +217,7 @@ class Groups:
         return frozenset(name for names in self._factors.values() for name in names)
 
     def of(self, setting: SettingValues) -> str:
-        """A printable key, empty where there is nothing to tell apart."""
+        """A printable key; empty where there is only one group."""
         workload = _workload(setting)
         factors = [_text(name, setting[name]) for name in sorted(self._factors[workload]) if name in setting]
         return ", ".join([*([workload] if self._several else []), *factors])

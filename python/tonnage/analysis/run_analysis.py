@@ -1,4 +1,4 @@
-"""Everything that is said about a run, as one value."""
+"""All results of the analysis of a run, as one value."""
 
 from __future__ import annotations
 

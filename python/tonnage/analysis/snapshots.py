@@ -52,7 +52,7 @@ class SnapshotCost:
 
     means: str
     group: str
-    """What tells it from others of the run, besides the means; empty where nothing does."""
+    """The factors that distinguish it from others of the run, besides the means; empty where there are none."""
     cost: Cost
     """What all have in common."""
     rounds: tuple[Rounds, ...]
@@ -65,7 +65,7 @@ class SnapshotCost:
     from_scatter: bool
     """Whether the interval is from how far settings lie apart, because nothing was repeated."""
     call_ns: int | None = None
-    """Median time of taking one, as the tasks saw it; None where nobody timed it."""
+    """Median time of taking one, as the tasks saw it; None where it was not timed."""
 
 
 def rounds_in(trials: Trials) -> list[TrialLine]:

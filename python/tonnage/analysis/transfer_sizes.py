@@ -26,7 +26,7 @@ class Sweep:
 
     op: str
     group: str
-    """What tells it from other sweeps of the run; empty where nothing does."""
+    """The factors that distinguish it from other sweeps of the run; empty where there are none."""
     points: tuple[Point, ...]
 
     @property
@@ -120,6 +120,6 @@ def ridge_bytes(roofs: Sequence[Roof]) -> float:
 
 
 def line_of(size: int, sweep: Sweep, lines: Sequence[LoadLine]) -> LoadLine | None:
-    """The load line of the sweep's curve at one size; None where none was looked for."""
+    """The load line of the sweep's curve at one size; None where none was searched."""
     groups = {point.group for point in sweep.points if point.transfer_size == size}
     return next((line for line in lines if line.op == sweep.op and {line.group} == groups), None)

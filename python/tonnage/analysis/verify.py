@@ -1,5 +1,4 @@
-"""Whether a run still says what it said: its bytes by their hashes, its figures from its files, its sentences from its
-figures."""
+"""Verifies a run: its bytes by their hashes, its figures from its files, its sentences from its figures."""
 
 from __future__ import annotations
 

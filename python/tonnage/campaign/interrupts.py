@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP as a flag that the run loop looks at: cleaning up is then ordinary code."""
+"""Turns SIGINT, SIGTERM and SIGHUP into a flag that the run loop checks: cleaning up is then ordinary code."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _END = 0
 
 
 class Interrupts:
-    """While entered, a signal is remembered instead of ending the process. From the second on, nothing waits for a
-    silent server any more. Main thread only."""
+    """While entered, a signal is remembered instead of ending the process. From the second signal on, nothing waits for
+    a server that does not answer. Main thread only."""
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None

@@ -341,7 +341,7 @@ class Campaign(DocumentTable):
 
     @property
     def workload(self) -> Stream:
-        """The stream that a search looks at."""
+        """The stream that a search measures."""
         return searched(self.workloads)
 
     def on_hosts(self, there: Callable[[], Sequence[str]]) -> Campaign:

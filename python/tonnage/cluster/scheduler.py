@@ -69,7 +69,7 @@ class JobRequest:
     hosts: tuple[str, ...] = ()
     """Where it may run, as the scheduler calls them, best first; empty: anywhere."""
     prefer: bool = False
-    """``hosts`` are a wish, not a bound."""
+    """``hosts`` are a preference, not a requirement."""
     slots: int = 1
     numbers: Numbers = ()
     """Those of its copies (``TONNAGE_COPY``); none: one job that is no array."""

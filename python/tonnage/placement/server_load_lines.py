@@ -189,7 +189,7 @@ def _concerns(site: Site, server: Server | None, located: Located | None, line: 
     if located is not None and line.target == located.target:
         return True
     if server is None or len(line.servers) != 1:
-        return False  # what several servers carry together says nothing of one
+        return False  # a line of several servers together does not give the line of one
     name = line.servers[0]
     return (site.named(name) or Server(name=name)).name == server.name
 

@@ -36,7 +36,7 @@ _Table = TypeVar("_Table", bound=DocumentTable)
 _MOST_LINKS = 40
 """As many as the kernel follows."""
 _PATIENCE_S = 2.0
-"""How long all of them may take: no site file has been read yet that could say so."""
+"""The time limit for reading all of them: the limit of the site file is not known yet."""
 
 
 def _name(text: str) -> str:
@@ -161,7 +161,7 @@ def find_files(directory: Path, read: Callable[[Path], str]) -> FoundFiles:
     A server that holds a project's directory and does not answer within 2 s costs the project's file only.
     """
     try:
-        # Links are left as they are: where somebody works is what they typed.
+        # Symbolic links stay unresolved: the project is found along the path that the user typed.
         here: Path | None = Path(os.path.abspath(directory))  # noqa: PTH100
     except OSError:
         here = None  # the working directory was removed
@@ -229,7 +229,7 @@ def _project_file(here: Path) -> tuple[Path | None, str | None]:
 
 
 def _foreign_link(path: Path, owners: set[int]) -> Path | None:
-    """The link of somebody else's through which a file is reached: whoever made it chose which file that is."""
+    """A link of another user on the way to a file: its owner chooses which file is read."""
     for _ in range(_MOST_LINKS):
         facts = path.lstat()
         if not stat.S_ISLNK(facts.st_mode):
@@ -241,7 +241,7 @@ def _foreign_link(path: Path, owners: set[int]) -> Path | None:
 
 
 def _is_trusted(directory: Path) -> bool:
-    """Whether this user said that whoever writes there may say where jobs go, and which programs are asked."""
+    """Whether this user trusts the owner of this directory to say where jobs go and which programs are run."""
     return str(directory) in os.environ.get(TRUSTED, "").split(os.pathsep)
 
 
@@ -264,7 +264,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A site, and where what it says was written."""
+    """A site, and the file and line of each of its values."""
 
     site: Site
     sources: tuple[Source, ...] = ()
@@ -346,7 +346,7 @@ def _merged(sites: list[Site]) -> Site:
 
 
 def _over(far: _Table, near: _Table) -> _Table:
-    """``far`` with every key that ``near`` says."""
+    """``far``, overridden by every key that ``near`` sets."""
     return far.model_copy(update={key: getattr(near, key) for key in near.model_fields_set})
 
 

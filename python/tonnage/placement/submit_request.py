@@ -38,7 +38,7 @@ class SubmitRequest:
     hosts: tuple[str, ...] = ()
     """Where it is to run, whatever holds the data; best first."""
     prefer: bool = False
-    """``hosts`` are a wish, not a bound."""
+    """``hosts`` are a preference, not a requirement."""
     input: str | None = None
     terms: Terms = field(default_factory=Terms)
     pty: bool = False

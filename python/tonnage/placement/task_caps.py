@@ -1,4 +1,5 @@
-"""How many copies of a job run at once: what one asks, what the load line carries, who is there already."""
+"""How many copies of a job run at once: from the demand of one copy, the load line, and the load that is there
+already."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ SLACK = 1.1
 """Two measurements of one rate differ by a tenth: so far a rate above one task's is still one task's, and so far may
 copies ask more than is left."""
 _NEVER_MIND = 1e-9
-"""Of what rounding loses."""
+"""Tolerance for rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

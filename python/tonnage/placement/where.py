@@ -1,4 +1,5 @@
-"""Which servers hold a path, and how that is known: looks at it, finds its mount, asks that file system."""
+"""Finds the servers that hold a path: examines the path, finds its mount, asks that file system, and says how each is
+known."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from tonnage.machine.time_limit import in_time
 from tonnage.placement.site import Server, Site
 
 _MOST_LAYERS = 4
-"""An overlay on an image on an overlay… ends somewhere."""
+"""The limit of nested overlays and images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ class PathStatus:
     size_bytes: int
     inode: int
     denied: bool
-    """``rest`` may be there: who asks may not look."""
+    """``rest`` may exist: this user has no permission to see it."""
     deleted: bool
 
 
@@ -229,7 +230,8 @@ def _locate(
     whole = absolute(asked)
     seen, notes = _status(whole, looked or (lambda: path_status(asked, timeout_s=timeout_s)), timeout_s)
     mounts = read_mounts()
-    # What is not there yet has no links, and of what hangs nobody knows them: there ".." is what it looks like.
+    # A path that does not exist yet has no links, and those of a path that hangs are unknown: ".." is resolved
+    # textually there.
     real = os.path.normpath(os.path.join(seen.path, seen.rest) if seen else whole)  # noqa: PTH118
     mount = _mount(mounts, seen, real)
     others = other_names(whole, real, site, timeout_s=timeout_s) if seen else ()
@@ -294,7 +296,7 @@ def _by_site_file(located: Located, site: Site) -> Located:
 def _status(
     whole: str, looked: Callable[[], PathStatus], timeout_s: float
 ) -> tuple[PathStatus | None, tuple[str, ...]]:
-    """What a look says (None: it hangs), and what of it a user has to know."""
+    """The status of a path (None: it hangs), and notes on it for the user."""
     try:
         seen = looked()
     except TimeoutError:
@@ -311,7 +313,7 @@ def _status(
 
 
 def _mount(mounts: list[Mount], seen: PathStatus | None, real: str) -> Mount | None:
-    """The kernel's own word for what could be opened; what could not is found by its name."""
+    """The mount by the kernel's mount id where the path could be opened, else by its name."""
     if seen is not None and not seen.denied:
         with suppress(StopIteration):
             return next(mount for mount in mounts if mount.number == seen.mount_number)

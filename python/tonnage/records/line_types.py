@@ -82,7 +82,7 @@ class HostEvents(TypedDict):
 
 
 class DeviceBalance(TypedDict):
-    """What one device holds of the files that were looked at."""
+    """What one device holds of the examined files."""
 
     device: str
     server: str | None
@@ -231,7 +231,7 @@ class DevicePart(TypedDict):
 
 
 class DeviceItem(TypedDict):
-    """A file or object that was looked at, and which devices hold it."""
+    """An examined file or object, and the devices that hold it."""
 
     name: str
     file: int | None

@@ -1,7 +1,7 @@
-"""The lines of ``trials.jsonl``, all at once, for who looks at every one of them.
+"""All lines of ``trials.jsonl`` as columns, for callers that read every line.
 
 A run may have a million, and a map of its own for each would take gigabytes, and minutes to look through. The engine
-keeps them as columns and what many have in common (a setting) once; who looks at all of them looks at columns.
+keeps them as columns, and what many have in common (a setting) once; callers read columns.
 """
 
 from __future__ import annotations
@@ -317,7 +317,7 @@ class Trials(Lines["TrialLine"]):
 
 
 class Names(tuple[str, ...]):
-    """Names of records that know whose they are: a million are not looked up one by one."""
+    """Names of records with a reference to their lines: a million need no lookup one by one."""
 
     lines: Lines[Any] | None = None
 
@@ -436,7 +436,7 @@ def from_engine(
     """``lines`` of a file in which each has ``keys`` of their types and its setting those of its own, and is named by a
     ``record``.
 
-    None where the engine is not there, or takes exception to any line: whoever reads them one by one says to which.
+    None where the engine is missing or rejects any line; reading them one by one then finds which.
     """
     try:
         from tonnage._native import Rows

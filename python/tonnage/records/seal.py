@@ -1,4 +1,5 @@
-"""Whether a run's files are, byte for byte, what was recorded: by the hashes that were taken when they were written."""
+"""Checks that a run's files are, byte for byte, what was recorded: by the hashes that were taken when they were
+written."""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ class Seal:
     """What the hashes of a run say."""
 
     sha256: str
-    """Of ``manifest.json``: who keeps it elsewhere can tell this run from any other, also from one whose hashes were
-    all made anew."""
+    """Hash of ``manifest.json``: a copy kept elsewhere identifies this run, also against one whose hashes were all
+    recomputed."""
     kind: SealKind = "sealed"
     """``sealed``; ``open``: it goes on, or was killed; ``none``: made by an older version, or the seal was removed."""
     wrong: list[str] = field(default_factory=list)
@@ -104,8 +105,7 @@ def examine(run: Run) -> Seal:
 
 def altered(run: Run) -> str | None:
     """What is wrong with the manifest, or with the first of the files of lines that is not as it was when the run was
-    sealed; None where all are, and where the run was never sealed. Nothing else is looked at: that is what
-    :func:`examine` does."""
+    sealed; None where all are, and where the run was never sealed. It checks nothing else: :func:`examine` does."""
     sums = sums_of(run.manifest)
     if SEAL in run.manifest and not is_sealed(_read(run.path / MANIFEST) or b"", sums):
         return f"{MANIFEST} was altered since it was written"

@@ -1,4 +1,4 @@
-"""What was appended to the files of a run and is not on the disk yet."""
+"""Buffers appends to the files of a run until they are written to disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes a run directory: what was appended is still there after a crash, and nothing half-written counts."""
+"""Writes a run directory: appended lines survive a crash, and incomplete ones do not count."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class RunWriter:
 
     @classmethod
     def reopen(cls, path: str | Path) -> RunWriter:
-        """Takes up a run that ended early: a torn last line goes, and so do tasks and events of a trial without a line.
+        """Reopens a run that ended early: removes a torn last line, and tasks and events of a trial without a line.
 
         The trial line is written last, so it is what says that a trial counts. RecordError where the run is not as it
         was sealed: what is added would make the alteration look recorded.

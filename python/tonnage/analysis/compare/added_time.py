@@ -1,5 +1,5 @@
-"""How many seconds longer a trial takes on one side: where trials move the same, what an event adds to each of them (a
-snapshot, a barrier) is a difference of times, and a ratio of rates hides it in whatever else they did."""
+"""How many seconds longer a trial takes on one side. Where trials move equal amounts, the cost of an event in each of
+them (a snapshot, a barrier) is a difference of times; a ratio of rates hides it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is not the same on two sides of a comparison: what their manifests, and the settings of equal cells, do not say
-alike, but for what differs between any two runs."""
+"""Differences between two sides of a comparison: in their manifests and in the settings of equal cells, except for what
+differs between any two runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_ONE_RUN = frozenset(
         *("target.notes", "imported.at", "imported.files", "imported.factors"),
     }
 )
-"""Keys of the manifest that differ between any two runs, or that cells and figures tell themselves."""
+"""Keys of the manifest that differ between any two runs, or that cells and figures show themselves."""
 _TOLD_BY_PAIRS = NOT_FACTORS - {"time_limit_ns"}
 """Of a setting: what paired points have in common. How long to look is no factor, but may be why they are unlike."""
 _APART = 4
@@ -66,7 +66,7 @@ def of_settings(pairs: Sequence[tuple[Point, Point]], *, searched: bool) -> Iter
 def _chosen(key: str, base: Any, other: Any) -> bool:
     """Whether a search chose both of these values, and that they are two does not matter."""
     if key != "block_size":
-        return key == "time_limit_ns"  # a share of the budget, which is told
+        return key == "time_limit_ns"  # a share of the budget, which is listed
     return isinstance(base, int) and isinstance(other, int) and max(base, other) < _APART * min(base, other)
 
 

@@ -72,7 +72,7 @@ class Owner:
     name: str
     own: tuple[Basis, ...]
     says: str
-    """Where it says so, for who looks in vain: ``[normalise] of RUN``."""
+    """Where it is stated, for messages: ``[normalise] of RUN``."""
 
 
 def owner_of(run: Run) -> Owner:

@@ -65,7 +65,7 @@ class Change:
     """The level changed after the run before ``low`` (``after``) and no later than with the run ``high``."""
     after: int
     alone: bool
-    """The newest run alone tells of it."""
+    """Whether only the newest run shows it."""
     ratio: float
     ratio_low: float
     ratio_high: float

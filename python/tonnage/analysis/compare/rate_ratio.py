@@ -31,9 +31,9 @@ _TOO_FEW, _FEW = 4, 6
 _MOST_RANKS = 100
 """Repetitions above which counting all ways to deal the ranks out takes longer than it is worth."""
 LEAST_RUNS = 3
-"""Of each side, for a verdict about a system. Two tell of their own deviation with one degree of freedom a side."""
+"""Of each side, for a verdict about a system. Two runs give their deviation with one degree of freedom a side."""
 DAYS_APART = 0.05
-"""Deviation between runs that is reckoned with where a single run a side does not tell it."""
+"""Deviation between runs that is assumed where a single run a side does not show it."""
 _POWER_Z = 0.8416212335729143
 """Standard normal quantile of 0.8: so many repetitions decide with a chance of 80 %, if the ratio is as it was seen."""
 _MOST_REPETITIONS = 1000

@@ -1,4 +1,4 @@
-"""Runs against runs: did it get faster? Equal cells are paired, and what else differs between the sides is listed.
+"""Compares runs with runs: pairs equal cells, and lists what else differs between the sides.
 
 A cell is an operation at one number of tasks with the factors that either side varied. What is constant on each side
 and differs between them (the storage, say) is what is asked about: it is listed, and does not keep cells apart.
@@ -147,7 +147,7 @@ class Between:
 
     @property
     def known(self) -> tuple[Difference, ...]:
-        """The differences that both sides tell of."""
+        """The differences of keys that both sides have."""
         unknown = (*self.unknown("base"), *self.unknown("other"))
         return tuple(one for one in self.differences if one not in unknown)
 

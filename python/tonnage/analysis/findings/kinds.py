@@ -21,7 +21,7 @@ LAG_NS = 10**9
 ENGINE_SHARE = 0.2
 """Of a workflow's elapsed time: an engine that takes more of it decides how partitions compare."""
 _POLLS = 5
-"""… and by so many looks at the end of the file: a slow look is no slow reader."""
+"""… and by so many polls of the end of the file: a slow poll is no slow reader."""
 
 
 @finding("late")

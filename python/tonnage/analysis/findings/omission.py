@@ -1,4 +1,4 @@
-"""Findings about latencies that a closed loop made look better than they were."""
+"""Findings about latencies that a closed loop understates (coordinated omission)."""
 
 from __future__ import annotations
 

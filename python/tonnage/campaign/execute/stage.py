@@ -228,7 +228,7 @@ class StageExecutor(Executor[StageSetting]):
 
 
 def _run(argv: list[str], interrupts: Interrupts) -> str | None:
-    """Runs a command of ours to its end, or ends it where the run is interrupted; why it failed."""
+    """Runs a command to its end, or ends it where the run is interrupted; returns why it failed."""
     process = subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     )

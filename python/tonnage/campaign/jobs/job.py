@@ -1,4 +1,4 @@
-"""What a submitted job does: its part of the run, and a last word on how that went."""
+"""The program of a submitted job: it measures its part of the run and writes the outcome."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ class FilesSetting(Setting):
 
     @property
     def _writes_over(self) -> bool:
-        """Whether it writes what an earlier run left: files with their space, or empty ones, which nobody knows."""
+        """Whether it writes what an earlier run left: files with allocated space or empty ones, which is unknown."""
         return "write" in self.phases and "create" not in self.phases
 
     def is_checked(self, target: Target) -> bool:

@@ -32,7 +32,7 @@ class StageSetting(Setting):
     sync: str
     to_device: int
     check_copies: str | None
-    """None where nobody checks."""
+    """None: copies are not checked."""
     workers: int | None
 
     @property

@@ -354,7 +354,7 @@ def plain_stream() -> StreamSetting:
 
 
 def searched(workloads: Sequence[WorkloadSection]) -> Stream:
-    """The stream that a search looks at; ValueError where there is none, or more."""
+    """The stream that a search measures; ValueError where there is none, or more than one."""
     if len(workloads) != 1 or not isinstance(workloads[0], Stream):
         refuse("search", "a search looks at one workload of kind stream", "leave [search] out")
     return workloads[0]
