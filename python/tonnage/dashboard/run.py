@@ -64,7 +64,7 @@ class Watched:
         self.state = "damaged"
         self.problem: str | None = None
         self.latest: deque[TrialLine] = deque(maxlen=_KEPT)
-        """Trial lines, read only of a run under way or one that is looked at."""
+        """Trial lines, read only of a running or a viewed run."""
         self.recorded = self.failed = 0
         self.findings: list[str] | None = None
         """Codes so far; None: not known."""

@@ -1,5 +1,5 @@
-"""Where the runs are, what their directories may hold, and what is said of one that cannot be shown. They may be other
-people's, and of any make: a page must not wait for their pipes, nor end by what they hold."""
+"""Finds run directories, and the reason where one cannot be shown. They may be other users' and of any content: a page
+must not block on a pipe in them, nor fail by their content."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tonnage.errors import RecordError
 from tonnage.records.file_names import COPIES, EVENTS, MANIFEST, TASKS, TRIALS, WORKFLOW
 
 DEEPEST = 4
-"""Levels below a named directory that are looked at."""
+"""Levels below a named directory that are searched."""
 _MOST_DIRECTORIES = 10_000
 _MOST_RUNS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One look."""
+    """The result of one search."""
 
     runs: dict[str, Path]
     """Identifier → run directory. The identifier is all that an address ever holds of a run."""
@@ -36,8 +36,8 @@ def identifier_of(directory: Path) -> str:
 
 
 def find_runs(roots: Sequence[Path]) -> Found:
-    """The runs in and below ``roots``, those near the top first. Links are not followed, hidden directories and what is
-    inside a run are not looked at; what cannot be read is passed over."""
+    """The runs in and below ``roots``, those near the top first. Does not follow links, nor search hidden directories
+    or run directories; ignores what cannot be read."""
     runs: dict[str, Path] = {}
     level = [Path(os.path.abspath(root)) for root in roots]  # noqa: PTH100 - a link that was named stays as it was named
     looked = 0
@@ -97,7 +97,7 @@ def check_plain(run: Path) -> None:
 _log = logging.getLogger(__name__)
 _told: set[tuple[str, str, str]] = set()
 _MOST_TOLD = 1000
-"""A run is looked at every second: the same traceback is logged once, and a server logs so many at most."""
+"""A run is read every second: the same traceback is logged once, and a server logs so many at most."""
 
 
 def unforeseen(error: Exception, what: object) -> str:

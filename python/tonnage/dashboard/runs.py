@@ -1,4 +1,4 @@
-"""All runs that the page knows: which there are, and what is new of each. Used by one thread at a time."""
+"""All runs of the page, and the changes of each. Used by one thread at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tonnage.records import Run
 from tonnage.records.line_types import TrialLine
 
 _LOOK_S = 3.0
-"""Between two looks for new runs, and at those that have ended."""
+"""Seconds between two searches for new runs, and reads of ended ones."""
 _LINES = 15
 """Latest records in a table."""
 _MOST_NOTES = 10

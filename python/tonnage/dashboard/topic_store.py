@@ -1,4 +1,5 @@
-"""What viewers are told: the latest of each topic. Who was away, or is slow, gets the latest, not what was between."""
+"""The latest message of each topic for viewers. A slow or reconnecting viewer gets the latest message and none of those
+before."""
 
 from __future__ import annotations
 
@@ -10,18 +11,18 @@ from typing import Any
 
 
 class TopicStore:
-    """Each change has a number; a viewer says up to which it has seen. For one event loop."""
+    """Each change has a number; a viewer states the last number that it has received. For one event loop."""
 
     def __init__(self) -> None:
         self.epoch = secrets.token_hex(4)
-        """Of this server: numbers of an earlier one mean nothing here."""
+        """Identifies this server: numbers of an earlier server are invalid here."""
         self.version = 0
         self._latest: dict[str, tuple[int, str]] = {}
         self._changed = asyncio.Event()
         self.closed = False
 
     def put(self, topic: str, encoded: str) -> None:
-        """The latest of a topic, as :func:`encode` made it; nothing happens where that is no news."""
+        """The latest of a topic, as :func:`encode` made it; nothing happens where it is unchanged."""
         if topic in self._latest and self._latest[topic][1] == encoded:
             return
         self.version += 1
@@ -29,12 +30,12 @@ class TopicStore:
         self._announce()
 
     def drop(self, topics: Collection[str]) -> None:
-        """Nobody asks for them any more."""
+        """Removes topics that no viewer needs any more."""
         for topic in topics:
             self._latest.pop(topic, None)
 
     def since(self, version: int, topics: Collection[str]) -> list[tuple[int, str, str]]:
-        """(number, topic, JSON) of what is new to who has seen ``version``, in the order it changed."""
+        """(number, topic, JSON) of the changes after ``version``, in their order."""
         found = ((number, topic, data) for topic in topics for number, data in [self._latest.get(topic, (0, ""))])
         return sorted(one for one in found if one[0] > version)
 
@@ -46,14 +47,14 @@ class TopicStore:
         return min(int(number), self.version)
 
     async def wait(self, timeout_s: float) -> bool:
-        """Until anything changes; False where the time was over before."""
+        """Waits until anything changes; False after the timeout."""
         try:
             return await asyncio.wait_for(self._changed.wait(), timeout_s)
         except asyncio.TimeoutError:
             return False
 
     def close(self) -> None:
-        """Sends the viewers home."""
+        """Ends the connections of all viewers."""
         self.closed = True
         self._announce()
 

@@ -1,4 +1,4 @@
-"""Any other file system: a host that its source or its options name, or nobody."""
+"""Any other file system: its server is the host that its source or its options name, if any."""
 
 from __future__ import annotations
 

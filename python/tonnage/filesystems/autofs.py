@@ -1,4 +1,4 @@
-"""An automount that stayed one: looking at it mounts it, unless its server or its map does not."""
+"""An automount point that did not mount: accessing it mounts it, unless its server or its map fails."""
 
 from __future__ import annotations
 

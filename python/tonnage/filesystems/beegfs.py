@@ -49,7 +49,7 @@ def entry(mounted: MountedPath, path: str) -> str:
 
 
 def tool_words(mount: Mount) -> str:
-    """How the question is called in what is told of it."""
+    """The name of the query in messages."""
     return "beegfs entry info" if shutil.which("beegfs") else f"beegfs-ctl --getentryinfo on {mount.mount_point}"
 
 

@@ -1,4 +1,4 @@
-"""Buckets mounted by s3fs, goofys, rclone or mountpoint-s3: the endpoint is in the words of the program."""
+"""Buckets mounted by s3fs, goofys, rclone or mountpoint-s3: the endpoint is in the command line of the program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORDS = ("--endpoint-url", "--endpoint", "--s3-endpoint")
 
 
 def served_by(observed: ObservedPath) -> Answer:
-    """The endpoint's host. What was started by somebody else, or reads it from a file, does not show it."""
+    """The endpoint's host. A process of another user, or one that reads it from a file, does not show it."""
     for words in _daemons(observed.mount.mount_point):
         if endpoint := endpoint_of(words):
             host = re.sub(r"^\w+://", "", endpoint).partition("/")[0]
@@ -39,7 +39,7 @@ def endpoint_of(words: list[str]) -> str | None:
 
 
 def _daemons(mount_point: str) -> list[list[str]]:
-    """The words of each process that was told this mount point."""
+    """The command line of each process that names this mount point."""
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdecimal():

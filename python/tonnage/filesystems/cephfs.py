@@ -1,5 +1,5 @@
 """CephFS, by the kernel or by FUSE: the layout is an attribute; which OSD has an object follows from the cluster's map,
-which ``ceph`` tells to those who have a key."""
+which ``ceph`` prints to users who have a key."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def served_by(observed: ObservedPath) -> Answer:
 
 
 def _layout(observed: ObservedPath, notes: list[str]) -> Layout | None:
-    """None where nobody says: then the data may be anywhere in the file system."""
+    """None where unknown: then the data may be anywhere in the file system."""
     if not observed.answers:
         return None
     words = ["getstripe", *(["-d"] if observed.is_directory else []), observed.path]

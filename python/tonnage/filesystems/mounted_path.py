@@ -1,4 +1,4 @@
-"""A path on a mount, and how its file system is asked: by its attributes and by its own user tools."""
+"""A path on a mount, and the queries to its file system: by attributes and by its own user tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIDE_ROOMS = ("/usr/sbin", "/sbin", "/usr/lpp/mmfs/bin", "/opt/beegfs/sbin")
 
 
 Facts = dict[str, Any]
-"""What a file system tells of itself (``docs/file-systems.md``): each has names of its own."""
+"""Facts of a file system (``docs/file-systems.md``): each type has its own names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Gathering:
         self.unknown: dict[str, str] = {}
 
     def ask(self, name: str, call: Callable[[], Any]) -> Any:
-        """Keeps what ``call`` returns under ``name`` and returns it; None where nobody says."""
+        """Keeps what ``call`` returns under ``name`` and returns it; None where it is unknown."""
         try:
             value = call()
         except ToolError as error:

@@ -10,7 +10,7 @@ from tonnage.machine.time_limit import in_time
 
 
 def served_by(observed: ObservedPath) -> Answer:
-    """The highest layer that has the path, the upper one for what is new; whoever holds that holds this."""
+    """The highest layer that has the path, the upper one for new paths; the servers of that layer hold this path."""
     upper = observed.mount.option("upperdir")
     layers = [layer for layer in (upper, *_lower(observed)) if layer and layer.startswith("/")]
     if not layers:

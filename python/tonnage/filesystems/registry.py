@@ -78,8 +78,8 @@ _ANSWERS: dict[str, type] = {"facts": dict, "holders": Looked, "served_by": Answ
 
 
 class _PlugIn:
-    """A plug-in's module: what its functions raise, or return that is none of what they promise, names it. That a file
-    system did not answer is for whoever asked."""
+    """A plug-in's module: what its functions raise, or return that is none of what they promise, names it. The caller
+    handles a file system that does not answer."""
 
     def __init__(self, kind: str, module: Any) -> None:
         self._kind, self._module = kind, module
@@ -115,7 +115,7 @@ class _PlugIn:
 
 
 def module_of(kind: str) -> ModuleType | _PlugIn | None:
-    """Who knows file systems of a type; None where nobody does. RequestError where a plug-in cannot be loaded."""
+    """The module of a type of file system; None where there is none. RequestError where a plug-in cannot be loaded."""
     name = _MODULES.get(kind)
     if name is not None:
         return import_module(f"tonnage.filesystems.{name}")
@@ -133,7 +133,7 @@ def _who_can(what: str, mount: Mount) -> Any:
 
 def served_by(observed: ObservedPath) -> Answer:
     """Which servers and devices hold a path. Where its file system does not say: this host, a host that the mount's
-    source names, or nobody."""
+    source names, or none."""
     own = getattr(module_of(type_of(observed.mount)), "served_by", None)
     if own is None:
         own = local.served_by if is_local(observed.mount) else remote.served_by
@@ -164,7 +164,7 @@ def snapshots_of(kind: str) -> str | None:
 
 
 def facts_of(path: str, mount: Mount | None, *, timeout_s: float = LIMIT_S) -> Facts | None:
-    """What the file system at ``path`` tells of itself, by its type's own words; None where nobody knows the type.
+    """The facts of the file system at ``path``, under its type's own names; None where the type is unknown.
 
     Never raises, and takes no longer than a few times ``timeout_s``.
     """
@@ -181,7 +181,7 @@ def held_files(
     files: Sequence[tuple[str, int | None, int | None]], *, most: int = MOST_FILES, timeout_s: float = LIMIT_S
 ) -> Held | None:
     """Where files are: (absolute path, number, only task that works on it) of each. None where there are none, or their
-    file system keeps them in this host's memory. Never raises: ``Held.problem`` says why nobody knows."""
+    file system keeps them in this host's memory. Never raises: ``Held.problem`` says why it is unknown."""
     chosen = sample(files, most)
     mounts = read_mounts()
     by_mount: dict[Mount, list[str]] = {}

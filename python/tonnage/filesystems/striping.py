@@ -1,6 +1,7 @@
-"""Striping and pinning: what is wanted, what became of it, and how a file system's user tool sets it and reads it back.
+"""Striping and pinning: the request, the result, and how a file system's user tool sets it and reads it back.
 
-Nothing here needs privileges; what a tool refuses is told. A file system that can has ``stripe(directory, wanted)``."""
+Nothing here needs privileges; what a tool refuses is reported. A file system that can has ``stripe(directory,
+wanted)``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""JSON of other tools: of what is cut off, as much as can be understood, and from which line on it cannot; and several
-outputs in one file, one after another, of which each is read and no line is counted anew.
+"""Reads JSON of other tools. Of truncated JSON it keeps the readable part and gives the line where that ends. It also
+reads several outputs in one file; line numbers are those of the file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NO_NUMBER = re.compile(r"(?<=[:\[,\s])[-+]?(?:nan|inf)(?=\s*[,}\]])", re.IGNORE
 
 
 class Number(float):
-    """A number that still knows how it was printed."""
+    """A number with its printed text."""
 
     text: str
 
@@ -65,7 +65,7 @@ def _loads(text: str) -> Any:
 
 
 def _no_number(_: str) -> Any:
-    """``NaN`` and ``Infinity`` are no JSON, and tools print them: what they stand for is lost, and nothing else."""
+    """``NaN`` and ``Infinity`` are no JSON, but tools print them: only their own values are lost."""
     return None
 
 

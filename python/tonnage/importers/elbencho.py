@@ -34,7 +34,7 @@ _CONFIG = {
 
 
 def read(data: bytes, _: str) -> ImportedFile:
-    """What a file says; whatever it holds, it is read or told of by its line."""
+    """Reads a file. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     rows, problems = _json(lines, torn) if data.lstrip().startswith(b"{") else _csv(lines, torn)
     phases = []

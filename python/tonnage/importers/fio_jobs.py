@@ -1,4 +1,5 @@
-"""What fio's text and terse outputs say of one job in one direction, and the trials that such jobs make together."""
+"""The result of one fio job in one direction, from text and terse outputs, and the trials that jobs of one name
+make."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class JobResult:
     rate: Rounded
     seconds: Rounded
     text: str
-    """The rate as it stands there."""
+    """The rate as printed."""
     latency: Latency | None
     tasks: int = 1
     """With group reporting one entry is the sum of several."""

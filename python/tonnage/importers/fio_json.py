@@ -90,7 +90,7 @@ _SIZES = range(9, 31)
 
 
 def read(data: bytes, _: str) -> ImportedFile:
-    """What an output says; whatever it holds, it is read or told of by its line."""
+    """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     return broken_json.each(data.decode("utf-8", "replace"), _BEGINS, _output)
 
 

@@ -1,7 +1,7 @@
 """fio's logs: ``NAME_bw.1.log`` and its like, a line ``time ms, value, direction, block bytes, …``.
 
 A line is one operation, or (``log_avg_msec``) a mean over the time since the line before. Only bandwidth and single
-latencies tell how many bytes were moved: means of latencies and of operations a second do not.
+latencies give the number of bytes moved: means of latencies and of operations a second do not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class _Entry:
 
 
 def read(data: bytes, name: str) -> ImportedFile:
-    """The trials of a log, by its name and its lines; whatever it holds, it is read or told of by its line."""
+    """Reads the trials of a log, by its name and its lines. Never raises: ``problems`` names each line that it cannot
+    read."""
     match = _NAME.match(PurePath(name).name)
     if match is None:
         problem = "line 1: the name is not that of a log of fio, as NAME_bw.1.log or NAME_lat.log"

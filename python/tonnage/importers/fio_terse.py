@@ -23,7 +23,7 @@ _WANTED = {"50.000000%": "p50_ns", "90.000000%": "p90_ns", "99.000000%": "p99_ns
 
 
 def read(data: bytes, _: str) -> ImportedFile:
-    """What the lines say; whatever they hold, they are read or told of by their number."""
+    """Reads the lines. Never raises: ``problems`` names each line that it cannot read."""
     lines, torn = content(data)
     shares: list[JobResult] = []
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""From other tools' files to an ordinary run directory, which keeps them as they are."""
+"""Makes an ordinary run directory of other tools' files, and keeps the files in it unchanged."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _once(contents: Sequence[tuple[str, bytes]]) -> tuple[list[tuple[str, bytes]
 
 
 def kind_of(files: Sequence[str]) -> str:
-    """The kind of the files, by what is in them; RequestError where it cannot be told, or they are of several."""
+    """The kind of the files, by their content; RequestError where it is unknown or they are of several kinds."""
     found: dict[str, str] = {}
     for name in files:
         kinds = kinds_of(_content(name), name)

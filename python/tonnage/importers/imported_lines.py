@@ -58,10 +58,11 @@ def _setting(phase: Phase) -> SettingValues:
 
 
 def with_distinct_settings(phases: Sequence[Placed]) -> list[tuple[int, Phase]]:
-    """The phases with settings that tell all unequal trials apart, and the number of the file of each.
+    """The phases with settings that distinguish all unequal trials, and the number of the file of each.
 
-    An option that one file states and another does not is a factor of both, and trials that nobody can place are kept
-    apart from those that they might equal. RequestError where a user states something else than the file itself.
+    An option that one file states and another does not is a factor of both, and trials whose settings are incomplete
+    are kept apart from those that they might equal. RequestError where a user states something else than the file
+    itself.
     """
     stated = _stated(phases)
     keys: dict[str, dict[str, None]] = defaultdict(dict)
@@ -164,7 +165,7 @@ def _write(writer: RunWriter, trial: int, file: int, phase: Phase, repetition: i
 
 
 def _tasks(phase: Phase, now_ns: int) -> list[TaskResult]:
-    """A line for each task that the file tells apart; else one for all, whose own starts and ends are not known."""
+    """A line for each task that the file lists; else one for all, without starts and ends of single tasks."""
     if phase.tasks:
         return [
             untimed_task(

@@ -1,4 +1,4 @@
-"""What an importer hands over: the phases that a file tells of, in records' terms, and what could not be understood."""
+"""The result of an importer: the phases of a file in records' terms, and the problems of what it could not read."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ FROM_SUMMARY = Note(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedRate:
-    """A rate that a file states beside a count and a time, all as they were rounded: they can contradict each other."""
+    """A rate that a file prints with a count and a time, all rounded: they can contradict each other."""
 
     line: int
     text: str
-    """As it stands there, with its unit: ``1790.29 MiB/s``."""
+    """As printed, with its unit: ``1790.29 MiB/s``."""
     rate: Rounded
     """Of ``count`` in a second."""
     count: int
@@ -64,7 +64,7 @@ class Latency(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """Why nobody can say that a trial equals another one whose setting is stated alike."""
+    """Why a trial may differ from another one although their stated settings are equal."""
 
     among: str
     """Part of its file: trials of one are equal."""
@@ -99,7 +99,7 @@ class Phase:
     started: str | None = None
     """ISO 8601 with a zone."""
     tasks: tuple[Task, ...] = ()
-    """Empty where the file does not tell the tasks apart."""
+    """Empty where the file has no figures of single tasks."""
     latency: Latency | None = None
     stated_rate: StatedRate | None = None
     durability: str | None = None
@@ -121,7 +121,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedFile:
-    """What a file says."""
+    """The content of one file."""
 
     phases: tuple[Phase, ...] = ()
     problems: tuple[str, ...] = ()

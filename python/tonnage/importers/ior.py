@@ -20,7 +20,7 @@ from tonnage.records.line_types import Json
 
 
 def read(data: bytes, _: str) -> ImportedFile:
-    """What an output says; whatever it holds, it is read or told of by its line."""
+    """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     if any(line.lstrip().startswith('"Results"') or '"tests"' in line for line in lines):
         # Ranks warn on the same stream, also in the middle of the object.

@@ -31,7 +31,7 @@ class _Entry:
 
 
 def read(data: bytes, name: str) -> ImportedFile:
-    """The trial of one rank's file; whatever it holds, it is read or told of by its line."""
+    """Reads the trial of one rank's file. Never raises: ``problems`` names each line that it cannot read."""
     lines, torn = content(data)
     if not lines or lines[0].strip() != HEADER:
         return ImportedFile(problems=(f"line 1: this is no file of IOR's operations: its first line is not {HEADER}",))

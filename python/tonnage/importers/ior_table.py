@@ -258,7 +258,7 @@ def _setting(reader: _Reader, key: str, value: str) -> bool:
 
 
 def _row(reader: _Reader, line: str, number: int, torn: bool) -> None:
-    """A result, or a line of the summary, or nothing of ours."""
+    """Reads a row: a result, a line of the summary, or something else."""
     if not line.lstrip().startswith(_OPERATIONS):
         return
     cells = _cells(reader, line)

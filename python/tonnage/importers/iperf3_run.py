@@ -22,7 +22,7 @@ _SECOND_NS = 10**9
 
 
 def read(data: bytes, _: str) -> ImportedFile:
-    """What a report says; whatever it holds, it is read or told of by its line."""
+    """Reads a report. Never raises: ``problems`` names the line of each part that it cannot read."""
     return broken_json.each(data.decode("utf-8", "replace"), _BEGINS, _report)
 
 

@@ -26,7 +26,7 @@ _ESTIMATED = Note("bytes-estimated", "iperf3's text has three digits of its byte
 
 
 def read(data: bytes, _: str) -> ImportedFile:
-    """What the tests of a text say; whatever it holds, it is read or told of by its line."""
+    """Reads the tests of a text. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     starts = [number for number, line in enumerate(lines) if _BEGINS.match(line)]
     if not starts:

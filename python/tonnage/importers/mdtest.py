@@ -37,7 +37,7 @@ class _Reader:
 
 
 def read(data: bytes, _: str) -> ImportedFile:
-    """What an output says; whatever it holds, it is read or told of by its line."""
+    """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     reader = _Reader()
     for number, line in enumerate(lines, 1):

@@ -92,7 +92,7 @@ class Output:
     of_each: bool = False
     """Whether its lines of each iteration are of all tasks."""
     told: set[str] = field(default_factory=set)
-    """Tests with lines of each iteration."""
+    """Tests with lines for each iteration."""
     rows: list[Row] = field(default_factory=list)
     times: dict[str, str] = field(default_factory=dict)
     """Seconds of each test, where it was asked for them as well."""
@@ -157,7 +157,7 @@ class Output:
                 self._from_summary(row, counted, (most, least, mean))
 
     def _counted(self, row: Row, rate: Rounded) -> tuple[int, tuple[Note, ...]] | str:
-        """How many items each iteration did, and what must be said of that; or why nobody knows."""
+        """How many items each iteration did, with notes; or why that is unknown."""
         known = self._said(row.name)
         seconds = rounded(self.times[row.name]) if row.name in self.times and self.iterations == 1 else None
         if seconds is None or no_time(self.times[row.name]):

@@ -12,7 +12,7 @@ _LATEST_NS = 2**33 * 10**9
 
 
 def read(data: bytes, _: str) -> ImportedFile:
-    """What a trace says; whatever it holds, it is read or told of by its line."""
+    """Reads a trace. Never raises: ``problems`` names the line of each part that it cannot read."""
     trace, _directories = parse(data)
     tasks = [task for task in trace.tasks if task.status != "cached"]
     begun = [time for task in tasks for time in (task.submit_ns, task.start_ns) if time is not None]

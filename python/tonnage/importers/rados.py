@@ -219,7 +219,8 @@ _TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}\.[0-9]{6})([+-][0-
 
 
 def read(data: bytes, _: str) -> ImportedFile:
-    """What an output says, of one benchmark or of several; whatever it holds, it is read or told of by its line."""
+    """Reads an output of one benchmark or of several. Never raises: ``problems`` names the line of each part that it
+    cannot read."""
     lines, torn = content(data)
     benches, problems = _json_benches(lines) if _is_json(lines) else (_benches(lines, torn), [])
     phases: list[Phase] = []

@@ -1,4 +1,4 @@
-"""Numbers as a file prints them: rounded somewhere, so that each is an interval and never a single value."""
+"""Numbers as a file prints them: rounded, so each is an interval and not a single value."""
 
 from __future__ import annotations
 

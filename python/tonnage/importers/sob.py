@@ -1,7 +1,7 @@
 """sob's lines, of which an MB is 2^20 bytes: ``Wrote 10240.000 MB in 212.000 s for 48.302 MB/s, 1 files``.
 
 A file may have a command line above them (``sob -rw -b 8m -s 10g``) and the lines of several hosts, each below a
-heading ``* On host: compute1``. Hosts that are told of together ran at the same time, without a barrier: they are the
+heading ``* On host: compute1``. Hosts that are printed together ran at the same time, without a barrier: they are the
 tasks of one trial, of which the rate is all bytes over the longest time, and never the sum of their rates.
 """
 
@@ -65,7 +65,7 @@ class _Test:
 
 
 def read(data: bytes, _: str) -> ImportedFile:
-    """The trials of all lines; whatever the file holds, it is read or told of by its line."""
+    """Reads the trials of all lines. Never raises: ``problems`` names each line that it cannot read."""
     lines, torn = content(data)
     tests, problems = _tests(lines, torn)
     phases: list[Phase] = []
@@ -197,7 +197,7 @@ def _setting(test: _Test, lines: Sequence[_Line], op: str) -> SettingValues:
 
 
 def _missing(test: _Test) -> list[str]:
-    """What the command asked for and no line is of: nobody would notice."""
+    """Problems for tests of the command line that have no line of results."""
     options = test.options
     asked = [way for way, letter in zip(_WAYS, "wrR", strict=True) if letter in options]
     found = []

@@ -1,5 +1,5 @@
-"""What stands around a tool's output when it was kept or passed on: compression, another encoding, labels of ``srun
--l``, Markdown. It is taken off where what is left is certain, and every line keeps its number."""
+"""Removes what surrounds a stored tool output: compression, another encoding, labels of ``srun -l``, Markdown. It does
+so only where the result is certain, and every line keeps its number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CELLS = re.compile(r"\s*\|.*\|\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """``data`` without what stood around it; ``problem``: why it cannot be told, a sentence with its line."""
+    """``data`` without its wrapping; ``problem``: why it cannot be unwrapped, a sentence with its line."""
 
     data: bytes
     problem: str | None = None

@@ -1,4 +1,4 @@
-"""Factors that a file does not state and its user does: ``snapshot=yes``, or of some files ``snap-*:snapshot=yes``."""
+"""Factors that a user adds to imported files: ``snapshot=yes``, or for some files ``snap-*:snapshot=yes``."""
 
 from __future__ import annotations
 

@@ -128,10 +128,11 @@ def site_tool(name: str) -> str:
 
 
 def _limited(program: str, timeout_s: float) -> list[str]:
-    """Words before a tool's that end it and all that it started, also where nobody is left to do it. ToolMissing."""
+    """A command prefix that ends the tool and all that it started at the limit, also where this process has ended.
+    ToolMissing."""
     if shutil.which(program) is None:
         raise ToolMissing(f"{program} is not installed here")
-    # A little later than the limit that is told, which is the caller's.
+    # A little later than the caller's limit, which messages name.
     return ["timeout", "--signal=KILL", f"{timeout_s + _AFTER_S:g}"]
 
 
@@ -194,7 +195,7 @@ def _conversation(process: subprocess.Popen[bytes], text: bytes, *, until_s: flo
 
 
 def _written(descriptor: int, rest: memoryview) -> memoryview:
-    """What is still to be written; nothing, where nobody reads it."""
+    """The bytes still to be written; none where the reader is gone."""
     try:
         return rest[os.write(descriptor, rest[:_AT_ONCE]) :]
     except BrokenPipeError:
@@ -217,7 +218,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """It and all in its session, unless somebody waited for its end already: then the number may be another's."""
+    """Kills it and all in its session, unless its end was collected already: then the PID may be another process's."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

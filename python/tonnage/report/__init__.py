@@ -1,4 +1,4 @@
-"""Prints what the analysis says: one self-contained page for a run, and a summary for the terminal."""
+"""Prints the analysis: one self-contained page for a run, and a summary for the terminal."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ LISTED_MOST = 500
 """Trials that did not finish, of which a page has the list."""
 
 FOLDED_FROM = 9
-"""Settings of operations from which on a page is one to look up in: what is no answer is folded."""
+"""From so many settings of operations on, a page folds all but its answers."""
 
 _FILE = "report.html"
 _HEADING = re.compile(r'<h[12] id="([^"]+)-title">([^<]*)</h[12]>')
@@ -85,7 +85,7 @@ def render(analysis: Analysis, source: Source) -> str:
         "page.html",
         [*lines, *closer],
         analysis=analysis,
-        # Of a load line the page tells in its own words.
+        # The page has its own sentence for a load line.
         load_lines=list(zip(analysis.load_lines, (one for one in told if one.curve in known), strict=True)),
         beside=[one for one in told if one.curve not in known],
         manifest=source.manifest,

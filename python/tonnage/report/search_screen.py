@@ -1,4 +1,4 @@
-"""What a search found, on one screen: who has just waited for a probe looks at its last lines. The summary of
+"""The result of a search on one screen: users read the last lines of a probe first. The summary of
 :mod:`tonnage.report.terminal`, the page and ``--json`` have all of it.
 """
 

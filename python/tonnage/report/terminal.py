@@ -1,7 +1,7 @@
-"""What the terminal says at the end of a run. Plain text on a pipe or with NO_COLOR: the console of rich decides.
+"""The summary of a run on a terminal. Plain text on a pipe or with NO_COLOR: the console of rich decides.
 
-The last lines are what the run says, for that is where the eye ends up. Above them stands what it rests on, no more of
-it than one looks at: the page and ``--json`` have all.
+The last lines are the answers of the run, for a reader sees the end first. Above them are the most important tables;
+the page and ``--json`` have all.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 ROWS_MOST = 16
 """Rows of one table."""
 PUBLISHED_MOST = 24
-"""Rows of one that was printed before: who knows it looks for its own."""
+"""The number of rows of a published table, whose readers look up their own row."""
 LINES_MOST = 64
 """Lines of all tables of points together: about a screen."""
 ASIDE_MOST = 24
@@ -120,7 +120,7 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
 
 
 def _print_points(blocks: _Blocks, analysis: Analysis, elsewhere: str) -> None:
-    """A table a setting; where these are more than one looks at, one table with a row a setting."""
+    """A table a setting; where these are too many, one table with a row a setting."""
     tables = [titled for section in of_terminal() for titled in section.points(analysis)]
     if lines_of(tables) <= LINES_MOST:
         blocks.tables(tables, LINES_MOST)

@@ -1,11 +1,11 @@
-"""How long a mover moved: the time of its life in which bytes were under way, without that in which there were none."""
+"""How long a mover moved data: the time with copies in progress, without idle time."""
 
 from __future__ import annotations
 
 from tonnage.staging.status import MoverStatus
 
 LOOK_S = 0.1
-"""Between two looks: by so much a file that comes alone may count too long."""
+"""Seconds between two samples: the time of a single file may count too long by so much."""
 
 
 class Movement:
@@ -18,8 +18,8 @@ class Movement:
         self._in_flight = False
 
     def update(self, status: MoverStatus, now_ns: int) -> None:
-        """Counts the time since the last look where bytes were copied in it, or a file was in hand: a server that keeps
-        it waiting is slow, and a mover that was paused is not."""
+        """Counts the time since the last sample where bytes were copied in it, or a file was in hand: a server that
+        keeps it waiting is slow, and a mover that was paused is not."""
         in_flight = status["copying"]["files"] > 0 and not is_paused(status)
         if status["copied_bytes"] > self._copied_bytes or (in_flight and self._in_flight):
             self.moving_ns += now_ns - self._seen_ns

@@ -1,4 +1,4 @@
-"""What a mover is to do: every default, and how it is kept beside the journal for ``resume``."""
+"""The plan of a mover: its options with every default, stored beside the journal for ``resume``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The movers of this user on this host, by name. A convenience: what answers on its socket is the truth."""
+"""The movers of this user on this host, by name. Only a hint: a mover runs where its socket answers."""
 
 from __future__ import annotations
 

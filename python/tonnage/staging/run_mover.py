@@ -1,4 +1,4 @@
-"""The life of a mover in this process: until the application, the user or the batch system ends it."""
+"""Runs a mover in this process until the application, the user or the batch system ends it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Tell = Callable[[Status], None]
 """Gets the status a few times a second."""
 
 _NEAR_S = 0.05
-"""Between two looks while the end may come any moment."""
+"""Seconds between two checks while the end is near."""
 _TOLD_S = 0.25
 
 

@@ -1,4 +1,4 @@
-"""Signals taken one by one where they are wanted, instead of wherever they strike."""
+"""Receives signals one by one at chosen places instead of in handlers."""
 
 from __future__ import annotations
 

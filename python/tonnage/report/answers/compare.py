@@ -1,4 +1,4 @@
-"""Runs against runs: what got faster or slower, what else is different, and how sure that is."""
+"""Compares runs with runs: what got faster or slower, with intervals, and what else differs."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def _named(cell: Cell) -> str:
 
 
 def differences(between: Between) -> Table:
-    """What both sides tell of and is not the same; first the storages."""
+    """Differences of values that both sides have; first the storages."""
     storages = between.base_storages, between.other_storages
     rows = [
         (campaign_name(one.key), value_text(one.base, one.key), value_text(one.other, one.key))
@@ -278,7 +278,7 @@ def unpaired(between: Between) -> list[str]:
 
 
 def value_text(value: object, key: str = "") -> str:
-    """Of a manifest, with its unit as the key's end tells it; a dash where it is not there."""
+    """Of a manifest, with its unit by the end of the key; a dash where it is not there."""
     if value is None:
         return units.NOT_MEASURED
     if isinstance(value, list):

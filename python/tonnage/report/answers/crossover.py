@@ -1,4 +1,4 @@
-"""Two tiers against nodes: where their lines cross, and what that stands on."""
+"""Two tiers over the number of nodes: where their curves cross, and the evidence."""
 
 from __future__ import annotations
 

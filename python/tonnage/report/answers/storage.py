@@ -101,7 +101,8 @@ def _size(curve: Sequence[Point]) -> int | None:
 
 
 def _plateau(line: LoadLine, best: Point) -> tuple[float | None, float, float]:
-    """With its interval; where the load line was not reached, the best that was measured stands for neither."""
+    """With its interval; where the load line was not reached, the best measured rate is neither a plateau nor a load
+    line."""
     if not line.reached or line.plateau is None:
         return None, best.low, best.high
     plateau = float(line.plateau)

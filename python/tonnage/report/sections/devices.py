@@ -46,7 +46,7 @@ def largest(devices: Sequence[Devices]) -> list[Devices]:
 
 
 def story(found: Devices) -> str:
-    """How many files were looked at, and the busiest device's part of them."""
+    """The number of examined files, and the busiest device's share of them."""
     most = max(found.parts, key=lambda part: part.bytes)
     of = f" of {phrases.number(found.total)}" if found.total and found.total > found.examined else ""
     fair = units.share(1 / len(found.parts))

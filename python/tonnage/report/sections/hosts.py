@@ -233,7 +233,7 @@ def over_time(found: Hosts, columns: Columns, tasks: list[TaskLine]) -> Figure |
 
 
 def _rate(moved: float, start_ns: int, end_ns: int, bundle: Bundle) -> float | None:
-    """A host's part in an interval, a second; None where all of the row were done: a gap, told from standing still."""
+    """A host's part in an interval, a second; None where all of the row were done: a gap, unlike a rate of 0."""
     if not moved and start_ns >= max(part.last_done_ns for part in bundle):
         return None
     return moved * 1e9 / (end_ns - start_ns) / len(bundle)

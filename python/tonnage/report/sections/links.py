@@ -21,14 +21,14 @@ from tonnage.report.sections.section_type import Section, Titled
 
 _WAYS = {"send": "one way", "receive": "one way", "both": "both ways at once"}
 _SAME = 0.05
-"""Rates so near to each other are told as the same."""
+"""Rates this close to each other are called equal."""
 
 _NAMED = 8
 """So many receivers at most, and their cells have room for words."""
 _DRAWN = 12
-"""Flows that a picture can tell apart."""
+"""The number of flows that a picture can show."""
 _TOLD = 2
-"""So many ways are told one by one."""
+"""The number of directions that a sentence lists one by one."""
 
 
 def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:

@@ -46,7 +46,7 @@ def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
     """One section for each operation of streams; settings besides tasks become choices. One for all phases of files
     that have a load line, and one for commands."""
     streams = [point for point in analysis.points if point.kind == "stream"]
-    # Also of different operations: writes and reads are looked at side by side.
+    # Also for different operations: readers compare writes and reads.
     together = Panels(tuple(_curves(streams).values()))
     # Settings of one number of tasks each are dots, and stand in one picture already.
     dots = settings.stands_for(streams)

@@ -125,7 +125,7 @@ def _seconds(started: str | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """Marks of one look."""
+    """Marks of one style."""
 
     name: str
     colour: str
@@ -269,7 +269,7 @@ def _hover_text(mark: _Mark) -> str:
 
 
 def _level(marks: Sequence[_Mark], *, is_model: bool) -> Trace | None:
-    """Medians of stretches with as many trials each: what a slope or a step looks like without the noise."""
+    """Medians of stretches with as many trials each: they show a slope or a step without the noise."""
     stretches = min(_STRETCHES, len(marks) // _LEAST_IN_STRETCH)
     if stretches < 2:
         return None

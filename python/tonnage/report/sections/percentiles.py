@@ -30,7 +30,7 @@ _NAMED = (
     (1e6, "99.9999 %"),
 )
 _MOST_STEPS = 240
-"""Steps drawn of one line: more cannot be told apart at the width of a page."""
+"""Steps drawn of one line: more are not visible at the width of a page."""
 
 Curve = list[tuple[float, int]]
 """(1/(1-q), latency in ns), ascending."""

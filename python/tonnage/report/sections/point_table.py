@@ -80,7 +80,7 @@ def _point_row(point: Point, groups: bool) -> tuple[str, ...]:
 
 
 def best(points: Sequence[Point]) -> Titled:
-    """A row a setting, of the number of tasks with which it did most: what stands for more tables than one looks at."""
+    """A row a setting, of the number of tasks with which it did most: shown in place of too many tables."""
     most: dict[tuple[str, str, str], Point] = {}
     for point in points:
         key = (point.kind, point.op, point.group)

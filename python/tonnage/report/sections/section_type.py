@@ -1,4 +1,4 @@
-"""What a section is: the same for the page, the terminal, the live page and notebooks."""
+"""The type of a section: the same for the page, the terminal, the live page and notebooks."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _figure(op: str, rows: Sequence[Point], *, with_tasks: bool) -> Figure:
 
 
 def _caption(rows: Sequence[Point], *, with_tasks: bool) -> str:
-    """Which is ahead, and how many cannot be told from it."""
+    """The fastest setting, and how many intervals reach its own."""
     first, last = rows[0], rows[-1]
     best = f"Most: {_plain(first, with_tasks=with_tasks)} with {units.speed(first.median, first.metric)}"
     least = f"least: {_plain(last, with_tasks=with_tasks)} with {units.speed(last.median, last.metric)}"
@@ -163,7 +163,7 @@ def _medians(op: str, shown: Sequence[Point], scale: float) -> Trace:
 
 
 def _repetitions(shown: Sequence[Point], scale: float) -> Trace:
-    """Behind the medians, as many as can be told apart."""
+    """Drawn behind the medians, as many as are visible."""
     most = max(2, _MOST_MARKS // len(shown))
     marks = [
         (at, point, value, record)

@@ -166,7 +166,7 @@ def _valued(roof: Roof) -> str:
 
 
 def hover_text(point: Point) -> str:
-    """A point in the words of a mark: where, how much, how sure, and which records say so."""
+    """The hover text of a point: its size and tasks, its rate with interval, and its records."""
     return hover.of_point(point, f"{units.size(size_of(point))}, {phrases.tasks(point.tasks)}")
 
 

@@ -28,7 +28,7 @@ Steps = list[tuple[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class _Timeline:
-    """One ``stage`` phase. Where nobody sampled it, what was waiting and free is not known."""
+    """One ``stage`` phase. Without samples, the waiting and free bytes are unknown."""
 
     record: str
     by: str
@@ -176,7 +176,7 @@ def _head_room(found: _Timeline) -> Figure:
 
 
 def _table(found: _Timeline) -> Table:
-    """A row for each moment in which somebody looked, beside what was written by then."""
+    """A row for each sample, with the bytes written by then."""
     columns = (Column("time", "s"), "written", "waits", "arrived", "safe", "free")
     others = [dict(steps) for steps in (found.waiting, found.arrived, found.safe, found.free)]
     rows = tuple(

@@ -51,8 +51,8 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
 
 
 def _chosen(analysis: Analysis, source: Source) -> list[tuple[Point, str]]:
-    """Trials worth a look. Those of a tail and of commands have sections of their own, and removing snapshots moves
-    nothing."""
+    """The most informative trials. Those of a tail and of commands have sections of their own, and removing snapshots
+    moves nothing."""
     kinds = ("stream", "files", "checkpoint")
     return worth_a_look([point for point in analysis.points if point.kind in kinds and point.op != "drop"], source)
 
@@ -151,7 +151,7 @@ def name_of(bundle: Bundle) -> str:
 
 
 def _rate(moved: float, start_ns: int, lasted_ns: int, bundle: Bundle) -> float | None:
-    """Of a task of the row, a second; None where all of the row were done: a gap, told from standing still."""
+    """Of a task of the row, a second; None where all of the row were done: a gap, unlike a rate of 0."""
     if not moved and start_ns >= max(task["end_ns"] for task in bundle):
         return None
     many: int = sum(task.get("tasks", 1) for task in bundle)

@@ -166,7 +166,7 @@ def _engine(tasks: list[WorkflowLine], begin: int, end: int) -> Trace:
     )
     return {
         **bars,
-        # Striped as well: told apart without any colour.
+        # Striped as well: distinguishable without colour.
         "marker": {"color": LINES["mixed"], "pattern": {"shape": "/", "solidity": 0.5}},
         "hovertemplate": "%{text} %{x:.3g} s<extra></extra>",
     }
