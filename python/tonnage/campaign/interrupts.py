@@ -66,10 +66,10 @@ class _Watch:
         os.set_blocking(self._write, False)
         self.again = False
         self._before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
-        self._thread = threading.Thread(target=self._look, name="tonnage-signals", daemon=True)
+        self._thread = threading.Thread(target=self._watch_signals, name="tonnage-signals", daemon=True)
         self._thread.start()
 
-    def _look(self) -> None:
+    def _watch_signals(self) -> None:
         first_s: float | None = None
         while _END not in (numbers := os.read(self._read, 64)):
             if not any(number in _SIGNALS for number in numbers):

@@ -21,7 +21,7 @@ SERVICES: dict[str, str] = {
     "host-state": "tonnage.machine.host_state:host_state",
     "load": "tonnage.machine.host_load:load",
     "ceilings": "tonnage.cluster.ceilings:measure",
-    "look-scratch": "tonnage.cluster.own_scratch:look",
+    "look-scratch": "tonnage.cluster.own_scratch:visibility",
     "make-scratch": "tonnage.cluster.own_scratch:make",
     "leave-scratch": "tonnage.cluster.own_scratch:leave",
     "path-facts": "tonnage.machine.paths:path_facts",

@@ -21,7 +21,7 @@ _MOST_RUNS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRuns:
     """The result of one search."""
 
     runs: dict[str, Path]
@@ -35,7 +35,7 @@ def identifier_of(directory: Path) -> str:
     return hashlib.sha256(os.fsencode(directory)).hexdigest()[:16]
 
 
-def find_runs(roots: Sequence[Path]) -> Found:
+def find_runs(roots: Sequence[Path]) -> FoundRuns:
     """The runs in and below ``roots``, those near the top first. Does not follow links, nor search hidden directories
     or run directories; ignores what cannot be read."""
     runs: dict[str, Path] = {}
@@ -45,14 +45,14 @@ def find_runs(roots: Sequence[Path]) -> Found:
         below: list[Path] = []
         for directory in level:
             if looked >= _MOST_DIRECTORIES or len(runs) >= _MOST_RUNS:
-                return Found(runs, f"only the first {len(runs)} runs in {looked} directories are shown: name fewer")
+                return FoundRuns(runs, f"only the first {len(runs)} runs in {looked} directories are shown: name fewer")
             looked += 1
             if (directory / MANIFEST).is_file():
                 runs[identifier_of(directory)] = directory
             else:
                 below += _directories(directory)
         level = below
-    return Found(runs, None)
+    return FoundRuns(runs, None)
 
 
 def _directories(directory: Path) -> list[Path]:
@@ -95,8 +95,8 @@ def check_plain(run: Path) -> None:
 
 
 _log = logging.getLogger(__name__)
-_told: set[tuple[str, str, str]] = set()
-_MOST_TOLD = 1000
+_logged: set[tuple[str, str, str]] = set()
+_MOST_LOGGED = 1000
 """A run is read every second: the same traceback is logged once, and a server logs so many at most."""
 
 
@@ -104,7 +104,7 @@ def unforeseen(error: Exception, what: object) -> str:
     """What the page says of ``what``. Whether the records or Tonnage are wrong cannot be known here: the traceback
     goes to the server's log, so that an error of Tonnage's is not taken for a damaged run."""
     one = (str(what), type(error).__name__, str(error))
-    if one not in _told and len(_told) < _MOST_TOLD:
-        _told.add(one)
+    if one not in _logged and len(_logged) < _MOST_LOGGED:
+        _logged.add(one)
         _log.error("cannot show %s", what, exc_info=error)
     return f"it cannot be shown ({type(error).__name__}); the server's log says where"

@@ -99,7 +99,8 @@ class UpdateLoop:
             await asyncio.sleep(EVERY_S / 2)
 
     def _due(self, *, only_new: bool) -> Watched | None:
-        """The run whose analysis is the oldest; ``only_new``: a viewed run without an analysis."""
+        """The next run whose analysis is out of date, viewed runs first; ``only_new``: the next one without an
+        analysis."""
         for run in [*self._looked_at(), *self.runs.under_way()[:_KEPT]]:
             key, _ = self._judged.get(run.identifier, (None, ""))
             if key == (run.recorded, run.state) or (only_new and key is not None) or not run.recorded:

@@ -6,7 +6,7 @@ from tonnage.filesystems.servers import Answer, ObservedPath
 
 
 def served_by(observed: ObservedPath) -> Answer:
-    """Nobody: what would be mounted is known to the automounter alone."""
+    """No server: only the automounter knows what it would mount."""
     return Answer(
         problem=f"nothing is mounted at {observed.path} yet: the automounter ({observed.mount.device}) has no answer; "
         "hint: ask for a path below it, or see the automounter's log"

@@ -195,7 +195,7 @@ def held_files(
         directories = {os.path.dirname(path) for path, _, _ in chosen}  # noqa: PTH120
         sizes = carefully(lambda: _sizes([path for path, _, _ in chosen]), directories, timeout_s=timeout_s)
         looked = [
-            _look(mount, [(path, sizes[path]) for path in paths if path in sizes], timeout_s)
+            _held_by(mount, [(path, sizes[path]) for path in paths if path in sizes], timeout_s)
             for mount, paths in by_mount.items()
         ]
     except OSError as error:
@@ -235,7 +235,7 @@ def _sizes(paths: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _look(mount: Mount, files: Sequence[tuple[str, int]], timeout_s: float) -> Looked:
+def _held_by(mount: Mount, files: Sequence[tuple[str, int]], timeout_s: float) -> Looked:
     holders = _who_can("holders", mount)
     if holders is None:
         return Looked(holdings={}, problem=f"nobody knows which device of {mount.file_system} has a file")

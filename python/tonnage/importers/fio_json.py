@@ -165,7 +165,7 @@ class _Job:
         return {name: value for name, value in self.options.items() if name not in _WHERE | _NO_MATTER}
 
     @property
-    def told(self) -> str:
+    def described(self) -> str:
         """Its name and options, for a job that ran beside it."""
         return " ".join([self.name, *(f"{name}={value}" for name, value in sorted(self.asked.items()))])
 
@@ -205,7 +205,7 @@ def _at_once(jobs: Sequence[_Job]) -> list[_Job]:
             else:
                 place = next(number for number, one in enumerate(alike) if one is same)
                 alike[place] = replace(same, tables=(*same.tables, *job.tables))
-        found += [replace(job, beside=tuple(sorted(one.told for one in alike if one is not job))) for job in alike]
+        found += [replace(job, beside=tuple(sorted(one.described for one in alike if one is not job))) for job in alike]
     return found
 
 

@@ -89,7 +89,7 @@ def phase_of(said: Json, report: iperf3.Report, text: str = "") -> Phase | str:
         tasks=tuple(tasks),
         series=tuple(series),
         network=network,
-        stated_rate=_said(said, text),
+        stated_rate=_stated_rate(said, text),
     )
 
 
@@ -156,7 +156,7 @@ def _started(said: Json) -> str | None:
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
 
 
-def _said(said: Json, text: str) -> StatedRate | None:
+def _stated_rate(said: Json, text: str) -> StatedRate | None:
     """The rate of the end's first sum, which is in bits."""
     for key in ("sum_received", "sum_sent"):
         told = said["end"].get(key)

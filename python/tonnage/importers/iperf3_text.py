@@ -33,7 +33,7 @@ def read(data: bytes, _: str) -> ImportedFile:
         return ImportedFile(problems=("line 1: this is no text of iperf3: no test begins in it",))
     phases, problems, host = [], [], None
     for begin, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        test = _said(lines[begin : end - 1 if torn and end == len(lines) else end])
+        test = _as_json(lines[begin : end - 1 if torn and end == len(lines) else end])
         found = test if isinstance(test, str) else _phase(test)
         if isinstance(found, str):
             problems.append(f"line {begin + 1}: this test {found}; left out")
@@ -51,7 +51,7 @@ def _phase(said: Json) -> Any:
     return iperf3_run.phase_of(said, report)
 
 
-def _said(lines: list[str]) -> Json | str:
+def _as_json(lines: list[str]) -> Json | str:
     """The same as iperf3's JSON has it, with bytes as exact as they stand; or why not, a predicate."""
     if not lines:
         return "breaks off before its end"

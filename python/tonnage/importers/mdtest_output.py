@@ -91,7 +91,7 @@ class Output:
     """Whether its summary is over the ranks as well."""
     of_each: bool = False
     """Whether its lines of each iteration are of all tasks."""
-    told: set[str] = field(default_factory=set)
+    by_iteration: set[str] = field(default_factory=set)
     """Tests with lines for each iteration."""
     rows: list[Row] = field(default_factory=list)
     times: dict[str, str] = field(default_factory=dict)
@@ -129,13 +129,13 @@ class Output:
         said = StatedRate(line=line, text=f"{rate} ops/sec", rate=per_second, count=count, seconds=lasted)
         elapsed = elapsed_ns(count, lasted, per_second)
         if elapsed is not None:
-            self.told.add(name)
+            self.by_iteration.add(name)
             self.phases.append(self._phase(name, count, elapsed, line, said))
 
     def conclude(self) -> None:
         """Its summary, which says what it was of only where times follow it."""
         for row in self.rows:
-            if row.name not in self.told:
+            if row.name not in self.by_iteration:
                 self._row(row)
 
     def _row(self, row: Row) -> None:
@@ -158,7 +158,7 @@ class Output:
 
     def _counted(self, row: Row, rate: Rounded) -> tuple[int, tuple[Note, ...]] | str:
         """How many items each iteration did, with notes; or why that is unknown."""
-        known = self._said(row.name)
+        known = self._stated_items(row.name)
         seconds = rounded(self.times[row.name]) if row.name in self.times and self.iterations == 1 else None
         if seconds is None or no_time(self.times[row.name]):
             return (known, ()) if isinstance(known, int) else known
@@ -174,7 +174,7 @@ class Output:
         sentence = f"the file does not say how many items there were; {count} is what its rate and time are nearest to"
         return count, () if only else (Note("items-estimated", sentence),)
 
-    def _said(self, name: str) -> int | str:
+    def _stated_items(self, name: str) -> int | str:
         """The number that the file says without a time beside it."""
         if not self.items:
             return "the number of files is missing"

@@ -335,18 +335,18 @@ class Ledger:
 
     def of(self, keys: Collection[str]) -> list[Entry]:
         """What is known of these keys, however long ago they were submitted; without their requests and decisions."""
-        return self._said().of(keys) if keys else []
+        return self._current_entries().of(keys) if keys else []
 
     def since(self, at_s: float, marks: Marks | None = None) -> list[Entry]:
         """All that were intended after a time, the oldest first; only those whose intent has all of these values. As
         ``of``."""
-        return self._said().since(at_s, marks)
+        return self._current_entries().since(at_s, marks)
 
     def last(self, marks: Marks) -> Intent | None:
         """The newest intent that has all of these values."""
-        return self._said().last(marks)
+        return self._current_entries().last(marks)
 
-    def _said(self) -> Entries:
+    def _current_entries(self) -> Entries:
         """All that it says by now."""
         kept = self._directory / KEPT
         try:

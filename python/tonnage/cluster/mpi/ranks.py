@@ -96,7 +96,8 @@ class Ranks:
         with within(LEAVE_S, lambda: os._exit(1)), unhurried():
             self.transport.sent()
             if self.crowded:
-                # The launcher has to hear of each end within two seconds (PMIx), and all end at once: it is told first.
+                # The launcher must notice each end within two seconds (PMIx), and all processes end at once: with a
+                # lower priority here it runs first.
                 os.nice(_LEAVING_NICE)
             self._mpi.Finalize()
 

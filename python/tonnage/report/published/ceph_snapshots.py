@@ -128,7 +128,7 @@ def _costs(analysis: Analysis) -> Told:
         )
     sides = [f"{whose} {what}" for whose in ("published", "ours") for what in ("without", "with", "adds", "of a round")]
     notes = (
-        " ".join(snapshots.said(theirs)),
+        " ".join(snapshots.cost_sentences(theirs)),
         "Its authors said “not much impact”: true of the rounds that write much, whose noise is larger than the cost.",
     )
     columns: tuple[str | Column, ...] = ("transfer", "tasks", "a round", *sides)

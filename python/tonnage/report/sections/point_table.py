@@ -50,7 +50,7 @@ def left_out(points: Sequence[Point]) -> str:
     )
 
 
-def worth_a_look(points: Sequence[Point], source: Source) -> list[tuple[Point, str]]:
+def notable_points(points: Sequence[Point], source: Source) -> list[tuple[Point, str]]:
     """The typical repetition of each point, and every one with a stall or with trouble; these first."""
     told = {row.get("record") for row in source.events if row["kind"] in ("stall", "retry")}
     stalled = [(point, record) for point in points for record in point.records if record in told] if told else []

@@ -61,7 +61,7 @@ def sentences(analysis: Analysis) -> list[Statement]:
     """The same as what the run says; sure where a cost is shown."""
     found = []
     for cost in analysis.snapshots:
-        first, *more = said(cost)
+        first, *more = cost_sentences(cost)
         found.append(Statement("", first, tuple(more), bool(cost.cost.confidence) and cost.cost.verdict != NOT_SHOWN))
     return found
 
@@ -71,7 +71,7 @@ def name(found: SnapshotCost) -> str:
     return ", ".join(filter(None, (found.means, found.group)))
 
 
-def said(found: SnapshotCost) -> list[str]:
+def cost_sentences(found: SnapshotCost) -> list[str]:
     """The cost, what share of which round it is, and whether it changes."""
     least = min(found.rounds, key=lambda rounds: rounds.without_ns)
     most = max(found.rounds, key=lambda rounds: rounds.without_ns)
@@ -296,7 +296,7 @@ def by_tasks(found: SnapshotCost) -> Figure:
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )
-    told = " ".join(said(found)[1:])
+    told = " ".join(cost_sentences(found)[1:])
     return Figure(
         title="What a snapshot adds, by tasks",
         caption="With 95 % intervals; the band is that of all together.",

@@ -21,7 +21,7 @@ from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Columns, Source
-from tonnage.report.sections.point_table import worth_a_look
+from tonnage.report.sections.point_table import notable_points
 from tonnage.report.sections.section_type import Section
 from tonnage.units import BANDWIDTH, OPERATIONS
 
@@ -54,7 +54,7 @@ def _chosen(analysis: Analysis, source: Source) -> list[tuple[Point, str]]:
     """The most informative trials. Those of a tail and of commands have sections of their own, and removing snapshots
     moves nothing."""
     kinds = ("stream", "files", "checkpoint")
-    return worth_a_look([point for point in analysis.points if point.kind in kinds and point.op != "drop"], source)
+    return notable_points([point for point in analysis.points if point.kind in kinds and point.op != "drop"], source)
 
 
 def _most_telling(shown: list[tuple[Point, str]], analysis: Analysis, source: Source) -> int:
