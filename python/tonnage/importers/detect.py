@@ -16,9 +16,13 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "fio-terse": (r"^[2-5];fio-[0-9]",),
     "fio-text": (r"^[^;{}\n]+: \(groupid=[0-9]+, jobs=[0-9]+\): err=",),
     "elbencho": (r"^ISO date,.*\[last\]", r'"elapsed_time_ms"\s*:'),
+    "elbencho-text": (r"^OPERATION +RESULT TYPE +FIRST DONE +LAST DONE",),
+    "elbencho-live": (r"^ISO Date,Label,Phase,RuntimeMS,",),
     "iperf3": (r'"version"\s*:\s*"iperf 3', r'"start"\s*:\s*\{\s*"connected"'),
     "iperf3-text": (r"^\[ *ID\](?:\[Role\])? Interval +Transfer +(?:Bitrate|Bandwidth)",),
     "iozone": (r"^\s*Iozone: Performance Test of File I/O",),
+    "warp": (r"^(?:Operation|Report): [A-Z]+(?: \([0-9]+\))?\..*Concurrency: [0-9]+",),
+    "dlio": (r'"train_throughput_samples_per_second"\s*:',),
     "sob": (r"^\s*(?:Wrote|Read) +[0-9.]+ MB in [0-9.]+ s",),
     "rados": (
         r"^(?:\S+ +)?Maintaining [0-9]+ concurrent (?:writes|reads)",
