@@ -1,6 +1,7 @@
-"""How much the tests that attack the mover try, which of it today, and how much was tried: a line at their end.
+"""Selects how much the tests that attack the mover try, and which part today, and counts what was tried for a line at
+their end.
 
-Where nobody says how many, `make test` takes a share that is another one each day, so that in time all are tried.
+By default `make test` takes another share each day, so that in time all are tried.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Real sources of load indices on the loopback interface: prometheus-node-exporter, and an sshd of one's own.
+"""Real sources of load indices on the loopback interface: prometheus-node-exporter, and an sshd started for the test.
 
 Each is a context manager that ends what it started; the kernel ends it where its test is killed.
 """

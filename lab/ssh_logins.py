@@ -1,4 +1,4 @@
-"""Logins by ssh from any host of a lab to any other, with keys of their own that let nobody else in."""
+"""Sets up ssh logins from any host of a lab to any other, with keys made for the test."""
 
 from __future__ import annotations
 

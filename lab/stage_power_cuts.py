@@ -1,12 +1,13 @@
-"""Power cuts at every flush of the devices below a mover: what is then called done must be whole.
+"""Power cuts at every flush of the devices below a mover: every file that the mover called done must be complete after
+it.
 
 As a program, to be run in namespaces of its own as ``apart`` does, so that nothing stays mounted however it ends::
 
     python lab/stage_power_cuts.py ext4 EMPTY-DIRECTORY --points 100 --seed 1
 
 The source with the mover's state lies on one device, the destination on another; all that is written to both is
-recorded while files are written, staged, changed and staged again. Then the recording is played up to each flush, and a
-little further: of what was not flushed anything may be there or not, on the device whose power went. The last line is
+recorded while files are written, staged, changed and staged again. Then the recording is replayed up to each flush, and
+a little further: on the device that loses power, any subset of the unflushed writes may be present. The last line is
 the result as JSON.
 """
 

@@ -1,4 +1,5 @@
-"""Trees that are staged, the mover that does it in a process that can be killed, and what must hold at any moment."""
+"""Source and destination trees of a stage, a mover in a process that can be killed, and the checks that must hold at
+any moment."""
 
 from __future__ import annotations
 

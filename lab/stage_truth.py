@@ -1,4 +1,4 @@
-"""What the two trees of a mover must hold, known from what the test itself wrote, and what is wrong with them."""
+"""The expected content of the two trees of a mover, known from the writes of the test, and the differences from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a user types it, for tests that say how it must end."""
+"""Runs the command line as a user types it, and checks its exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold: of the trees, of the second user's files, and of what the mover said, by the model alone."""
+"""Checks the trees, the second user's files and the mover's statements against the model alone."""
 
 from __future__ import annotations
 

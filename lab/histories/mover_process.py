@@ -1,4 +1,4 @@
-"""One life of a mover: a process that is drained, or killed at some moment."""
+"""One mover process, from its start until it is drained or killed at some moment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stage_trees import LAB, STATE, Stage
 
 PATIENCE_S = 60.0
 WAIT_S = 5.0
-"""A wait that something stands in the way of says nothing."""
+"""The limit of a wait; one that is blocked proves nothing."""
 LOOK_S = 0.0002
 MOMENTS = ("any", "temporary", "aside", "placed")
 

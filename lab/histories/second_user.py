@@ -1,4 +1,5 @@
-"""The second user of the destination, who makes, replaces, renames and removes files, and what must be left of his."""
+"""The second user of the destination, who makes, replaces, renames and removes files, and the expected state of these
+files."""
 
 from __future__ import annotations
 

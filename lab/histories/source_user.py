@@ -1,4 +1,4 @@
-"""The application's verbs: each is done by its process, and where that succeeded, to the model."""
+"""The application's operations: its process performs each, and where that succeeded the model follows."""
 
 from __future__ import annotations
 

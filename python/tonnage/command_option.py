@@ -1,4 +1,4 @@
-"""What an option is: of the commands of ``tonnage``, and of the front ends that stand in for other programs."""
+"""Options of the commands of ``tonnage``, and of the front ends that replace other programs."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Option:
     completes: str | None = None
     """``file`` or ``directory``."""
     is_hidden: bool = False
-    """This program's own: nobody types it, and no page tells of it."""
+    """For internal use: users do not type it, and no page lists it."""
     refused: str = ""
-    """Why a front end cannot do it: whoever gives it any value but 0 or its default is told, and nothing runs."""
+    """Why a front end cannot do it: any value but 0 or its default is an error, and nothing runs."""
 
     @property
     def positional(self) -> bool:
@@ -65,7 +65,7 @@ class Option:
         if self.parse is not None:
             return self.parse(text)
         if not text:
-            # A variable of a script that is not set makes an empty word: what it should have said is not known.
+            # An unset variable of a script makes an empty word, whose intended value is unknown.
             raise RequestError("an empty value is no value; hint: leave it out")
         return text
 

@@ -1,4 +1,4 @@
-"""What all tables of the files that users write share."""
+"""The base of the tables of files that users write."""
 
 from __future__ import annotations
 

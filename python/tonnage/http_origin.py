@@ -1,7 +1,6 @@
-"""Whether a request over HTTP is one for this server by somebody at a browser or a scraper, not by a page of elsewhere.
-
-What such a page may not read, its browser sends all the same: under the name that the page has, where that was made to
-point here, and with words that say whose script it is.
+"""Checks that an HTTP request comes from a user or a scraper and not from a page of another site. A browser sends
+requests of such a page even where the page may not read the answer: with the host name of that site, where DNS was made
+to point here, and with headers that name the origin of the script.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measurements from Python: ``tonnage.probe``, ``tonnage.run`` and ``tonnage.resume``. Each does what the command does,
 in this process, with the same records, report and kept load line, and returns what ``tonnage.read`` returns. Nothing
-here prints: an :class:`~tonnage.campaign.observer.Observer` is told how it goes.
+here prints: an :class:`~tonnage.campaign.observer.Observer` gets its progress.
 """
 
 from __future__ import annotations

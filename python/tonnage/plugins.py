@@ -83,8 +83,9 @@ def call(
     method: str = "",
     passed_on: tuple[type[Exception], ...] = (),
 ) -> T:
-    """What a plug-in's function returns; its exceptions become a PlugInError that names it, so that nobody takes them
-    for a fault of ours. That it wants to end the process (SystemExit) is one of them; an interrupt is the user's.
+    """What a plug-in's function returns; its exceptions become a PlugInError that names it, so that they are not
+    mistaken for errors of Tonnage. That it wants to end the process (SystemExit) is one of them; an interrupt is the
+    user's.
 
     ``method``: which one of the plug-in's it is, where it has several. ``passed_on``: what it may raise."""
     try:

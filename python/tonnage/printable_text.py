@@ -1,4 +1,4 @@
-"""Text that may hold anything, such as a file's name, as one line that is safe to print, or as cells of a table."""
+"""Makes any text, such as a file name, safe to print: as one line, or as cells of a table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 
 def one_line(text: str) -> str:
-    """With escapes for line breaks, for what a terminal would obey, and for bytes that are no UTF-8."""
+    """The text with escapes for line breaks, control characters of terminals, and bytes that are no UTF-8."""
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
