@@ -31,7 +31,7 @@ def refusal(headers: Mapping[str, str], names: Collection[str]) -> tuple[int, st
 
 
 def _is_same(origin: str | None, host: str) -> bool:
-    """Whether a request is from a page of this server; none says so where nobody else's script is behind it."""
+    """Whether a request is from a page of this server; requests without a script have no such header."""
     if origin is None:
         return True
     try:

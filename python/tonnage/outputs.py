@@ -154,7 +154,7 @@ class Output:
 
     @contextmanager
     def _fresh(self, found: os.stat_result | None) -> Iterator[tuple[Path, TextIO]]:
-        """A file under a name that nobody uses, gone after an error; it belongs to whom ``found`` does."""
+        """A file under an unused name, removed after an error; it has the owner of ``found``."""
         fresh = self.path.with_name(f".tonnage-{secrets.token_hex(8)}")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
@@ -263,7 +263,7 @@ def _keys(path: Path) -> list[str | tuple[int, int]]:
 
 
 def _is_same(path: Path, found: os.stat_result) -> bool:
-    """Whether the file of this name is the one that was found, and nobody wrote to it since."""
+    """Whether the file of this name is the one that was found, and unchanged since."""
     try:
         now = path.lstat()
     except OSError:

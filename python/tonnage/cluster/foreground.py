@@ -25,9 +25,9 @@ def run_in_foreground(
 ) -> int:
     """Its exit status, 128 + n where signal n ended it. Input, output and signals are this process's own.
 
-    ``started`` is told the program's process.
-    ``deliver`` has a way of its own to pass a signal on, where the program stands for another that runs elsewhere; the
-    program itself gets those for which it is False. ToolMissing or ToolError where the program cannot be started.
+    ``started`` is called with the program's process. ``deliver`` passes a signal on in its own way, where the program
+    represents another one that runs elsewhere; the program itself gets those for which it is False. ToolMissing or
+    ToolError where the program cannot be started.
     """
     kept = {number: signal.getsignal(number) for number in (*_PASSED_ON, *_FROM_TERMINAL)}
     child: list[subprocess.Popen[bytes]] = []

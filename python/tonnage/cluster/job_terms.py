@@ -32,7 +32,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """When the scheduler writes to somebody."""
+    """When the scheduler sends mail."""
 
     events: tuple[Event, ...]
     to: str | None = None

@@ -120,7 +120,7 @@ class Launcher(Protocol):
         """Where each of them would run, by its number; RequestError as ``check``."""
 
     def facts(self) -> LauncherFacts | None:
-        """None for one process that nobody else started."""
+        """None for a single process without a launcher."""
 
     def open(self, target: Json, series_directory: Path | None) -> Ensemble:
         """Opens the target (a TargetSpec, or a ModelSpec with kind ``sim``) wherever tasks will run."""

@@ -183,7 +183,7 @@ class Scheduler(Protocol):
         """
 
     def check(self, request: JobRequest, *, interactive: bool = False) -> None:
-        """RequestError for what it has no way to do, before anybody is asked or told."""
+        """RequestError for what the scheduler cannot do, before anything is sent."""
 
     def command(self, request: JobRequest) -> list[str]:
         """The command line that ``submit`` runs, for ``--dry-run``."""

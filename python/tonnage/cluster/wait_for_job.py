@@ -55,8 +55,8 @@ class JobRows:
 def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> tuple[int, str]:
     """The worst exit status of the job, or of its copies, when the last has ended, and what the scheduler says of why.
 
-    A copy that failed without a status of its own (it was cancelled, its host died, nobody saw its end) counts as 1.
-    SchedulerError where the scheduler does not know the job any more; one that does not answer for a moment is asked
+    A copy that failed without a status of its own (it was cancelled, its host failed, its end was not seen) counts as
+    1. SchedulerError where the scheduler does not know the job any more; one that does not answer for a moment is asked
     again.
     """
     rows, seen_at_s = JobRows(scheduler, job, first_s=_FIRST_S, last_s=_LAST_S), time.monotonic()
@@ -80,7 +80,7 @@ def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> tu
 
 
 def _is_lost(job: Job) -> bool:
-    """Whether it has ended and nobody knows how; one of which nothing is known for now may yet run."""
+    """Whether it has ended in an unknown way; a job without current information may still run."""
     return job.state == "unknown" and job.ended_at_s is not None
 
 

@@ -17,7 +17,7 @@ def served_by(observed: ObservedPath) -> Answer:
         return Answer(problem=f"{observed.mount.mount_point} does not say its layers; {_hint(observed)}")
     rest = os.path.relpath(observed.path, observed.mount.mount_point)
     try:
-        # Whoever is inside a container sees the names of its layers, and none of them.
+        # A process in a container sees the names of its layers, but not the layers.
         there = in_time(
             lambda: [[os.path.lexists(at), os.path.lexists(f"{at}/{rest}")] for at in layers],
             timeout_s=observed.timeout_s,

@@ -47,7 +47,7 @@ class Striping:
 
 @dataclass(frozen=True, slots=True)
 class Striped:
-    """What became of it in one directory."""
+    """The result in one directory."""
 
     path: str
     tool: str | None

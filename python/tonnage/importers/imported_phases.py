@@ -69,7 +69,7 @@ class Unplaced:
     among: str
     """Part of its file: trials of one are equal."""
     missing: tuple[str, ...]
-    """Factors that the file does not state. Whoever states them for it has placed it."""
+    """Factors that the file does not state. A user who states them resolves this."""
     why: str
     """``its options stand in a script``."""
 

@@ -140,7 +140,7 @@ def _is_private(gid: int, uid: int) -> bool | None:
 
 
 def _listed(me: pwd.struct_passwd, gid: int) -> tuple[bool, bool]:
-    """Whether the list of accounts has this user, and whether anybody else in that group."""
+    """Whether the list of accounts contains this user, and whether it has another user in that group."""
     accounts = pwd.getpwall()
     mine = {me.pw_name, *(one.pw_name for one in accounts if one.pw_uid == me.pw_uid)}
     others = any(one.pw_gid == gid and one.pw_name not in mine for one in accounts)

@@ -160,7 +160,7 @@ os.register_at_fork(after_in_child=_RUNNING.clear)
 
 
 class _TooMuch(Exception):
-    """It prints more than anybody asked for."""
+    """The tool prints more than the limit."""
 
 
 def _conversation(process: subprocess.Popen[bytes], text: bytes, *, until_s: float) -> tuple[bytes, bytes]:

@@ -222,7 +222,7 @@ def previewed(plan: Plan, command: tuple[str, ...]) -> Previewed:
 
 
 def submitted(key: str, outcome: Outcome) -> Submission | Repeated:
-    """What became of it."""
+    """The result of a submission."""
     receipt = outcome.receipt
     found = Repeated(
         key=key,

@@ -32,7 +32,7 @@ def lock_within(descriptor: int, start: int, timeout_s: float) -> bool:
 
 
 def append(file: Path, lines: bytes, *, durable: bool) -> int:
-    """Adds whole lines, and gives the size before; whoever calls keeps others away. OSError where it cannot.
+    """Adds whole lines, and gives the size before; the caller holds the lock. OSError where it cannot.
 
     ``durable``: on disk when it returns.
     """

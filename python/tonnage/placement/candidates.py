@@ -86,7 +86,7 @@ def _takes(host: ClusterHost | ListedHost, queue: str | None) -> bool:
 
 
 def _together(loads: Collection[_Load]) -> _Load:
-    """Of servers over which the data is spread: whoever uses one of them uses all."""
+    """Merges the loads of servers over which the data is spread: a job that uses one of them uses all."""
     return _Load(
         on_server=sum(load.on_server for load in loads),
         placed=sum(load.placed for load in loads),

@@ -32,7 +32,7 @@ class Candidate:
 
     host: str
     server: str | None
-    """None where nobody knows who serves the data."""
+    """None where the servers of the data are unknown."""
     near: bool
     """Beside the data."""
     bandwidth_bytes_per_s: float
@@ -98,8 +98,8 @@ class Decision:
     room: int | None = None
     """Copies that the hosts beside the data take at once; None where that is no bound, or it is no array."""
     cap_why: str | None = None
-    """How many run at once, and why, in one sentence, which ``why`` has too; None for a job alone whose demand nobody
-    measured."""
+    """How many run at once, and why, in one sentence, which ``why`` has too; None for a single job without a measured
+    demand."""
 
 
 def access_s(demand: Demand, candidate: Candidate) -> float:
@@ -137,7 +137,7 @@ def wait_s(candidate: Candidate, *, slots: int, unknown_slot_s: float) -> float:
     """Expected wait for a slot: none where one is free, else the turns before it.
 
     With k jobs side by side a turn ends every ``slot_s ÷ k`` seconds. ``slots``: those that the job takes.
-    ``unknown_slot_s``: how long a job keeps its slot where nobody knows.
+    ``unknown_slot_s``: how long a job keeps its slot where that is unknown.
     """
     if candidate.slots is None or candidate.busy + slots <= candidate.slots:
         return 0.0
@@ -155,7 +155,7 @@ def weight(age_s: float, decay_s: float) -> float:
 
 
 class NoFileServer(TonnageError):
-    """Nobody knows who serves the data."""
+    """The servers of the data are unknown."""
 
 
 class NothingNear(TonnageError):

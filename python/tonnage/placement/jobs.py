@@ -27,7 +27,7 @@ def asked_scheduler(name: str | None, site_file: str | None) -> Scheduler:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """What became of an order to end a job."""
+    """The result of an order to end a job."""
 
     job: str
     """As it was named."""
@@ -37,7 +37,7 @@ class Cancelled:
 
 @dataclass(frozen=True, kw_only=True)
 class CancelAnswer:
-    """What became of each order."""
+    """The result of each order."""
 
     scheduler: str
     jobs: tuple[Cancelled, ...]

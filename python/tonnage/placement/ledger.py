@@ -27,7 +27,8 @@ from tonnage.places import keep_file
 VERSION = 1
 """Version of the derived file; one of another version is rebuilt."""
 UNKEPT_BYTES = 64 << 10
-"""So much of the ledger is read again by each, before somebody keeps what it says: some 25 submissions."""
+"""Each process reads up to so much of the ledger again before one of them writes the derived file: some 25
+submissions."""
 _MARK_BYTES = 16 << 10
 """The end of what was read, by which a ledger is known again: some lines, each with its key and its time."""
 _REST = b',"request":'
@@ -94,7 +95,7 @@ class Marks(TypedDict, total=False):
 
 
 class _Record(TypedDict):
-    """What every line has, beside the intent, or what became of it."""
+    """The fields of every line, besides the intent or its result."""
 
     kind: str
     key: str
@@ -102,7 +103,7 @@ class _Record(TypedDict):
 
 
 class _Answer(_Record, total=False):
-    """What became of an intent: of each kind some of these."""
+    """The result of an intent: each kind has some of these."""
 
     job: str
     line: str | int
@@ -129,7 +130,7 @@ class Entry(NamedTuple):
 
     @property
     def open(self) -> bool:
-        """Whether nobody knows what became of it."""
+        """Whether its result is unknown."""
         return self.job is None and self.refused is None
 
 

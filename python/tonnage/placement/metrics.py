@@ -9,7 +9,7 @@ from tonnage.placement.server_load import LoadRow, ServerLoad
 from tonnage.placement.watch.watch import State
 
 _FIGURES = 5
-"""The first of them are the indices: a stale one has no sample, so that nobody takes it for now."""
+"""The first of them are the indices: a stale one has no sample, so that it is not taken for a current one."""
 ABOVE, SECONDS, EPISODES = (
     "tonnage_server_above_line",
     "tonnage_server_above_line_seconds",

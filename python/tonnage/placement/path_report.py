@@ -30,7 +30,7 @@ class PathReport:
     at_s: float
 
     def unknown(self, path: str | None) -> NoFileServer | None:
-        """The error where nobody knows the servers. ``path``: as it was asked for."""
+        """The error where the servers are unknown. ``path``: as it was asked for."""
         if self.servers:
             return None
         what, why = path or "current working directory", self.located.problem or "nothing says who serves it"

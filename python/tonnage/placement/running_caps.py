@@ -88,14 +88,14 @@ class RunningCaps:
     def __init__(
         self, site: Site, ledger: Ledger, scheduler: Scheduler, names: Iterable[str], readings: Mapping[str, Reading]
     ) -> None:
-        """``readings``: what the indices of these servers say now; where they tell nothing of now, caps stay."""
+        """``readings``: the current indices of these servers; where these are stale, caps stay."""
         self._site, self._ledger, self._scheduler = site, ledger, scheduler
         self._names, self._readings = frozenset(names), readings
 
     def rise(self, *, jobs: Sequence[Job] | None = None) -> tuple[str, ...]:
         """Raises caps, the oldest array first, each counted before the next; returns a sentence for each.
 
-        ``jobs``: a list that somebody has already; the scheduler is asked anew only where a cap would rise by that.
+        ``jobs``: a list that the caller has already; the scheduler is asked anew only where a cap would rise by that.
         Where it does not answer now, or the ledger does not, caps are left as they are.
         """
         with suppress(TonnageError):

@@ -77,7 +77,7 @@ class LoadRow:
     age_s: float | None
     """Of the figures; None where there are none."""
     stale: bool
-    """The figures, if any, tell nothing of now."""
+    """Whether the figures, if any, are too old."""
     running: int | None
     """Tasks that use it or run beside it, by the scheduler's count."""
     waiting: int | None
@@ -88,12 +88,12 @@ class LoadRow:
     """Tasks that the jobs sent to it may run at once, as a decision counts them: by their measured demand."""
 
     others: int | None = None
-    """Tasks that its indices show beyond those jobs; None where they tell nothing of now."""
+    """Tasks that its indices show beyond those jobs; None where they are stale."""
 
     @property
     def left(self) -> float | None:
-        """What of its line is promised to nobody and not in use by others, as far as that is known, in tasks; below 0:
-        more than it carries."""
+        """The part of its line that is neither promised nor in use by others, as far as known, in tasks; below 0: more
+        than it carries."""
         return None if self.line is None or self.promised is None else self.line - self.promised - (self.others or 0)
 
     @property

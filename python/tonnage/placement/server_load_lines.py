@@ -101,7 +101,7 @@ def _evidence(found: KeptLine) -> str:
 
 
 def plateau_of(line: KnownLine | None, tasks: int | None = None) -> Plateau | None:
-    """What a load line is as a rate; None where nobody says. ``tasks``: the line in use, where that is another."""
+    """The plateau of a load line as a rate; None where unknown. ``tasks``: the line in use, where that is another."""
     if line is None:
         return None
     if isinstance(line, KeptLine):
@@ -114,7 +114,7 @@ def plateau_of(line: KnownLine | None, tasks: int | None = None) -> Plateau | No
 
 
 def plateaus_of(lines: Mapping[str, KnownLine | None]) -> dict[str, Plateau]:
-    """The same of servers, by name; those where nobody says are not there."""
+    """The same for servers, by name, without unknown ones."""
     found = {name: plateau_of(line) for name, line in lines.items()}
     return {name: plateau for name, plateau in found.items() if plateau is not None}
 
@@ -227,7 +227,7 @@ class KeepPlan:
 
 @dataclass(frozen=True, slots=True)
 class KeepResult:
-    """What became of a run's load lines."""
+    """The result of keeping a run's load lines."""
 
     lines: tuple[KeptLine, ...] = ()
     directory: Path | None = None

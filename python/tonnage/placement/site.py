@@ -68,7 +68,7 @@ Absolute = Annotated[Text, AfterValidator(_absolute)]
 
 
 class Line(DocumentTable):
-    """A load line stated by hand, for a server that nobody probed."""
+    """A load line stated by hand, for a server that was not probed."""
 
     tasks: Count = Field(description="tasks beyond which more only wait")
     plateau: Rate | None = Field(None, description="bytes per second there")
@@ -185,12 +185,12 @@ def system_file() -> Path:
 def user_file() -> Path:
     """``$XDG_CONFIG_HOME/tonnage/tonnage.toml``, else below ``~/.config``."""
     base = os.environ.get("XDG_CONFIG_HOME") or ""
-    # expanduser leaves `~` alone where nobody knows the home; then there is no such file.
+    # expanduser leaves `~` alone where the home directory is unknown; then there is no such file.
     return (Path(base) if base.startswith("/") else Path(os.path.expanduser("~/.config"))) / "tonnage" / NAME  # noqa: PTH111
 
 
 def _read_files(here: Path | None, read: Callable[[Path], str]) -> FoundFiles:
-    """Those of everybody and of the user, and the project's where ``here`` is given."""
+    """Reads the system's and the user's files, and the project's where ``here`` is given."""
     common = [system_file(), user_file()]
 
     def look() -> tuple[dict[str, str], str | None]:
@@ -297,7 +297,7 @@ def load_site(directory: Path, file: Path | None = None) -> Site:
 
 
 def site_path(given: str | os.PathLike[str] | None) -> Path | None:
-    """A file that somebody named; RequestError for an empty name, which is no file."""
+    """The path of a site file that the user named; RequestError for an empty name."""
     if given is not None and not os.fspath(given):
         raise RequestError("the name of the site file is empty; hint: leave it out")
     return None if given is None else Path(given)

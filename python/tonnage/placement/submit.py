@@ -84,8 +84,8 @@ def queue_names() -> frozenset[str]:
 def submit(request: SubmitRequest, *, key_given: bool, tell: Tell) -> Outcome:
     """Submits it unless its key was submitted already. ``tell`` is called with the plan before the scheduler is.
 
-    SchedulerError in the scheduler's words where it refused; SubmissionUnknown where nobody knows whether it took the
-    job: the same key again finds out.
+    SchedulerError in the scheduler's words where it refused; SubmissionUnknown where it is unknown whether it took the
+    job: a retry with the same key finds out.
     """
     directory, site, found = _begin(request)
     timeout_s = site.policy.scheduler_timeout / 1e9

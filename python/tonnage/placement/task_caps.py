@@ -54,7 +54,7 @@ class Demand:
     io_share: float = 1.0
     """Share of its time alone in which it waits for storage, 0…1; 1 where nothing is known."""
     bytes_per_s: int | None = None
-    """To and from storage over the whole time of a copy alone; None where nobody measured it."""
+    """To and from storage over the whole time of a copy alone; None where it was not measured."""
     by_rate: float = 0.0
     """Tasks of the load line that this rate stands for; 0 where that is not known."""
     plateau_share: float | None = None
@@ -96,17 +96,17 @@ class Capacity:
     servers: tuple[str, ...] = ()
     """Whose it is; several carry the data together."""
     plateau: Plateau | None = None
-    """What the line in use is as a rate; None where nobody says."""
+    """The line in use as a rate; None where unknown."""
     kept: int | None = None
     """The line that the last cap for this target and access pattern went by."""
     promised: float = 0.0
     """Tasks that other capped jobs may run there at once; 0 where a licence counts them."""
     others: int | None = None
-    """Tasks that the indices show beyond the jobs that are promised; None where no index tells of now."""
+    """Tasks that the indices show beyond the jobs that are promised; None where all indices are stale."""
     others_by_rate: bool = False
     """They are those of the devices' rate, as the line has a plateau; else of the time in which something waited."""
     silent: bool = False
-    """It has indices, which tell nothing of now: too old, or not read twice yet."""
+    """It has indices, but they are stale: too old, or not read twice yet."""
 
 
 def line_in_use(carried: Capacity) -> int:

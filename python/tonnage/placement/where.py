@@ -39,7 +39,7 @@ class Located:
     """The storage's identity (``tonnage.machine.identity``): what a kept load line belongs to."""
     servers: tuple[str, ...] = ()
     """Hosts that serve it, best first: names or addresses as the tools print them, or, where none does, names of the
-    site file. Empty: nobody says."""
+    site file. Empty: unknown."""
     devices: tuple[Device, ...] = ()
     striped: bool = False
     """The data is spread over the servers: they are a set that carries load, not a place to pin a job to."""
@@ -132,7 +132,7 @@ def _open_handle(path: str) -> int:
 
 
 def servers_of(located: Located, site: Site) -> tuple[Server, ...]:
-    """The servers that hold what was located, best first; empty where nobody knows.
+    """The servers that hold what was located, best first; empty where unknown.
 
     A name that a tool gave is the site's server of that name, alias or address; a device, or where no tool helped the
     mount's source or the path, is that of the server which ``holds`` it, by the longest pattern. What the site file
@@ -215,8 +215,8 @@ def locate(
     """Where the data of ``path`` lives. Never blocks longer than a few times ``timeout_s``, whatever its mount does.
 
     A path that does not exist yet lives where its nearest parent does. RequestError for one that leads nowhere (a
-    broken link); where nobody knows the servers, ``Located.problem`` says why. ``looked`` gives what
-    :func:`path_status` said of ``path``, or raises what it raised, where somebody has looked.
+    broken link); where the servers are unknown, ``Located.problem`` says why. ``looked`` gives what :func:`path_status`
+    said of ``path``, or raises what it raised, where somebody has looked.
     """
     asked = os.fsdecode(path)
     if not asked or "\0" in asked:

@@ -95,7 +95,7 @@ def _digest(target: str) -> str:
 
 
 def _line_in(path: Path) -> KeptLine:
-    """RecordError where the file holds no line: anybody may write into a shared directory."""
+    """RecordError where the file holds no line: all users may write into a shared directory."""
     try:
         value = json.loads(_text_of(path))
     except OSError as error:

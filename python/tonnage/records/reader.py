@@ -276,7 +276,7 @@ class Run:
 
 
 def _regular(path: Path) -> None:
-    """RecordError where the engine would wait for a pipe's writer, or read what nobody wrote."""
+    """RecordError for a file that is not regular, on which the engine would block, or that has holes."""
     try:
         handle = open_regular(path)
     except FileNotFoundError:

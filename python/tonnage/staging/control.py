@@ -40,7 +40,7 @@ class ControlError(TonnageError):
 
 
 class NoMover(ControlError):
-    """Nobody listens: no mover runs with this state directory."""
+    """No mover runs with this state directory."""
 
 
 class Server:
@@ -89,7 +89,7 @@ class Server:
             except OSError as error:
                 if self._socket.fileno() < 0 or error.errno in (errno.EINVAL, errno.EBADF):
                     return
-                # Nobody is served without a descriptor; those that are in use come back.
+                # Without a free descriptor no client can be served; those in use are released later.
                 time.sleep(_LOOK_S)
                 continue
             connection.settimeout(_IDLE_S)

@@ -70,7 +70,7 @@ class StagePlan(BaseModel):
     """From the request to end. None: ``GRACE_NS`` after a signal, no bound after the application's own end."""
     metrics_port: int | None = None
     numbered: bool = False
-    """Nobody chose the name: where another mover has it, it gets a number."""
+    """The name is a default: where another mover has it, a number is appended."""
 
     def options(self) -> str:
         """For ``tonnage._native.Mover``."""

@@ -73,7 +73,7 @@ def held_name(name: str, state: Path, *, numbered: bool) -> Iterator[str]:
         try:
             yield wished
         finally:
-            # Nobody has it open meanwhile, and would lock a file without a name.
+            # No other process has it open meanwhile and could lock a file without a name.
             with _locked() as place:
                 _lock_file(place, wished).unlink(missing_ok=True)
                 with suppress(OSError):

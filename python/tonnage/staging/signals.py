@@ -13,7 +13,7 @@ _FROM_KERNEL = 0x80
 
 @dataclass(frozen=True, slots=True)
 class EndRequest:
-    """Somebody wants this process to end."""
+    """A request to end this process."""
 
     number: signal.Signals
     by_terminal: bool

@@ -26,8 +26,8 @@ _OF_ONE_RUN = frozenset(
 _TOLD_BY_PAIRS = NOT_FACTORS - {"time_limit_ns"}
 """Of a setting: what paired points have in common. How long to look is no factor, but may be why they are unlike."""
 _APART = 4
-"""The block that a search chooses follows from how fast the storage was, and from the room it had: that is told by
-other figures. So many times another it may fit a cache where the other one does not."""
+"""A search chooses its block by the speed of the storage and the free space, which other figures show. From this ratio
+on, one block may fit into a cache where the other does not."""
 
 
 @dataclass(frozen=True, slots=True)

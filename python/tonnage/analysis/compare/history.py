@@ -106,12 +106,12 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Runs in order of time, and what became of each setting."""
+    """Runs in order of time, and the series of each setting."""
 
     runs: tuple[Dated, ...]
     series: tuple[Series, ...]
     confidence: float
-    """That of histories in which nothing changed at least this share is told so."""
+    """Of histories without a change, at least this share is reported so."""
     correlation: float = CORRELATION
     """Between neighbouring runs, up to which that holds."""
     apart_by: tuple[str, ...] = ()

@@ -38,7 +38,7 @@ from tonnage.errors import RequestError
 from tonnage.records import Run
 
 THRESHOLD = 0.02
-"""A change below this is none that anybody acts on, however sure it is."""
+"""A change below this does not matter in practice, however certain it is."""
 SYSTEM, RUNS = "system", "runs"
 """What a verdict, or an interval, is of: of what was measured, on whatever day, or of these two runs alone."""
 _HOW_LONG = "workload.time_limit_ns"

@@ -59,7 +59,7 @@ Harvester = Callable[[PhaseResult, Callable[[], int], Callable[[], int]], Harves
 
 @dataclass(frozen=True, slots=True)
 class PhaseOutcome:
-    """What became of a phase."""
+    """The outcome of a phase."""
 
     status: Status
     line: TrialLine = field(default_factory=lambda: TrialLine())

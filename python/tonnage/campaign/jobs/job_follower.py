@@ -50,7 +50,7 @@ class Ending:
 
 
 class Follower:
-    """One for a whole run, so that each record is told once."""
+    """One follower for a whole run, so that each record is reported once."""
 
     def __init__(self, run: Path, scheduler: Scheduler, observer: Observer, interrupts: Interrupts) -> None:
         self._run = run

@@ -38,7 +38,7 @@ class Entry:
     recorded_bytes: int = 0
     """Size of the trials' file when it was wanted: what its job must see, before it measures what is left."""
     ended: str | None = None
-    """How; None: it has not, as far as anybody knows."""
+    """How it ended; None: it has not ended, as far as known."""
 
     def where(self) -> str:
         """For people: which of the run's jobs this is."""

@@ -125,7 +125,7 @@ class Tail(WorkloadSection):
 
     def knobs(self, factors: Factors, scale: float) -> Factors:
         if not factors["readers"]:
-            # Nobody follows or waits: the writer alone is one setting, whatever its readers would do.
+            # Without readers: the writer alone is one setting, for all values of the readers' factors.
             factors |= {"follow": self.follow[0], "wait": self.wait[0], "poll_ns": self.poll_ns[0]}
         return super().knobs(factors, scale) | {
             "tasks": 1 + factors["readers"],

@@ -168,7 +168,7 @@ class MpiEnsemble:
 
 
 _forgotten: list[int] = []
-"""Numbers of targets that nobody here uses any more; the next order to open one tells the others."""
+"""Numbers of targets that are not used any more; the next command to open one tells the others."""
 
 
 class MpiHostGroup:

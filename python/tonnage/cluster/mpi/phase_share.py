@@ -70,7 +70,7 @@ class PhaseShare:
         self.ended_ns: int | None = None
         """When its own tasks had ended, and with them their agreements (monotonic)."""
         self.opened: dict[str, list[int]] = {}
-        """Of each host, first and last opening by its own wall clock, of those heard from."""
+        """The first and last opening of each host by its own wall clock, of the processes that have reported."""
         self.problems: list[list[Any]] = []
         """Of processes here and below that could not say what their tasks did."""
         self.failed = False

@@ -133,7 +133,7 @@ def join(started: Started) -> Ranks:
 
 def _choose_library(started: Started) -> None:
     """Has mpi4py load the library of the launcher. Left alone it looks for MPICH's first, a wheel's before the site's,
-    whose processes neither Open MPI's launcher nor Slurm's PMIx can start: they end before anybody could say so."""
+    whose processes neither Open MPI's launcher nor Slurm's PMIx can start: they end without a message."""
     by_pmix = started.by == "Open MPI" or any(name.startswith("PMIX_") for name in os.environ)
     if not by_pmix or "MPI4PY_LIBMPI" in os.environ:
         return
@@ -159,7 +159,7 @@ def _nobody_came() -> None:
 
 
 def _state(pid: int) -> str:
-    """Of a process, as the kernel calls it: ``Z`` has ended, and nobody has waited for it yet."""
+    """The state of a process by the kernel: ``Z`` has ended, and its parent has not collected it yet."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123
             return file.read().rpartition(")")[2].split()[0]

@@ -17,7 +17,7 @@ BEAT_S = 1.0
 SIGNALLED_S = 0.5
 """After a signal to end, until a process that sends no heartbeat counts as lost."""
 LEAVE_S = 20.0
-"""For the end of MPI, once all are told to leave."""
+"""For the end of MPI, once all have the command to leave."""
 SILENT_S = 30.0
 """Without a heartbeat in a phase, until a process counts as lost; ``TONNAGE_LOST_AFTER`` sets another limit."""
 VARIABLE = "TONNAGE_LOST_AFTER"

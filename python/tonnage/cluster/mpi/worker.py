@@ -45,7 +45,7 @@ class ServiceRequest(TypedDict):
 
 
 class Worker:
-    """Serves until it is told to leave."""
+    """Serves the first process until the command to leave."""
 
     def __init__(self, ranks: Ranks, silent_s: float) -> None:
         self._ranks = ranks

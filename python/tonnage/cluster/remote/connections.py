@@ -44,7 +44,7 @@ def srun(host: str, start_s: float, queue: str | None = None) -> list[str]:
 
 
 def in_a_job() -> bool:
-    """Whether Slurm has given hosts to whoever started this process."""
+    """Whether this process runs inside a Slurm job."""
     return "SLURM_JOB_ID" in os.environ
 
 

@@ -256,8 +256,8 @@ def _known(handle: str) -> _Program:
 
 
 def _listens(pid: int, port: int) -> bool:
-    """Whether a socket of this process takes connections at the port. Nobody connects to find out: a server that takes
-    one client would take that for it."""
+    """Whether a socket of this process takes connections at the port. It does not connect to find out: a server that
+    accepts one client would take that connection for it."""
     held = set()
     with contextlib.suppress(OSError):
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():

@@ -69,7 +69,7 @@ def _end(program: subprocess.Popen[bytes]) -> int | None:
                 os.kill(child, signal.SIGKILL)
         status = program.poll()
         if status is not None:
-            # Orphans that have come here: nobody else waits for them.
+            # Orphans that this process has adopted: no other process collects them.
             with contextlib.suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass

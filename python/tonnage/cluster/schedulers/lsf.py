@@ -77,7 +77,7 @@ class Lsf:
         if request.queue is not None:
             options += ["-q", request.queue]
         if request.hosts:
-            # Weights keep the order; "others" makes it a wish.
+            # Weights keep the order; "others" makes it a preference.
             weighted = [f"{host}+{len(request.hosts) - at}" for at, host in enumerate(request.hosts)]
             options += ["-m", " ".join([*weighted, "others"] if request.prefer else request.hosts)]
         if request.spread is not None:
@@ -227,7 +227,7 @@ OPENLAVA = Spelling(
     "Openlava",
     {
         **LSF.table,
-        # It reads no units: kilobytes in a limit, megabytes in a wish.
+        # It reads no units: kilobytes in a limit, megabytes in a requirement.
         "memory_bytes": lambda size: [
             "-M", str(in_units(size, 1 << 10)), "-R", f"rusage[mem={in_units(size, 1 << 20)}]"
         ],

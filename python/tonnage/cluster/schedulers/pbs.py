@@ -52,7 +52,7 @@ class Pbs:
     def present(self) -> bool:
         import shutil
 
-        # Other schedulers bring a qsub of their own, but no pbsnodes that speaks JSON.
+        # Other schedulers have a qsub of their own, but no pbsnodes that prints JSON.
         return shutil.which("qsub") is not None and shutil.which("pbsnodes") is not None
 
     def check(self, request: JobRequest, *, interactive: bool = False) -> None:
@@ -180,7 +180,7 @@ class _NoThread:
     process."""
 
     def register_job(self, job: Any) -> None:
-        """A submission ends before anybody asks what became of it."""
+        """Does nothing: a submission does not poll its job."""
 
 
 def _states(text: str) -> Mapping[str, State]:

@@ -32,7 +32,7 @@ class Host:
     run_15m: float | None = None
     logins: int | None = None
     idle_s: float | None = None
-    """Since somebody who is logged in typed; where nobody is, since the last one came or left."""
+    """Since a logged-in user last typed; without logins, since the last login or logout."""
     tmp_free_bytes: int | None = None
     swap_free_bytes: int | None = None
     memory_free_bytes: int | None = None
@@ -104,7 +104,7 @@ class Reading:
 def counted(names: Iterable[str]) -> frozenset[str]:
     """The whole devices among ``names`` (``sda``, ``nvme0n1``, ``vda``, ``nbd0``, ``rbd0``), without their partitions.
 
-    Where only stacked devices are listed, they count: an exporter that was told to show one loop device means it.
+    Where only stacked devices are listed, they count: an exporter configured to show one loop device means it.
     """
     listed = frozenset(names)
     whole = frozenset(name for name in listed if not _is_partition(name, listed))

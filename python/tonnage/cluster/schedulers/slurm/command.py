@@ -108,7 +108,7 @@ def _size(request: JobRequest) -> list[str]:
     spread = request.spread
     if spread is None:
         return ["--nodes=1", f"--ntasks={request.slots}"]
-    # A node that dies would have Slurm begin the job again, and nobody would hear of it.
+    # After a node failure Slurm would start the job again without a notice.
     whole = "--exclusive" if spread.alone else f"--ntasks-per-node={spread.per_node}"
     return [f"--nodes={spread.nodes}", whole, "--no-requeue"]
 
