@@ -119,3 +119,52 @@ def test_a_text_of_warp_that_breaks_off_keeps_what_is_whole(tmp_path: Path) -> N
     file.write_text(MIXED[: MIXED.index("Report: Total") - 250])
     run = take("warp", tmp_path / "run", file)
     assert [line["phase"] for line in run.trials()] == ["remove"]
+
+
+VDBENCH = """\
+Vdbench distribution: vdbench50407 Tue June 05  9:49:29 MDT 2018
+
+23:59:57.002 Starting RD=SD_format; I/O rate: Uncontrolled MAX; elapsed=(none); For loops: threads=2 iorate=max
+23:59:58.000           1      320.0    40.00  131072   0.00    0.739    0.000    0.739     0.00    32.50    2.466    0.2  36.5  25.0
+23:59:58.001     avg_2-1        0.0     0.00       0   0.00    0.000    0.000    0.000     0.00     0.00    0.000    0.0   NaN   NaN
+
+23:59:58.002 Starting RD=rd1; I/O rate: Uncontrolled MAX; elapsed=4; For loops: None
+
+Nov 26, 2026    interval        i/o   MB/sec   bytes   read     resp     read    write     read    write     resp  queue  cpu%  cpu%
+                               rate  1024**2     i/o    pct     time     resp     resp      max      max   stddev  depth sys+u   sys
+23:59:59.018           1       84.0     0.08    1024  75.00    0.013    0.010    0.015     0.03     0.05    0.006    0.4  19.2   1.5
+00:00:00.011           2      103.0     0.10    1024  75.00    0.012    0.010    0.014     0.05     0.02    0.005    2.6   5.0   0.5
+00:00:01.011           3      103.0     0.10    1024  75.00    0.012    0.010    0.014     0.05     0.02    0.005    1.6   5.0   0.5
+00:00:01.021     avg_2-3      103.0     0.10    1024  75.00    0.012    0.010    0.014     0.05     0.07    0.005    1.0   5.0   0.5
+"""  # noqa: E501
+
+
+def test_an_average_of_vdbench_leaves_the_first_interval_out_and_has_no_threads(tmp_path: Path) -> None:
+    run = imported(VDBENCH, tmp_path)
+    read, write = run.trials()
+    assert (read["phase"], read["elapsed_ns"], read["operations"]) == ("read", 2 * 10**9, round(103 * 0.75 * 2))
+    assert (write["operations"], write["bytes"]) == (round(103 * 0.25 * 2), round(103 * 0.25 * 2) * 1024)
+    assert read["setting"]["tasks"] == 3, "2.6 were in flight"
+    assert (read["latency"]["mean_ns"], write["latency"]["max_ns"]) == (10_000, 70_000)
+    assert "side-by-side" in codes(run)
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text(VDBENCH)
+    second.write_text(VDBENCH.replace("avg_2-3      103.0", "avg_2-3      105.0"))
+    assert "kept-apart" in codes(take("vdbench", tmp_path / "both", first, second)), "each may have had other threads"
+
+
+def test_older_columns_of_vdbench_are_read_and_other_ones_told(tmp_path: Path) -> None:
+    old = (
+        "09:58:54.000 Starting RD=rd1; I/O rate: MAX; elapsed=40; For loops: threads=8\n"
+        "09:58:56.048        31    8635.00    33.73    4096 100.00    3.703   18.697    1.768     7.1   6.1\n"
+        "09:58:57.048        32    8471.00    33.09    4096 100.00    3.775   31.621    1.863     6.7   5.7\n"
+        "09:59:00.051  avg_6-35    8482.60    33.14    4096 100.00    3.770  372.672    2.940     7.4   5.8\n"
+        "09:59:01.051  avg_6-35    8482.60    33.14\n"
+    )
+    file = tmp_path / "old"
+    file.write_text(old)
+    run = take("vdbench", tmp_path / "run", file)
+    (line,) = run.trials()
+    assert (line["setting"]["tasks"], line["elapsed_ns"], line["latency"]["max_ns"]) == (8, 30 * 10**9, 372_672_000)
+    assert line["bandwidth_bytes_per_s"] == pytest.approx(33.14 * MIB, rel=1e-3)
+    assert "line 5: rd1 has a row with other columns" in run.manifest["imported"]["problems"][0]

@@ -21,6 +21,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "iperf3": (r'"version"\s*:\s*"iperf 3', r'"start"\s*:\s*\{\s*"connected"'),
     "iperf3-text": (r"^\[ *ID\](?:\[Role\])? Interval +Transfer +(?:Bitrate|Bandwidth)",),
     "iozone": (r"^\s*Iozone: Performance Test of File I/O",),
+    "vdbench": (r"^Vdbench distribution: ", r"^[0-9:.]+ Starting RD="),
     "warp": (r"^(?:Operation|Report): [A-Z]+(?: \([0-9]+\))?\..*Concurrency: [0-9]+",),
     "dlio": (r'"train_throughput_samples_per_second"\s*:',),
     "sob": (r"^\s*(?:Wrote|Read) +[0-9.]+ MB in [0-9.]+ s",),

@@ -27,6 +27,7 @@ KINDS = {
     "iperf3": "iperf3_run",
     "iperf3-text": "iperf3_text",
     "iozone": "iozone",
+    "vdbench": "vdbench",
     "warp": "warp",
     "dlio": "dlio",
     "sob": "sob",
