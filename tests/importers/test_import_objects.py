@@ -9,7 +9,7 @@ import pytest
 from tonnage.cli import main
 from tonnage.records import Run
 
-from .imported import codes, take
+from .import_command import codes, take
 
 MIB = 2**20
 OLD = """\

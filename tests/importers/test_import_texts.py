@@ -8,7 +8,7 @@ import pytest
 from tonnage.cli import main
 from tonnage.records import Run
 
-from .imported import RECORDED, codes, lines, rates, take
+from .import_command import RECORDED, codes, lines, rates, take
 
 KIB, MIB = 2**10, 2**20
 WHOLE = (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import PurePath
 
-from tonnage.importers.wrapped import unwrapped
+from tonnage.importers.unwrap_text import unwrapped
 
 _MARKS: Mapping[str, tuple[str, ...]] = {
     "ior": (r"^IOR-\S+: MPI Coordinated", r'"bwMiB"\s*:', r"^access,bw\("),
@@ -36,11 +36,11 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
 _FOUND = {kind: re.compile("|".join(marks), re.MULTILINE) for kind, marks in _MARKS.items()}
 _LOG = re.compile(r".*_(?:bw|iops|lat|clat|slat)(?:\.[0-9]{1,6})?\.log(?:\.gz)?\Z")
 _MOST_BYTES = 1 << 20
-"""That are looked at."""
+"""The number of bytes that the search reads."""
 
 
 def kinds_of(data: bytes, name: str) -> tuple[str, ...]:
-    """The kinds whose marks a file has: one, where it can be told; none of a file of something else."""
+    """The kinds whose marks a file has: normally one, several where it is ambiguous, none for any other file."""
     text = unwrapped(data).data[:_MOST_BYTES].decode("utf-8", "replace").replace("\r\n", "\n")
     found = tuple(kind for kind, pattern in _FOUND.items() if pattern.search(text))
     if not found and _LOG.match(PurePath(name).name):

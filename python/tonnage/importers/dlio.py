@@ -12,28 +12,28 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from tonnage.importers.figures import MIB
-from tonnage.importers.parsed import Found, Note, Phase, line_of
+from tonnage.importers.imported_phases import ImportedFile, Note, Phase, line_of
+from tonnage.importers.rounded_numbers import MIB
 from tonnage.importers.trace import LARGEST, content
 
 _ESTIMATED = Note("bytes-estimated", "DLIO's summary has the rate of each epoch, and not how long each took")
 
 
-def read(data: bytes, _: str) -> Found:
-    """What a summary says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads a summary. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, _torn = content(data)
     text = "\n".join(lines)
     try:
         summary = json.loads(text)
     except (ValueError, RecursionError):
-        return Found(problems=("line 1: it is no whole JSON",), tool="dlio")
+        return ImportedFile(problems=("line 1: it is no whole JSON",), tool="dlio")
     metric = summary.get("metric") if isinstance(summary, dict) else None
     if not isinstance(metric, dict):
-        return Found(problems=("line 1: it has no metric of DLIO",), tool="dlio")
+        return ImportedFile(problems=("line 1: it has no metric of DLIO",), tool="dlio")
     host = summary.get("hostname")
     phases = _epochs(summary, metric, line_of(text, '"train_throughput_samples_per_second"'))
     told = (phases,) if isinstance(phases, str) else ()
-    return Found(
+    return ImportedFile(
         phases=() if isinstance(phases, str) else phases,
         problems=told,
         tool="dlio",

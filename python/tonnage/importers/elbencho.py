@@ -15,8 +15,8 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from tonnage.importers.figures import MIB, Rounded, elapsed_ns, no_time, rounded, whole
-from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, few, latency
+from tonnage.importers.imported_phases import ImportedFile, Latency, Note, Phase, StatedRate, few, latency
+from tonnage.importers.rounded_numbers import MIB, Rounded, elapsed_ns, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
 
@@ -33,8 +33,8 @@ _CONFIG = {
 }  # fmt: skip
 
 
-def read(data: bytes, _: str) -> Found:
-    """What a file says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads a file. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     rows, problems = _json(lines, torn) if data.lstrip().startswith(b"{") else _csv(lines, torn)
     phases = []
@@ -47,7 +47,7 @@ def read(data: bytes, _: str) -> Found:
     if not rows and not problems:
         problems.append("line 1: this is neither a CSV nor a JSON of elbencho")
     last = rows[-1][1] if rows else {}
-    return Found(
+    return ImportedFile(
         phases=tuple(phases),
         problems=few(problems),
         tool="elbencho",
@@ -145,7 +145,9 @@ def phase_of(row: Mapping[str, str], number: int) -> Phase | str | None:
         line=number,
         started=started_at(row.get("ISO date", "")),
         latency=_latency(row, "Ent" if files else "IO", entries if files else moved // size if size else None),
-        said=Said(line=number, text=text, rate=rate, count=count, seconds=seconds) if rate and not notes else None,
+        stated_rate=StatedRate(line=number, text=text, rate=rate, count=count, seconds=seconds)
+        if rate and not notes
+        else None,
         durability="none",
         direct=_yes(row.get("direct IO")),
         notes=notes,

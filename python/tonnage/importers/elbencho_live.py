@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tonnage.importers.elbencho import NAMES, UNTIMED, started_at
-from tonnage.importers.figures import whole
-from tonnage.importers.parsed import Found, Note, Phase, few
+from tonnage.importers.imported_phases import ImportedFile, Note, Phase, few
+from tonnage.importers.rounded_numbers import whole
 from tonnage.importers.trace import LARGEST, content
 
 _COLUMNS = ("ISO Date", "Phase", "RuntimeMS", "Rank", "MixType", "DoneBytes", "Entries", "Active")
@@ -34,8 +34,8 @@ class _Row:
     active: int
 
 
-def read(data: bytes, _: str) -> Found:
-    """What a file says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads a file. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     problems: list[str] = []
     rows = list(_rows(lines[:-1] if torn else lines, problems))
@@ -48,7 +48,7 @@ def read(data: bytes, _: str) -> Found:
             phases.append(phase)
     if not rows and not problems:
         problems.append("line 1: it has no row of a phase, which were all shorter than the interval of its rows")
-    return Found(phases=tuple(phases), problems=few(problems), tool="elbencho")
+    return ImportedFile(phases=tuple(phases), problems=few(problems), tool="elbencho")
 
 
 def _rows(lines: Sequence[str], problems: list[str]) -> Iterator[_Row]:

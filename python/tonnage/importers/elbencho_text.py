@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 
 from tonnage.importers.elbencho import phase_of
-from tonnage.importers.figures import letters
-from tonnage.importers.parsed import Found, Phase, few, words_of
+from tonnage.importers.imported_phases import ImportedFile, Phase, few, words_of
+from tonnage.importers.rounded_numbers import letters
 from tonnage.importers.trace import content
 
 _HEADER = re.compile(r"OPERATION +RESULT TYPE +FIRST DONE +LAST DONE\s*\Z")
@@ -46,8 +46,8 @@ class _Reader:
     blocks: int = 0
 
 
-def read(data: bytes, _: str) -> Found:
-    """What an output says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     reader = _Reader()
     for number, line in enumerate(lines, 1):
@@ -58,7 +58,9 @@ def read(data: bytes, _: str) -> Found:
         reader.problems.append(f"line {reader.at}: the output breaks off in this phase; left out")
     if not reader.blocks and not reader.problems:
         reader.problems.append("line 1: it has no result of elbencho")
-    return Found(phases=tuple(reader.phases), problems=few(reader.problems), tool="elbencho", command=reader.command)
+    return ImportedFile(
+        phases=tuple(reader.phases), problems=few(reader.problems), tool="elbencho", command=reader.command
+    )
 
 
 def _line(reader: _Reader, line: str, number: int) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import median
 
-from tonnage.importers.figures import no_time, rounded, whole
-from tonnage.importers.parsed import Found, Latency, Note, Phase, Unplaced, few, latency
+from tonnage.importers.imported_phases import ImportedFile, Latency, Note, Phase, Unplaced, few, latency
+from tonnage.importers.rounded_numbers import no_time, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
 
@@ -48,8 +48,8 @@ class _Run:
     """The most that were waiting on average, of all rows."""
 
 
-def read(data: bytes, _: str) -> Found:
-    """What an output says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     version: str | None = None
     run: _Run | None = None
@@ -72,7 +72,7 @@ def read(data: bytes, _: str) -> Found:
                 phases += trials
     if not phases and not problems:
         problems.append("line 1: it has no averages of a run of vdbench")
-    return Found(phases=tuple(phases), problems=few(problems), tool="vdbench", version=version)
+    return ImportedFile(phases=tuple(phases), problems=few(problems), tool="vdbench", version=version)
 
 
 def _row(run: _Run, found: re.Match[str], number: int) -> Sequence[Phase] | str:

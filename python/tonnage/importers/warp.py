@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.figures import KIB, MIB, Rounded, letters, rounded, whole
-from tonnage.importers.parsed import Found, Latency, Note, Phase, few, latency
+from tonnage.importers.imported_phases import ImportedFile, Latency, Note, Phase, few, latency
+from tonnage.importers.rounded_numbers import KIB, MIB, Rounded, letters, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 
 _BLOCK = re.compile(r"(?:Operation|Report): ([A-Za-z]+)(?: \(([0-9]+)\))?[.,]? ?(.*)\Z")
@@ -47,8 +47,8 @@ class _Block:
     errors: int = 0
 
 
-def read(data: bytes, _: str) -> Found:
-    """What an output says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     blocks: list[_Block] = []
     mixed = False
@@ -70,7 +70,7 @@ def read(data: bytes, _: str) -> Found:
             phases.append(phase)
     if not blocks:
         problems.append("line 1: it has no operation of warp's analysis")
-    return Found(phases=tuple(phases), problems=few(problems), tool="warp")
+    return ImportedFile(phases=tuple(phases), problems=few(problems), tool="warp")
 
 
 def _line(block: _Block, line: str) -> None:

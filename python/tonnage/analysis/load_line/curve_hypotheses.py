@@ -1,9 +1,10 @@
 """Ways in which a curve of throughput over tasks may run, each weighed by how well it explains the measured levels.
 
-Nobody knows the shape of a curve beforehand. So there are shapes with a formula (laws of saturation, alone and with a
+The shape of a curve is unknown beforehand. So there are shapes with a formula (laws of saturation, alone and with a
 slope that goes on, and the Universal Scalability Law, which has a peak) and shapes without one: some of the points
 share a level, the plateau, and each other point has a level of its own. The second kind takes stairs, dips, peaks and
-losses at odd numbers; the first tells more where it fits. Everything is on logarithms, for noise of rates multiplies.
+losses at odd numbers; the first gives narrower intervals where it fits. Everything is on logarithms, for noise of rates
+multiplies.
 """
 
 from __future__ import annotations

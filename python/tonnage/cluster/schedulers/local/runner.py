@@ -16,7 +16,7 @@ from tonnage.cluster.schedulers.local.spool import FILE, UNREADABLE, WHOLE, Ende
 from tonnage.cluster.schedulers.local.spooler_contact import ensure_spooler, wake
 from tonnage.cluster.schedulers.local.streams import UnfitError, open_streams
 from tonnage.errors import TonnageError
-from tonnage.machine.tool import ToolError, ToolMissing
+from tonnage.machine.site_tools import ToolError, ToolMissing
 from tonnage.processes import Process, adopt_orphans, descendants
 
 GRACE_NS = 5 * 10**9
