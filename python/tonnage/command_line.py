@@ -148,16 +148,15 @@ def typed(command: Command, words: Sequence[str]) -> Iterator[Typed]:
 
 
 def split_program(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The command's own words, and the user's program after them, word for word."""
-    if command.program.startswith("--"):
-        at = words.index("--") if "--" in words else len(words)
-        return list(words[:at]), list(words[at + 1 :])
+    """The command's own words, and the user's program after them, word for word. RequestError as ``read``."""
     at = 0
     while at < len(words) and _is_option(words[at]):
         if words[at] == "--":
             return list(words[:at]), list(words[at + 1 :])
         last, _, text = _of_word(command, words[at])[-1]
         at += 2 if text is None and not last.is_flag else 1
+    if at < len(words) and command.program.startswith("--"):
+        raise _one_too_many(command, words[at])
     return list(words[:at]), list(words[at:])
 
 
@@ -176,7 +175,7 @@ def _of_word(command: Command, word: str) -> list[tuple[Option, str, str | None]
     if name in command.not_taken:
         raise RequestError(f"{command.calls} does not take the option {name}; hint: {command.see}")
     if not _is_option(word) or word.startswith("--"):
-        raise _unknown(command, name, repr(name))
+        raise _unknown(command, name, repr(word))
     found: list[tuple[Option, str, str | None]] = []
     for at, letter in enumerate(word[1:], 1):
         name = f"-{letter}"
@@ -228,7 +227,10 @@ def _value(command: Command, option: Option, name: str, text: str) -> Any:
     try:
         return option.read(text)
     except RequestError as error:
-        raise RequestError(f"{command.calls} {name}: {error}") from None
+        # Of a command of ours as errors of what is checked later begin.
+        names = name if option.positional else "/".join(option.names)
+        told = f"{command.name} {name}" if command.verbatim else names
+        raise RequestError(f"{told}: {error}") from None
 
 
 def _spread(command: Command, words: Sequence[str]) -> Iterator[tuple[Option, Sequence[str]]]:
@@ -245,4 +247,8 @@ def _spread(command: Command, words: Sequence[str]) -> Iterator[tuple[Option, Se
             yield option, words[at : at + takes]
         at += takes
     if spare:
-        raise RequestError(f"{words[at]!r} is no option of {command.calls}; hint: {command.where_options_stand}")
+        raise _one_too_many(command, words[at])
+
+
+def _one_too_many(command: Command, word: str) -> RequestError:
+    return RequestError(f"{word!r} is no option of {command.calls}; hint: {command.where_options_stand}")

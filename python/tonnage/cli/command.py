@@ -29,15 +29,27 @@ class CommandModule(Protocol):
         ...
 
 
-_FRONT_ENDS = ("ior", "mdtest", "sob", "spectral_wait", "iobsub", "lsload", "bjobs", "bkill", "bqueues", "bhosts")
-"""In ``tonnage.cli.commands.compat``; each other command is a module of its name."""
+FRONT_ENDS = {
+    "ior": "ior.command",
+    "mdtest": "mdtest.front",
+    "sob": "sob.front",
+    "spectral_wait": "spectral_wait.front",
+    "iobsub": "iobsub.front",
+    "lsload": "lsload.front",
+    "bjobs": "lsf.bjobs",
+    "bkill": "lsf.bkill",
+    "bqueues": "lsf.bqueues",
+    "bhosts": "lsf.bhosts",
+}
+"""Stand-ins for other programs. In ``tonnage.compat``, each is run by this module and has its options, by its name, in
+the ``options`` beside it; ``tonnage.cli.commands.compat`` makes a command of it. Each other command is a module."""
 _TASKS = (
     ("measure", ("probe", "run", "example", "import", "clean")),
     ("understand", ("report", "compare", "history", "crossover", "project", "explain", "verify", "serve")),
     ("place jobs", ("submit", "where", "load", "watch", "jobs", "cancel", "queues", "doctor")),
     ("stage files", ("stage",)),
     ("set up a shell or a script", ("completions", "schema")),
-    ("old command lines", (*_FRONT_ENDS, "compat")),
+    ("old command lines", (*FRONT_ENDS, "compat")),
 )
 _FIRST_DAY = ("probe", "run", "report", "submit", "stage")
 """One of each task: the commands of a first day."""
@@ -54,7 +66,7 @@ EXIT_CODES = (
 
 def module_of(name: str) -> CommandModule:
     """What defines the command of that name and runs it."""
-    if name in _FRONT_ENDS:
+    if name in FRONT_ENDS:
         return cast("CommandModule", import_module("tonnage.cli.commands.compat").front_end(name))
     return cast("CommandModule", import_module(f"tonnage.cli.commands.{name}"))
 

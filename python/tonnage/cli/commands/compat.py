@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, replace
 from importlib import import_module
 
-from tonnage.cli.command import Arguments
+from tonnage.cli.command import FRONT_ENDS, Arguments
 from tonnage.command_help import help_text
 from tonnage.command_line import Command, HelpAsked
 from tonnage.option import Option
@@ -62,24 +62,11 @@ class FrontEndCommand:
         return code
 
 
-_FRONT_ENDS = {
-    "ior": "ior.command",
-    "mdtest": "mdtest.front",
-    "sob": "sob.front",
-    "spectral_wait": "spectral_wait.front",
-    "iobsub": "iobsub.front",
-    "lsload": "lsload.front",
-    "bjobs": "lsf.bjobs",
-    "bkill": "lsf.bkill",
-    "bqueues": "lsf.bqueues",
-    "bhosts": "lsf.bhosts",
-}
-"""In ``tonnage.compat``: each is run by this module and has its options, by its name, in the one beside it."""
 _WATCHED = ("mdtest", "sob")
 
 
 def front_end(name: str) -> FrontEndCommand:
     """The command of that name. No other one's options are imported."""
-    path = f"tonnage.compat.{_FRONT_ENDS[name]}"
+    path = f"tonnage.compat.{FRONT_ENDS[name]}"
     options = import_module(f"{path.rpartition('.')[0]}.options")
     return FrontEndCommand(replace(getattr(options, name.upper()), loads=(path,)), name in _WATCHED)

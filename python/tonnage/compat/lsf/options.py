@@ -20,7 +20,8 @@ _OF_BJOBS = (
 
 
 def _named(help: str, metavar: str) -> Option:
-    return Option(("names",), help, metavar, optional=True, repeats=True)
+    # An empty name is one of nothing, and told of as that.
+    return Option(("names",), help, metavar, parse=str, optional=True, repeats=True)
 
 
 BJOBS = FrontEnd(
