@@ -131,20 +131,22 @@ def read(command: Command, words: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def typed(command: Command, words: Sequence[str]) -> Iterator[Typed]:
-    """What the words give, in their order."""
+def typed(command: Command, words: Sequence[str]) -> list[Typed]:
+    """What the words give, in their order: all of them, so that an unknown option is told before a wrong value."""
     takes_words = bool(command.words) or not command.verbatim
+    found: list[Typed] = []
     left = iter(words)
     for word in left:
         if takes_words and word == "--":
-            yield from (Typed(None, "", other) for other in left)
+            found += [Typed(None, "", other) for other in left]
         elif takes_words and not _is_option(word):
-            yield Typed(None, "", word)
+            found.append(Typed(None, "", word))
         else:
             for option, name, text in _of_word(command, word):
                 if text is None and not option.is_flag:
                     text = _next_word(command, option, name, left)
-                yield Typed(option, name, text)
+                found.append(Typed(option, name, text))
+    return found
 
 
 def split_program(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -72,6 +72,7 @@ def test_what_stands_after_two_dashes_is_no_option() -> None:
         (("x", "--kind=boat"), "--kind: 'boat' is not known; hint: write one of bulk, tank"),
         (("x", "--verbose=2"), "tonnage ship --verbose takes no value; hint: write --verbose"),
         (("",), "PORT: an empty value is no value; hint: leave it out"),
+        (("-n", "0", "--numbr=3"), "tonnage ship has no option --numbr; hint: did you mean --number?"),
         (("--numbr=3",), "tonnage ship has no option --numbr; hint: did you mean --number?"),
         (("--secre",), "tonnage ship has no option --secre; hint: see `tonnage ship --help`"),
         (("-vz",), "tonnage ship has no option -z; hint: see `tonnage ship --help`"),
