@@ -42,6 +42,8 @@ def read(data: bytes, name: str) -> Found:
     ways: dict[str, list[_Entry]] = {}
     problems: list[str] = []
     columns = 0
+    if not lines:
+        problems.append("line 1: the log is empty")
     for number, line in enumerate(lines, 1):
         cells = [whole(cell) for cell in line.split(",")]
         bad = len(cells) < 4 or any(cell is None for cell in cells[:4]) or (cells[2] or 0) >= len(_WAYS)

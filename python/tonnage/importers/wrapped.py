@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tonnage.importers.trace import MOST_BYTES
 
-_LABEL = re.compile(r" *([0-9]{1,7}): ?(.*)")
+_LABEL = re.compile(r" *([0-9]{1,7}):(?: (.*))?")
 _LEAST_LABELLED = 3
 """Lines, fewer of which may begin with a number and a colon by chance."""
 _QUOTED = re.compile(r"> ?")
@@ -101,7 +101,7 @@ def _labelled(lines: list[str]) -> list[str] | str | None:
             f"line 1: outputs of {len(labels)} tasks are mixed, as srun -l labels them; "
             f"hint: import one task's lines, as those of grep '^ *{label}: '"
         )
-    return [match[2] if match and match[1] == label else "" for match in found]
+    return [match[2] or "" if match and match[1] == label else "" for match in found]
 
 
 def _without_markdown(lines: list[str]) -> list[str]:

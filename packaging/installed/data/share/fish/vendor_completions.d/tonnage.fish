@@ -83,7 +83,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from run' -s v -l verbose -d 'pri
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-keep -d 'do not keep the load line that a search finds for placement'
 complete -c tonnage -n '__fish_seen_subcommand_from example' -l out -d 'write it to this file, which must not be there yet' -r
-complete -c tonnage -n '__fish_seen_subcommand_from import' -f -a 'ior ior-operations mdtest fio fio-text fio-terse fio-log elbencho iperf3 iperf3-text iozone sob rados nextflow'
+complete -c tonnage -n '__fish_seen_subcommand_from import' -f -a 'ior ior-operations mdtest fio fio-text fio-terse fio-log elbencho elbencho-text elbencho-live iperf3 iperf3-text iozone vdbench warp dlio sob rados nextflow'
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l factor -d 'what the files do not state, as snapshot=yes; with a pattern before it of the files whose names fit: snap-*:snapshot=yes. May be repeated; of one name the last one that fits counts' -r
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l link -d 'rate of the link between the hosts and the storage, in bits or bytes: what is above it is told' -r
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l out -d 'run directory to make' -r
