@@ -52,7 +52,7 @@ class CommandModule(Protocol):
 _FRONT_ENDS = ("ior", "mdtest", "sob", "spectral_wait", "iobsub", "lsload", "bjobs", "bkill", "bqueues", "bhosts")
 """In ``tonnage.cli.commands.compat``; each other command is a module of its name."""
 _TASKS = (
-    ("measure", ("probe", "run", "example", "import", "clean")),
+    ("measure", ("probe", "run", "io500", "example", "import", "clean")),
     ("understand", ("report", "compare", "history", "crossover", "project", "explain", "verify", "serve")),
     ("place jobs", ("submit", "where", "load", "watch", "jobs", "cancel", "queues", "doctor")),
     ("stage files", ("stage",)),
