@@ -21,10 +21,10 @@ def refuse_content(data: Path) -> None:
         return
     if data.is_symlink() or not data.is_dir():
         raise RequestError(f"{data} is no directory; hint: give another datadir")
-    for entry in os.scandir(data):
-        if entry.name not in BELOW or not entry.is_dir(follow_symlinks=False) or any(os.scandir(entry.path)):
+    for path in data.iterdir():
+        if path.name not in BELOW or path.is_symlink() or not path.is_dir() or any(list(path.iterdir())):
             raise RequestError(
-                f"{entry.path} lies in the data directory, and is not of this benchmark; "
+                f"{path} lies in the data directory, and is not of this benchmark; "
                 "hint: give an empty datadir, or timestamp-datadir = TRUE"
             )
 
