@@ -1,7 +1,7 @@
 """The phases of IO500: Tonnage against the benchmark's own program, interleaved.
 
-``python bench/io500.py --io500 PATH [--disk DIRECTORY]``. Each round runs both once, in an order drawn anew, with the same
-configuration; a ratio is of two runs of the same round. See ``bench/README.md``.
+``python bench/io500.py --io500 PATH [--disk DIRECTORY]``. Each round runs both once, in an order drawn anew, with the
+same configuration; a ratio is of two runs of the same round. See ``bench/README.md``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 import os
 import random
 import re
-import shutil
 import statistics
 import sys
 import tempfile
@@ -56,18 +55,19 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def figures(command: list[str], config: str, place: Path) -> dict[str, float]:
-    """Of each phase, from the summary that the run leaves; the run's files are removed."""
-    (place / "config.ini").write_text(config)
-    try:
+def figures(command: list[str], given: argparse.Namespace, base: Path) -> dict[str, float]:
+    """Of each phase, from the summary of a run in a directory of its own below ``base``, which goes again."""
+    with tempfile.TemporaryDirectory(prefix="tonnage-io500-", dir=base) as directory:
+        place = Path(directory)
+        config = CONFIG.format(
+            place=place, stonewall=given.stonewall, block=given.block, segments=given.segments, files=given.files
+        )
+        (place / "config.ini").write_text(config)
         done = said_by([*command, str(place / "config.ini")], place)
         found = list((place / "results").glob("*/result_summary.txt"))
         if len(found) != 1:
             raise RuntimeError(f"{' '.join(command)} left {len(found)} results:\n{done.stdout}{done.stderr}")
         return {name: float(value) for name, value, _ in _LINE.findall(found[0].read_text()) if name != "timestamp"}
-    finally:
-        for name in ("data", "results"):
-            shutil.rmtree(place / name, ignore_errors=True)
 
 
 def contenders(given: argparse.Namespace, tasks: int) -> dict[str, list[str]]:
@@ -78,17 +78,14 @@ def contenders(given: argparse.Namespace, tasks: int) -> dict[str, list[str]]:
     }
 
 
-def cell(given: argparse.Namespace, place: Path, tasks: int, order: random.Random) -> dict[str, dict[str, list[float]]]:
+def cell(given: argparse.Namespace, base: Path, tasks: int, order: random.Random) -> dict[str, dict[str, list[float]]]:
     """Contender → phase → its figures, a round each."""
-    config = CONFIG.format(
-        place=place, stonewall=given.stonewall, block=given.block, segments=given.segments, files=given.files
-    )
     found: dict[str, dict[str, list[float]]] = {"io500": {}, "tonnage": {}}
     for number in range(given.rounds):
         drawn = list(contenders(given, tasks).items())
         order.shuffle(drawn)
         for name, command in drawn:
-            for phase, value in figures(command, config, place).items():
+            for phase, value in figures(command, given, base).items():
                 found[name].setdefault(phase, []).append(value)
         print(f"round {number + 1} of {given.rounds}", file=sys.stderr)
     return found
@@ -116,10 +113,9 @@ def main() -> None:
     places = {"tmpfs": given.tmpfs, **({"disk": given.disk} if given.disk else {})}
     for kind, base in places.items():
         for tasks in given.tasks:
-            with tempfile.TemporaryDirectory(prefix="tonnage-io500-", dir=base) as directory:
-                title = f"{kind}, {tasks} task{'s' if tasks > 1 else ''}"
-                kept[title] = cell(given, Path(directory), tasks, order)
-                print("\n".join(table(title, kept[title])), flush=True)
+            title = f"{kind}, {tasks} task{'s' if tasks > 1 else ''}"
+            kept[title] = cell(given, base, tasks, order)
+            print("\n".join(table(title, kept[title])), flush=True)
     if given.out:
         given.out.write_text(json.dumps(kept, indent=1) + "\n")
 
