@@ -37,6 +37,8 @@ FEW = f"""{SMALL}
 run = FALSE
 [mdtest-hard]
 run = FALSE
+[ior-easy]
+uniqueDir = TRUE
 [ior-rnd4K-easy-read]
 run = FALSE
 [find]
@@ -62,6 +64,8 @@ Io500 = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def io500(here: Path, capsys: pytest.CaptureFixture[str]) -> Io500:
+    assert (here / "small.ini").exists()
+
     def run(*words: str) -> tuple[int, str, str]:
         code = main(["io500", *words])
         told = capsys.readouterr()

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import median_interval
 from tonnage.records import Run
 from tonnage.records.line_types import TaskLine, TrialLine
@@ -150,6 +151,33 @@ def carried(figures: Sequence[PhaseFigure], figure: PhaseFigure) -> float | None
         return None
     without = score_of(others).total
     return score_of(figures).total / without if without else None
+
+
+def scores_of(points: Sequence[Point]) -> dict[int, tuple[Score, ...]]:
+    """Of results that were imported, by tasks: each phase is a workload of its name. Of results that do not all have
+    every phase, the score of the medians alone; none where there is no phase of one of the two groups."""
+    found: dict[int, list[Point]] = {}
+    for point in points:
+        if _group_of(point.workload) and "stonewall_s" in point.setting:
+            found.setdefault(point.tasks, []).append(point)
+    scores = {}
+    for tasks, phases in found.items():
+        alike = len({point.repetitions for point in phases}) == 1
+        each = zip(*(point.values for point in phases), strict=True) if alike else [[p.median for p in phases]]
+        scores[tasks] = tuple(score_of(list(map(_of_point, phases, values))) for values in each)
+    return {tasks: those for tasks, those in scores.items() if all(score.total for score in those)}
+
+
+def _group_of(name: str) -> str | None:
+    if name.startswith("ior-") and "rnd4K" not in name:
+        return "BW"
+    return "MD" if name.startswith("mdtest-") or name == "find" else None
+
+
+def _of_point(point: Point, value: float) -> PhaseFigure:
+    group = _group_of(point.workload)
+    unit, scale = ("GiB/s", GIBIBYTE) if group == "BW" else ("kIOPS", 1000)
+    return PhaseFigure(point.workload, group, unit, value / scale, point.elapsed_ns / 1e9)
 
 
 def figure_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -113,6 +112,8 @@ def carry_out(kept: Kept, observer: Observer, say: Say, tell: Say) -> Ended:
                 break
             left += _remove(kept, config, repetition)
     if not interrupted:
+        # An interrupt may have come between the end of a repetition and what is removed after it.
+        left += [problem for one in range(1, kept.repeat) for problem in _remove(kept, config, one)]
         kept.is_complete = True
         kept.save(out)
         data_directory.remove_empty(path for path in kept.made if Path(path) not in (out, *out.parents))
@@ -208,6 +209,9 @@ def _remove(kept: Kept, config: Config, repetition: int) -> list[str]:
     spelled = Place(str(Path(kept.here, place.data)), str(Path(kept.here, place.results)), place.timestamp)
     names = [name for step in _steps(config, kept.mode) for name in files_of(step, config, spelled, kept.tasks)]
     problems = data_directory.remove_files(dict.fromkeys(names))
+    # With uniqueDir each file has a directory of its own.
+    own = {str(Path(name).parent) for name in names} - {str(path) for path in directories(Path(spelled.data))}
+    data_directory.remove_empty(sorted(own))
     for section in ("mdtest-easy", "mdtest-hard"):
         problems += data_directory.remove_trees(Path(spelled.data, section))
     for section in ("ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard"):
@@ -224,8 +228,3 @@ def resume(results: str) -> Kept:
     if here.resolve() != Path(results).resolve():
         raise RequestError(f"{results} was moved from {here}; hint: move it back, for its data lie beside it")
     return kept
-
-
-def free_bytes(data: Path) -> int:
-    """Of the file system."""
-    return shutil.disk_usage(data).free

@@ -75,7 +75,13 @@ def _begin(arguments: Namespace) -> Kept:
         for name in ("config", "tasks", "repeat", "mode", "timestamp"):
             if getattr(arguments, name) is not None:
                 raise RequestError(f"--resume goes on as it was begun, and {name} was given; hint: leave it out")
-        return benchmark.resume(arguments.resume)
+        kept, ranks = benchmark.resume(arguments.resume), Ranks.here()
+        if ranks.hosts and ranks.default != kept.tasks:
+            raise RequestError(
+                f"{arguments.resume} was begun with {kept.tasks} tasks, and MPI started {ranks.default} processes; "
+                f"hint: start {kept.tasks}"
+            )
+        return kept
     if arguments.config is None:
         raise RequestError("there is no configuration; hint: tonnage io500 CONFIG.ini; --list prints every key")
     ranks = Ranks.here()
