@@ -197,9 +197,9 @@ impl Finder {
             }
             waited = true;
             pile.waiting += 1;
-            pile = context.counters.during(Step::Pausing, || {
-                hunt.more.wait_timeout(pile, WAIT).unwrap_or_else(PoisonError::into_inner).0
-            });
+            pile = context
+                .counters
+                .during(Step::Pausing, || hunt.more.wait_timeout(pile, WAIT).unwrap_or_else(PoisonError::into_inner).0);
             pile.waiting -= 1;
         }
     }
@@ -225,7 +225,8 @@ impl Finder {
             return Ok(());
         }
         let (Some(name), Some(directory)) = (part.names.pop(), &part.directory) else { return Ok(()) };
-        let stat = fs::statat(directory, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| told(errno, &part.path, &name))?;
+        let stat =
+            fs::statat(directory, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| told(errno, &part.path, &name))?;
         if self.hunt.find.takes(stat.st_size as u64, changed_ns(&stat)) {
             self.hunt.found.fetch_add(1, Ordering::Relaxed);
         }
@@ -329,7 +330,7 @@ fn kind_of(directory: &OwnedFd, name: &CStr) -> rustix::io::Result<FileType> {
 }
 
 fn changed_ns(stat: &Stat) -> u64 {
-    (stat.st_ctime as u64).saturating_mul(1_000_000_000).saturating_add(stat.st_ctime_nsec as u64)
+    u64::try_from(stat.st_ctime).unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(stat.st_ctime_nsec)
 }
 
 #[cold]

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use support::{Told, by_engine, by_simulator};
 use tonnage_workload::{
-    Access, CachePolicy, Checkpoint, CheckpointStep, Command, Coordination, Durability, FileOp, Files, Find, Follow, Geometry, Layout,
-    Limit, Means, Op, Pace, PayloadKind, PhaseSpec, Source, Stream, Tail, TaskRange, Tree, Waiting, Work,
+    Access, CachePolicy, Checkpoint, CheckpointStep, Command, Coordination, Durability, FileOp, Files, Find, Follow, Geometry,
+    Layout, Limit, Means, Op, Pace, PayloadKind, PhaseSpec, Source, Stream, Tail, TaskRange, Tree, Waiting, Work,
 };
 
 /// So long that nothing here is ended by it.
@@ -332,9 +332,9 @@ fn agree_on_finds(phases: &[PhaseSpec]) -> Result<(), TestCaseError> {
     for number in 0..find.files {
         let directory = place.path().join(format!("d.{}", number % 3));
         std::fs::create_dir_all(&directory).expect("a directory");
-        std::fs::write(directory.join(Find::modelled_name(number)), b"").expect("a file");
+        std::fs::File::create_new(directory.join(Find::modelled_name(number))).expect("a file");
     }
-    find.root = place.path().to_str().expect("plain").to_owned();
+    place.path().to_str().expect("plain").clone_into(&mut find.root);
     let limit = phases[0].limit.operations;
     let says = |(told, _): Told| {
         told.map(|result| {
