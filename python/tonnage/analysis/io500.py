@@ -28,7 +28,7 @@ class PhaseFigure:
     value: float
     """In ``unit``: GiB/s, or thousand operations per second. 0: not measured."""
     seconds: float
-    """Of the whole phase, with what comes around its clock."""
+    """Of the whole phase, with what comes before and after its clock."""
     elapsed_s: float | None = None
     """That the rate is over: from the first start to the last end; None where nothing was measured."""
     problems: tuple[str, ...] = ()

@@ -158,7 +158,7 @@ def _row(found: Benchmark, name: str) -> tuple[str, ...]:
         name,
         f"{units.significant(spread.median)} {first.unit}" if spread.median else "not measured",
         interval,
-        units.significant(statistics.median(figure.seconds for figure in figures)),
+        _median(figures, "elapsed_s", units.significant),
         _median(figures, "at_stonewall", units.significant),
         _median(figures, "after_stonewall_s", units.significant),
         _median(figures, "straggling", units.share),
