@@ -11,8 +11,8 @@ from hypothesis import strategies as some
 from tonnage.cli.commands.submit import COMMAND as SUBMIT
 from tonnage.cli.commands.submit import wish_of
 from tonnage.cli.entry import parse, run_command, split_program
-from tonnage.cluster.numbers import spelled
-from tonnage.cluster.terms import Dependency, Mail, Terms
+from tonnage.cluster.array_numbers import spelled
+from tonnage.cluster.job_terms import Dependency, Mail, Terms
 from tonnage.errors import RequestError
 from tonnage.placement.submit_request import SubmitRequest
 

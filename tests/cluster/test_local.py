@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
@@ -355,7 +355,7 @@ def test_there_is_one_spooler(local: Local) -> None:
     spool = spool_of(local)
     spooler_contact.ensure_spooler(spool, timeout_s=20)
     pid = spooler_contact.spooler(spool)
-    from tonnage.machine.tool import ask
+    from tonnage.machine.site_tools import ask
 
     ask([sys.executable, "-m", "tonnage.cluster.schedulers.local.spooler", str(spool.directory), "30"], timeout_s=20)
     assert spooler_contact.spooler(spool) == pid

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tonnage.command_option import Option
 from tonnage.compat.front import FrontEnd, HelpAsked, help_text, number, one_of, page, parse_arguments, size
 from tonnage.compat.shared import ALONE, Ranks
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 FRONT = FrontEnd(
     "tool",

@@ -189,7 +189,7 @@ def test_a_plug_in_whose_name_is_taken_is_told_with_its_package(tmp_path: Path) 
     assert tonnage(place, tmp_path, "--version").stderr == ""
 
 
-IMPORTED = "from tonnage.importers.parsed import Found, Phase\ndef thing(data, name):\n    "
+IMPORTED = "from tonnage.importers.imported_phases import ImportedFile, Phase\ndef thing(data, name):\n    "
 PHASE = "Phase(phase='write', setting={{'kind': 'stream', 'op': 'write', 'tasks': 1, **{}}}, elapsed_ns=5, bytes=1, "
 PHASE += "operations=1, line=1)"
 ODD_PHASE = PHASE.format("{'x': {1}}")
@@ -199,10 +199,10 @@ ODD_PHASE = PHASE.format("{'x': {1}}")
     ("source", "why"),
     [
         (IMPORTED + "raise SystemExit(0)\n", "SystemExit: 0"),
-        (IMPORTED + "return [1]\n", "TypeError: it returned [1], which is no Found"),
-        (IMPORTED + "return Found(phases=({},))\n", "TypeError: it returned {} as a phase, which is no Phase"),
+        (IMPORTED + "return [1]\n", "TypeError: it returned [1], which is no ImportedFile"),
+        (IMPORTED + "return ImportedFile(phases=({},))\n", "TypeError: it returned {} as a phase, which is no Phase"),
         (
-            IMPORTED + f"return Found(phases=({ODD_PHASE},))\n",
+            IMPORTED + f"return ImportedFile(phases=({ODD_PHASE},))\n",
             "TypeError: it returned what is not JSON: {1} is neither text",
         ),
     ],

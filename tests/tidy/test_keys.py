@@ -11,8 +11,8 @@ from tonnage.campaign.kinds import WORKLOADS
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import MODEL_KEYS
 from tonnage.cli.command import Command, all_commands, spelled_out
+from tonnage.command_option import Option
 from tonnage.documents import table_in, valid_keys
-from tonnage.option import Option
 from tonnage.placement.site import Policy, Site
 
 from .tree import ROOT, read

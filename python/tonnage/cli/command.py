@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import Protocol, cast
 
-from tonnage.option import Option
+from tonnage.command_option import Option
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from tonnage.cli.stream import STDOUT_HINT, StdoutError, abandon, doors
 from tonnage.errors import RequestError, TonnageError
 from tonnage.late_signals import late_signals, uncollected
 from tonnage.places import working_directory
-from tonnage.plain import one_line
 from tonnage.plugins import PlugInWarning
+from tonnage.printable_text import one_line
 
 
 def run_command(argv: Sequence[str]) -> int:

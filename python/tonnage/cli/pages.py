@@ -8,9 +8,9 @@ from pathlib import Path
 from tonnage import __version__
 from tonnage.cli.command import EXIT_CODES, TAGLINE, Command, all_commands, grouped, spelled_out
 from tonnage.cli.commands.completions import SHELLS
+from tonnage.command_option import Option
 from tonnage.compat.front import page
 from tonnage.compat.fronts import FRONTS
-from tonnage.option import Option
 
 _COMPLETIONS = {
     "bash": "bash-completion/completions/tonnage",

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 from tonnage import __version__
 from tonnage.cli.command import EXIT_CODES, NAMES, TAGLINE, Command, all_commands, grouped, module_of
+from tonnage.command_option import Option, nearest
 from tonnage.errors import RequestError
-from tonnage.option import Option, nearest
 
 
 class Parser(argparse.ArgumentParser):

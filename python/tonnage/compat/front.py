@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tonnage.command_option import Option, nearest
 from tonnage.errors import RequestError
-from tonnage.option import Option, nearest
 from tonnage.units import parse_size
 
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.figures import GIB, letters, nanoseconds, rounded, whole
-from tonnage.importers.parsed import Found, Note, Phase, few, words_of
+from tonnage.importers.imported_phases import ImportedFile, Note, Phase, few, words_of
+from tonnage.importers.rounded_numbers import GIB, letters, nanoseconds, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
 
@@ -55,8 +55,8 @@ class _Run:
     path: str | None = None
 
 
-def read(data: bytes, _: str) -> Found:
-    """What a result says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads a result. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     run, sections, problems = _Run(), [], []
     for number, line in enumerate(lines, 1):
@@ -86,7 +86,7 @@ def read(data: bytes, _: str) -> Found:
         problems.append("line 1: this is no result of IO500: it has no phase with its score")
     elif torn or (not any(section.name in ("SCORE", "SCOREX") for section in sections) and not _is_whole(lines)):
         problems.append(f"line {len(lines)}: the result breaks off here, before its score; what it holds is kept")
-    return Found(
+    return ImportedFile(
         phases=tuple(phases),
         problems=few(problems),
         tool="IO500",

@@ -1,5 +1,5 @@
-"""Which process measures a run, and whether it is gone: by more than its number, which the kernel gives to others one
-day."""
+"""Identifies the process that measures a run, and whether it has ended: by more than its PID, which the kernel
+reuses."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def is_gone(named: object) -> bool:
 
 
 def ended_without_summary(run: Path, manifest: Mapping[str, object]) -> bool:
-    """Whether the run says that it goes on, and the process that measured it is gone. Of one that a scheduler's jobs
-    carry out nobody knows that here: the next job may come."""
+    """Whether the run says that it goes on, and the process that measured it is gone. False for a run by a scheduler's
+    jobs: the next job may start."""
     if manifest.get("state") != "running" or manifest.get("on") is not None:
         return False
     told = read_progress_file(run)

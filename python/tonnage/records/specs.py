@@ -1,4 +1,4 @@
-"""What the engine is given, as JSON (``crates/workload/src/phase.rs``, ``crates/storage/src/target/mod.rs``).
+"""The input of the engine, as JSON (``crates/workload/src/phase.rs``, ``crates/storage/src/target/mod.rs``).
 
 Rust refuses a key that it does not know; ``tests/records/test_line_types.py`` gives it each of these.
 """

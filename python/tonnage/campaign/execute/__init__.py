@@ -1,4 +1,4 @@
-"""What carries a trial out: one module a kind of workload; ``executor.py`` says what each promises."""
+"""Carries trials out: one module a kind of workload; ``executor.py`` has their interface."""
 
 from __future__ import annotations
 

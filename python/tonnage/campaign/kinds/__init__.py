@@ -1,4 +1,4 @@
-"""What a trial can do, as data: one module a kind of workload; ``kind.py`` says what each promises."""
+"""The kinds of workload as data, one module each; ``kind.py`` has their interface."""
 
 from __future__ import annotations
 

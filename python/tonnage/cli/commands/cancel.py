@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
-from tonnage.option import Option
+from tonnage.command_option import Option
 
 COMMAND = Command(
     "cancel",

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.errors import RequestError
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 
 if TYPE_CHECKING:
     from tonnage.campaign.scratch import Leftover
 from tonnage.cli.command import Command
-from tonnage.option import Option
+from tonnage.command_option import Option
 
 COMMAND = Command(
     "clean",

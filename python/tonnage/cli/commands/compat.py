@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from tonnage.cli.command import Command
-from tonnage.option import Option
+from tonnage.command_option import Option
 
 COMMAND = Command(
     "compat",

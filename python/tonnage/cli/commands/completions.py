@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable
 
 from tonnage.cli.command import Command, all_commands, spelled_out
-from tonnage.option import Option
+from tonnage.command_option import Option
 
 COMMAND = Command(
     "completions",

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, SITE
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
-from tonnage.plain import columns
+from tonnage.printable_text import columns
 from tonnage.units import parse_time, rate_text, size_text, three_digits
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import tonnage
 from tonnage.cli.command import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 COMMAND = Command(
     "example",

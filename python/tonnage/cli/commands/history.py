@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, PAGE, SITE
+from tonnage.command_option import Option
 from tonnage.errors import MeasurementError, RequestError
-from tonnage.option import Option
 from tonnage.units import parse_share, parse_time
 
 _DAYS = re.compile(r"([0-9]{1,6})d")
@@ -101,9 +101,9 @@ def run(arguments: Namespace) -> int:
         raise RequestError("--since and --site are for file servers; hint: add --servers")
     if not arguments.runs:
         raise RequestError("the following arguments are required: DIR; hint: see `tonnage history --help`")
-    from tonnage.analysis.compare.change import FEWEST
+    from tonnage.analysis.compare.divisors import given_to, owner_of
     from tonnage.analysis.compare.history import history_of
-    from tonnage.analysis.compare.per import given_to, owner_of
+    from tonnage.analysis.compare.level_change import FEWEST
     from tonnage.analysis.compare.runs import THRESHOLD
     from tonnage.cli.runs import console, failed_text, failing, once, print_json, runs_in, tell_undone
     from tonnage.report.answers.history import answer, unjudged
@@ -147,7 +147,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _of_servers(arguments: Namespace) -> int:
-    from tonnage.analysis.text import count
+    from tonnage.analysis.figure_texts import count
     from tonnage.cli.runs import print_json
     from tonnage.cli.server_history import answer, text
     from tonnage.placement.server_load_lines import all_lines

@@ -9,9 +9,9 @@ from pathlib import Path
 from tonnage import __version__, plugins
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, NO_REPORT, OUT
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
 from tonnage.importers.registry import KINDS
-from tonnage.option import Option
 
 
 def _kind(word: str) -> str:
@@ -87,7 +87,7 @@ def run(arguments: Namespace) -> int:
     from tonnage.campaign.trial_loop import run_directory
     from tonnage.cli.runs import present
     from tonnage.importers.import_run import import_files, kind_of, result_files
-    from tonnage.importers.stated import parse_factor
+    from tonnage.importers.user_factors import parse_factor
 
     run_id = uuid.uuid4().hex[:8]
     files = result_files(arguments.files)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from tonnage.cli.command import Command
 from tonnage.cli.entry import complain
 from tonnage.cli.shared_options import JSON
+from tonnage.command_option import Option
 from tonnage.errors import MeasurementError, RequestError
-from tonnage.option import Option
 from tonnage.units import parse_count
 
 if TYPE_CHECKING:

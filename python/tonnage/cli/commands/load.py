@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, TextIO
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, METRICS, SERVER, SITE
 from tonnage.cli.stream import is_plain
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
-from tonnage.plain import columns
+from tonnage.printable_text import columns
 from tonnage.units import parse_time
 
 if TYPE_CHECKING:

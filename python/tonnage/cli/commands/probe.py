@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, VERBOSE
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 from tonnage.units import parse_count, parse_size, parse_time
 
 if TYPE_CHECKING:

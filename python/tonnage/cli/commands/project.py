@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, PAGE
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 from tonnage.units import parse_count
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
-from tonnage.plain import columns
+from tonnage.printable_text import columns
 
 if TYPE_CHECKING:
     from tonnage.cluster.scheduler import Queue

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, PAGE, RUN, VERBOSE
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 COMMAND = Command(
     "report",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from tonnage import plugins
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, VERBOSE
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.units import is_factor, parse_count, parse_time
 
 if TYPE_CHECKING:
@@ -217,8 +217,8 @@ def _option(key: str) -> str:
 
 def dry_run(campaign: Campaign) -> int:
     """Prints the plan after the checks that a run would make; writes nothing."""
-    from tonnage.campaign.needs import check_needs
     from tonnage.campaign.plan import check, describe, make_plan
+    from tonnage.campaign.resource_needs import check_needs
     from tonnage.cluster.registry import launcher
 
     plan = make_plan(campaign)

@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Command
-from tonnage.option import Option
+from tonnage.command_option import Option
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue

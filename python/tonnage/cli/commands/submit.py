@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
 from tonnage.cli.stream import STDOUT_HINT, StdoutError
+from tonnage.command_option import Option
 from tonnage.errors import RequestError, TonnageError
-from tonnage.option import Option
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.units import parse_count, parse_share, parse_size, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonnage.cluster.numbers import Numbers
-    from tonnage.cluster.terms import Dependency, Event
+    from tonnage.cluster.array_numbers import Numbers
+    from tonnage.cluster.job_terms import Dependency, Event
     from tonnage.placement.choice import NoFileServer, Scored
     from tonnage.placement.plan import Plan
     from tonnage.placement.submit import Outcome
@@ -47,19 +47,19 @@ def _copies(text: str) -> tuple[Numbers, int | None]:
 
 
 def _dependency(text: str) -> Dependency:
-    from tonnage.cluster.terms import parse_dependency
+    from tonnage.cluster.job_terms import parse_dependency
 
     return parse_dependency(text)
 
 
 def _mail(text: str) -> tuple[Event, ...]:
-    from tonnage.cluster.terms import parse_mail
+    from tonnage.cluster.job_terms import parse_mail
 
     return parse_mail(text)
 
 
 def _words(text: str) -> tuple[str, ...]:
-    from tonnage.cluster.terms import split_words
+    from tonnage.cluster.job_terms import split_words
 
     return split_words(text)
 

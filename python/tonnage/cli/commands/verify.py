@@ -33,7 +33,7 @@ def run(arguments: Namespace) -> int:
     from tonnage.analysis.verify import verify
     from tonnage.cli.runs import print_json
     from tonnage.records import Run
-    from tonnage.records.names import CHAIN, MANIFEST, TRIALS
+    from tonnage.records.file_names import CHAIN, MANIFEST, TRIALS
 
     path = Path(arguments.run_directory)
     if not any((path / name).exists() for name in (MANIFEST, TRIALS, CHAIN)):
@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _told(found: Verdict, path: Path) -> list[str]:
-    from tonnage.records.names import MANIFEST
+    from tonnage.records.file_names import MANIFEST
 
     count = found.trials
     lines = [f"{count} records agree with their raw files" if count != 1 else "1 record agrees with its raw files"]

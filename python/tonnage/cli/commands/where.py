@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 
 if TYPE_CHECKING:
     from tonnage.placement.indices.reading import Reading
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tonnage.placement.where import Located
 from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON, SITE
-from tonnage.option import Option
+from tonnage.command_option import Option
 
 COMMAND = Command(
     "where",

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from tonnage.cli.command import Command
 from tonnage.cli.stage.options import FILES, NAME, PACE, STATE, TREES_CHANGED
-from tonnage.option import Option
+from tonnage.command_option import Option
 
 COMMAND = Command(
     "in",

@@ -7,8 +7,8 @@ from argparse import Namespace
 from tonnage.cli.command import Command
 from tonnage.cli.stage.options import WHICH
 from tonnage.cli.stage.status_words import limits_text, parse_limit
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 COMMAND = Command(
     "limit",

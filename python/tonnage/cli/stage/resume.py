@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Command
 from tonnage.cli.stage.options import DROP_ATTRIBUTES, TREES_CHANGED, WHICH
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 if TYPE_CHECKING:
     from tonnage.staging.plan import StagePlan

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tonnage.cli.command import Command
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.options import FILES, OUT, PACE, TREES, TREES_CHANGED, WATCHED
-from tonnage.option import Option
+from tonnage.command_option import Option
 
 if TYPE_CHECKING:
     from tonnage.staging.plan import StagePlan

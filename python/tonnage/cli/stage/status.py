@@ -11,7 +11,7 @@ from tonnage.cli.command import Command
 from tonnage.cli.shared_options import JSON
 from tonnage.cli.stage.options import WHICH
 from tonnage.cli.stage.status_words import report
-from tonnage.option import Option
+from tonnage.command_option import Option
 
 if TYPE_CHECKING:
     from tonnage.staging.status import Status
@@ -26,7 +26,7 @@ COMMAND = Command(
         ("tonnage stage status", "of the only mover, or that of PERSIST_DIR"),
         ("tonnage stage status --name run7 --json", "for a script"),
     ),
-    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.waiting"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.wait_for_mover"),
 )
 
 
@@ -46,7 +46,7 @@ def status_now(state: Path, *, watching: bool = False) -> Status:
     from tonnage.cli.stage.view import view
     from tonnage.staging.control import Client, NoMover
     from tonnage.staging.host import status_of
-    from tonnage.staging.waiting import watch
+    from tonnage.staging.wait_for_mover import watch
 
     try:
         with Client(state) as client:

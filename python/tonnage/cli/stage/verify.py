@@ -14,8 +14,8 @@ from tonnage.cli.entry import complain
 from tonnage.cli.shared_options import JSON
 from tonnage.cli.stage.status_words import files_text, volume
 from tonnage.cli.stream import is_plain, terminal
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 from tonnage.units import parse_count
 
 if TYPE_CHECKING:

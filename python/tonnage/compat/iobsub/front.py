@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.cluster.terms import Terms
+from tonnage.cluster.job_terms import Terms
 from tonnage.compat.front import Given, HelpAsked, help_text, parse_arguments
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.iobsub.program import find_directory, find_program

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tonnage.command_option import Option
 from tonnage.compat.front import FrontEnd, number
 from tonnage.compat.iobsub.counterparts import counterparts
-from tonnage.option import Option
 
 _OF_BSUB = """
     -alloc_flags -app -ar -clusters -cn_cu -cn_mem -core_isolation -csm -data -datachk -datagrp -eo -Ep -eptl -env -ext

@@ -24,7 +24,7 @@ from tonnage.compat.ior.text import TextPrinter
 from tonnage.compat.ior.validate import validate
 from tonnage.compat.output import Voice
 from tonnage.compat.shared import Ranks, in_front_words, records_directory
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.records import Run
 
 AnyPrinter = TextPrinter | CsvPrinter | JsonPrinter

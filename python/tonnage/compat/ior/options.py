@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, Literal
 
-from tonnage.option import Option
+from tonnage.command_option import Option
 
 Kind = Literal["flag", "number", "seconds", "text", "directives"]
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tonnage.command_option import nearest
 from tonnage.compat.ior.options import DIRECTIVES, LONG, SHORT, Parameters, Spelling, spellings
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
-from tonnage.option import nearest
 
 _SPELLINGS = spellings()
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}

@@ -16,7 +16,7 @@ from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.placement.jobs import asked_scheduler
-from tonnage.plain import shown
+from tonnage.printable_text import shown
 
 _COLUMNS = (
     ("JOBID", 7),

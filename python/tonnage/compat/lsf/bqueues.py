@@ -11,7 +11,7 @@ from tonnage.compat.lsf.read import FAILED, read_words
 from tonnage.compat.lsf.words import UNKNOWN
 from tonnage.compat.output import Voice
 from tonnage.placement.jobs import asked_scheduler
-from tonnage.plain import shown
+from tonnage.printable_text import shown
 
 _HEADINGS = ("QUEUE_NAME", "PRIO", "STATUS", "MAX", "JL/U", "JL/P", "JL/H", "NJOBS", "PEND", "RUN", "SUSP")
 _WIDTHS = (-15, 4, -14, 4, 4, 4, 4, 5, 5, 5, 5)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tonnage.command_option import Option
 from tonnage.compat.front import FrontEnd
-from tonnage.option import Option
 
 _CHOICE = (
     Option(("-J",), "jobs of this name; * in it stands for anything, align[3] is a copy", "NAME"),

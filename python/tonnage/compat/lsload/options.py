@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tonnage.command_option import Option
 from tonnage.compat.front import FrontEnd, number
-from tonnage.option import Option
 
 LSLOAD = FrontEnd(
     "lsload",

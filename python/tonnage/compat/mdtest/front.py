@@ -18,7 +18,7 @@ from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import OPERATIONS_MOST, Request, campaign_of, tree_name, understand
 from tonnage.compat.mdtest.results import TESTS, Results, results
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import Finding, Headed, Ranks, conclude, in_front_words, measure, records_directory
+from tonnage.compat.shared import Finding, HeaderObserver, Ranks, conclude, in_front_words, measure, records_directory
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
 from tonnage.records import Run
@@ -74,7 +74,7 @@ def _measure(
     voice: Voice,
     base: str | None,
 ) -> int:
-    outcomes, lines = _carry_out(request, campaign, Headed(text.head(request), voice, observer), base)
+    outcomes, lines = _carry_out(request, campaign, HeaderObserver(text.head(request), voice, observer), base)
     items = request.items if made is None else made
     found = results([Run.open(outcome.path) for outcome in outcomes], request)
     for part in found:

@@ -37,7 +37,7 @@ def answer(found: Benchmark) -> Answer:
         ("stonewall", f"{found.stonewall_s} s"),
         ("repetitions", str(len(found.repetitions))),
     )
-    told = (_score(found), *_told(found))
+    told = (_score(found), *_statements(found))
     return Answer("IO500", facts, told, tuple(_exhibits(found)), (("Phases", _table(found)),), _NOTES)
 
 
@@ -62,7 +62,7 @@ def _between(spread: Spread) -> str:
     return f" [{units.interval(spread.low, spread.high, units.significant, ', ')}]"
 
 
-def _told(found: Benchmark) -> Iterator[Statement]:
+def _statements(found: Benchmark) -> Iterator[Statement]:
     """A sentence for what is worth one."""
     means = {name: _carrying(found, name) for name in found.names()}
     known = {name: value for name, value in means.items() if value is not None}

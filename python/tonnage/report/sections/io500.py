@@ -7,15 +7,15 @@ from tonnage.analysis.io500 import Score, Spread, scores_of
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.answer import Statement
-from tonnage.report.sections.section import Section
+from tonnage.report.sections.section_type import Section
 
 
 def sentences(analysis: Analysis) -> list[Statement]:
     """One for each number of tasks: the score of each result, or the median of several with its interval."""
-    return [_told(tasks, scores) for tasks, scores in scores_of(analysis.points).items()]
+    return [_statement(tasks, scores) for tasks, scores in scores_of(analysis.points).items()]
 
 
-def _told(tasks: int, scores: tuple[Score, ...]) -> Statement:
+def _statement(tasks: int, scores: tuple[Score, ...]) -> Statement:
     total, metadata, bandwidth = (
         Spread.of([getattr(score, key) for score in scores]) for key in ("total", "metadata", "bandwidth")
     )

@@ -18,7 +18,7 @@ from tonnage.cluster.schedulers.local.spool import FILE, UNREADABLE, WHOLE, Ende
 from tonnage.cluster.schedulers.local.spooler_contact import ensure_spooler, wake
 from tonnage.cluster.schedulers.local.streams import UnfitError, file_name, open_input, open_output
 from tonnage.errors import TonnageError
-from tonnage.machine.tool import ToolError, ToolMissing
+from tonnage.machine.site_tools import ToolError, ToolMissing
 
 GRACE_NS = 5 * 10**9
 """What a cancelled job has between SIGTERM and SIGKILL."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from tonnage.cluster.job_terms import Spelling
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -21,7 +22,6 @@ from tonnage.cluster.scheduler import (
 from tonnage.cluster.schedulers.local import spooler_contact
 from tonnage.cluster.schedulers.local.spool import WHOLE, Spool, explain
 from tonnage.cluster.schedulers.local.streams import file_name, unfit_input, unfit_output
-from tonnage.cluster.terms import Spelling
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
 from tonnage.machine.time_limit import in_time

@@ -21,11 +21,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from tonnage.cluster.numbers import Range, each
+from tonnage.cluster.array_numbers import Range, each
+from tonnage.cluster.job_terms import Terms
 from tonnage.cluster.scheduler import Job, JobRequest, SchedulerError, State
 from tonnage.cluster.schedulers.local.dispatch import Turn, Waiting, next_turn
 from tonnage.cluster.schedulers.local.process import Process
-from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
 from tonnage.machine.state import checked_inside, checked_own
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import tonnage
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.local.spool import Spool
-from tonnage.machine.tool import ToolError, ask
+from tonnage.machine.site_tools import ToolError, ask
 
 IDLE_S = 30.0
 """How long a spooler with nothing to do stays."""
