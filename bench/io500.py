@@ -17,8 +17,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from children import cleaned_up_on_signals, said_by
-from spread import spread
+from child_processes import cleaned_up_on_signals, said_by
+from round_medians import spread
 
 HERE = Path(__file__).resolve().parent
 CONFIG = """[global]
