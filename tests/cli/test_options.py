@@ -48,7 +48,7 @@ def test_help_shows_each_command_once_by_task(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit, match="0"):
         parse(("--help",))
     said = capsys.readouterr().out
-    shown = re.findall(r"^  ([a-z_]+) {2,}\S", said, re.MULTILINE)
+    shown = re.findall(r"^  ([a-z0-9_]+) {2,}\S", said, re.MULTILINE)
     assert sorted(shown) == sorted(command.name for command in all_commands())
     assert re.findall(r"^([a-z ]+):$", said, re.MULTILINE)[1:] == [task for task, _ in grouped()]
     assert "other" not in [task for task, _ in grouped()], "a command is of a task"

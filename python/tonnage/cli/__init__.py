@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _OF_LAUNCHERS = ("_RANK", "_PROCID")
 """How the variables end in which launchers number their processes."""
-_TOGETHER = ("run", "probe", "ior", "mdtest", "sob", "doctor")
+_TOGETHER = ("run", "probe", "ior", "mdtest", "io500", "sob", "doctor")
 """Commands that several processes carry out together."""
 
 

@@ -12,6 +12,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "ior": (r"^IOR-\S+: MPI Coordinated", r'"bwMiB"\s*:', r"^access,bw\("),
     "ior-operations": (r"\Atime,runtime,tp\s*$",),
     "mdtest": (r"^mdtest-\S+ was launched",),
+    "io500": (r"^\[RESULT(?:-invalid)?\] +(?:(?:BW|IOPS) +phase|[\w-]+ +[0-9.]+ (?:GiB/s|kIOPS))", r"^config-hash +="),
     "fio": (r'"fio version"\s*:',),
     "fio-terse": (r"^[2-5];fio-[0-9]",),
     "fio-text": (r"^[^;{}\n]+: \(groupid=[0-9]+, jobs=[0-9]+\): err=",),

@@ -119,6 +119,19 @@ def _once(contents: Sequence[tuple[str, bytes]]) -> tuple[list[tuple[str, bytes]
     return list(kept.values()), told
 
 
+_RESULTS = ("result.txt", "result_summary.txt")
+"""Of a result directory of IO500, the one that says most first."""
+
+
+def result_files(names: Sequence[str]) -> list[str]:
+    """With the file that has the results in the place of each directory that holds such a file."""
+    found = []
+    for name in names:
+        inside = (os.path.join(name, result) for result in _RESULTS)  # noqa: PTH118 - a name may be no text
+        found.append(next((file for file in inside if os.path.isfile(file)), name))  # noqa: PTH113
+    return found
+
+
 def kind_of(files: Sequence[str]) -> str:
     """The kind of the files, by their content; RequestError where it is unknown or they are of several kinds."""
     found: dict[str, str] = {}

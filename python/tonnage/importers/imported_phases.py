@@ -18,7 +18,7 @@ MOST_PROBLEMS = 20
 """Sentences about one file."""
 MOST_TASKS = 2**31
 _NONE: Mapping[str, int | None] = {}
-_CLOCKS = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S")
+_CLOCKS = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,8 @@ def words_of(command: str) -> tuple[str, ...]:
 
 
 def instant(began: str | None) -> str | None:
-    """ISO 8601, without a zone, of ``Sun Nov 22 14:29:51 2026`` (IOR) and ``11/20/2026 15:11:00`` (mdtest)."""
+    """ISO 8601, without a zone, of ``Sun Nov 22 14:29:51 2026`` (IOR), ``11/20/2026 15:11:00`` (mdtest) and
+    ``2026-11-22 14:29:51`` (IO500)."""
     for form in _CLOCKS:
         try:
             return datetime.strptime((began or "").strip(), form).isoformat()

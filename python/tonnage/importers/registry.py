@@ -17,6 +17,7 @@ KINDS = {
     "ior": "ior",
     "ior-operations": "ior_operations",
     "mdtest": "mdtest",
+    "io500": "io500",
     "fio": "fio_json",
     "fio-text": "fio_text",
     "fio-terse": "fio_terse",

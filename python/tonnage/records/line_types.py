@@ -186,6 +186,7 @@ class TrialLine(Totals, total=False):
     follow: FollowResult | None
     stage: StageResult | None
     checkpoint: CheckpointResult | None
+    found: int
     network: NetworkResult | None
     objects: ObjectsLine | None
     ensemble: Gathering | None

@@ -38,7 +38,7 @@ _WITHOUT_WRITES = {
     "remove-directory", "stat", "rename", "read-directory", "remove", "restart", "drop",
 }  # fmt: skip
 """Phases in which nothing is written that could be made durable."""
-_CHANGES_NOTHING = {"read", "check", "make-tree", "remove-tree", "stat-directory", "stat", "read-directory"}
+_CHANGES_NOTHING = {"read", "check", "make-tree", "remove-tree", "stat-directory", "stat", "read-directory", "find"}
 """Phases that change neither names nor bytes, or that no sync of the file system follows."""
 _READS = ("read", "restart")
 
@@ -50,7 +50,7 @@ NO_CACHE_FACTS: CacheFacts = {
 }
 """Cache facts that were not measured."""
 
-COUNTED = ("files", "command")
+COUNTED = ("files", "command", "find")
 """Kinds of workload that are about operations per second, not bytes."""
 
 
@@ -181,6 +181,7 @@ def trial_line(
         "stage": result.get("stage") if result else None,
         "checkpoint": result.get("checkpoint") if result else None,
         "network": result.get("network") if result else None,
+        **({"found": found} if (found := result.get("found") if result else None) is not None else {}),
         "objects": objects_of(result),
         "ensemble": gathering,
         "meanwhile": meanwhile,

@@ -265,6 +265,7 @@ class PhaseResult(EngineResult, total=False):
     follow: FollowResult | None
     copies: list[CopyResult]
     checkpoint: CheckpointResult | None
+    found: int | None
     placement: PlacementResult | None
     stage: StageResult | None
     network: NetworkResult | None

@@ -18,6 +18,7 @@ EXECUTORS = OnDemand[type[Executor[Any]]](
         "tail": f"{_HERE}.tail:TailExecutor",
         "checkpoint": f"{_HERE}.checkpoint:CheckpointExecutor",
         "command": f"{_HERE}.command:CommandExecutor",
+        "find": f"{_HERE}.find:FindExecutor",
         "stage": f"{_HERE}.stage:StageExecutor",
         "network": f"{_HERE}.network:NetworkExecutor",
     }

@@ -18,6 +18,7 @@ WORKLOADS = OnDemand[type[WorkloadSection]](
         "tail": f"{_HERE}.tail:Tail",
         "checkpoint": f"{_HERE}.checkpoint:Checkpoint",
         "command": f"{_HERE}.command:Command",
+        "find": f"{_HERE}.find:Find",
         "stage": f"{_HERE}.stage:Stage",
         "network": f"{_HERE}.network:Network",
     }

@@ -52,17 +52,18 @@ _WORDS = {
 """What the messages of a campaign name → IOR's options."""
 
 
-def run(words: Sequence[str], voice: Voice) -> int:
-    """The exit code: 0 only where everything that was asked for was done, and no data was damaged."""
+def run(words: Sequence[str], voice: Voice, out: str | None = None) -> int:
+    """The exit code: 0 only where everything that was asked for was done, and no data was damaged. ``out``: the run
+    directory; None: as :func:`records_directory` says."""
     try:
         with in_front_words(_WORDS, "ior"):
-            return _run(words, voice)
+            return _run(words, voice, out or records_directory())
     except HelpAsked:
         voice.out.write(help_text())
         return 0
 
 
-def _run(words: Sequence[str], voice: Voice) -> int:
+def _run(words: Sequence[str], voice: Voice, base: str | None) -> int:
     ranks = Ranks.here()
     tests = parse(words)
     for test in tests:
@@ -84,16 +85,18 @@ def _run(words: Sequence[str], voice: Voice) -> int:
         voice.tell(f"ior: note: without effect, for hints are of MPIIO and GPFS: {one_line(', '.join(hints))}")
     form = FORMATS[tests[-1].summary_format.lower()]
     if not tests[-1].summary_file:
-        return _run_tests(tests, form(voice.out, ["ior", *words]), voice, words)
+        return _run_tests(tests, form(voice.out, ["ior", *words]), voice, words, base)
     with SummaryFile(tests[-1]) as file:
         voice.say(f"Writing output to {tests[-1].summary_file}")
-        code = _run_tests(tests, form(cast("TextIO", file), ["ior", *words]), voice, words)
+        code = _run_tests(tests, form(cast("TextIO", file), ["ior", *words]), voice, words, base)
         return max(code, file.conclude(voice))
 
 
-def _run_tests(tests: Sequence[Parameters], printer: AnyPrinter, voice: Voice, words: Sequence[str]) -> int:
+def _run_tests(
+    tests: Sequence[Parameters], printer: AnyPrinter, voice: Voice, words: Sequence[str], base: str | None
+) -> int:
     results: list[TestResult] = []
-    code, base = 0, records_directory()
+    code = 0
     for identifier, test in enumerate(tests):
         result = TestResult(test, identifier)
         if test.dry_run:

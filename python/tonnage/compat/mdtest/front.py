@@ -37,8 +37,8 @@ _MEAN_DIFFERS = 0.05
 """Share by which a mean of rates may be off before it is told."""
 
 
-def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
-    """Exit code."""
+def run(words: Sequence[str], observer: Observer, voice: Voice, out: str | None = None) -> int:
+    """Exit code. ``out``: the run directory; None: as :func:`records_directory` says."""
     asked = parse_arguments(MDTEST, words)
     ranks = Ranks.here()
     if ranks.hosts and not any(word.startswith("--tasks") for word in words):
@@ -54,7 +54,7 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
         _refuse_trees(request)
         refuse_foreign(request)
         with in_front_words(_WORDS, "mdtest"):
-            return _measure(request, campaign, made, observer, voice)
+            return _measure(request, campaign, made, observer, voice, out or records_directory())
     finally:
         for place in ours:
             # What is in it stays, and so does the directory then.
@@ -63,9 +63,14 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
 
 
 def _measure(
-    request: Request, campaign: Mapping[str, object], made: int | None, observer: Observer, voice: Voice
+    request: Request,
+    campaign: Mapping[str, object],
+    made: int | None,
+    observer: Observer,
+    voice: Voice,
+    base: str | None,
 ) -> int:
-    outcomes, lines = _carry_out(request, campaign, HeaderObserver(text.head(request), voice, observer))
+    outcomes, lines = _carry_out(request, campaign, HeaderObserver(text.head(request), voice, observer), base)
     items = request.items if made is None else made
     found = results([Run.open(outcome.path) for outcome in outcomes], request)
     for part in found:
@@ -89,13 +94,12 @@ def _measure(
 
 
 def _carry_out(
-    request: Request, campaign: Mapping[str, object], observer: Observer
+    request: Request, campaign: Mapping[str, object], observer: Observer, base: str | None
 ) -> tuple[list[Outcome], list[TrialLine]]:
     """How each run ended, and the trials of all. A run has one place: iterations with trees of their own are a run
     each, and the first that fails is the last."""
     outcomes: list[Outcome] = []
     lines: list[TrialLine] = []
-    base = records_directory()
     for iteration in range(request.iterations if request.keeps_trees else 1):
         place = {"name": tree_name(iteration), "fresh": request.create, "keep": not request.remove}
         whole = campaign if request.dummy else {**campaign, "place": place}

@@ -17,6 +17,7 @@ from tonnage.report.sections import (
     devices,
     files,
     hosts,
+    io500,
     links,
     load_line,
     mixed,
@@ -37,6 +38,7 @@ from tonnage.report.sections.section_type import Section
 
 SECTIONS: tuple[Section, ...] = (
     load_line.SECTION,
+    io500.SECTION,
     snapshots.SECTION,
     settings.SECTION,
     sizes.SECTION,

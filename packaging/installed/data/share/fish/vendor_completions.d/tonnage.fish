@@ -1,6 +1,7 @@
 complete -c tonnage -n __fish_use_subcommand -l version -d 'print the version'
 complete -c tonnage -f -n __fish_use_subcommand -a probe -d 'find the load line of a storage'
 complete -c tonnage -f -n __fish_use_subcommand -a run -d 'carry out a campaign file, or resume a run'
+complete -c tonnage -f -n __fish_use_subcommand -a io500 -d 'measure what the IO500 benchmark measures, by its own configuration'
 complete -c tonnage -f -n __fish_use_subcommand -a example -d 'print a campaign to begin with'
 complete -c tonnage -f -n __fish_use_subcommand -a import -d 'take over what another tool measured'
 complete -c tonnage -f -n __fish_use_subcommand -a clean -d 'remove what killed runs left behind: scratch directories, or objects and snapshots of a pool'
@@ -82,8 +83,15 @@ complete -c tonnage -n '__fish_seen_subcommand_from run' -l json -d 'print one J
 complete -c tonnage -n '__fish_seen_subcommand_from run' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-keep -d 'do not keep the load line that a search finds for placement'
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l tasks -d 'tasks in this process; under MPI, all its processes' -r
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l repeat -d 'do everything so many times, for an interval of the score' -r
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l mode -d 'which phases' -x -a 'standard extended'
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l timestamp -d 'name of the directories of this benchmark' -r
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l resume -d 'go on with an interrupted benchmark' -r
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l list -d 'print every section and key with its default'
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from example' -l out -d 'write it to this file, which must not be there yet' -r
-complete -c tonnage -n '__fish_seen_subcommand_from import' -f -a 'ior ior-operations mdtest fio fio-text fio-terse fio-log elbencho elbencho-text elbencho-live iperf3 iperf3-text iozone vdbench warp dlio sob rados nextflow'
+complete -c tonnage -n '__fish_seen_subcommand_from import' -f -a 'ior ior-operations mdtest io500 fio fio-text fio-terse fio-log elbencho elbencho-text elbencho-live iperf3 iperf3-text iozone vdbench warp dlio sob rados nextflow'
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l factor -d 'what the files do not state, as snapshot=yes; with a pattern before it of the files whose names fit: snap-*:snapshot=yes. May be repeated; of one name the last one that fits counts' -r
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l link -d 'rate of the link between the hosts and the storage, in bits or bytes: what is above it is told' -r
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l out -d 'run directory to make' -r
