@@ -8,7 +8,7 @@ Errors: ``ValueError`` for a specification that cannot be run (its text says wha
 filename for what the system refused, ``MemoryError`` for buffers.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, final
 
 from tonnage.cluster.live_figures import Live
@@ -71,10 +71,10 @@ class Target:
         """The same target for the other processes of the run, wherever they are: they open it with this. They find
         the directories that this process knows, or ValueError, and leave ``clear`` and ``finish`` to it: there these
         only forget. A target that others share is opened here with ``"process": "first"``."""
-    def start(self, phase: str, *, share: bool = False) -> Phase:
+    def start(self, phase: str, *, share: bool = False, processes: Sequence[int] | None = None) -> Phase:
         """Checks the PhaseSpec (JSON), prepares all tasks (memory, rings), and leaves them waiting at the start
         line. ``share``: series, heat, histograms and operations are kept in memory for ``Phase.share``, and no file
-        of a record is touched.
+        of a record is touched. ``processes``: of each task of the whole phase, the rank of its process.
         """
     def clear(self) -> None:
         """Removes all data files of the target (never the scratch directory itself)."""
@@ -221,6 +221,9 @@ def write_series(run_directory: str, record: str, rows: list[tuple[int, int, int
     """Writes ``series/<record>.parquet`` of a phase that another program ran: ``start_ns``, ``end_ns``, ``task``,
     ``bytes`` of each interval; its operations are 0.
     """
+
+def mpiio_shim() -> str:
+    """The source, in C, of what ``mpiio.library`` of a TargetSpec leads to."""
 
 def end_waits(now: bool) -> None:
     """With True, nothing of this process waits for a silent server (``nfs``, ``s3``) any more, and no more is begun on

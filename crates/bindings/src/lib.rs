@@ -40,6 +40,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(target::export_facts, module)?)?;
     module.add_function(wrap_pyfunction!(target::check_bucket, module)?)?;
     module.add_function(wrap_pyfunction!(target::ask_monitor, module)?)?;
+    module.add_function(wrap_pyfunction!(target::mpiio_shim, module)?)?;
     module.add_function(wrap_pyfunction!(target::clock_name, module)?)?;
     module.add_function(wrap_pyfunction!(target::sim_shares, module)?)?;
     module.add_function(wrap_pyfunction!(target::end_waits, module)?)?;

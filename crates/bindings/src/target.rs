@@ -66,9 +66,12 @@ impl Target {
         }
     }
 
-    #[pyo3(signature = (phase, *, share = false))]
-    fn start(&self, py: Python<'_>, phase: &str, share: bool) -> PyResult<Phase> {
+    #[pyo3(signature = (phase, *, share = false, processes = None))]
+    fn start(&self, py: Python<'_>, phase: &str, share: bool, processes: Option<Vec<u32>>) -> PyResult<Phase> {
         let spec: PhaseSpec = serde_json::from_str(phase).map_err(|error| errors::json("phase", &error))?;
+        if let (Backend::Real(storage), Some(processes)) = (&self.backend, processes) {
+            storage.tasks_at(&processes);
+        }
         if share {
             let (files, collected) = PhaseFiles::in_memory(spec.operation_log > 0);
             return py.detach(|| Phase::prepare(&self.backend, spec, Some(files), Some(collected)));
@@ -166,6 +169,11 @@ pub fn check_bucket(py: Python<'_>, bucket: &str) -> PyResult<()> {
 pub fn ask_monitor(py: Python<'_>, pool: &str, questions: Vec<String>) -> PyResult<Vec<String>> {
     let pool: PoolSpec = serde_json::from_str(pool).map_err(|error| errors::json("pool", &error))?;
     py.detach(|| tonnage_storage::ask_monitor(&pool, &questions)).map_err(|error| errors::storage(&error))
+}
+
+#[pyfunction]
+pub const fn mpiio_shim() -> &'static str {
+    tonnage_storage::MPIIO_SHIM
 }
 
 #[pyfunction]

@@ -144,7 +144,7 @@ impl PhaseWorkload for CheckpointWorkload {
         // What was asked of the place where the tasks worked, the storage above does not know.
         let mut direct: Option<bool> = None;
         for place in self.ready().places.iter().flatten() {
-            let Facts { direct: here, flags, notes } = place.facts();
+            let Facts { direct: here, flags, notes, .. } = place.facts();
             direct = Some(direct.unwrap_or(true) && here);
             result.facts.extend(flags.into_iter().map(|(name, is)| (name.to_owned(), is)));
             for note in notes_of(notes) {

@@ -208,6 +208,10 @@ impl File for RetryingFile {
         self.retry.attempt(Op::Write, errno_of, || self.inner.write_at(offset, buffer))
     }
 
+    fn leave(&mut self) -> io::Result<()> {
+        self.inner.leave()
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         self.inner.sync()
     }

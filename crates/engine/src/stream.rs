@@ -150,6 +150,8 @@ impl Worker for StreamWorker {
             Lane::Sync(_) => sync_loop::transfer(self, context),
             Lane::Queued(_) => queued_loop::transfer(self, context),
         }
+        let left = self.lane.leave();
+        self.finish_step(context, "the end of the transfers", left);
     }
 
     fn sync(&mut self, context: &mut TaskContext) {

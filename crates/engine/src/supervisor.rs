@@ -166,7 +166,7 @@ impl Supervisor {
         // Of tasks that failed for want of space as well, it says more.
         let first_error = self.why(no_space.map(|message| self.of_all(message)).or(first_error));
         events.sort_by_key(|event| (event.time_ns, event.task));
-        let Facts { direct, flags, mut notes } = self.shared.storage.facts();
+        let Facts { direct, flags, hints, mut notes } = self.shared.storage.facts();
         self.check_startups(direct, &mut tasks);
         let placement = self.placement(&mut notes);
         let mut result = PhaseResult {
@@ -184,6 +184,7 @@ impl Supervisor {
             }),
             verify,
             first_error,
+            hints: hints.into_iter().collect(),
             facts: flags.into_iter().map(|(name, is)| (name.to_owned(), is)).collect(),
             notes: notes_of(notes).collect(),
             events,

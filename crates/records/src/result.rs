@@ -303,6 +303,8 @@ pub struct PhaseResult {
     pub verify: Option<VerifyResult>,
     pub first_error: Option<ErrorAt>,
     pub facts: BTreeMap<String, bool>,
+    /// Of MPI, those in effect.
+    pub hints: BTreeMap<String, String>,
     pub notes: Vec<Note>,
     pub events: Vec<Event>,
     /// One for each kind of operation, where a phase mixes several.

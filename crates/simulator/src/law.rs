@@ -59,6 +59,8 @@ impl ModelSpec {
     /// Share of the plateau that `concurrency` operations in flight reach, without noise. Above 1 for what never levels
     /// off.
     pub(crate) fn share(&self, concurrency: u64) -> f64 {
+        let (most, exchange) = self.aggregators.map_or((concurrency, 0.0), |(most, exchange)| (most.into(), exchange));
+        let concurrency = concurrency.min(most);
         let n = concurrency as f64;
         let share = match (self.queues, self.power) {
             _ if !self.curve.is_empty() => curves::through(&self.curve, n),
@@ -69,7 +71,7 @@ impl ModelSpec {
         };
         let dip = if (self.dip_from.into()..=self.dip_to.into()).contains(&concurrency) { self.dip } else { 0.0 };
         let odd = if concurrency % 2 == 1 { self.odd_loss } else { 0.0 };
-        share * (1.0 - dip) * (1.0 - odd)
+        share * (1.0 - dip) * (1.0 - odd) * (1.0 - exchange)
     }
 
     /// The laws that have a knee planted.
@@ -117,6 +119,15 @@ mod tests {
             assert_eq!(found, Some(u64::from(knee)));
             assert!((spec.share(1000) / spec.share(500) - 2.0).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn aggregators_do_for_many_tasks_what_so_few_can_do_less_the_exchange() {
+        let alone = ModelSpec { knee: Some(4), decline: 0.1, ..ModelSpec::default() };
+        let collective = ModelSpec { aggregators: Some((4, 0.2)), ..alone.clone() };
+        assert!((collective.share(64) - 0.8).abs() < 1e-12);
+        assert!((collective.share(2) - 0.8 * alone.share(2)).abs() < 1e-12, "fewer tasks than aggregators");
+        assert!(alone.share(64) < 0.1, "what they spare the storage is more than the exchange costs");
     }
 
     #[test]

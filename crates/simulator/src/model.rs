@@ -22,6 +22,7 @@
 //! | `dip-from` | `dip_from` | tasks | 0 | where the dip begins |
 //! | `dip-to` | `dip_to` | tasks | 0 | where it ends |
 //! | `odd-loss` | `odd_loss` | fraction | 0 | throughput lost by odd numbers of tasks |
+//! | `aggregators` | `aggregators` | tasks, fraction | none | collective transfers: no more than so many tasks, which have the data of all, work on the storage at once; and the throughput that the way of the data between the tasks and them costs: `2:20%` (`[2, 0.2]`) |
 //! | `noise` | `noise` | fraction | 0 | standard deviation of the logarithm of each trial's speed (median 1) |
 //! | `noise-growth` | `noise_growth` | exponent | 0 | trials of N tasks have `noise` × N to this power, at most 3 |
 //! | `tails` | `tails` | degrees of freedom | none | the logarithm of each trial's speed is `noise` times Student's t of so many; no trial is more than e⁵ times faster or slower |
@@ -101,6 +102,7 @@ pub struct ModelSpec {
     pub dip_from: u32,
     pub dip_to: u32,
     pub odd_loss: f64,
+    pub aggregators: Option<(u32, f64)>,
     pub noise: f64,
     pub noise_growth: f64,
     pub tails: Option<u32>,
@@ -160,6 +162,7 @@ impl Default for ModelSpec {
             dip_from: 0,
             dip_to: 0,
             odd_loss: 0.0,
+            aggregators: None,
             noise: 0.0,
             noise_growth: 0.0,
             tails: None,
@@ -211,6 +214,11 @@ pub struct ModelError {
 }
 
 impl ModelSpec {
+    /// What it is for the transfers of a phase: only collective ones have aggregators.
+    pub(crate) fn of_transfers(&self, collective: bool) -> Self {
+        if collective { self.clone() } else { Self { aggregators: None, ..self.clone() } }
+    }
+
     /// Checks every value against what the model means.
     pub fn check(&self) -> Result<(), ModelError> {
         let rates = [
@@ -245,6 +253,9 @@ impl ModelSpec {
             require(key, value, (0.0..1.0).contains(&value), "a fraction from 0 to below 1")?;
         }
         require("odd_loss", self.odd_loss, (0.0..1.0).contains(&self.odd_loss), "a fraction from 0 to below 1")?;
+        let (aggregators, exchange) = self.aggregators.unwrap_or((1, 0.0));
+        require("aggregators", f64::from(aggregators), aggregators > 0, "at least 1")?;
+        require("aggregators", exchange, (0.0..1.0).contains(&exchange), "a fraction from 0 to below 1")?;
         for (key, value) in [("drift", self.drift), ("creep", self.creep), ("step", self.step)] {
             require(key, value, value > -1.0 && value <= 1.0, "a fraction above -1, at most 1")?;
         }
@@ -338,6 +349,8 @@ mod tests {
             r#"{"dip": 0.3, "dip_from": 9, "dip_to": 8}"#,
             r#"{"dip_from": 8, "dip_to": 9}"#,
             r#"{"odd_loss": 1}"#,
+            r#"{"aggregators": [0, 0]}"#,
+            r#"{"aggregators": [2, 1]}"#,
             r#"{"creep": -1}"#,
             r#"{"step_at_ns": 5}"#,
             r#"{"tails": 1}"#,

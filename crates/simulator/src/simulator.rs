@@ -1,5 +1,7 @@
 //! A modelled storage over the phases of a run.
 
+use std::collections::BTreeMap;
+
 use tonnage_records::{PhaseFiles, PhaseResult};
 use tonnage_workload::{PhaseSpec, Work};
 
@@ -65,7 +67,8 @@ impl Simulator {
     /// histograms are kept there.
     pub fn run(&mut self, spec: &PhaseSpec, record: Option<PhaseFiles>) -> Result<PhaseResult, SimulatorError> {
         spec.check()?;
-        let (model, state, now_ns) = (&self.model, &mut self.state, self.now_ns);
+        let collective = matches!(&spec.work, Work::Stream(stream) if stream.collective);
+        let (model, state, now_ns) = (&self.model.of_transfers(collective), &mut self.state, self.now_ns);
         let Outcome { finish, cache, parts, follow, copies, checkpoint, found, fact } = match &spec.work {
             Work::Stream(stream) if fluid_model::takes(model, spec, stream) => {
                 fluid_model::run(model, state, spec, stream, now_ns, record)?
@@ -88,6 +91,7 @@ impl Simulator {
             cache,
             verify: spec.work.verifies().then_some(finish.verify),
             first_error: finish.first_error,
+            hints: BTreeMap::new(),
             facts: [("simulated", true)].into_iter().chain(fact).map(|(name, is)| (name.to_owned(), is)).collect(),
             notes: Vec::new(),
             events: finish.events,

@@ -101,6 +101,8 @@ pub struct Facts {
     pub direct: bool,
     /// Named facts, such as `fixed_buffers`.
     pub flags: Vec<(&'static str, bool)>,
+    /// The hints of MPI in effect, by name.
+    pub hints: Vec<(String, String)>,
     /// Fallbacks taken.
     pub notes: Vec<Note>,
 }
@@ -126,6 +128,9 @@ pub trait Storage: Send + Sync {
     /// Applies the cache policy to `files` before a read phase and says what is cached then. Of no files, it says what is
     /// known of the places that they would be in.
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState>;
+
+    /// Before a phase of several processes: of each of its tasks, in their order, the number of the process (its rank).
+    fn tasks_at(&self, _processes: &[u32]) {}
 
     /// A watch on a file that is there. `None` where this storage cannot tell when one is written to.
     fn watch(&self, _file: u32) -> Option<Watch> {
@@ -190,6 +195,14 @@ impl Lane {
         }
     }
 
+    /// The task makes no more transfers: whatever others still make together with it goes on without it.
+    pub fn leave(&mut self) -> io::Result<()> {
+        match self {
+            Self::Sync(file) => file.leave(),
+            Self::Queued(_) => Ok(()),
+        }
+    }
+
     /// Makes what was written durable (fsync). Only with nothing in flight.
     pub fn sync(&mut self) -> io::Result<()> {
         match self {
@@ -245,6 +258,10 @@ pub trait File: Send {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
     /// Writes at `offset`; how many bytes were taken.
     fn write_at(&mut self, offset: u64, buffer: &[u8]) -> io::Result<usize>;
+    /// See [`Lane::leave`].
+    fn leave(&mut self) -> io::Result<()> {
+        Ok(())
+    }
     /// Makes what was written durable (fsync).
     fn sync(&mut self) -> io::Result<()>;
     /// Closes the file.

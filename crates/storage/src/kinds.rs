@@ -9,6 +9,7 @@ use crate::fs::mmap::Mapped;
 use crate::fs::posix::Posix;
 use crate::fs::uring::Uring;
 use crate::memory::Memory;
+use crate::mpiio::Mpiio;
 use crate::nfs::Nfs;
 use crate::null::Null;
 use crate::pieces::Pieces;
@@ -26,6 +27,7 @@ pub fn open(spec: &TargetSpec) -> Result<Arc<dyn Storage>> {
         StorageKind::Null => Arc::new(Null::new(spec.delays)),
         StorageKind::Uring => FileStorage::open(spec, Uring)?,
         StorageKind::Mmap => FileStorage::open(spec, Mapped::new(spec)?)?,
+        StorageKind::Mpiio => FileStorage::open(spec, Mpiio::new(spec)?)?,
         StorageKind::Memory => Arc::new(Memory::default()),
         StorageKind::Rados => Arc::new(Rados::new(spec)?),
         StorageKind::Nfs => Arc::new(Nfs::new(spec)?),
@@ -42,6 +44,7 @@ fn refuse_options_of_others(spec: &TargetSpec) -> Result<()> {
     for (given, name, kind) in [
         (!spec.advice.is_empty(), "advice", StorageKind::Mmap),
         (spec.range_locks, "range_locks", StorageKind::Posix),
+        (spec.mpiio.is_some(), "a library of MPI", StorageKind::Mpiio),
         (spec.delays != Delays::default(), "delays", StorageKind::Null),
         (spec.rados.is_some(), "a pool", StorageKind::Rados),
         (spec.nfs.is_some(), "an export", StorageKind::Nfs),

@@ -9,7 +9,7 @@
 //!                                        │
 //!              ┌──────────┬──────────┬───┴──────┬─────────┬──────────────┐
 //!              fs         nfs        rados      s3        memory, null   pieces (around another)
-//!              posix, uring, mmap, tree: on files of
+//!              posix, uring, mmap, tree, mpiio: on files of
 //!              scratch directories (scratch) or of the user (fs::named)
 //! ```
 //!
@@ -25,6 +25,7 @@ mod fs;
 mod kinds;
 mod memory;
 mod memory_names;
+mod mpiio;
 mod names;
 mod nfs;
 mod null;
@@ -48,6 +49,7 @@ pub use buffer::Buffer;
 pub use error::{Result, StorageError};
 pub use fs::watch::Watch;
 pub use kinds::open;
+pub use mpiio::SHIM as MPIIO_SHIM;
 pub use nfs::{ExportFacts, export_facts};
 pub use pieces::Pieces;
 pub use placement::{Held, Placement, Traffic};
@@ -57,6 +59,9 @@ pub use scratch::left_files::{file_leftovers, remove_left_file};
 pub use scratch::marker::State;
 pub use scratch::{Leftover, Scratch};
 pub use slots::Slots;
-pub use target::{Advice, BucketSpec, Cut, Delays, DirectMode, Existing, ExportSpec, PoolSpec, Process, StorageKind, TargetSpec};
+pub use target::{
+    Advice, BucketSpec, Cut, Delays, DirectMode, Existing, ExportSpec, FileView, MpiioSpec, PoolSpec, Process, StorageKind,
+    TargetSpec,
+};
 pub use wait::{end_waits, waits_are_over};
 pub use wrapper::Wrapper;

@@ -41,6 +41,7 @@ calls! {
     fn length(file: u32) -> Result<u64>;
     fn prepare_write(files: &[u32]) -> Result<()>;
     fn settle(files: &[u32], cache: CachePolicy) -> Result<CacheState>;
+    fn tasks_at(processes: &[u32]);
     fn watch(file: u32) -> Option<Watch>;
     fn snapshots(request: &SnapshotRequest) -> Result<Box<dyn Snapshots>>;
     fn space() -> Vec<Space>;

@@ -205,6 +205,10 @@ impl<H: Hook> File for HookedFile<H> {
         self.hook.write(|length| Call::Transfer(Op::Write, offset, length), buffer, |buffer| self.inner.write_at(offset, buffer))
     }
 
+    fn leave(&mut self) -> io::Result<()> {
+        self.inner.leave()
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         self.hook.sync(|| self.inner.sync())
     }

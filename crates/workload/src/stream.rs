@@ -52,6 +52,9 @@ pub struct Stream {
     /// With [`Access::RandomBlocks`]: bytes of a file from which blocks are drawn; `None`: those of a pass.
     #[serde(default)]
     pub spread_bytes: Option<u64>,
+    /// All tasks of a file make each transfer together: a storage of MPI-IO does, and a model with aggregators.
+    #[serde(default)]
+    pub collective: bool,
     /// Check every byte that is read (only with [`PayloadKind::Unique`]).
     #[serde(default)]
     pub verify: bool,
@@ -80,6 +83,7 @@ impl Stream {
             retry_ns: None,
             order_seed: None,
             spread_bytes: None,
+            collective: false,
             verify: false,
         }
     }

@@ -34,6 +34,7 @@ from tonnage.campaign.trial_loop import Loop, clock_of, failures, run_directory,
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.cluster.lost_process import ProcessLost
+from tonnage.cluster.mpi.io_library import io_library
 from tonnage.cluster.registry import launcher
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.machine.host import host_facts
@@ -222,6 +223,8 @@ def _carry_out(
     try:
         target = {**writer.manifest["target"], "own_scratch": sorted(scratch.own)}
         writer.update_manifest(state="running", target=target)
+        if plan.target.scheme == "path" and any(setting.storage == "mpiio" for setting in every):
+            writer.update_manifest(mpiio=io_library().facts())
         workspace.pins = _stripe(campaign, plan.target, scratch, writer, observer)
         if plan.target.scheme != "sim" and not writer.manifest.get("ceilings"):
             _measure_ceilings(campaign, every, start, seed, writer)
@@ -380,7 +383,8 @@ def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: La
     for setting in campaign.settings()[: 1 if target.names else None]:
         executor = executor_of(setting)
         spec = executor.first_phase(setting, target) if target.names else executor.try_out(setting, target)
-        key = f"{setting.storage} {setting.direct} {setting.devices} {setting.device} {json.dumps(spec)}"
+        opening = setting.opening if target.scheme == "path" else {}
+        key = f"{setting.storage} {setting.direct} {setting.devices} {setting.device} {json.dumps([spec, opening])}"
         if spec is None or key in tried:
             continue
         tried.add(key)
@@ -394,7 +398,7 @@ def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: La
             run_id=scratch.run_id,
         )
         try:
-            target_spec: Any = place
+            target_spec: Any = {**place, **opening}
             opened.append(start.open(target_spec, None))
             phase_spec: Any = spec
             opened[-1].prepare(phase_spec)

@@ -18,7 +18,7 @@ from tonnage.places import working_directory
 from tonnage.records.line_types import Json
 from tonnage.records.specs import BucketSpec, Delays, ExportSpec, PoolSpec, TargetSpec
 
-STORAGES_WITH_FILES = frozenset({"posix", "uring", "mmap"})
+STORAGES_WITH_FILES = frozenset({"posix", "uring", "mmap", "mpiio"})
 
 
 ModelSpec = Json
@@ -358,6 +358,12 @@ def _shape(text: str) -> str:
     return text
 
 
+def _aggregators(text: str) -> tuple[int, float]:
+    """``2:20%``: how many, and the share of the throughput that the way to them costs; ``2``: none of it."""
+    count, _, exchange = text.partition(":")
+    return _count(count), _number(exchange) if exchange else 0.0
+
+
 def _curve(text: str) -> list[tuple[int, float]]:
     """``4:50%/16:50%/20:100%``: numbers of tasks, and the share of the plateau at each."""
     points = [point.partition(":") for point in text.split("/")]
@@ -388,6 +394,7 @@ MODEL_KEYS: Keys = {
     "dip-from": ("dip_from", _count),
     "dip-to": ("dip_to", _count),
     "odd-loss": ("odd_loss", _number),
+    "aggregators": ("aggregators", _aggregators),
     "noise": ("noise", _number),
     "noise-growth": ("noise_growth", _number),
     "tails": ("tails", _count),

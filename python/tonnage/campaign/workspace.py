@@ -206,7 +206,7 @@ def _payload(setting: StreamSetting) -> tuple[str, int]:
 def _fill_transfer(setting: StreamSetting) -> int:
     """Large transfers lay out files sooner, where their cells fall on the same offsets."""
     small = setting.transfer_size
-    if small % CELL_BYTES or small >= FILL_TRANSFER:
+    if small % CELL_BYTES or small >= FILL_TRANSFER or setting.is_strided:
         return small
     fitting = [
         small << shift

@@ -13,6 +13,7 @@ from tonnage import _native
 from tonnage.cluster.host_group import Alone, HostGroup
 from tonnage.cluster.launcher import ANYWHERE, LauncherFacts, Placing
 from tonnage.cluster.live_figures import Live
+from tonnage.cluster.mpi.io_library import with_io_library
 from tonnage.cluster.mpi.launch_environment import started
 from tonnage.errors import RequestError
 
@@ -183,7 +184,7 @@ class Local:
     def open(self, target: Json, series_directory: Path | None) -> LocalEnsemble | ModelledEnsemble:
         if target["kind"] == "sim":
             return ModelledEnsemble(target, series_directory, platform.node())
-        return LocalEnsemble(target, series_directory, platform.node())
+        return LocalEnsemble(with_io_library(target), series_directory, platform.node())
 
     def check(self, tasks: int, placing: Placing) -> None:
         check_placing(platform.node(), tasks, placing)

@@ -181,6 +181,7 @@ class TrialLine(Totals, total=False):
     verify: VerifyResult | None
     first_error: ErrorAt | None
     facts: dict[str, int]
+    hints: dict[str, str]
     notes: list[Note]
     parts: list[Part]
     follow: FollowResult | None

@@ -175,6 +175,7 @@ def trial_line(
         "verify": result["verify"] if result else None,
         "first_error": result["first_error"] if result else None,
         "facts": dict(result["facts"]) if result else {},
+        "hints": dict(result.get("hints") or {}) if result else {},
         "notes": list(result["notes"]) if result else [],
         "parts": list(result.get("parts", ())) if result else [],
         "follow": result.get("follow") if result else None,

@@ -262,6 +262,7 @@ class PhaseResult(EngineResult, total=False):
     """The same with what only some kinds of workload have, and what other programs measured."""
 
     parts: list[Part]
+    hints: dict[str, str]
     follow: FollowResult | None
     copies: list[CopyResult]
     checkpoint: CheckpointResult | None

@@ -195,6 +195,28 @@ class Delays(TypedDict, total=False):
     task: int | None
 
 
+class FileView(TypedDict):
+    """Which part of a file a task sees through MPI-IO."""
+
+    piece_bytes: int
+    pieces: int
+    block_bytes: int
+    tasks: int
+
+
+class MpiioSpec(TypedDict, total=False):
+    """How files are opened through MPI-IO. ``library`` is each host's own."""
+
+    library: str
+    functions: dict[str, int]
+    collective: bool
+    shared: bool
+    tasks: int
+    task_bytes: int
+    hints: dict[str, str]
+    view: FileView | None
+
+
 class TargetSpec(TypedDict, total=False):
     """A storage, and how it is opened."""
 
@@ -213,6 +235,7 @@ class TargetSpec(TypedDict, total=False):
     cut: Cut | None
     advice: list[str]
     range_locks: bool
+    mpiio: MpiioSpec | None
     delays: Delays
     rados: PoolSpec | None
     nfs: ExportSpec | None

@@ -52,6 +52,7 @@ fn add(mut sum: PhaseResult, other: PhaseResult) -> PhaseResult {
     for (fact, is) in other.facts {
         sum.facts.entry(fact).and_modify(|known| *known &= is).or_insert(is);
     }
+    sum.hints.extend(other.hints);
     for note in other.notes {
         if !sum.notes.contains(&note) {
             sum.notes.push(note);

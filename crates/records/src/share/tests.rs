@@ -136,6 +136,7 @@ fn result_of(did: &[Did], line_ns: u64) -> PhaseResult {
         }),
         first_error,
         facts: [("fixed_buffers".to_owned(), true)].into(),
+        hints: [("cb_nodes".to_owned(), "2".to_owned())].into(),
         notes: vec![Note { code: "no-direct".to_owned(), message: "through the cache".to_owned() }],
         events: did.iter().filter_map(|did| did.stall.clone()).collect(),
         parts: vec![part("write", &sums[0]), part("read", &sums[1])],

@@ -19,6 +19,9 @@ pub(crate) trait FileAccess: Debug + Send + Sync + 'static {
 
     /// Prepares one task's way to one of `files`, and records there what became of the request.
     fn lane(&self, files: &Arc<Files>, request: &OpenRequest) -> Result<Lane>;
+
+    /// See [`Storage::tasks_at`].
+    fn tasks_at(&self, _processes: &[u32]) {}
 }
 
 /// Files in directories or by name, read and written by one kind of access.
@@ -53,6 +56,10 @@ impl<A: FileAccess> Storage for FileStorage<A> {
 
     fn settle(&self, files: &[u32], cache: CachePolicy) -> Result<CacheState> {
         self.files.settle(files, cache)
+    }
+
+    fn tasks_at(&self, processes: &[u32]) {
+        self.access.tasks_at(processes);
     }
 
     fn watch(&self, file: u32) -> Option<Watch> {

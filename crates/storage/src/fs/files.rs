@@ -141,6 +141,11 @@ impl Files {
         facts.flags.push((name, value));
     }
 
+    /// Records the hints of MPI in effect.
+    pub(crate) fn set_hints(&self, hints: Vec<(String, String)>) {
+        lock(&self.facts).hints = hints;
+    }
+
     /// Records a fallback once.
     pub(crate) fn note(&self, code: &'static str, text: impl FnOnce() -> String) {
         let mut facts = lock(&self.facts);

@@ -184,7 +184,7 @@ impl Storage for S3 {
     }
 
     fn facts(&self) -> Facts {
-        Facts { direct: true, flags: Vec::new(), notes: self.service.troubles.note().into_iter().collect() }
+        Facts { direct: true, notes: self.service.troubles.note().into_iter().collect(), ..Facts::default() }
     }
 }
 

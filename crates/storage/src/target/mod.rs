@@ -3,6 +3,7 @@
 mod bucket;
 mod cut;
 mod export;
+mod mpiio;
 mod pool;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use bucket::BucketSpec;
 pub use cut::Cut;
 pub use export::ExportSpec;
+pub use mpiio::{FileView, MpiioSpec};
 pub use pool::PoolSpec;
 
 /// The kinds of storage in this build.
@@ -24,6 +26,8 @@ pub enum StorageKind {
     Uring,
     /// Mapped files.
     Mmap,
+    /// Files through MPI-IO.
+    Mpiio,
     /// Does nothing: the cost of the generator itself.
     Null,
     /// Copies to and from memory.
@@ -154,6 +158,9 @@ pub struct TargetSpec {
     /// Kind `posix` only: each transfer holds a lock on its bytes (shared for a read), as other clients might need.
     #[serde(default)]
     pub range_locks: bool,
+    /// Kind `mpiio` only: through which MPI, and how.
+    #[serde(default)]
+    pub mpiio: Option<MpiioSpec>,
     /// Kind `null` only.
     #[serde(default)]
     pub delays: Delays,
@@ -198,6 +205,7 @@ impl TargetSpec {
             cut,
             advice,
             range_locks,
+            mpiio: None,
             delays,
             rados: None,
             nfs: None,

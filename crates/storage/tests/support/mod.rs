@@ -1,14 +1,15 @@
 //! What the tests of this crate share: a scratch directory with a storage in it, and a task's loop over a lane.
 #![allow(dead_code, reason = "each test program uses its part")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use tempfile::TempDir;
 use tonnage_storage::{
-    BucketSpec, Completion, DirectMode, ExportSpec, Lane, OpenRequest, PoolSpec, Queue, Request, Scratch, Slots, SnapshotRequest,
-    Snapshots, Storage, StorageKind, TargetSpec, open,
+    BucketSpec, Completion, DirectMode, ExportSpec, Lane, MpiioSpec, OpenRequest, PoolSpec, Queue, Request, Scratch, Slots,
+    SnapshotRequest, Snapshots, Storage, StorageKind, TargetSpec, open,
 };
 use tonnage_workload::{Access, Arena, Geometry, Layout, Means, Op, Payload, PayloadKind, SnapshotCommand, Verifier};
 
@@ -107,6 +108,9 @@ impl Rig {
                 home.path().join("data.00000000")
             }
         };
+        if kind.storage == StorageKind::Mpiio {
+            spec.mpiio = Some(mpiio());
+        }
         let storage = (kind.wrap)(open(&spec)?);
         Ok(Self { home, scratches, storage, file })
     }
@@ -133,6 +137,20 @@ impl Rig {
         snapshots.take(0).unwrap();
         let then = snapshots.at(0).unwrap().expect("it is elsewhere");
         (snapshots, then)
+    }
+}
+
+/// One task with its own files.
+pub fn mpiio() -> MpiioSpec {
+    MpiioSpec {
+        library: std::env::var_os("TONNAGE_TEST_MPIIO").expect("TONNAGE_TEST_MPIIO is a shim that was compiled").into(),
+        functions: BTreeMap::default(),
+        collective: false,
+        shared: false,
+        tasks: 1,
+        task_bytes: 0,
+        hints: BTreeMap::default(),
+        view: None,
     }
 }
 

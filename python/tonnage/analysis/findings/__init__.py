@@ -1,10 +1,22 @@
 """Named judgements on a run, each a small function in a registry. ``tonnage explain`` has a page for every code."""
 
-from tonnage.analysis.findings import curve, hosts, imported, kinds, links, noise, omission, snapshots, time, trust
+from tonnage.analysis.findings import (
+    collective,
+    curve,
+    hosts,
+    imported,
+    kinds,
+    links,
+    noise,
+    omission,
+    snapshots,
+    time,
+    trust,
+)
 from tonnage.analysis.findings import host_events as meanwhile
 from tonnage.analysis.findings.registry import REGISTRY, Evidence, judge
 
 __all__ = [
-    "REGISTRY", "Evidence", "curve", "hosts", "imported", "judge", "kinds", "links", "meanwhile",
+    "REGISTRY", "Evidence", "collective", "curve", "hosts", "imported", "judge", "kinds", "links", "meanwhile",
     "noise", "omission", "snapshots", "time", "trust",
 ]  # fmt: skip

@@ -331,7 +331,7 @@ def _crossing(
 
 _OF_THE_TIER = frozenset({"tasks_per_node", "partition", "hosts", "device", "devices"})
 """Of a setting: where its tasks ran and which tier it was, which is what is asked about."""
-_ENGINES = frozenset({"posix", "uring", "mmap"})
+_ENGINES = frozenset({"posix", "uring", "mmap", "mpiio"})
 """Ways to touch the files of a directory; any other belongs to its kind of target."""
 
 

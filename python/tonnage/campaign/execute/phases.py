@@ -210,6 +210,12 @@ class PhaseRunner:
         )
         return self._record(line, result, hosts if result else (), left, items)
 
+    def _keep_hints(self, hints: dict[str, str]) -> None:
+        """The manifest has the hints of MPI that were in effect first; each trial line has its own."""
+        kept = self.writer.manifest.get("mpiio")
+        if kept is not None and "hints" not in kept and hints:
+            self.writer.update_manifest(mpiio={**kept, "hints": hints})
+
     def run_outside_engine(
         self, number: int, trial: Trial, phase: str, act: Callable[[], Acted], hosts: Sequence[str] = ()
     ) -> PhaseOutcome:
@@ -263,6 +269,7 @@ class PhaseRunner:
         layout, objects = device_lines(line, items), object_lines(line, result)
         self.writer.append_trial(line, tasks, events, copies, workflow, layout, objects)
         self.lines.append(line)
+        self._keep_hints(line["hints"])
         self.observer.recorded(line)
         for note in line["notes"]:
             if note["code"] not in self._noted:

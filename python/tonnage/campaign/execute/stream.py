@@ -9,6 +9,7 @@ from tonnage.campaign.execute.executor import Executor, Refusal
 from tonnage.campaign.execute.phases import PhaseOutcome, Status, TrialRun
 from tonnage.campaign.kinds.stream import StreamSetting, hog_bytes
 from tonnage.campaign.target import Target
+from tonnage.cluster.mpi.io_library import io_library
 from tonnage.records.specs import Limit, Pace, PhaseSpec, Source, Work
 
 _PARTS_MOST = 10_000
@@ -19,6 +20,11 @@ _LEAST_PART_BYTES = 5 << 20
 
 class StreamExecutor(Executor[StreamSetting]):
     """A write starts on fresh files; anything else has its files laid out first where they are not there."""
+
+    def check(self, setting: StreamSetting, target: Target) -> None:
+        # A job may run where another MPI is.
+        if setting.storage == "mpiio" and target.scheme == "path" and setting.partition is None:
+            io_library()
 
     def not_with_objects(self, setting: StreamSetting, target: Target) -> Iterator[Refusal]:
         if target.bucket is None:
@@ -177,9 +183,10 @@ def _work(setting: StreamSetting, seed: int) -> Work:
         # A mix opens its files for writing.
         "op": "read" if setting.op == "read" else "write",
         "geometry": {
-            "transfer_size": setting.transfer_size,
-            "block_size": setting.block_size,
-            "segments": setting.segments,
+            # Of a strided view, a transfer is one of every segment.
+            "transfer_size": setting.transfer_size * (setting.segments if setting.is_strided else 1),
+            "block_size": setting.block_size * (setting.segments if setting.is_strided else 1),
+            "segments": 1 if setting.is_strided else setting.segments,
             "layout": "shared" if setting.layout == "shared" else "file-per-task",
             "access": setting.access,
         },
@@ -203,6 +210,8 @@ def _work(setting: StreamSetting, seed: int) -> Work:
         work["retry_ns"] = setting.retry_for_ns
     if setting.spread:
         work["spread_bytes"] = setting.spread
+    if setting.collective:
+        work["collective"] = True
     if setting.order_seed is not None:
         work["order_seed"] = setting.order_seed
     return work

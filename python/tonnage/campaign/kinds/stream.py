@@ -7,26 +7,36 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field, unit_field
 from tonnage.fields import Count, Depth, Device, Flag, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
-from tonnage.records.specs import Cut, Delays, TargetSpec
+from tonnage.records.specs import Cut, Delays, MpiioSpec, TargetSpec
 from tonnage.units import format_size, size_text
 
 Op = Literal["write", "read", "mixed"]
 Access = Literal["sequential", "strided", "random", "random-blocks"]
 Layout = Literal["file-per-task", "file-per-segment", "shared"]
 Direct = Literal["auto", "yes", "no"]
-StorageKind = Literal["posix", "uring", "mmap", "null", "memory"]
+StorageKind = Literal["posix", "uring", "mmap", "mpiio", "null", "memory"]
 Sync = Literal["none", "fsync", "fsync-each"]
 Cache = Literal["keep", "drop"]
 Payload = Literal["unique", "constant"]
 Source = Literal["own", "shift", "random"]
+FileView = Literal["none", "blocks", "strided"]
 Advice = Literal["sequential", "random", "dont-need"]
+Hint = Annotated[str, AfterValidator(lambda text: "=".join(hint_of(text)))]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
+
+
+def hint_of(text: str) -> tuple[str, str]:
+    """Name and value of a hint of MPI; ValueError where it is none."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not name or not equals or not value or not (name + value).isprintable():
+        raise ValueError(f"{text!r} is no hint; write NAME=VALUE")
+    return name, value
 
 
 def _listed(value: Any) -> Any:
@@ -77,6 +87,9 @@ class StreamSetting(Setting):
     prefill: int | None = None
     advice: tuple[str, ...] = ()
     range_locks: bool = False
+    collective: bool = False
+    file_view: str = "none"
+    hints: tuple[str, ...] = ()
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -103,7 +116,30 @@ class StreamSetting(Setting):
     @property
     def opening(self) -> TargetSpec:
         opening: TargetSpec = {"advice": list(self.advice)} if self.advice else {}
+        if self.storage == "mpiio":
+            opening["mpiio"] = self._mpiio()
         return {**opening, "range_locks": True} if self.range_locks else opening
+
+    def _mpiio(self) -> MpiioSpec:
+        spec: MpiioSpec = {"collective": self.collective}
+        if self.hints:
+            spec["hints"] = dict(hint_of(hint) for hint in self.hints)
+        if self.is_shared:
+            spec |= {"shared": True, "tasks": self.tasks, "task_bytes": self.segments * self.block_size}
+        if self.file_view != "none":
+            strided = self.is_strided
+            spec["view"] = {
+                "piece_bytes": self.transfer_size if strided else self.block_size,
+                "pieces": self.segments if strided else 1,
+                "block_bytes": self.block_size,
+                "tasks": self.tasks if self.is_shared else 1,
+            }
+        return spec
+
+    @property
+    def is_strided(self) -> bool:
+        """Whether each call moves a transfer of every segment at once."""
+        return self.file_view == "strided" and self.segments > 1
 
     @property
     def pass_bytes(self) -> int:
@@ -117,6 +153,8 @@ class StreamSetting(Setting):
     @property
     def buffer_bytes(self) -> int:
         # A read's files are laid out first, in larger transfers where its own are small.
+        if self.is_strided:
+            return self.segments * self.transfer_size
         return self.queue_depth * max(self.transfer_size, 0 if self.op == "write" else FILL_TRANSFER)
 
     @property
@@ -169,6 +207,8 @@ class StreamSetting(Setting):
             f"transfer {format_size(self.transfer_size)}  block {format_size(self.block_size)} × {self.segments}"
             f"  {self.access}  {self.layout}  direct {self.direct}  {self.storage}"
             + (f"  depth {self.queue_depth}" if self.queue_depth > 1 else "")
+            + ("  collective" if self.collective else "")
+            + (f"  view {self.file_view}" if self.file_view != "none" else "")
             + (f"  {self.read_percent} % reads" if self.read_percent else "")
             + (f"  {self.devices} devices" if self.devices else "")
             + (f"  device {self.device}" if self.device is not None else "")
@@ -248,6 +288,16 @@ class Stream(WorkloadSection):
         (), description="storage mmap: what the kernel is told of each mapping"
     )
     range_locks: Flag = Field(False, description="storage posix: hold a lock on the bytes of each transfer")
+    collective: Sweep[Flag] = Field(
+        (False,), description="storage mpiio: all tasks of a file make each transfer together"
+    )
+    file_view: Sweep[FileView] = Field(
+        ("none",),
+        description="storage mpiio: a task sees only its blocks, or moves a transfer of every segment in one call",
+    )
+    hints: Annotated[tuple[Hint, ...], BeforeValidator(_listed), ScalarOrList()] = Field(
+        (), description="storage mpiio: hints of MPI, each NAME=VALUE"
+    )
     preallocate: Flag = Field(False, description="reserve a file's space when it is opened, inside the clock")
     check_written: Flag = Field(False, description="after each write, read all of it back and check every byte")
     hog: Hog | None = Field(None, description="memory held during each phase: a size, or a share of the node's memory")
@@ -291,6 +341,7 @@ class Stream(WorkloadSection):
             refuse("advice", "advice is for mapped files", 'set storage = "mmap", or leave advice out')
         if self.range_locks and set(self.storage) != {"posix"}:
             refuse("range_locks", "range_locks needs storage posix", 'set storage = "posix", or leave range_locks out')
+        self._check_mpiio()
         if self.verify and self.payload == "constant":
             refuse(
                 "verify",
@@ -300,6 +351,22 @@ class Stream(WorkloadSection):
         if "mmap" in self.storage and "yes" in self.direct:
             refuse("direct", "storage mmap works through the page cache", 'set direct = "auto" or storage = "posix"')
         return self
+
+    def _check_mpiio(self) -> None:
+        viewed = set(self.file_view) != {"none"}
+        for key, given in (("collective", any(self.collective)), ("file_view", viewed), ("hints", bool(self.hints))):
+            if given and set(self.storage) != {"mpiio"}:
+                refuse(key, f"{key} is for files through MPI-IO", f'set storage = "mpiio", or leave {key} out')
+        if "mpiio" not in self.storage:
+            return
+        if "yes" in self.direct:
+            refuse("direct", "storage mpiio works through the page cache", 'set direct = "no" or storage = "posix"')
+        if "file-per-segment" in self.layout:
+            refuse("layout", "storage mpiio keeps no file as several", 'set layout = "shared" or "file-per-task"')
+        if any(self.collective) and self.retry_for_ns:
+            refuse("retry_for", "one task alone cannot try a collective transfer again", "leave retry_for out")
+        if viewed and set(self.access) & {"random", "random-blocks"}:
+            refuse("file_view", "a file view is for transfers in order", 'set access = "sequential"')
 
     def _check_prefill(self) -> None:
         if self.prefill is None:
@@ -328,7 +395,7 @@ class Stream(WorkloadSection):
 
     @property
     def needs_queue(self) -> bool:
-        return max(self.queue_depth) > 1 and bool({"posix", "mmap"} & {*self.storage})
+        return max(self.queue_depth) > 1 and bool({"posix", "mmap", "mpiio"} & {*self.storage})
 
     @property
     def is_endless(self) -> bool:
@@ -342,7 +409,7 @@ class Stream(WorkloadSection):
 _OF_FILES = (
     "workload", "tasks", "partition", "hosts", "tasks_per_node", "storage", "direct", "devices", "device", "block_size",
     "segments", "layout", "queue_depth", "cache", "payload", "shift", "preallocate", "retry_for_ns", "order_seed",
-    "source_seed", "advice", "range_locks",
+    "source_seed", "advice", "range_locks", "collective", "file_view", "hints",
 )  # fmt: skip
 """What a phase has in common with the write that lays its files out: which files, where, and how they are opened."""
 

@@ -65,7 +65,7 @@ COMMAND = Command(
             "auto",
             ("auto", "yes", "no"),
         ),
-        Option(("--storage",), "how bytes are touched", None, "posix", ("posix", "uring", "mmap")),
+        Option(("--storage",), "how bytes are touched", None, "posix", ("posix", "uring", "mmap", "mpiio")),
         Option(
             ("--access",),
             "order in which a task visits its transfers",

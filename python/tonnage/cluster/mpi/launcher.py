@@ -17,6 +17,7 @@ from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import run_together
 from tonnage.cluster.mpi.commands import Command
 from tonnage.cluster.mpi.coordinator import Coordinator
+from tonnage.cluster.mpi.io_library import with_io_library
 from tonnage.cluster.mpi.phase_share import PhaseShare
 from tonnage.cluster.mpi.task_assignment import Share, as_runs, assign, clipped, hosts_in_order, hosts_of
 from tonnage.cluster.mpi.time_limits import ORDER_S
@@ -129,7 +130,7 @@ class MpiEnsemble:
         self.host = coordinator.ranks.me.host
         self.run_directory = None if series_directory is None else str(series_directory)
         forget, _forgotten[:] = list(_forgotten), []
-        self._target = _native.Target(json.dumps({**target, "process": "first"}))
+        self._target = _native.Target(json.dumps({**with_io_library(target), "process": "first"}))
         spec = {"spec": target, "others": json.loads(self._target.for_others()), "apart": list(apart)}
         coordinator.order("open", {"number": self._number, "forget": forget, **spec}, lambda: None)
 

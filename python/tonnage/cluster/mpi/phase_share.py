@@ -97,7 +97,8 @@ class PhaseShare:
         if mine is None:
             return
         tasks = {"first": mine.first, "here": mine.tasks, "total": spec["tasks"]["total"]}
-        self._phase = target.start(json.dumps({**spec, "tasks": tasks}), share=True)
+        processes = [share.rank for share in self._shares.values() for _ in range(share.tasks)]
+        self._phase = target.start(json.dumps({**spec, "tasks": tasks}), share=True, processes=processes)
 
     def go(self, ended: Callable[[], bool]) -> None:
         """Crosses the start line with all others. ProcessLost names the process that did not arrive."""

@@ -114,7 +114,8 @@ def join(started: Started) -> Ranks:
         _choose_library(started)
         import mpi4py
 
-        mpi4py.rc.threads = False
+        # Tasks that work through MPI-IO are threads beside this one, which sends and receives meanwhile.
+        mpi4py.rc.thread_level = "multiple"
         mpi4py.rc.finalize = False
         with within(MEET_S, _nobody_came):
             with unhurried():

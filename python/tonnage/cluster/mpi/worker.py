@@ -130,6 +130,11 @@ class Worker:
         if here in apart:
             first = self._ranks.first_on_host[here] == self._ranks.rank
             others = {**spec, "process": "first" if first else "other"}
+        if others["kind"] == "mpiio":
+            # Most runs have none, and a process that follows loads no more than it needs.
+            from tonnage.cluster.mpi.io_library import with_io_library
+
+            others = with_io_library(others)
         self._targets[number] = _native.Target(json.dumps(others))
 
     def _do_prepare(self, number: int, spec: PhaseSpec, shares: list[list[int]]) -> None:  # noqa: ARG002 - of the order

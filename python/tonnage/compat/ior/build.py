@@ -9,6 +9,7 @@ from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.compat.ior.details import operations_kept
 from tonnage.compat.ior.files import file_names
+from tonnage.compat.ior.hints import hints_of
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parameters import node_memory
 from tonnage.compat.ior.striping import stripe_of
@@ -128,7 +129,19 @@ def _manner(test: Parameters) -> dict[str, object]:
     if test.api == "MMAP":
         pattern = ["random" if test.random_offset else "sequential"] if test.advise_pattern else []
         manner["advice"] = pattern + ["dont-need"] * bool(test.advise_dont_need)
+    if test.api == "MPIIO":
+        manner |= _mpiio(test)
     return manner
+
+
+def _mpiio(test: Parameters) -> dict[str, object]:
+    """What only the backend MPIIO has."""
+    found: dict[str, object] = {"collective": bool(test.collective), "preallocate": bool(test.mpiio_preallocate)}
+    if test.mpiio_view:
+        found["file_view"] = "strided" if test.mpiio_strided else "blocks"
+    if hints := hints_of(test):
+        found["hints"] = [f"{name}={value}" for name, value in hints.items()]
+    return found
 
 
 def _spread(test: Parameters) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO, cast
@@ -15,6 +14,7 @@ from tonnage.compat.ior.details import SummaryFile, refuse_foreign, save
 from tonnage.compat.ior.files import make_parents, parents, refuse_missing
 from tonnage.compat.ior.findings import findings
 from tonnage.compat.ior.help import help_text
+from tonnage.compat.ior.hints import unused_hints
 from tonnage.compat.ior.jsonform import JsonPrinter
 from tonnage.compat.ior.observer import Rows, begin_test
 from tonnage.compat.ior.options import Parameters
@@ -81,7 +81,7 @@ def _run(words: Sequence[str], voice: Voice, base: str | None) -> int:
     if not tests[0].dry_run:
         refuse_missing(tests[0])
     refuse_foreign(tests)
-    if hints := sorted(name for name in os.environ if name.startswith("IOR_HINT__")):
+    if hints := sorted({name for test in tests for name in unused_hints(test)}):
         voice.tell(f"ior: note: without effect, for hints are of MPIIO and GPFS: {one_line(', '.join(hints))}")
     form = FORMATS[tests[-1].summary_format.lower()]
     if not tests[-1].summary_file:

@@ -21,6 +21,7 @@ _BACKENDS: dict[str, tuple[str, ...]] = {
     "rangelocks": ("POSIX",),
     "DUMMY": ("DUMMY",),
     "MMAP": ("MMAP",),
+    "MPIIO": ("MPIIO",),
     "AIO": ("AIO", "URING"),
 }
 """Module of an option, or the option itself → the backends it is for."""
@@ -64,7 +65,7 @@ def _not_as_it_reads(test: Parameters) -> Iterator[Finding]:
 
 def _without_effect(test: Parameters) -> Iterator[Finding]:
     """Options that this backend makes nothing of, as IOR's does not."""
-    if test.collective:
+    if test.collective and test.api != "MPIIO":
         yield Finding("no-effect", f"-c: the transfers of {test.api} are each task's own; collective are MPIIO's only")
     for name, found in spellings().items():
         backends = _BACKENDS.get(name) or _BACKENDS.get(found.module, (test.api,))

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from tonnage.campaign.observer import Observer, Step
 from tonnage.compat.ior.files import file_names
+from tonnage.compat.ior.hints import hints_of
 from tonnage.compat.ior.numbers import deviation, mean
 from tonnage.compat.ior.parameters import aggregate_bytes
 from tonnage.compat.ior.results import Row, TestResult, row_of
@@ -86,6 +87,8 @@ class Rows(Observer):
         row = row_of(line, tasks, test.transfer_size, self._first + line["repetition"])
         if row is None:
             return
+        if test.mpiio_hints:
+            self._hints(line)
         self._walls(row)
         self._sizes(row)
         if test.verbose >= 4:
@@ -116,6 +119,12 @@ class Rows(Observer):
         self._printer.warning(text)
         if not self._printer.live:
             self._voice.tell(f"ior: {text}")
+
+    def _hints(self, line: TrialLine) -> None:
+        """What was given to MPI, and what it says is in effect; scripts read both as IOR prints them."""
+        given = hints_of(self._result.test)
+        for what, hints in (("passed to MPI_File_open()", given), ("returned from opened file", line["hints"])):
+            self._printer.remark("\n".join([f"\nhints {what} {{", *(f"\t{k} = {v}" for k, v in hints.items()), "}"]))
 
     def _walls(self, row: Row) -> None:
         test, gib = self._result.test, 1 << 30

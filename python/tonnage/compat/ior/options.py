@@ -22,6 +22,8 @@ class Spelling(Option):
     campaign: str
     """The key of a campaign that it becomes, for ``docs/ior.md``; empty where there is none."""
     module: str
+    former: str
+    """Its letter in IOR 3, which 4.1 has no more; empty where it had none."""
 
     @property
     def is_flag(self) -> bool:
@@ -34,7 +36,7 @@ class Spelling(Option):
     @property
     def short(self) -> str:
         """Its letter; empty where it has none."""
-        return next((name[1:] for name in self.names if not name.startswith("--")), "")
+        return next((name[1:] for name in self.names if not name.startswith("--") and name[1:] != self.former), "")
 
     @property
     def long(self) -> str:
@@ -54,9 +56,10 @@ def _option(
     campaign: str = "",
     module: str = "",
     refused: str = "",
+    former: str = "",
 ) -> Any:
     spelling = Spelling(
-        names=(*([f"-{short}"] if short else []), *([f"--{long}"] if long else [])),
+        names=(*(f"-{letter}" for letter in short), *([f"--{long}"] if long else []), *(f"-{one}" for one in former)),
         help=help,
         metavar=value or None,
         refused=refused,
@@ -64,12 +67,12 @@ def _option(
         directive=directive,
         campaign=campaign,
         module=module,
+        former=former,
     )
     return field(default=default, metadata={"spelling": spelling})
 
 
 _NO_GPU = "this build moves data of the CPU only"
-_NO_MPIIO = "this build has no MPIIO"
 _NO_GPFS = "this build gives GPFS no hints: they need its header files"
 _NO_LOCK_CALL = "this build does not switch Lustre's locks off: that needs its header files"
 
@@ -80,7 +83,7 @@ class Parameters:
 
     # fmt: off
     api: str = _option("POSIX", "text",
-        "how files are reached: POSIX, MMAP, AIO or URING (both use io_uring); DUMMY touches no file",
+        "how files are reached: POSIX, MPIIO, MMAP, AIO or URING (both use io_uring); DUMMY touches no file",
         short="a", directive="api", campaign="storage")
     reference_number: int = _option(0, "number", "number of your choice, printed in the summary as RefNum",
         short="A", directive="refnum")
@@ -88,8 +91,8 @@ class Parameters:
         "bytes that a task has in one piece of the file; a multiple of -t. 8, 4k, 2m, 1g (powers of 1024)",
         short="b", directive="blockSize", campaign="block_size")
     collective: int = _option(0, "flag",
-        "prints the type as collective and has no other effect: only MPIIO has collective transfers",
-        short="c", long="collective", directive="collective")
+        "MPIIO: all tasks of a file make each transfer together. Other backends only print the type as collective",
+        short="c", long="collective", directive="collective", campaign="collective")
     reorder_tasks: int = _option(0, "flag",
         "each task reads what the task -Q further on wrote, not the data that its own node may have cached",
         short="C", directive="reorderTasksConstant", campaign="source")
@@ -272,16 +275,18 @@ class Parameters:
         long="dummy.delay-sync", module="DUMMY", campaign="target")
     delay_xfer: int = _option(0, "number", "microseconds to wait in each transfer",
         long="dummy.delay-xfer", module="DUMMY", campaign="target")
-    mpiio_hints: int = _option(0, "flag", "prints the MPI-IO hints in effect",
-        long="mpiio.showHints", module="MPIIO", refused=_NO_MPIIO)
-    mpiio_preallocate: int = _option(0, "flag", "reserves the space of a file before it is written",
-        long="mpiio.preallocate", module="MPIIO", refused=_NO_MPIIO)
-    mpiio_strided: int = _option(0, "flag", "describes strided offsets by an MPI data type",
-        long="mpiio.useStridedDatatype", module="MPIIO", refused=_NO_MPIIO)
-    mpiio_view: int = _option(0, "flag", "gives each task a file view",
-        long="mpiio.useFileView", module="MPIIO", refused=_NO_MPIIO)
-    mpiio_hints_file: str = _option("", "text", "file with MPI-IO hints",
-        long="mpiio.hintsFileName", module="MPIIO", refused=_NO_MPIIO)
+    mpiio_hints: int = _option(0, "flag", "prints the hints given to MPI, and those in effect",
+        long="mpiio.showHints", former="H", module="MPIIO")
+    mpiio_preallocate: int = _option(0, "flag", "reserves the space of a file when it is opened for a write",
+        long="mpiio.preallocate", former="p", module="MPIIO", campaign="preallocate")
+    mpiio_strided: int = _option(0, "flag",
+        "each call moves a transfer of every segment, by an MPI data type; with useFileView",
+        long="mpiio.useStridedDatatype", former="S", module="MPIIO", campaign="file_view")
+    mpiio_view: int = _option(0, "flag", "each task sees only its own blocks of the file (MPI_File_set_view)",
+        long="mpiio.useFileView", former="V", module="MPIIO", campaign="file_view")
+    mpiio_hints_file: str = _option("", "text",
+        "file with hints of MPI, one a line: IOR_HINT__MPI__NAME=VALUE. It overrides the environment",
+        long="mpiio.hintsFileName", former="U", module="MPIIO", campaign="hints")
     advise_dont_need: int = _option(0, "flag",
         "madvise DONTNEED when the file is mapped; little effect, as no page is mapped at that time",
         long="mmap.madv_dont_need", module="MMAP", campaign="advice")
@@ -309,8 +314,7 @@ NAMES = {name: field for field, found in spellings().items() for name in found.n
 _OF_IOR_3 = {
     "B": "is --posix.odirect since 4.0",
     "q": "is not needed: a failed operation ends the test",
-    **dict.fromkeys("HpPSU", "is MPIIO's, which this build lacks"),
-    "V": "is MPIIO's, which this build lacks; -v prints more",
+    "P": "has no other effect in IOR than to end it: tasks have no file pointer in common",
     **dict.fromkeys("IJn", "is HDF5's or NCMPI's, which this build lacks"),
 }
 """Options that 4.1 has no more → what to do."""

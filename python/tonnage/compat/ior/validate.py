@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from tonnage.compat.ior.hints import hints_of
 from tonnage.compat.ior.numbers import human
 from tonnage.compat.ior.options import DEFAULTS, Parameters, spellings
 from tonnage.compat.shared import ALONE, Ranks
 from tonnage.errors import RequestError
 
-STORAGES = {"POSIX": "posix", "MMAP": "mmap", "AIO": "uring", "URING": "uring", "DUMMY": "null"}
+STORAGES = {"POSIX": "posix", "MMAP": "mmap", "MPIIO": "mpiio", "AIO": "uring", "URING": "uring", "DUMMY": "null"}
 """IOR's backends → how bytes are touched."""
 FORMATS = ("default", "json", "csv")
 _ACCESS = 8
@@ -106,8 +107,25 @@ def _combinations(test: Parameters) -> None:
         _no("--posix.lustre.pool needs stripecount and stripesize", "give all three")
     if test.beegfs_chunk != -1 and (test.beegfs_chunk < 1 << 16 or test.beegfs_chunk & (test.beegfs_chunk - 1)):
         _no(f"--posix.beegfs.ChunkSize={test.beegfs_chunk} is not a power of two from 64k on", "use 512k")
+    if test.api == "MPIIO":
+        _mpiio(test)
     if test.odirect and test.api == "MMAP":
         _no("--posix.odirect: mapped files work through the page cache", "use -a POSIX, or leave it out")
+
+
+def _mpiio(test: Parameters) -> None:
+    """What the backend MPIIO of IOR refuses, and what would have no effect."""
+    if test.random_offset and test.collective:
+        _no("-c: collective transfers are in order, not at the random offsets of -z", "leave out -c or -z")
+    if test.random_offset and test.mpiio_view:
+        _no("--mpiio.useFileView is for transfers in order, not for -z", "leave out -V or -z")
+    if test.mpiio_strided and not test.mpiio_view:
+        _no("--mpiio.useStridedDatatype has no effect without a file view", "add --mpiio.useFileView")
+    if test.mpiio_strided and (test.single_xfer_attempt or test.deadline_for_stonewalling):
+        _no("--mpiio.useStridedDatatype moves a transfer of every segment in one call", "leave out -x and -D")
+    if test.odirect:
+        _no("--posix.odirect: MPI-IO opens its files through the page cache", "use -a POSIX, or leave it out")
+    hints_of(test)
 
 
 def _stonewall(test: Parameters) -> None:

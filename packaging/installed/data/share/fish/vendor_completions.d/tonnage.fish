@@ -54,7 +54,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l p999 -d 'the same 
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l open-loop -d 'with --p99 or --p999: find the largest offered rate instead, latency counted from the intended start'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l seed -d 'seed of payloads and orders' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l direct -d 'past the page cache, through it, or past it where the file system can' -x -a 'auto yes no'
-complete -c tonnage -n '__fish_seen_subcommand_from probe' -l storage -d 'how bytes are touched' -x -a 'posix uring mmap'
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l storage -d 'how bytes are touched' -x -a 'posix uring mmap mpiio'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l access -d 'order in which a task visits its transfers' -x -a 'sequential strided random'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l queue-depth -d 'operations in flight in each task; above 1 needs --storage uring' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l space -d 'bytes of files at once' -r
@@ -291,10 +291,10 @@ complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subco
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from list' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from completions' -f -a 'bash zsh fish'
 complete -c tonnage -n '__fish_seen_subcommand_from schema' -f -a 'json compare history crossover project verify submit where load watch servers jobs cancel queues doctor campaign site'
-complete -c tonnage -n '__fish_seen_subcommand_from ior' -s a -d 'how files are reached: POSIX, MMAP, AIO or URING (both use io_uring); DUMMY touches no file' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s a -d 'how files are reached: POSIX, MPIIO, MMAP, AIO or URING (both use io_uring); DUMMY touches no file' -r
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -s A -d 'number of your choice, printed in the summary as RefNum' -r
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -s b -d 'bytes that a task has in one piece of the file; a multiple of -t. 8, 4k, 2m, 1g (powers of 1024)' -r
-complete -c tonnage -n '__fish_seen_subcommand_from ior' -s c -l collective -d 'prints the type as collective and has no other effect: only MPIIO has collective transfers'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s c -l collective -d 'MPIIO: all tasks of a file make each transfer together. Other backends only print the type as collective'
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -s C -d 'each task reads what the task -Q further on wrote, not the data that its own node may have cached'
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -s d -d 'seconds to wait before each phase; 0.5 is half a second' -r
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -s D -d 'seconds after which a write or read phase stops; 0: no limit' -r
@@ -353,11 +353,11 @@ complete -c tonnage -n '__fish_seen_subcommand_from ior' -l dummy.delay-create -
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -l dummy.delay-close -d 'microseconds to wait in each close' -r
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -l dummy.delay-sync -d 'microseconds to wait in each fsync of -e and -Y' -r
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -l dummy.delay-xfer -d 'microseconds to wait in each transfer' -r
-complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.showHints -d 'prints the MPI-IO hints in effect'
-complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.preallocate -d 'reserves the space of a file before it is written'
-complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.useStridedDatatype -d 'describes strided offsets by an MPI data type'
-complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.useFileView -d 'gives each task a file view'
-complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.hintsFileName -d 'file with MPI-IO hints' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.showHints -s H -d 'prints the hints given to MPI, and those in effect'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.preallocate -s p -d 'reserves the space of a file when it is opened for a write'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.useStridedDatatype -s S -d 'each call moves a transfer of every segment, by an MPI data type; with useFileView'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.useFileView -s V -d 'each task sees only its own blocks of the file (MPI_File_set_view)'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.hintsFileName -s U -d 'file with hints of MPI, one a line: IOR_HINT__MPI__NAME=VALUE. It overrides the environment' -r
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mmap.madv_dont_need -d 'madvise DONTNEED when the file is mapped; little effect, as no page is mapped at that time'
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mmap.madv_pattern -d 'madvise RANDOM with -z, else SEQUENTIAL'
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -l aio.max-pending -d 'number of operations that a task has under way at once' -r

@@ -1,0 +1,152 @@
+"""Files through MPI-IO under a real mpiexec: IOR's command line, campaigns, hints, and tasks that leave early."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from .ranks import Started, lines, manifest, needs_mpi, tonnage, until
+
+pytestmark = [
+    needs_mpi(),
+    pytest.mark.skipif(shutil.which("mpicc") is None, reason="no compiler of an MPI is installed"),
+]
+
+ROMIO = {"OMPI_MCA_io": "romio321"}
+"""Open MPI's other way to files; other MPIs do not know the variable."""
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the shim is kept: of this test alone."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def ior(cwd: Path, *words: str, ranks: int = 4, extra: dict[str, str] | None = None) -> tuple[int, str, str]:
+    done = tonnage(ranks, "ior", "-a", "MPIIO", "-O", "tonnageOut=run", *words, cwd=cwd, extra=extra)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        *((words, {}) for words in ("", "-c", "-F -c", "-V", "-c -V -S", "-c -e -Y", "-z -p")),
+        *((words, ROMIO) for words in ("-z", "-c -V -S", "-c -Y")),
+    ],
+)
+def test_ior_writes_and_reads_back_what_it_wrote(
+    tmp_path: Path, state: Path, words: str, extra: dict[str, str]
+) -> None:
+    given = ["-w", "-r", "-R", "-W", "-t", "4k", "-b", "16k", "-s", "3", *words.split()]
+    code, out, err = ior(tmp_path, *given, extra=extra)
+    assert code == 0, out + err
+    rows = [line.split() for line in out.splitlines() if re.match(r"(write|read) +\d", line)]
+    assert [row[0] for row in rows[:2]] == ["write", "read"]
+    kind = "collective" if "-c" in words else "independent"
+    assert re.search(rf"^type +: {kind}$", out, re.MULTILINE)
+    assert not list(tmp_path.glob("testFile*"))
+    kept = manifest(tmp_path / "run")
+    assert kept["target"]["kind"] == "mpiio" and Path(kept["mpiio"]["compiler"]).is_absolute()
+    for line in lines(tmp_path / "run"):
+        assert line["status"] == "ok" and line["bytes"] == 4 * 3 * 16384
+        pieces = 3 if "-S" in words else 1
+        assert line["latency"]["count"] == line["operations"] == 4 * 3 * 4 // pieces
+    shims = list((state / "tonnage" / "mpiio").iterdir())
+    assert len(shims) == 1, "it is compiled once, and nothing else stays"
+
+
+def test_other_tasks_read_what_was_written_together(tmp_path: Path) -> None:
+    words = ("-c", "-t", "4k", "-b", "8k", "-s", "2", "-k", "-G", "7")
+    assert ior(tmp_path, "-w", *words)[0] == 0
+    code, out, err = ior(tmp_path, "-r", "-R", "-C", "-V", *words, "-O", "tonnageOut=second")
+    assert code == 0, out + err
+    assert (tmp_path / "testFile").stat().st_size == 4 * 2 * 8192
+
+
+def test_a_part_of_the_processes_makes_collective_transfers(tmp_path: Path) -> None:
+    code, out, err = ior(tmp_path, "-c", "-N", "2", "-t", "4k", "-b", "8k", "-w", "-r", "-R", ranks=3)
+    assert code == 0, out + err
+    assert {line["ensemble"]["processes"] for line in lines(tmp_path / "run")} == {2}
+
+
+def test_a_limit_of_time_ends_collective_transfers_of_all_tasks(tmp_path: Path) -> None:
+    """No task waits for one that has left: each makes its calls of nothing until all have."""
+    code, out, err = ior(tmp_path, "-c", "-w", "-t", "4k", "-b", "1g", "-D", "1", ranks=3)
+    assert code == 0, out + err
+    (line,) = lines(tmp_path / "run")
+    assert line["stop_reason"] == "time" and 0 < line["operations"] < 3 << 18
+
+
+def test_an_interrupt_ends_collective_transfers(tmp_path: Path) -> None:
+    words = ("ior", "-a", "MPIIO", "-c", "-w", "-t", "4k", "-b", "1g", "-O", "tonnageOut=run")
+    with Started(3, *words, cwd=tmp_path) as started:
+        started.await_ranks()
+        # The file grows only while tasks transfer.
+        until(lambda: (tmp_path / "testFile").exists() and (tmp_path / "testFile").stat().st_size > 1 << 16)
+        os.kill(started.ranks[0], signal.SIGINT)
+        code, out, err = started.ended()
+    assert code != 0, out + err
+    assert manifest(tmp_path / "run")["state"] == "interrupted"
+    assert not (tmp_path / "testFile").exists()
+
+
+def test_hints_are_passed_and_those_in_effect_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "hints").write_text("# two\nIOR_HINT__MPI__cb_nodes=1\nIOR_HINT__MPI__no_such_hint = 5\n")
+    extra = {"IOR_HINT__MPI__cb_nodes": "2", "IOR_HINT__MPI__cb_buffer_size": "65536"}
+    code, out, err = ior(tmp_path, "-w", "-c", "-t", "4k", "-b", "8k", "-H", "-U", "hints", extra=extra)
+    assert code == 0, out + err
+    passed = out.partition("hints passed to MPI_File_open() {")[2].partition("}")[0]
+    assert passed.split("\n\t")[1:] == ["cb_buffer_size = 65536", "cb_nodes = 1", "no_such_hint = 5\n"]
+    assert "hints returned from opened file {" in out
+    (line,) = lines(tmp_path / "run")
+    assert line["setting"]["hints"] == ["cb_buffer_size=65536", "cb_nodes=1", "no_such_hint=5"]
+    assert manifest(tmp_path / "run")["mpiio"].get("hints", {}) == line["hints"]
+
+
+def test_collective_transfers_of_threads_are_refused_in_one_line(tmp_path: Path) -> None:
+    code, _, err = ior(tmp_path, "-w", "-c", "-N", "3", "-t", "4k", "-b", "8k", ranks=1)
+    assert code == 2 or "WARNING: -N 3" in err
+    (tmp_path / "one.toml").write_text(
+        'target = "."\n[workload]\nop = "write"\ntasks = 3\nstorage = "mpiio"\ncollective = true\nlayout = "shared"\n'
+        'block_size = "64KiB"\ntransfer_size = "64KiB"\ndirect = "no"\n'
+    )
+    done = tonnage(1, "run", "one.toml", "--out", "threads", "--no-report", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "need a process for each task" in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "threads").exists()
+
+
+@pytest.mark.parametrize("words", ["-c -V -e", "-F -z -p"])
+def test_without_a_compiler_python_serves_and_says_what_a_call_costs(tmp_path: Path, state: Path, words: str) -> None:
+    given = ["-w", "-r", "-R", "-t", "4k", "-b", "8k", "-s", "2", *words.split()]
+    code, out, err = ior(tmp_path, *given, ranks=2, extra={"TONNAGE_MPICC": "none"})
+    assert code == 0, out + err
+    assert re.search(r"goes through Python, which adds about \d+ µs", err)
+    kept = manifest(tmp_path / "run")["mpiio"]
+    assert (kept["compiler"], kept["shim"]) == (None, None)
+    assert not (state / "tonnage" / "mpiio").exists()
+    assert {line["status"] for line in lines(tmp_path / "run")} == {"ok"}
+
+
+def test_a_compiler_of_nothing_is_named_in_one_line(tmp_path: Path) -> None:
+    for named, told in (("/no/such", "is no program"), (shutil.which("false") or "false", "failed with status 1")):
+        code, _, err = ior(tmp_path, "-w", "-t", "4k", "-b", "8k", ranks=1, extra={"TONNAGE_MPICC": named})
+        assert code == 2 and told in err and "Traceback" not in err
+        assert len([line for line in err.splitlines() if "hint:" in line]) == 1
+        assert not (tmp_path / "run").exists() and not (tmp_path / "testFile").exists()
+
+
+def test_a_shim_that_another_user_could_have_written_is_not_loaded(tmp_path: Path, state: Path) -> None:
+    words = ("-w", "-t", "4k", "-b", "8k")
+    assert ior(tmp_path, *words, ranks=1)[0] == 0
+    (shim,) = (state / "tonnage" / "mpiio").iterdir()
+    shim.chmod(0o777)
+    code, _, err = ior(tmp_path, *words, "-O", "tonnageOut=second", ranks=1)
+    assert code == 2 and "is not safe from other users" in err
+    assert not (tmp_path / "second").exists()
