@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tonnage.errors import RequestError
@@ -47,27 +47,47 @@ class Option:
         return self.metavar is None and not self.choices and not self.positional
 
     @property
-    def help_text(self) -> str:
-        """With what may be chosen, with the default, and why it is refused."""
-        return self.help_with(self.choices)
+    def value_name(self) -> str:
+        """How help calls its value: its metavar, or what may be chosen."""
+        return self.metavar or ",".join(self.choices) or "VALUE"
 
-    def help_with(self, choices: tuple[str, ...]) -> str:
-        """The same with these choices: on this host plug-ins may add some."""
-        default = "" if self.default in (None, "") or self.is_flag else f" (default: {self.default})"
-        return self.described(choices) + default + (f" [refused: {self.refused}]" if self.refused else "")
+    @property
+    def heading(self) -> str:
+        """``--op OP[,OP]``, ``-o, --output OUT``, ``--direct auto,yes,no``, ``DIR``."""
+        if self.positional:
+            return self.value_name
+        names = ", ".join(self.names)
+        return names if self.is_flag else f"{names} {self.value_name}"
 
-    def described(self, choices: tuple[str, ...]) -> str:
+    @property
+    def described(self) -> str:
         """Its help, with the choices where its metavar does not show them."""
-        return f"{self.help}: {', '.join(choices)}" if self.metavar and choices else self.help
+        return f"{self.help}: {', '.join(self.choices)}" if self.metavar and self.choices else self.help
+
+    @property
+    def help_text(self) -> str:
+        """The same with the default, and why it is refused."""
+        default = "" if self.default in (None, "") or self.is_flag else f" (default: {self.default})"
+        return self.described + default + (f" [refused: {self.refused}]" if self.refused else "")
+
+    @property
+    def here(self) -> Option:
+        """The same with the choices that plug-ins add on this host."""
+        if self.plugins is None:
+            return self
+        from tonnage import plugins
+
+        return replace(self, choices=(*self.choices, *plugins.names(self.plugins)), plugins=None)
 
     def read(self, text: str) -> Any:
         """The value that ``text`` is; RequestError where it is none."""
-        if self.parse is not None:
-            return self.parse(text)
-        if not text:
+        if not text and self.parse is None:
             # An unset variable of a script makes an empty word, whose intended value is unknown.
             raise RequestError("an empty value is no value; hint: leave it out")
-        return text
+        value = self.parse(text) if self.parse is not None else text
+        if self.choices and value not in self.choices and value not in (choices := self.here.choices):
+            raise RequestError(f"{text!r} is not known; hint: write one of {', '.join(choices)}")
+        return value
 
 
 def nearest(name: str, names: Iterable[str], otherwise: str) -> str:

@@ -37,8 +37,9 @@ OWN = {
     ),
     SCHEDULERS: ("auto", "slurm", "lsf", "pbs", "flux", "local"),
     IMPORTERS: (
-        "ior", "ior-operations", "mdtest", "fio", "fio-text", "fio-terse", "fio-log", "elbencho", "iperf3",
-        "iperf3-text", "iozone", "sob", "rados", "nextflow",
+        "ior", "ior-operations", "mdtest", "fio", "fio-text", "fio-terse", "fio-log", "elbencho",
+        "elbencho-text", "elbencho-live", "iperf3", "iperf3-text", "iozone", "vdbench", "warp", "dlio", "sob", "rados",
+        "nextflow",
     ),
     WORKFLOWS: ("nextflow", "snakemake"),
     FINDINGS: tuple(sorted(page.stem for page in (Path(__file__).parent / "explained").glob("*.md"))),

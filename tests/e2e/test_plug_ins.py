@@ -65,13 +65,13 @@ def test_a_kind_of_file_is_imported_and_the_finding_fires(installed: Path, tmp_p
 
 
 def test_help_and_errors_name_what_plug_ins_add(installed: Path, tmp_path: Path) -> None:
-    kinds = "elbencho, iperf3, iperf3-text, iozone, sob, rados, nextflow"
+    kinds = "sob, rados, nextflow"
     for place, more in ((installed, ", dd"), (tmp_path, "")):
         helped = " ".join(tonnage(place, tmp_path, "import", "--help").stdout.split())
         assert f"{kinds}{more} FILE " in helped
-    assert "'dd'" in tonnage(installed, tmp_path, "import", "ddd", "x").stderr
-    assert "'dd'" not in tonnage(tmp_path, tmp_path, "import", "ddd", "x").stderr
-    assert "local,shell}" in tonnage(installed, tmp_path, "submit", "--help").stdout
+    assert ", dd\n" in tonnage(installed, tmp_path, "import", "ddd", "x").stderr
+    assert ", dd\n" not in tonnage(tmp_path, tmp_path, "import", "ddd", "x").stderr
+    assert "local,shell\n" in tonnage(installed, tmp_path, "submit", "--help").stdout
     (tmp_path / "c.toml").write_text('target = "sim:"\n[job]\non = "shelf"\n[workload]\n')
     wrong = tonnage(installed, tmp_path, "run", "--dry-run", "c.toml")
     assert wrong.returncode == 2 and "'shelf' is no scheduler; hint: they are auto, slurm, " in wrong.stderr

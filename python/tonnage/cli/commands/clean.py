@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,8 @@ from tonnage.printable_text import one_line
 
 if TYPE_CHECKING:
     from tonnage.campaign.scratch import Leftover
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
+from tonnage.command_line import Command
 from tonnage.command_option import Option
 
 COMMAND = Command(
@@ -48,7 +48,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 if something could not be removed."""
     from tonnage.campaign.scratch import file_leftovers, leftovers, pool_leftovers, remove_leftover
     from tonnage.campaign.target import parse_target

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,9 @@ if TYPE_CHECKING:
 
     from tonnage.analysis.compare.normalise import Basis
     from tonnage.analysis.compare.runs import Between, Side
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON
+from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.units import parse_share
 
@@ -70,7 +70,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where ``--fail-if`` holds."""
     from tonnage.analysis.compare.runs import SYSTEM, THRESHOLD, compare_sides
     from tonnage.cli.runs import console, failed_text, failing, print_json, same_runs, tell_undone

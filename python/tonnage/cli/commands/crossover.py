@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,9 @@ from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
     from tonnage.analysis.tiers.two_tiers import Crossing, Tier
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, PAGE
+from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.units import parse_count
 
@@ -69,7 +69,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code 0 where a crossover, or that there is none, can be said."""
     from tonnage.analysis.tiers.two_tiers import crossings
     from tonnage.cli.runs import console, print_json

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 from tonnage import __version__, plugins
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, NO_REPORT, OUT
+from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
 from tonnage.importers.registry import KINDS
@@ -79,7 +79,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     import uuid
 

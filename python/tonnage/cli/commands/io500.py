@@ -7,9 +7,9 @@ from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
 from tonnage.cli.entry import complain
 from tonnage.cli.shared_options import JSON
+from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.units import parse_count

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from argparse import Namespace
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
 from tonnage.cli.stream import STDOUT_HINT, StdoutError
+from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError, TonnageError
 from tonnage.printable_text import one_line
@@ -138,6 +138,8 @@ COMMAND = Command(
         ("tonnage submit --dry-run -q short ./align.sh", "where it would go, and why"),
     ),
     program="COMMAND [WORD]...",
+    hints=dict.fromkeys(("-W", "-t", "--time"), "the time after which the scheduler ends it is --time-limit")
+    | dict.fromkeys(("-D", "--chdir"), "cd to the directory first: a job starts where it is submitted"),
     loads=("tonnage.placement.submit_request", "tonnage.placement.submit"),
 )
 
@@ -145,7 +147,7 @@ _MOST_ROWS = 16
 _COLUMNS = ("HOST", "SERVER", "BESIDE", "ACCESS", "LOAD", "WAIT", "SCORE", "")
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code; an interactive job's own."""
     from tonnage.placement.answers import submitted
     from tonnage.placement.choice import NoFileServer
@@ -189,7 +191,7 @@ def _answer(text: str, outcome: Outcome) -> None:
         raise TonnageError(f"{error}; job {job} is submitted; hint: `tonnage jobs` lists it") from None
 
 
-def wish_of(arguments: Namespace) -> SubmitRequest:
+def wish_of(arguments: Arguments) -> SubmitRequest:
     """What the options and the program's words ask for; RequestError where they contradict each other."""
     from tonnage.placement.submit_request import SubmitOptions
 
@@ -199,7 +201,7 @@ def wish_of(arguments: Namespace) -> SubmitRequest:
     return options.request(arguments.program)
 
 
-def _refuse_with_interactive(arguments: Namespace) -> None:
+def _refuse_with_interactive(arguments: Arguments) -> None:
     for option, given, why in (
         ("--copies", arguments.copies is not None, "has one terminal"),
         ("--input", arguments.input is not None, "reads from this terminal"),

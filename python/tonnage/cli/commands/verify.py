@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +10,9 @@ from tonnage.errors import MeasurementError, RequestError
 
 if TYPE_CHECKING:
     from tonnage.analysis.verify import Verdict
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, RUN
+from tonnage.command_line import Command
 
 COMMAND = Command(
     "verify",
@@ -28,7 +28,7 @@ COMMAND = Command(
 _WITHOUT = "only figures that follow from others were compared"
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.analysis.verify import verify
     from tonnage.cli.runs import print_json

@@ -5,15 +5,15 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import METRICS, SERVER, SITE
+from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError, TonnageError
 from tonnage.units import format_time, parse_time
@@ -49,7 +49,7 @@ _SHORTEST_NS = 10**8
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 0 also after Ctrl-C, which is how one leaves it."""
     from tonnage.placement.server_load import JOBS_NS, LoadReader, select_servers
     from tonnage.placement.site import load_site

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON
-from tonnage.cli.stage.options import WHICH
+from tonnage.cli.stage.shared_options import WHICH
 from tonnage.cli.stage.status_words import report
+from tonnage.command_line import Command
 from tonnage.command_option import Option
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where a file failed, or a mover that does not run left files."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.staging.host import is_safe

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
-from tonnage.cli.stage.options import WHICH
+from tonnage.cli.stage.shared_options import WHICH
 from tonnage.cli.stage.status_words import RESUME, details, totals_text
+from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.units import parse_time
 
@@ -40,7 +40,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where files are left."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.staging.control import Client, NoMover

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from tonnage.campaign.run_lifecycle import Outcome, run_campaign
+from tonnage.command_line import HelpAsked
 from tonnage.compat.ior.build import campaign_of, seed_of
 from tonnage.compat.ior.csvform import CsvPrinter
 from tonnage.compat.ior.details import SummaryFile, refuse_foreign, save
@@ -17,7 +18,7 @@ from tonnage.compat.ior.help import help_text
 from tonnage.compat.ior.jsonform import JsonPrinter
 from tonnage.compat.ior.observer import Rows, begin_test
 from tonnage.compat.ior.options import Parameters
-from tonnage.compat.ior.parse import parse, wants_help
+from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.results import TestResult
 from tonnage.compat.ior.striping import problems, refuse_striping
 from tonnage.compat.ior.text import TextPrinter
@@ -54,11 +55,12 @@ _WORDS = {
 def run(words: Sequence[str], voice: Voice, out: str | None = None) -> int:
     """The exit code: 0 only where everything that was asked for was done, and no data was damaged. ``out``: the run
     directory; None: as :func:`records_directory` says."""
-    if wants_help(words):
+    try:
+        with in_front_words(_WORDS, "ior"):
+            return _run(words, voice, out or records_directory())
+    except HelpAsked:
         voice.out.write(help_text())
         return 0
-    with in_front_words(_WORDS, "ior"):
-        return _run(words, voice, out or records_directory())
 
 
 def _run(words: Sequence[str], voice: Voice, base: str | None) -> int:

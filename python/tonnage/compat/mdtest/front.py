@@ -11,7 +11,7 @@ from pathlib import Path
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import refuse_odd_name
 from tonnage.campaign.run_lifecycle import Outcome
-from tonnage.compat.front import HelpAsked, help_text, parse_arguments
+from tonnage.compat.front import parse_arguments
 from tonnage.compat.mdtest import text
 from tonnage.compat.mdtest.details import refuse_foreign, save
 from tonnage.compat.mdtest.options import MDTEST
@@ -39,11 +39,7 @@ _MEAN_DIFFERS = 0.05
 
 def run(words: Sequence[str], observer: Observer, voice: Voice, out: str | None = None) -> int:
     """Exit code. ``out``: the run directory; None: as :func:`records_directory` says."""
-    try:
-        asked = parse_arguments(MDTEST, words)
-    except HelpAsked:
-        voice.say(help_text(MDTEST))
-        return 0
+    asked = parse_arguments(MDTEST, words)
     ranks = Ranks.here()
     if ranks.hosts and not any(word.startswith("--tasks") for word in words):
         asked["--tasks"] = ranks.default

@@ -21,12 +21,14 @@ class Process:
     start_ticks: int
     boot: str
     parent: int = field(default=0, compare=False)
+    group: int = field(default=0, compare=False)
     ended: bool = field(default=False, compare=False)
     """Only its remains are left: its parent has not asked yet what it exited with."""
 
     @classmethod
     def of(cls, pid: int) -> Process | None:
-        """The one that has this number now; None where there is none, or only its remains."""
+        """The one that has this number now; None where there is none, or only its remains. OSError, ValueError or
+        IndexError where ``/proc`` does not tell."""
         found = _read_stat(pid)
         return None if found is None or found.ended else found
 
@@ -75,7 +77,7 @@ class Process:
         return True
 
 
-def adopt() -> None:
+def adopt_orphans() -> None:
     """From now on a process below this one whose parent ends comes to this one, instead of to the first of the host (a
     subreaper; Linux)."""
     with suppress(AttributeError):
@@ -83,7 +85,7 @@ def adopt() -> None:
 
 
 def descendants() -> list[Process]:
-    """Children, their children and so on, as far as they are there at this moment."""
+    """Children, their children and so on, as far as they are there at this moment; remains too."""
     numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
     children: dict[int, list[Process]] = {}
     for found in filter(None, map(_read_stat, numbers)):
@@ -105,7 +107,7 @@ def _read_stat(pid: int) -> Process | None:
     state, *fields = text.rpartition(")")[2].split()
     # The first of several threads may have ended alone.
     ended = state in "ZX" and int(fields[16]) <= 1
-    return Process(pid, int(fields[18]), _boot(), int(fields[0]), ended)
+    return Process(pid, int(fields[18]), _boot(), int(fields[0]), int(fields[1]), ended)
 
 
 @cache
