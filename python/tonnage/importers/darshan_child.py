@@ -210,10 +210,10 @@ def main(path: str) -> int:
     try:
         _answer(path, sys.stdout.buffer)
     except ImportError as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         return NOT_INSTALLED
     except (ValueError, RuntimeError, OSError, MemoryError) as error:
-        print(error, file=sys.stderr)
+        sys.stderr.write(f"{error}\n")
         return NOT_READ
     return 0
 
