@@ -66,9 +66,7 @@ def test_calls_out_of_order_are_random() -> None:
 
 
 def test_two_sizes_become_two_steps_and_the_rest_has_its_mean() -> None:
-    place = replace(
-        PLACE, writes=replace(WRITES, common=(SizeCount(MIB, 600, files=4), SizeCount(4096, 300, files=4)))
-    )
+    place = replace(PLACE, writes=replace(WRITES, common=(SizeCount(MIB, 600, files=4), SizeCount(4096, 300, files=4))))
     made = tables(replay_of(JOB, place, target="/x", sweep=False).text)
     assert [one["transfer_size"] for one in made[:2]] == [MIB, 4096]
     rest = 1000 * MIB - 600 * MIB - 300 * 4096

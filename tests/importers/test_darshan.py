@@ -204,3 +204,24 @@ def test_intervals_that_only_touch_are_not_at_once() -> None:
     assert most_at_once(starts[:2], ends[:2]) == 1
     assert total_s(*union(starts, ends)) == 3.0
     assert total_s(*union(np.array([5.0, 0.0]), np.array([6.0, 1.0]))) == 2.0
+
+
+def test_the_series_of_an_import_begins_with_its_phase_and_has_all_its_bytes(tmp_path: Path) -> None:
+    run = take("darshan", tmp_path / "run", log("bursts"))
+    (write,) = [line for line in run.trials() if line["phase"] == "write"]
+    series = run.series(write["record"])
+    assert series is not None and sum(series["bytes"]) == write["bytes"]
+    assert min(series["start_ns"]) == 0 and all(
+        begin < end for begin, end in zip(series["start_ns"], series["end_ns"], strict=True)
+    )
+
+
+def test_the_report_has_the_application_with_its_calls_on_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = take("darshan", tmp_path / "run", log("shared"))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Calls on /" in said and "Calls on names on /" in said and "1 – 4" in said
+    assert main(["report", str(run.path)]) == 0
+    page = (run.path / "report.html").read_text()
+    assert "The application" in page and "Sizes of calls on /" in page

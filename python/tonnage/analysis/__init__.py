@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
+from tonnage.analysis.applications import applications_of
 from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
@@ -98,6 +99,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         bases=bases,
         divided=divide(measured, bases),
         balances=balances,
+        applications=applications_of(measured, trials),
         doubts=doubts(findings, measured, lines, trials),
         state=run.state,
     )

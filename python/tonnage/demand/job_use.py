@@ -184,3 +184,9 @@ class JobUse:
     job_id: str = ""
     problems: tuple[str, ...] = field(default=())
     """Sentences about what is missing."""
+
+    @property
+    def lasted_s(self) -> float:
+        """Until its end or its last call: the clocks of ranks and of the job differ, and a short job may last 0."""
+        last = [moved.last_s for place in self.file_systems for moved in place.transfers]
+        return max(self.run_s, *last, 1e-9) if last else max(self.run_s, 1e-9)

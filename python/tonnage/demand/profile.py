@@ -113,7 +113,7 @@ def profile_of(uses: Sequence[JobUse]) -> Profile:
         source=first.source,
         processes=first.processes,
         runs=len(uses),
-        run_s=Over.of([use.run_s for use in uses]),
+        run_s=Over.of([use.lasted_s for use in uses]),
         places=tuple(sorted(places, key=lambda place: -place.bytes)),
         problems=tuple(dict.fromkeys(problem for use in uses for problem in use.problems)),
     )
@@ -132,7 +132,7 @@ def _place(uses: Sequence[JobUse], mount: str, kind: str) -> Place:
         flows=tuple(flow for flow in flows if flow is not None),
         opens=over(lambda _, place: place.metadata.opens),
         stats=over(lambda _, place: place.metadata.stats),
-        names_waiting=over(lambda use, place: place.metadata.busy_s / _run_s(use)),
+        names_waiting=over(lambda use, place: place.metadata.busy_s / use.lasted_s),
         files=over(lambda _, place: place.files),
         shared=over(lambda _, place: place.shared),
         mapped=any(place is not None and place.mapped > 0 for _, place in found),
@@ -171,19 +171,13 @@ def _flow(uses: Sequence[JobUse], mount: str, operation: str) -> Flow | None:
         rate_bytes_per_s=bounds(lambda one: one.rate_bytes_per_s),
         active_s=bounds(lambda one: one.active_s),
         sequential=bounds(lambda one: one.sequential),
-        job_bytes_per_s=Over.of([0.0 if one is None else one.bytes / _run_s(use) for use, one in pairs]),
-        waiting=Over.of([0.0 if one is None else one.busy_s / _run_s(use) for use, one in pairs]),
+        job_bytes_per_s=Over.of([0.0 if one is None else one.bytes / use.lasted_s for use, one in pairs]),
+        waiting=Over.of([0.0 if one is None else one.busy_s / use.lasted_s for use, one in pairs]),
         peak_bytes_per_s=optional(lambda one: one.peak_bytes_per_s),
         bursts=optional(lambda one: one.bursts),
         imbalance=optional(lambda one: one.imbalance),
         traced=all(one.counted_by == "DXT" for one in moved),
     )
-
-
-def _run_s(use: JobUse) -> float:
-    """Of a job so short that its log says 0, the time of its calls."""
-    last = [moved.last_s for place in use.file_systems for moved in place.transfers]
-    return max(use.run_s, *last, 1e-9) if last else max(use.run_s, 1e-9)
 
 
 def main_place(use: JobUse, mount: str | None = None) -> FileSystemUse:

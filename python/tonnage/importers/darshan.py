@@ -95,7 +95,10 @@ def _transfers(used: JobUse, place: FileSystemUse, moved: Transfers) -> Phase:
         facts=_facts(used, place, moved),
         notes=(COUNTED,),
         series=tuple(
-            (_ns(one.start_s), _ns(one.end_s), one.bytes) for one in moved.heat if _ns(one.end_s) > _ns(one.start_s)
+            # Of the first bin, that part which lies in the phase: a series begins with it.
+            (max(0, _ns(one.start_s) - first_ns), _ns(one.end_s) - first_ns, one.bytes)
+            for one in moved.heat
+            if _ns(one.end_s) > max(first_ns, _ns(one.start_s))
         ),
     )
 

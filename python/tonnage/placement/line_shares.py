@@ -71,6 +71,5 @@ def _asked(use: JobUse, operation: str, mount: str, plateau: Plateau | None) -> 
     moved = None if place is None else place.reads if operation == "read" else place.writes
     if moved is None:
         return 0.0
-    run_s = max(use.run_s, moved.last_s, 1e-9)
-    by_rate = 0.0 if plateau is None else min(plateau.tasks_of(moved.bytes / run_s), float(plateau.tasks))
-    return max(moved.busy_s / run_s, by_rate)
+    by_rate = 0.0 if plateau is None else min(plateau.tasks_of(moved.bytes / use.lasted_s), float(plateau.tasks))
+    return max(moved.busy_s / use.lasted_s, by_rate)

@@ -127,8 +127,9 @@ def _show(
 
         write_answer(shown, arguments.out)
     if arguments.json:
-        against = [{**asdict(one), "share": None if one.share is None else asdict(one.share)} for one in shares]
-        print_json({**asdict(profile), "load_lines": against, "replayed": [asdict(one) for one in deviations]})
+        from tonnage.placement.demand_answer import demand_answer
+
+        print_json(asdict(demand_answer(profile, shares, deviations)))
     else:
         from tonnage.report.terminal import print_answer
 
