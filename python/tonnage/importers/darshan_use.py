@@ -27,6 +27,7 @@ from tonnage.importers.darshan_overlap import most_at_once, total_s, union
 
 _BINS = ("0_100", "100_1K", "1K_10K", "10K_100K", "100K_1M", "1M_4M", "4M_10M", "10M_100M", "100M_1G", "1G_PLUS")
 _COMMON = (1, 2, 3, 4)
+_SYNCS = ("FSYNCS", "FDSYNCS", "FLUSHES", "SYNCS")
 _MOST_COMMON = 8
 _STREAMS = ("<STDIN>", "<STDOUT>", "<STDERR>")
 _MPI_CALLS = ("INDEP", "COLL", "SPLIT", "NB")
@@ -190,6 +191,10 @@ class _Windows:
     start_s: npt.NDArray[np.float64]
     end_s: npt.NDArray[np.float64]
     busy_s: npt.NDArray[np.float64]
+    synced_s: npt.NDArray[np.float64]
+    """Until when a call may have been in progress: a sync counts as time inside writes and has no time stamp, so that a
+    file that was synced may have been until it was closed."""
+    is_synced: bool
 
 
 def _transfers(operation: str, log: Log, parts: Sequence[_Table], traced: Mask | None) -> Transfers | None:
@@ -199,7 +204,7 @@ def _transfers(operation: str, log: Log, parts: Sequence[_Table], traced: Mask |
     operations = int(sum(part.operations(direction).sum() for part in parts))
     if not operations:
         return None
-    windows = _windows(parts, active, direction)
+    windows = _windows(parts, active, direction, log.run_s)
     moved = int(sum(part.moved(direction).sum() for part in parts))
     calls = _exact(log, traced, operation, operations, moved)
     heat, by_rank = _heat(log, parts, direction)
@@ -229,19 +234,27 @@ def _transfers(operation: str, log: Log, parts: Sequence[_Table], traced: Mask |
         each=each,
         imbalance=_imbalance(by_rank or [one.bytes for one in each], ranks),
         heat=heat,
-        counted_by="DXT" if calls is not None else "time stamps",
+        counted_by="time stamps" if calls is None or windows.is_synced else "DXT",
     )
 
 
-def _windows(parts: Sequence[_Table], active: Sequence[Mask], direction: str) -> _Windows:
+def _windows(parts: Sequence[_Table], active: Sequence[Mask], direction: str, run_s: float) -> _Windows:
     def column(name: str) -> npt.NDArray[np.float64]:
         return np.concatenate([part.times(name)[on] for part, on in zip(parts, active, strict=True)])
 
+    def counted(*names: str) -> npt.NDArray[np.int64]:
+        return np.concatenate(
+            [sum(part.counts(name)[on] for name in names) for part, on in zip(parts, active, strict=True)]
+        )
+
     ranks = np.concatenate([part.ranks[on] for part, on in zip(parts, active, strict=True)])
     start, end = column(f"F_{direction}_START_TIMESTAMP"), column(f"F_{direction}_END_TIMESTAMP")
-    busy = column(f"F_{direction}_TIME")
     # A clock without a step between two calls gives an end before its start.
-    return _Windows(ranks, start, np.maximum(end, start), busy)
+    end = np.maximum(end, start)
+    synced = counted(*_SYNCS) > 0 if direction == "WRITE" else np.zeros(len(end), np.bool_)
+    closed = column("F_CLOSE_END_TIMESTAMP")
+    last = np.where(synced, np.maximum(end, np.where(closed > 0, closed, run_s)), end)
+    return _Windows(ranks, start, end, column(f"F_{direction}_TIME"), last, bool(synced.any()))
 
 
 def _exact(log: Log, traced: Mask | None, operation: str, operations: int, moved: int) -> Calls | None:
@@ -294,26 +307,34 @@ def _ranks(
 
 
 def _overlap(windows: _Windows, calls: Calls | None, processes: int) -> tuple[Bounds, Bounds, Bounds]:
-    """Most calls at once, their mean, and the time in which there was one."""
-    busy_s = float(windows.busy_s.sum())
-    if calls is not None:
-        most = most_at_once(calls.start_s, calls.end_s)
-        inside = float((calls.end_s - calls.start_s).sum())
-        some = total_s(*union(calls.start_s, calls.end_s))
-        mean = inside / some if some > 0 else 1.0
-        return Bounds(most, most), Bounds(mean, mean), Bounds(some, some)
-    open_s = total_s(*union(windows.start_s, windows.end_s))
+    """Most calls at once, their mean, and the time in which there was one. Syncs count as calls of writes."""
+    at_once, mean, active = _stamped(windows, processes)
+    if calls is None:
+        return at_once, mean, active
+    most = most_at_once(calls.start_s, calls.end_s)
+    inside = float((calls.end_s - calls.start_s).sum())
+    some = total_s(*union(calls.start_s, calls.end_s))
+    if windows.is_synced:  # which no trace has
+        whole = Bounds(min(max(active.low, some), active.high), max(active.high, some))
+        return Bounds(max(at_once.low, most), max(at_once.high, most)), mean, whole
+    share = inside / some if some > 0 else 1.0
+    return Bounds(most, most), Bounds(share, share), Bounds(some, some)
+
+
+def _stamped(windows: _Windows, processes: int) -> tuple[Bounds, Bounds, Bounds]:
+    """The same from time stamps: what they prove."""
+    busy_s, ends = float(windows.busy_s.sum()), windows.synced_s
+    open_s = total_s(*union(windows.start_s, ends))
     own = windows.ranks >= 0
+    each = [windows.ranks == rank for rank in np.unique(windows.ranks[own])]
     if (~own).any():
         most = processes
     else:
         # A rank is in one call at a time: its own windows count once.
-        merged = [union(windows.start_s[windows.ranks == rank], windows.end_s[windows.ranks == rank])
-                  for rank in np.unique(windows.ranks)]  # fmt: skip
+        merged = [union(windows.start_s[mine], ends[mine]) for mine in each]
         most = most_at_once(np.concatenate([one[0] for one in merged]), np.concatenate([one[1] for one in merged]))
     most = max(1, most)
-    longest = max((float(windows.busy_s[windows.ranks == rank].sum()) for rank in np.unique(windows.ranks[own])),
-                  default=0.0)  # fmt: skip
+    longest = max((float(windows.busy_s[mine].sum()) for mine in each), default=0.0)
     least_s = min(max(longest, busy_s / most), open_s) if open_s > 0 else 0.0
     mean_low = min(busy_s / open_s, float(most)) if open_s > 0 else 1.0
     mean_high = min(busy_s / least_s, float(most)) if least_s > 0 else float(most)
