@@ -11,7 +11,7 @@ import pytest
 from tonnage.cli import main
 from tonnage.demand.job_use import Bounds, FileSystemUse, SizeCount, Transfers
 from tonnage.importers.darshan import read
-from tonnage.importers.darshan_log import UnreadableLog, read_log
+from tonnage.importers.darshan_log import UnreadableLog, _counters, read_log
 from tonnage.importers.darshan_overlap import most_at_once, total_s, union
 from tonnage.importers.darshan_use import use_of
 from tonnage.importers.detect import kinds_of
@@ -235,3 +235,13 @@ def test_the_report_has_the_application_with_its_calls_on_names(
     assert main(["report", str(run.path)]) == 0
     page = (run.path / "report.html").read_text()
     assert "The application" in page and "Sizes of calls on /" in page
+
+
+def test_a_variance_of_any_size_is_no_damage() -> None:
+    """Of bytes it is of their squares: a record of ranks that moved unequal gigabytes has one above any time."""
+    head = {"counters": ["POSIX_READS"], "times": ["POSIX_F_READ_TIME", "POSIX_F_VARIANCE_RANK_BYTES"]}
+    ids, ranks, counts = np.array([7], np.uint64), np.array([-1]), np.array([[3]])
+    kept, wild = _counters("POSIX", head, [ids, ranks, counts, np.array([[1.0, 1e20]])])
+    assert wild == 0 and kept.counts["READS"].tolist() == [3]
+    kept, wild = _counters("POSIX", head, [ids, ranks, counts, np.array([[1e20, 0.0]])])
+    assert wild == 1 and not len(kept.ids)

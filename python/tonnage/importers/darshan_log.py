@@ -191,7 +191,9 @@ def _counters(module: str, table: Mapping[str, Sequence[str]], arrays: Sequence[
         if name.startswith(("BYTES_", "SIZE_")) or name in ("READS", "WRITES", "OPENS", "STATS"):
             sane &= counts[:, at] <= _MOST
     if len(ids):
-        sane &= (np.isfinite(times) & (times < _LONGEST_S)).all(axis=1)
+        # A variance is of squares, and may be anything.
+        judged = [at for at, name in enumerate(table["times"]) if "VARIANCE" not in name]
+        sane &= (np.isfinite(times[:, judged]) & (times[:, judged] < _LONGEST_S)).all(axis=1)
         counts, times = counts[sane], times[sane]
     by_name = {name: _column(counts, at) for at, name in enumerate(names)}
     timed = {name.removeprefix(prefix): _column(times, at) for at, name in enumerate(table["times"])}
