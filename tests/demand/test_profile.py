@@ -8,8 +8,8 @@ import pytest
 from tonnage.demand.job_use import Bounds, FileSystemUse, JobUse, Metadata, TimeBin, Transfers
 from tonnage.demand.profile import main_place, profile_of
 from tonnage.errors import RequestError
-from tonnage.placement.caps import Capacity, Plateau, choose_cap
-from tonnage.placement.profile import demand_of_uses
+from tonnage.placement.io_demand import demand_of_uses
+from tonnage.placement.task_caps import Capacity, Plateau, choose_cap
 
 MIB = 1 << 20
 NAMES = Metadata(opens=4, stats=0, seeks=0, syncs=0, busy_s=0.0, first_s=0.0, last_s=10.0)

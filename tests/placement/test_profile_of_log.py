@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tonnage.cli import main
 from tonnage.errors import RequestError
+from tonnage.placement.io_demand import demand_within
 from tonnage.placement.job_uses import uses_in
-from tonnage.placement.profile import demand_within
 from tonnage.placement.site import Policy
 
 from tests.importers.darshan_logs import log, needs_darshan, use

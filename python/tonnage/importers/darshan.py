@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from tonnage.demand.job_use import FileSystemUse, JobUse, Transfers
 from tonnage.importers.darshan_log import UnreadableLog, read_log
 from tonnage.importers.darshan_use import use_of
-from tonnage.importers.parsed import Found, Note, Phase, Task, few
+from tonnage.importers.imported_phases import ImportedFile, Note, Phase, Task, few
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import SettingValues
 
@@ -24,13 +24,13 @@ COUNTED = Note(
 )
 
 
-def read(data: bytes, _: str) -> Found:
+def read(data: bytes, _: str) -> ImportedFile:
     """What a log says; whatever it holds, it is read or told of."""
     try:
         used = use_of(read_log(data))
     except UnreadableLog as error:
-        return Found(problems=(f"line 1: {error}",))
-    return Found(
+        return ImportedFile(problems=(f"line 1: {error}",))
+    return ImportedFile(
         phases=tuple(phase for place in used.file_systems for phase in _phases(used, place)),
         problems=few(used.problems),
         tool="Darshan",

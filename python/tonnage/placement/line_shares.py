@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tonnage.demand.job_use import Bounds, JobUse
 from tonnage.demand.profile import Flow, Over, Place, Profile
-from tonnage.placement.caps import Plateau
 from tonnage.placement.server_load_lines import KnownLine, line_of, plateau_of
 from tonnage.placement.site import load_site, site_path
+from tonnage.placement.task_caps import Plateau
 from tonnage.placement.where import locate, servers_of
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, PAGE, SITE
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.demand.profile import main_place, profile_of
     from tonnage.placement.job_uses import uses_in
@@ -88,7 +88,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _write_campaign(arguments: Namespace, use: JobUse, mount: str, path: str) -> None:
+def _write_campaign(arguments: Arguments, use: JobUse, mount: str, path: str) -> None:
     import sys
 
     from tonnage.demand.profile import main_place
@@ -104,7 +104,7 @@ def _write_campaign(arguments: Namespace, use: JobUse, mount: str, path: str) ->
 
 
 def _show(
-    arguments: Namespace,
+    arguments: Arguments,
     uses: Sequence[JobUse],
     profile: Profile,
     mount: str,

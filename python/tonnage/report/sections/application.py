@@ -11,8 +11,8 @@ from tonnage.report.figures.colours import line_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
 
 _MOVES = ("write", "read")
 _NAMES = ("0–100", "100–1K", "1K–10K", "10K–100K", "100K–1M", "1M–4M", "4M–10M", "10M–100M", "100M–1G", "1G+")
