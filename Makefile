@@ -30,8 +30,8 @@ POLICY := /usr/sbin/policy-rc.d
 
 # The extras of pyproject.toml, as the installed package states them: pip can install an extra only together with its
 # package, which would build the engine a second time. Without MPICH: the tests' MPI is the system's.
-DEV_REQUIREMENTS := import importlib.metadata as m; \
-	print(*(r.partition(";")[0] for r in m.requires("tonnage") if "extra ==" in r and not r.startswith(("tonnage", "mpich"))), sep="\n")
+DEV_REQUIREMENTS := import importlib.metadata as m, re; \
+	print(*(re.sub(r"\s*(;|and)\s*extra ==.*", "", r) for r in m.requires("tonnage") if "extra ==" in r and not r.startswith(("tonnage", "mpich"))), sep="\n")
 
 # The order in which a failure says most: small parts first, whole runs after. Small parts wait more than they compute, so
 # their files run beside each other, as many as there are processors, the long ones first.

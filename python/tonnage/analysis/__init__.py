@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
+from tonnage.analysis.applications import applications_of
 from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
@@ -24,7 +25,7 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
 from tonnage.records.line_types import TaskLine, TrialLine
 
-_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint")
+_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint", "application")
 """Kinds of workload that have no load line."""
 _MOST_IDLE = 0.01
 """Trials are long against an operation; where they are not, their rate is that of short trials and no more is said."""
@@ -98,6 +99,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         bases=bases,
         divided=divide(measured, bases),
         balances=balances,
+        applications=applications_of(measured, trials),
         doubts=doubts(findings, measured, lines, trials),
         state=run.state,
     )
@@ -209,7 +211,7 @@ def _steady(run: Run, points: Sequence[Point], tasks: Mapping[str, Sequence[Task
     windows, kept = {}, run.kept("series")
     if not kept:
         return {}
-    for point in (point for point in points if point.kind not in ("command", "network", "checkpoint")):
+    for point in (point for point in points if point.kind not in ("command", "network", "checkpoint", "application")):
         for record in filter(kept.__contains__, point.records):
             series = run.series(record)
             if series and point.kind == "tail":

@@ -45,7 +45,7 @@ FRONT_ENDS = {
 the ``options`` beside it; ``tonnage.cli.commands.compat`` makes a command of it. Each other command is a module."""
 _TASKS = (
     ("measure", ("probe", "run", "io500", "example", "import", "clean")),
-    ("understand", ("report", "compare", "history", "crossover", "project", "explain", "verify", "serve")),
+    ("understand", ("report", "compare", "history", "crossover", "project", "demand", "explain", "verify", "serve")),
     ("place jobs", ("submit", "where", "load", "watch", "jobs", "cancel", "queues", "doctor")),
     ("stage files", ("stage",)),
     ("set up a shell or a script", ("completions", "schema")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import PurePath
+from typing import Literal
 
 from tonnage.importers.unwrap_text import unwrapped
 
@@ -38,10 +39,15 @@ _FOUND = {kind: re.compile("|".join(marks), re.MULTILINE) for kind, marks in _MA
 _LOG = re.compile(r".*_(?:bw|iops|lat|clat|slat)(?:\.[0-9]{1,6})?\.log(?:\.gz)?\Z")
 _MOST_BYTES = 1 << 20
 """The number of bytes that the search reads."""
+_ORDERS: tuple[Literal["little"], Literal["big"]] = ("little", "big")
+DARSHAN_MARKS = tuple((6567223).to_bytes(8, order) for order in _ORDERS)
+"""Of a log from version 3 on, after the eight characters of its version; by a machine of either byte order."""
 
 
 def kinds_of(data: bytes, name: str) -> tuple[str, ...]:
     """The kinds whose marks a file has: normally one, several where it is ambiguous, none for any other file."""
+    if data[8:16] in DARSHAN_MARKS:
+        return ("darshan",)
     text = unwrapped(data).data[:_MOST_BYTES].decode("utf-8", "replace").replace("\r\n", "\n")
     found = tuple(kind for kind, pattern in _FOUND.items() if pattern.search(text))
     if not found and _LOG.match(PurePath(name).name):

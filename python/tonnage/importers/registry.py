@@ -34,8 +34,11 @@ KINDS = {
     "sob": "sob",
     "rados": "rados",
     "nextflow": "nextflow_run",
+    "darshan": "darshan",
 }
 """Kind → the module here that reads it."""
+_BINARY = frozenset({"darshan"})
+"""Kinds that are no text: nothing stands around them."""
 
 
 def reader(kind: str) -> Callable[[bytes, str], ImportedFile]:
@@ -47,6 +50,8 @@ def reader(kind: str) -> Callable[[bytes, str], ImportedFile]:
         added: Callable[[bytes, str], object] = plugins.load(plugins.IMPORTERS, kind)
         return lambda data, name: plugins.call(plugins.IMPORTERS, kind, lambda: _checked(added(data, name)))
     read: Callable[[bytes, str], ImportedFile] = import_module(f"tonnage.importers.{KINDS[kind]}").read
+    if kind in _BINARY:
+        return lambda data, name: bounded(read(data, name))
     return lambda data, name: bounded(_of_text(read, data, name))
 
 

@@ -123,8 +123,13 @@ def where_answer(
             )
             for server in servers
         ),
-        load_line=StatedLine(**line.model_dump()) if isinstance(line, Line) else line,
+        load_line=line_answer(line),
     )
+
+
+def line_answer(line: KnownLine | None) -> KeptLine | StatedLine | None:
+    """What is printed of a line."""
+    return StatedLine(**line.model_dump()) if isinstance(line, Line) else line
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from tonnage.demand.job_use import JobUse
 from tonnage.errors import RecordError, RequestError
 from tonnage.machine.guarded_look import carefully
 from tonnage.placement.site import Policy
@@ -31,11 +32,48 @@ def demand_within(run_directory: str | Path, policy: Policy) -> Demand:
 
     try:
         carefully(lambda: Path(directory).exists(), [directory], timeout_s=look_s)
-        told = carefully(lambda: asdict(demand_of_run(run_directory, policy)), [directory], timeout_s=_READS * look_s)
+        told = carefully(
+            lambda: asdict(_demand_of(directory, run_directory, policy)), [directory], timeout_s=_READS * look_s
+        )
     except OSError as error:  # TimeoutError is one
         why = f"did not answer within {look_s:g} s" if isinstance(error, TimeoutError) else f"cannot be read: {error}"
         raise RequestError(f"--profile: {run_directory} {why}; hint: copy the run to another storage") from None
     return Demand(**told)
+
+
+def _demand_of(path: str, given: str | Path, policy: Policy) -> Demand:
+    from tonnage.placement.job_uses import is_darshan, uses_in
+
+    if Path(path).is_file() and is_darshan(path):
+        return demand_of_uses(uses_in(path), f"{given}")
+    run = Path(path) / "originals"
+    if run.is_dir() and (Run.open(path).manifest.get("imported") or {}).get("kind") == "darshan":
+        return demand_of_uses(uses_in(path), f"{given}")
+    return demand_of_run(given, policy)
+
+
+def demand_of_uses(uses: Sequence[JobUse], given: str) -> Demand:
+    """What the job of these Darshan logs asks of the file system that most of its bytes were on: medians over the logs.
+
+    Tasks are those inside calls, on average over the job's whole time: of a program of many processes more than one.
+    RequestError where they are of several programs or numbers of processes, or did nothing.
+    """
+    from tonnage.demand.profile import profile_of
+
+    place = profile_of(uses).places[0]
+    if not place.flows:
+        raise RequestError(
+            f"--profile: {given} tells of no read and no write; hint: leave --profile out, or give --io-share"
+        )
+    times = len(uses)
+    return Demand(
+        bytes=round(sum(flow.bytes.median for flow in place.flows)),
+        operations=round(sum(flow.operations.median for flow in place.flows)),
+        io_share=sum(flow.waiting.median for flow in place.flows) + place.names_waiting.median,
+        bytes_per_s=round(sum(flow.job_bytes_per_s.median for flow in place.flows)),
+        measured=True,
+        source=f"counted by Darshan in {given} on {place.mount}" + (f", {times} runs" if times > 1 else ""),
+    )
 
 
 def demand_of_run(run_directory: str | Path, policy: Policy) -> Demand:

@@ -52,7 +52,8 @@ class Demand:
     bytes: int
     operations: int
     io_share: float = 1.0
-    """Share of its time alone in which it waits for storage, 0…1; 1 where nothing is known."""
+    """Share of its time alone in which it waits for storage, 0…1; 1 where nothing is known. Of a program of many
+    processes that a log counted, the sum over them, which may be more than 1."""
     bytes_per_s: int | None = None
     """To and from storage over the whole time of a copy alone; None where it was not measured."""
     by_rate: float = 0.0

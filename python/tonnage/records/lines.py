@@ -72,7 +72,7 @@ def headline(line: TrialLine) -> tuple[float | None, str]:
 def headlines(lines: Trials) -> list[float | None]:
     """The rates of :func:`headline`."""
     counted = any(_is_counted(setting.get("kind"), "") for setting in lines.distinct("setting"))
-    if not counted and "drop" not in lines.distinct("phase") and not lines.where_set("checkpoint"):
+    if not counted and not _CALLS.intersection(lines.distinct("phase")) and not lines.where_set("checkpoint"):
         return lines.column("bandwidth_bytes_per_s")
     paths = (("setting", "kind"), ("phase",), ("checkpoint", "checkpoint_ns"), *((key,) for key in _FIGURES))
     return list(map(_rate_of, *(lines.column(*path) for path in paths)))
@@ -92,6 +92,8 @@ def loop_rates(lines: Trials, whole: Sequence[float]) -> Sequence[float]:
     return [loop if loop > 0 else rate for loop, rate in zip(loops.tolist(), whole, strict=True)]
 
 
+_CALLS = frozenset({"drop", "metadata"})
+"""Phases that move nothing: removing snapshots, an application's calls on names."""
 _FIGURES = ("elapsed_ns", "operations", "bytes", "bandwidth_bytes_per_s")
 
 
@@ -111,7 +113,7 @@ def _rate_of(
 
 
 def _is_counted(kind: str | None, phase: str) -> bool:
-    return kind in COUNTED or phase == "drop"
+    return kind in COUNTED or phase in _CALLS
 
 
 def setting_key(setting: SettingValues) -> str:

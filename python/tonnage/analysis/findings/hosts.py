@@ -95,6 +95,8 @@ _ADVICE = {
     "side-by-side": "Compare each with the same mix only.",
     "coordinated-omission": "Do not quote these latencies as what users meet: have fio submit from threads of its own "
     "(io_submit_mode=offload).",
+    "counted-calls": "Take bytes, sizes and calls as what the program asks; ask `tonnage demand` "
+    "what of the rates is known.",
     "cut-short": "Look for the rest of the output, or take it as the beginning of a longer measurement.",
     "depth-one": "This storage does one operation at a time in each task: use more tasks, or the uring storage.",
 }
@@ -202,8 +204,9 @@ def notes(evidence: Evidence) -> Iterator[Finding]:
 STRAGGLER_HOST = 0.75
 """A host whose tasks have less than this share of the median host's rate lags: the mean over a host's tasks leaves less
 to chance than one task does."""
-_NOT_ALIKE = ("tail", "command", "network")
-"""Kinds whose tasks differ: a writer and its readers, copies that the tasks do not divide, flows between pairs."""
+_NOT_ALIKE = ("tail", "command", "network", "application")
+"""Kinds whose tasks differ: a writer and its readers, copies that the tasks do not divide, flows between pairs, ranks
+of a program."""
 _MOSTLY = 0.5
 """Share of a host's trials in which it must lag: once is chance."""
 

@@ -102,7 +102,7 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
 @finding("straggler-task")
 def straggler_task(evidence: Evidence) -> Iterator[Finding]:
     for op, group, points in evidence.curves() if evidence.tasks else ():
-        if points[0].kind in ("tail", "command") or op == "drop":
+        if points[0].kind in ("tail", "command", "application") or op == "drop":
             # A writer and its readers are not alike, nor are copies whose number the tasks do not divide; snapshots of
             # all tasks together, and their data, are removed by one.
             continue

@@ -107,7 +107,12 @@ COMMAND = Command(
         ),
         Option(("--cap",), "copies that run at once: a number, or the load line", "auto|N", "auto", parse=_cap),
         Option(("--path",), "go by the data of PATH", "PATH", "the working directory", completes="file"),
-        Option(("--profile",), "run directory that measured the program, for what a copy asks of the line", "RUN"),
+        Option(
+            ("--profile",),
+            "run directory that measured the program, or its Darshan log, for what a copy asks of the line",
+            "RUN|LOG",
+            completes="file",
+        ),
         Option(
             ("--io-share",), "share of its time alone in which it waits for storage", "SHARE", "1", parse=parse_share
         ),

@@ -11,6 +11,7 @@ from tonnage.report.answer import Statement
 from tonnage.report.figures.figure import Exhibit
 from tonnage.report.page_data import Source
 from tonnage.report.sections import (
+    application,
     balance,
     command,
     comparisons,
@@ -52,6 +53,7 @@ SECTIONS: tuple[Section, ...] = (
     files.SECTION,
     tail.SECTION,
     command.SECTION,
+    application.SECTION,
     workflow.SECTION,
     comparisons.SECTION,
     divided.SECTION,
@@ -63,8 +65,8 @@ SECTIONS: tuple[Section, ...] = (
 """In the order of a page, and of what a run says."""
 
 _TERMINAL = (
-    "load line", "mixed", "files", "tail", "workflow", "links", "tiers", "snapshots", "command", "comparisons",
-    "devices", "hosts", "divided", "balance",
+    "load line", "mixed", "files", "tail", "workflow", "links", "tiers", "snapshots", "application", "command",
+    "comparisons", "devices", "hosts", "divided", "balance",
 )  # fmt: skip
 
 

@@ -52,9 +52,11 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
 
 def _chosen(analysis: Analysis, source: Source) -> list[tuple[Point, str]]:
     """The most informative trials. Those of a tail and of commands have sections of their own, and removing snapshots
-    moves nothing."""
-    kinds = ("stream", "files", "checkpoint")
-    return notable_points([point for point in analysis.points if point.kind in kinds and point.op != "drop"], source)
+    and calls on names move nothing."""
+    kinds = ("stream", "files", "checkpoint", "application")
+    return notable_points(
+        [point for point in analysis.points if point.kind in kinds and point.op not in ("drop", "metadata")], source
+    )
 
 
 def _most_telling(shown: list[tuple[Point, str]], analysis: Analysis, source: Source) -> int:

@@ -10,6 +10,7 @@ complete -c tonnage -f -n __fish_use_subcommand -a compare -d 'tell whether a sy
 complete -c tonnage -f -n __fish_use_subcommand -a history -d 'tell when runs became faster or slower, and what changed then'
 complete -c tonnage -f -n __fish_use_subcommand -a crossover -d 'tell from how many nodes on which of two tiers wins'
 complete -c tonnage -f -n __fish_use_subcommand -a project -d 'tell what to expect at a size that was not measured'
+complete -c tonnage -f -n __fish_use_subcommand -a demand -d 'tell what a job asks of a storage, from its Darshan log'
 complete -c tonnage -f -n __fish_use_subcommand -a explain -d 'print what a finding means'
 complete -c tonnage -f -n __fish_use_subcommand -a verify -d 'recompute every figure of a run from its raw records'
 complete -c tonnage -f -n __fish_use_subcommand -a serve -d 'show runs, file servers and drains on a live page'
@@ -91,7 +92,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from io500' -l resume -d 'go on w
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l list -d 'print every section and key with its default'
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from example' -l out -d 'write it to this file, which must not be there yet' -r
-complete -c tonnage -n '__fish_seen_subcommand_from import' -f -a 'ior ior-operations mdtest io500 fio fio-text fio-terse fio-log elbencho elbencho-text elbencho-live iperf3 iperf3-text iozone vdbench warp dlio sob rados nextflow'
+complete -c tonnage -n '__fish_seen_subcommand_from import' -f -a 'ior ior-operations mdtest io500 fio fio-text fio-terse fio-log elbencho elbencho-text elbencho-live iperf3 iperf3-text iozone vdbench warp dlio sob rados nextflow darshan'
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l factor -d 'what the files do not state, as snapshot=yes; with a pattern before it of the files whose names fit: snap-*:snapshot=yes. May be repeated; of one name the last one that fits counts' -r
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l link -d 'rate of the link between the hosts and the storage, in bits or bytes: what is above it is told' -r
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l out -d 'run directory to make' -r
@@ -133,6 +134,15 @@ complete -c tonnage -n '__fish_seen_subcommand_from project' -l per -d 'also div
 complete -c tonnage -n '__fish_seen_subcommand_from project' -l link -d 'what the link of each node carries, such as 10Gbit/s: a ceiling' -r
 complete -c tonnage -n '__fish_seen_subcommand_from project' -l out -d 'also write a page with the picture' -r
 complete -c tonnage -n '__fish_seen_subcommand_from project' -l json -d 'print one JSON object on stdout and nothing else there'
+complete -c tonnage -n '__fish_seen_subcommand_from demand' -l path -d 'compare with the load line of PATH' -r
+complete -c tonnage -n '__fish_seen_subcommand_from demand' -l file-system -d 'look at the job\'s calls on this mount point' -r
+complete -c tonnage -n '__fish_seen_subcommand_from demand' -l campaign -d 'write a campaign that makes the same demand' -r
+complete -c tonnage -n '__fish_seen_subcommand_from demand' -l target -d 'the directory that the campaign measures' -r
+complete -c tonnage -n '__fish_seen_subcommand_from demand' -l sweep -d 'the campaign also has 1, 2, 4 ... up to twice the job\'s tasks, to find its load line'
+complete -c tonnage -n '__fish_seen_subcommand_from demand' -l replayed -d 'compare the job with a run of that campaign, or a log of it, counter by counter' -r
+complete -c tonnage -n '__fish_seen_subcommand_from demand' -l site -d 'read this site file and no other' -r
+complete -c tonnage -n '__fish_seen_subcommand_from demand' -l out -d 'also write a page with the picture' -r
+complete -c tonnage -n '__fish_seen_subcommand_from demand' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from verify' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from serve' -l port -d 'where to listen, 0 for any free port' -r
 complete -c tonnage -n '__fish_seen_subcommand_from serve' -l host -d 'address or name to listen on; one that other hosts reach asks viewers for a token, which is in the printed address' -r
@@ -160,7 +170,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from submit' -l scheduler-options
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l copies -d 'run so many of it, or these; TONNAGE_COPY has its number' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l cap -d 'copies that run at once: a number, or the load line' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l path -d 'go by the data of PATH' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l profile -d 'run directory that measured the program, for what a copy asks of the line' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l profile -d 'run directory that measured the program, or its Darshan log, for what a copy asks of the line' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l io-share -d 'share of its time alone in which it waits for storage' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l anywhere -d 'go on where nobody knows the file server, or nothing beside it takes the job'
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l key -d 'name of this submission: the same one is never submitted twice' -r
