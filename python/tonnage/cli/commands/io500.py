@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.shared_options import JSON
 from tonnage.command_line import Command
@@ -47,7 +47,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where a phase was not measured, or something could not be removed."""
     from tonnage.campaign.observer import Observer
     from tonnage.io500 import benchmark
@@ -66,7 +66,7 @@ def run(arguments: Namespace) -> int:
     return _conclude(ended, as_json=arguments.json)
 
 
-def _begin(arguments: Namespace) -> Kept:
+def _begin(arguments: Arguments) -> Kept:
     from tonnage.compat.shared import Ranks
     from tonnage.io500 import benchmark
     from tonnage.io500.config import read_config
