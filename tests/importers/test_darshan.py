@@ -17,7 +17,7 @@ from tonnage.importers.darshan_use import use_of
 from tonnage.importers.detect import kinds_of
 
 from .darshan_logs import log, needs_darshan, use
-from .imported import codes, summary, take
+from .import_command import codes, summary, take
 
 MIB = 1 << 20
 pytestmark = needs_darshan

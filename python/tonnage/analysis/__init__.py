@@ -76,8 +76,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         snapshots=snapshots,
         balances=balances,
     )
-    findings = tuple(judge(evidence))
-    campaign, bases = run.manifest.get("campaign") or {}, bases_of(run.manifest)
+    findings, campaign, bases = tuple(judge(evidence)), run.manifest.get("campaign") or {}, bases_of(run.manifest)
     return Analysis(
         run=str(run.path),
         points=tuple(measured),
