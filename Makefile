@@ -16,7 +16,7 @@ heading = @printf '\n== %s ==\n' '$(1)'
 # scheduler, network and file services of the lab.
 PACKAGES := build-essential python3-venv chromium e2fsprogs xfsprogs util-linux fuse3 slurmctld slurmd slurm-client \
 	iproute2 glusterfs-server glusterfs-client attr prometheus-node-exporter openssh-server munge sshfs btrfs-progs \
-	ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common nfs-ganesha nfs-ganesha-vfs iperf3 uidmap openmpi-bin \
+	ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common nfs-ganesha nfs-ganesha-vfs iperf3 uidmap openmpi-bin libopenmpi-dev \
 	moosefs-master moosefs-chunkserver moosefs-client moosefs-cli
 
 # Slurm's plugin for PMIx loads libpmix.so by that name, which only the package for developers has.
@@ -30,8 +30,8 @@ POLICY := /usr/sbin/policy-rc.d
 
 # The extras of pyproject.toml, as the installed package states them: pip can install an extra only together with its
 # package, which would build the engine a second time. Without MPICH: the tests' MPI is the system's.
-DEV_REQUIREMENTS := import importlib.metadata as m; \
-	print(*(r.partition(";")[0] for r in m.requires("tonnage") if "extra ==" in r and not r.startswith(("tonnage", "mpich"))), sep="\n")
+DEV_REQUIREMENTS := import importlib.metadata as m, re; \
+	print(*(re.sub(r"\s*(;|and)\s*extra ==.*", "", r) for r in m.requires("tonnage") if "extra ==" in r and not r.startswith(("tonnage", "mpich"))), sep="\n")
 
 # The order in which a failure says most: small parts first, whole runs after. Small parts wait more than they compute, so
 # their files run beside each other, as many as there are processors, the long ones first.

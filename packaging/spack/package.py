@@ -21,6 +21,7 @@ class PyTonnage(PythonPackage):
     variant("report", default=True, description="Write reports with figures")
     variant("notebook", default=False, description="Read runs as data frames")
     variant("stage", default=False, description="Serve metrics of staging and placement")
+    variant("darshan", default=False, description="Read logs of Darshan")
     variant("mpi", default=False, description="Measure over the site's MPI")
 
     with default_args(type="build"):
@@ -40,6 +41,7 @@ class PyTonnage(PythonPackage):
         depends_on("py-plotly@6:", when="+notebook")
         depends_on("py-pandas@2.2:", when="+notebook")
         depends_on("py-prometheus-client@0.21:", when="+stage")
+        depends_on("py-darshan@3.5:", when="+darshan")
         depends_on("py-mpi4py@4.1:", when="+mpi")
 
     import_modules = ["tonnage", "tonnage._native", "tonnage.cli"]

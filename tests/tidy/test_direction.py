@@ -31,22 +31,24 @@ IN_TESTS: dict[str, set[str]] = {
 PYTHON_BRIDGES = {"pyo3", "pythonize"}
 """Crates that only ``bindings`` knows."""
 
-_MIDDLE = {"cluster", "machine", "importers", "analysis", "records"}
+_MIDDLE = {"cluster", "machine", "importers", "demand", "analysis", "records"}
 ROOMS: dict[str, set[str]] = {
     "records": {"_native"},
     "published": set(),
     "analysis": {"records"},
     "machine": {"records", "_native"},
     "filesystems": {"machine", "records"},
-    "importers": {"records"},
+    "demand": {"analysis", "records"},
+    "importers": {"demand", "records"},
     "cluster": {"records", "machine", "_native"},
     "campaign": _MIDDLE | {"filesystems", "_native", "published"},
     "placement": _MIDDLE | {"filesystems"},
     "staging": _MIDDLE | {"_native"},
     "dashboard": _MIDDLE | {"report"},
-    "report": {"analysis", "records", "published"},
+    "report": {"analysis", "demand", "records", "published"},
     "compat": _MIDDLE | {"campaign", "placement", "staging"},
-    "cli": _MIDDLE | {"campaign", "measuring", "placement", "staging", "dashboard", "report", "compat"},
+    "io500": {"analysis", "campaign", "compat", "records"},
+    "cli": _MIDDLE | {"campaign", "measuring", "placement", "staging", "dashboard", "report", "compat", "io500"},
     "notebook": {"analysis", "records", "report"},
     "measuring": {"analysis", "campaign", "cluster", "notebook", "placement", "records", "report"},
     "": {"measuring", "notebook", "placement"},

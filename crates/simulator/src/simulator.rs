@@ -11,7 +11,7 @@ use crate::model::ModelSpec;
 use crate::names::Names;
 use crate::pages::Pages;
 use crate::state::{Outcome, SimulatorError, State};
-use crate::{checkpoint, command, files, fluid_model, stream, tail};
+use crate::{checkpoint, command, files, find, fluid_model, stream, tail};
 
 /// A modelled storage and its virtual clock. What one phase leaves in files, cache and burst buffer, the next one finds.
 #[derive(Debug)]
@@ -69,13 +69,14 @@ impl Simulator {
         spec.check()?;
         let collective = matches!(&spec.work, Work::Stream(stream) if stream.collective);
         let (model, state, now_ns) = (&self.model.of_transfers(collective), &mut self.state, self.now_ns);
-        let Outcome { finish, cache, parts, follow, copies, checkpoint, fact } = match &spec.work {
+        let Outcome { finish, cache, parts, follow, copies, checkpoint, found, fact } = match &spec.work {
             Work::Stream(stream) if fluid_model::takes(model, spec, stream) => {
                 fluid_model::run(model, state, spec, stream, now_ns, record)?
             }
             Work::Stream(stream) => stream::run(model, state, spec, stream, now_ns, record)?,
             Work::Tail(tail) => tail::run(model, state, spec, tail, now_ns, record)?,
             Work::Command(command) => command::run(model, state, spec, command, now_ns, record)?,
+            Work::Find(work) => find::run(model, state, spec, work, now_ns, record)?,
             Work::Checkpoint(work) => checkpoint::run(model, state, spec, work, now_ns, record)?,
             Work::Files(work) => files::run(model, state, spec, work, now_ns, record)?,
         };
@@ -98,6 +99,7 @@ impl Simulator {
             follow,
             copies,
             checkpoint,
+            found,
             placement: None,
         })
     }

@@ -1,4 +1,4 @@
-"""What a run says: points with intervals, load lines, models, findings, promises. Reads records only, never the engine,
+"""Analyses a run: points with intervals, load lines, models, findings, promises. Reads records only, never the engine,
 so that an imported or a ten-year-old result can be analysed again.
 
 numpy is imported inside the functions that need it: ``--help`` and ``--version`` do not wait for it.
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, median
 
+from tonnage.analysis.applications import applications_of
 from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
@@ -24,7 +25,7 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
 from tonnage.records.line_types import TaskLine, TrialLine
 
-_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint")
+_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint", "application")
 """Kinds of workload that have no load line."""
 _MOST_IDLE = 0.01
 """Trials are long against an operation; where they are not, their rate is that of short trials and no more is said."""
@@ -43,18 +44,18 @@ def measured_points(run: Run) -> list[Point]:
 
 def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) -> Analysis:
     """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
-    from tonnage.analysis.compare.per import bases_of, divide
-    from tonnage.analysis.compare.ratio import compare_points
+    from tonnage.analysis.compare.divisors import bases_of, divide
+    from tonnage.analysis.compare.rate_ratio import compare_points
     from tonnage.analysis.findings import Evidence, judge, time
     from tonnage.analysis.findings.undoing import doubts
+    from tonnage.analysis.method_promises import promises_of
     from tonnage.analysis.points import points_of
-    from tonnage.analysis.promises import promises_of
     from tonnage.analysis.snapshots import rounds_in, snapshots_of
-    from tonnage.analysis.tiers.run import tiers_of
+    from tonnage.analysis.tiers.crossover import tiers_of
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
     events, measured = run.events(), points_of(run, trials)
-    links, snapshots = links_of(measured, trials.having("network")), snapshots_of(rounds_in(trials))
+    links, snapshots = links_of(measured, trials.where_set("network")), snapshots_of(rounds_in(trials))
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
     estimates = _corrected(run, searched, long := _long_trials(trials), curves)
@@ -75,8 +76,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         snapshots=snapshots,
         balances=balances,
     )
-    findings = tuple(judge(evidence))
-    campaign, bases = run.manifest.get("campaign") or {}, bases_of(run.manifest)
+    findings, campaign, bases = tuple(judge(evidence)), run.manifest.get("campaign") or {}, bases_of(run.manifest)
     return Analysis(
         run=str(run.path),
         points=tuple(measured),
@@ -98,6 +98,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         bases=bases,
         divided=divide(measured, bases),
         balances=balances,
+        applications=applications_of(measured, trials),
         doubts=doubts(findings, measured, lines, trials),
         state=run.state,
     )
@@ -118,7 +119,7 @@ def _estimate(run: Run, curve: Sequence[Point], trials: Trials) -> Estimate:
     why = too_short(lines) if run.manifest.get("search") else ""
     if why:
         return replace(estimated, reached=False, knee=None, why=why)
-    if not any(own.lacking("loop_bytes_per_s") for own in lines.values()):
+    if not any(own.where_unset("loop_bytes_per_s") for own in lines.values()):
         return estimated
     return replace(estimated, plateau_high=estimated.plateau_high * (1 + _idle_at_end(curve, estimated)))
 
@@ -209,7 +210,7 @@ def _steady(run: Run, points: Sequence[Point], tasks: Mapping[str, Sequence[Task
     windows, kept = {}, run.kept("series")
     if not kept:
         return {}
-    for point in (point for point in points if point.kind not in ("command", "network", "checkpoint")):
+    for point in (point for point in points if point.kind not in ("command", "network", "checkpoint", "application")):
         for record in filter(kept.__contains__, point.records):
             series = run.series(record)
             if series and point.kind == "tail":

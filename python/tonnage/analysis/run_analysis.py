@@ -1,4 +1,4 @@
-"""Everything that is said about a run, as one value."""
+"""All results of the analysis of a run, as one value."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from tonnage.analysis.results import Comparison, Devices, Divided, Finding, Host
 from tonnage.records.line_types import EventLine, Json
 
 if TYPE_CHECKING:
+    from tonnage.analysis.applications import Application
     from tonnage.analysis.balance import Balance
     from tonnage.analysis.findings.undoing import Doubt
     from tonnage.analysis.snapshots import SnapshotCost
-    from tonnage.analysis.tiers.run import Tiers
+    from tonnage.analysis.tiers.crossover import Tiers
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Analysis:
     divided: tuple[Divided, ...] = ()
     """Those figures."""
     balances: tuple[Balance, ...] = ()
+    applications: tuple[Application, ...] = ()
+    """Where logs of an application were imported."""
     doubts: tuple[Doubt, ...] = ()
     """The findings that undo an answer, and which."""
     state: str = "complete"

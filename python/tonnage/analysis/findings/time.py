@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
+from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
 from tonnage.analysis.load_line.trials import RULE
 from tonnage.analysis.results import Finding, Point
-from tonnage.analysis.text import count, some
 from tonnage.records import loop_rate
 from tonnage.records.line_types import EventLine
 from tonnage.units import BANDWIDTH, rate_text, share, time_text
@@ -102,7 +102,7 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
 @finding("straggler-task")
 def straggler_task(evidence: Evidence) -> Iterator[Finding]:
     for op, group, points in evidence.curves() if evidence.tasks else ():
-        if points[0].kind in ("tail", "command") or op == "drop":
+        if points[0].kind in ("tail", "command", "application") or op == "drop":
             # A writer and its readers are not alike, nor are copies whose number the tasks do not divide; snapshots of
             # all tasks together, and their data, are removed by one.
             continue

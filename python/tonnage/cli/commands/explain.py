@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from argparse import Namespace
 from collections.abc import Sequence
 from difflib import get_close_matches
 from inspect import getdoc
@@ -11,9 +10,10 @@ from pathlib import Path
 
 import tonnage
 from tonnage import plugins
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 COMMAND = Command(
     "explain",
@@ -42,7 +42,7 @@ _ROOT = "../../../"
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     pages = {path.stem: path for path in sorted(PAGES.glob("*.md"))}
     added = {code: _told(load()) for code, load in plugins.each(plugins.FINDINGS)}

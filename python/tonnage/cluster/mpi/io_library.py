@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from tonnage import _native
 from tonnage.errors import RequestError
+from tonnage.machine.site_tools import ToolError, ask
 from tonnage.machine.state import checked_inside, user_state
-from tonnage.machine.tool import ToolError, ask
 
 if TYPE_CHECKING:
     from tonnage.records.line_types import Json

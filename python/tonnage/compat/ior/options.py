@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from tonnage.option import Option
+from tonnage.command_option import Option
+from tonnage.compat.front import FrontEnd
 
 Kind = Literal["flag", "number", "seconds", "text", "directives"]
 
@@ -21,11 +22,21 @@ class Spelling(Option):
     campaign: str
     """The key of a campaign that it becomes, for ``docs/ior.md``; empty where there is none."""
     module: str
+    former: str
+    """Its letter in IOR 3, which 4.1 has no more; empty where it had none."""
+
+    @property
+    def is_flag(self) -> bool:
+        return self.kind == "flag"
+
+    @property
+    def value_name(self) -> str:
+        return {"number": "N", "seconds": "SECONDS", "directives": "NAME=VALUE,..."}.get(self.kind, "TEXT")
 
     @property
     def short(self) -> str:
         """Its letter; empty where it has none."""
-        return next((name[1:] for name in self.names if not name.startswith("--")), "")
+        return next((name[1:] for name in self.names if not name.startswith("--") and name[1:] != self.former), "")
 
     @property
     def long(self) -> str:
@@ -45,9 +56,10 @@ def _option(
     campaign: str = "",
     module: str = "",
     refused: str = "",
+    former: str = "",
 ) -> Any:
     spelling = Spelling(
-        names=(*([f"-{short}"] if short else []), *([f"--{long}"] if long else [])),
+        names=(*(f"-{letter}" for letter in short), *([f"--{long}"] if long else []), *(f"-{one}" for one in former)),
         help=help,
         metavar=value or None,
         refused=refused,
@@ -55,6 +67,7 @@ def _option(
         directive=directive,
         campaign=campaign,
         module=module,
+        former=former,
     )
     return field(default=default, metadata={"spelling": spelling})
 
@@ -263,17 +276,17 @@ class Parameters:
     delay_xfer: int = _option(0, "number", "microseconds to wait in each transfer",
         long="dummy.delay-xfer", module="DUMMY", campaign="target")
     mpiio_hints: int = _option(0, "flag", "prints the hints given to MPI, and those in effect",
-        long="mpiio.showHints", module="MPIIO")
+        long="mpiio.showHints", former="H", module="MPIIO")
     mpiio_preallocate: int = _option(0, "flag", "reserves the space of a file when it is opened for a write",
-        long="mpiio.preallocate", module="MPIIO", campaign="preallocate")
+        long="mpiio.preallocate", former="p", module="MPIIO", campaign="preallocate")
     mpiio_strided: int = _option(0, "flag",
         "each call moves a transfer of every segment, by an MPI data type; with useFileView",
-        long="mpiio.useStridedDatatype", module="MPIIO", campaign="file_view")
+        long="mpiio.useStridedDatatype", former="S", module="MPIIO", campaign="file_view")
     mpiio_view: int = _option(0, "flag", "each task sees only its own blocks of the file (MPI_File_set_view)",
-        long="mpiio.useFileView", module="MPIIO", campaign="file_view")
+        long="mpiio.useFileView", former="V", module="MPIIO", campaign="file_view")
     mpiio_hints_file: str = _option("", "text",
         "file with hints of MPI, one a line: IOR_HINT__MPI__NAME=VALUE. It overrides the environment",
-        long="mpiio.hintsFileName", module="MPIIO", campaign="hints")
+        long="mpiio.hintsFileName", former="U", module="MPIIO", campaign="hints")
     advise_dont_need: int = _option(0, "flag",
         "madvise DONTNEED when the file is mapped; little effect, as no page is mapped at that time",
         long="mmap.madv_dont_need", module="MMAP", campaign="advice")
@@ -286,15 +299,9 @@ class Parameters:
     # fmt: on
 
 
-def spelling(parameter: Field[Any]) -> Spelling:
-    """How a field of ``Parameters`` is given."""
-    found: Spelling = parameter.metadata["spelling"]
-    return found
-
-
 def spellings() -> dict[str, Spelling]:
-    """Field → how it is given, in the order of IOR's ``-h``."""
-    return {parameter.name: spelling(parameter) for parameter in fields(Parameters)}
+    """Field of ``Parameters`` → how it is given, in the order of IOR's ``-h``."""
+    return {parameter.name: parameter.metadata["spelling"] for parameter in fields(Parameters)}
 
 
 DEFAULTS = Parameters()
@@ -302,9 +309,26 @@ DIRECTIVES = {found.directive.lower(): name for name, found in spellings().items
     "reordertasks": "reorder_tasks",
 }
 """Directive, in small letters → field."""
-SHORT = {found.short: name for name, found in spellings().items() if found.short}
-SHORT_OF_IOR_3 = {
-    "H": "mpiio_hints", "p": "mpiio_preallocate", "S": "mpiio_strided", "U": "mpiio_hints_file", "V": "mpiio_view",
-}  # fmt: skip
-"""Letters that 4.1 has no more, where they mean what only a long option means now."""
-LONG = {found.long: name for name, found in spellings().items() if found.long}
+NAMES = {name: field for field, found in spellings().items() for name in found.names}
+"""Option → field."""
+_OF_IOR_3 = {
+    "B": "is --posix.odirect since 4.0",
+    "q": "is not needed: a failed operation ends the test",
+    "P": "has no other effect in IOR than to end it: tasks have no file pointer in common",
+    **dict.fromkeys("IJn", "is HDF5's or NCMPI's, which this build lacks"),
+}
+"""Options that 4.1 has no more → what to do."""
+IOR = FrontEnd(
+    "ior",
+    "IOR's command lines, measured here",
+    "Takes the options, directives and scripts of IOR 4.1 and prints what it prints, on files of the names that IOR "
+    "gives them. Tasks are threads of one process: -N or --tasks says how many. What the output does not say comes "
+    "after it on stderr.",
+    tuple(found for found in spellings().values() if found.names),
+    (
+        ("tonnage ior -t 16m -b 1g -F -g -G 27 -k -e -o /scratch/me/FILE", "write, then read, a file of 1 GiB"),
+        ("tonnage ior -N 16 -w -z -E -F -k -e -m -d 0.1 -i 10 -t 4k -b 16m -o FILE", "random writes, 16 tasks"),
+    ),
+    hints={f"-{letter}": f"IOR 3's -{letter} {told}" for letter, told in _OF_IOR_3.items()},
+    asks_help="-h",
+)

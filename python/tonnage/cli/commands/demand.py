@@ -1,0 +1,160 @@
+"""``tonnage demand``: what a job asks of a storage, from its Darshan logs; and a campaign that asks the same."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tonnage.cli.command import Arguments
+from tonnage.cli.shared_options import JSON, PAGE, SITE
+from tonnage.command_line import Command
+from tonnage.command_option import Option
+from tonnage.errors import RequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonnage.demand.deviation import Deviation
+    from tonnage.demand.job_use import JobUse
+    from tonnage.demand.profile import Profile
+    from tonnage.placement.line_shares import LineShare
+    from tonnage.report.answer import Statement
+
+COMMAND = Command(
+    "demand",
+    "tell what a job asks of a storage, from its Darshan log",
+    "Says of each file system how many calls were in progress at once, of which size, at which rate and for how long, "
+    "and what share that is of the load line measured for --path. Several logs of one program give intervals. What the "
+    "counters cannot tell stands between bounds. --campaign writes a campaign that asks the same without the job.",
+    (
+        Option(
+            ("logs",),
+            "Darshan logs of one program, a run that imported some, or a run of its command",
+            "LOG|RUN",
+            repeats=True,
+            completes="file",
+        ),
+        Option(("--path",), "compare with the load line of PATH", "PATH", "the working directory", completes="file"),
+        Option(("--file-system",), "look at the job's calls on this mount point", "MOUNT", "the one with most bytes"),
+        Option(("--campaign",), "write a campaign that makes the same demand", "FILE", completes="file"),
+        Option(("--target",), "the directory that the campaign measures", "DIR", "--path", completes="directory"),
+        Option(("--sweep",), "the campaign also has 1, 2, 4 ... up to twice the job's tasks, to find its load line"),
+        Option(
+            ("--replayed",),
+            "compare the job with a run of that campaign, or a log of it, counter by counter",
+            "RUN|LOG",
+            completes="file",
+        ),
+        SITE,
+        PAGE,
+        JSON,
+    ),
+    (
+        ("tonnage demand job.darshan", "what the job asks, and what share of the load line here"),
+        ("tonnage demand monday.darshan tuesday.darshan --path /scratch/me", "two runs, against the line of /scratch"),
+        ("tonnage demand job.darshan --campaign job.toml --target /new/me --sweep", "where its load line is elsewhere"),
+        ("tonnage demand job.darshan --replayed tonnage-runs/replay", "how close the campaign came"),
+    ),
+    loads=("tonnage.cli.runs", "tonnage.placement.job_uses", "tonnage.placement.line_shares"),
+)
+
+
+def run(arguments: Arguments) -> int:
+    """Exit code."""
+    from tonnage.demand.profile import main_place, profile_of
+    from tonnage.placement.job_uses import uses_in
+    from tonnage.placement.line_shares import shares_of
+
+    if arguments.campaign is None and (arguments.target is not None or arguments.sweep):
+        raise RequestError("--target and --sweep are of a campaign; hint: give --campaign FILE, too")
+    uses = [use for name in arguments.logs for use in uses_in(name)]
+    profile = profile_of(uses)
+    place = main_place(uses[0], arguments.file_system or profile.places[0].mount)
+    path = arguments.path or "."
+    shares = shares_of(uses, profile, place.mount, path, arguments.site)
+    deviations: list[Deviation] = []
+    if arguments.replayed is not None:
+        from tonnage.demand.deviation import deviations as found
+
+        (replay, *more) = uses_in(arguments.replayed)
+        if more:
+            raise RequestError(f"{arguments.replayed} tells of several runs; hint: give one of them")
+        deviations = found(place, replay)
+    if arguments.campaign is not None:
+        _write_campaign(arguments, uses[0], place.mount, path)
+    _show(arguments, uses, profile, place.mount, shares, deviations)
+    return 0
+
+
+def _write_campaign(arguments: Arguments, use: JobUse, mount: str, path: str) -> None:
+    import sys
+
+    from tonnage.demand.profile import main_place
+    from tonnage.demand.replay import replay_of
+    from tonnage.outputs import Output, lines
+
+    made = replay_of(use, main_place(use, mount), target=arguments.target or path, sweep=arguments.sweep)
+    out = Output(Path(arguments.campaign), "--campaign", lines("a campaign of `tonnage demand`", "# The demand of .*"))
+    out.write(made.text)
+    for left in made.left_out:
+        print(f"tonnage: note: {left}", file=sys.stderr)
+    print(f"tonnage: campaign: {arguments.campaign}; `tonnage run {arguments.campaign}` measures it", file=sys.stderr)
+
+
+def _show(
+    arguments: Arguments,
+    uses: Sequence[JobUse],
+    profile: Profile,
+    mount: str,
+    shares: Sequence[LineShare],
+    deviations: Sequence[Deviation],
+) -> None:
+    from dataclasses import replace
+
+    from tonnage.cli.runs import console, print_json
+    from tonnage.demand.profile import main_place
+    from tonnage.report.answers.demand import answer, replayed
+
+    told = [_told(one) for one in shares]
+    shown = answer(arguments.logs, profile, told, uses)
+    if deviations:
+        table = replayed(main_place(uses[0], mount), deviations)
+        shown = replace(shown, tables=(*shown.tables, table))
+    if arguments.out is not None:
+        from tonnage.report.page import write_answer
+
+        write_answer(shown, arguments.out)
+    if arguments.json:
+        from tonnage.placement.demand_answer import demand_answer
+
+        print_json(asdict(demand_answer(profile, shares, deviations)))
+    else:
+        from tonnage.report.terminal import print_answer
+
+        print_answer(shown, console())
+
+
+def _told(one: LineShare) -> Statement:
+    """``write: it asks 0.52 tasks of 8, 6.5 % of the load line …``."""
+    from tonnage import units
+    from tonnage.placement.server_load_lines import describe
+    from tonnage.report.answer import Statement
+    from tonnage.report.answers.demand import bounds
+
+    line = describe(one.line, now_s=time.time())
+    asked = units.significant(one.asked.median, 2)
+    if one.asked.confidence:
+        asked += f" [{units.significant(one.asked.low, 2)}, {units.significant(one.asked.high, 2)}]"
+    most = bounds(one.at_once, units.count)
+    if one.line is None or one.share is None:
+        return Statement(
+            one.operation, f"It asks {asked} tasks on average and {most} at most at once; {line}.", (), False
+        )
+    why = [f"The load line is {line}.", f"In its fullest moment {most} of its calls are in progress."]
+    if one.packed is not None:
+        jobs = f"{one.packed} such job{'s' if one.packed > 1 else ''}"
+        why.append(f"By the average {jobs} at once fill the line; jobs whose bursts meet ask more.")
+    share = units.share(one.share.median)
+    return Statement(one.operation, f"It asks {asked} tasks on average, {share} of the load line.", tuple(why), True)

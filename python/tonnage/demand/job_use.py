@@ -1,0 +1,192 @@
+"""What a job did to each file system, as counters tell it: sums, time stamps and bounds, never a guess.
+
+Seconds count from the job's start. ``Bounds`` are what the counters prove: the value lies between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+BIN_EDGES = (100, 1 << 10, 10 << 10, 100 << 10, 1 << 20, 4 << 20, 10 << 20, 100 << 20, 1 << 30)
+"""Between the ten bins of transfer sizes, in bytes: Darshan's own, of which K, M and G are powers of two."""
+BIN_NAMES = ("0–100", "100–1K", "1K–10K", "10K–100K", "100K–1M", "1M–4M", "4M–10M", "10M–100M", "100M–1G", "1G+")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The value is at least ``low`` and at most ``high``; equal ones: it is known."""
+
+    low: float
+    high: float
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known and not only bounded."""
+        return self.low == self.high
+
+
+@dataclass(frozen=True, slots=True)
+class SizeCount:
+    """So many transfers of exactly this size in bytes, in so many files."""
+
+    size: int
+    count: int
+    files: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RankUse:
+    """What one rank moved, where the log tells ranks apart."""
+
+    rank: int
+    bytes: int
+    operations: int
+    busy_s: float
+    first_s: float
+    last_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBin:
+    """Bytes that were moved between two instants."""
+
+    start_s: float
+    end_s: float
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfers:
+    """All reads, or all writes, of one job on one file system."""
+
+    operation: str
+    """``read`` or ``write``."""
+    bytes: int
+    operations: int
+    bins: tuple[int, ...]
+    """Transfers of each range of sizes (``BIN_NAMES``); stdio counts none."""
+    common: tuple[SizeCount, ...]
+    """The most frequent sizes, where it is certain that they belong to this direction."""
+    sequential: Bounds
+    """Share of the operations that began behind the end of the one before, of its rank and file."""
+    consecutive: Bounds
+    """Share that began exactly there."""
+    files: int
+    ranks: Bounds
+    """Processes that moved bytes."""
+    at_once: Bounds
+    """Calls in progress at the same moment, at most over the job."""
+    mean_at_once: Bounds
+    """The same on average, over the time in which at least one was in progress."""
+    busy_s: float
+    """Seconds inside calls, summed over all ranks."""
+    active_s: Bounds
+    """Time in which at least one call was in progress."""
+    first_s: float
+    last_s: float
+    each: tuple[RankUse, ...] = ()
+    """Ranks whose share is known."""
+    imbalance: float | None = None
+    """Bytes of the rank that moved most, over the mean of all; None where ranks are not told apart."""
+    heat: tuple[TimeBin, ...] = ()
+    """Bytes over time; empty where the log does not tell it of this file system."""
+    counted_by: str = "time stamps"
+    """What tells how many calls were in progress: ``DXT`` (each call), or ``time stamps`` (first start, last end)."""
+
+    @property
+    def rate_bytes_per_s(self) -> Bounds:
+        """While calls were in progress."""
+        slow = self.bytes / self.active_s.high if self.active_s.high > 0 else 0.0
+        return Bounds(slow, self.bytes / self.active_s.low if self.active_s.low > 0 else slow)
+
+    @property
+    def peak_bytes_per_s(self) -> float | None:
+        """Of the fullest bin; None where there are none."""
+        rates = [one.bytes / (one.end_s - one.start_s) for one in self.heat if one.end_s > one.start_s]
+        return max(rates, default=None)
+
+    @property
+    def bursts(self) -> int | None:
+        """Groups of bins with bytes, between bins without; None where there are no bins."""
+        if not self.heat:
+            return None
+        moved = [one.bytes > 0 for one in self.heat]
+        return sum(now and not before for before, now in zip([False, *moved], moved, strict=False))
+
+    @property
+    def transfer_size(self) -> int:
+        """The size by which most bytes went where that is certain, else the mean, in bytes."""
+        if self.common:
+            most = max(self.common, key=lambda one: one.size * one.count)
+            if 2 * most.size * most.count >= self.bytes:
+                return most.size
+        return max(1, self.bytes // self.operations) if self.operations else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """Calls on names and descriptors."""
+
+    opens: int
+    stats: int
+    seeks: int
+    syncs: int
+    """``fsync`` and ``fdatasync``; flushes of stdio."""
+    busy_s: float
+    """In opens, closes, stats and seeks, summed over all ranks."""
+    first_s: float
+    last_s: float
+
+    @property
+    def operations(self) -> int:
+        """Opens and stats: what a server of metadata is asked."""
+        return self.opens + self.stats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSystemUse:
+    """One mount point."""
+
+    mount: str
+    type: str
+    reads: Transfers | None
+    writes: Transfers | None
+    metadata: Metadata
+    files: int
+    only_read: int
+    only_written: int
+    shared: int
+    """Files that several ranks used."""
+    mapped: int = 0
+    """Calls of ``mmap``: what went through these mappings, no counter has."""
+    rank_files: int = 0
+    """Pairs of a rank and a file of its own."""
+
+    @property
+    def transfers(self) -> tuple[Transfers, ...]:
+        """Those that there were."""
+        return tuple(one for one in (self.writes, self.reads) if one is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobUse:
+    """One run of a program."""
+
+    program: str
+    """Its file name; empty where nothing tells it."""
+    command: str
+    source: str
+    """What counted: ``Darshan 3.4.7``, ``Tonnage``."""
+    processes: int
+    started_ns: int
+    run_s: float
+    file_systems: tuple[FileSystemUse, ...]
+    job_id: str = ""
+    problems: tuple[str, ...] = field(default=())
+    """Sentences about what is missing."""
+
+    @property
+    def lasted_s(self) -> float:
+        """Until its end or its last call: the clocks of ranks and of the job differ, and a short job may last 0."""
+        last = [moved.last_s for place in self.file_systems for moved in place.transfers]
+        return max(self.run_s, *last, 1e-9) if last else max(self.run_s, 1e-9)

@@ -1,0 +1,236 @@
+"""A campaign that makes the same demand as a job: sizes, mix, order, tasks, files and pauses, from its counters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tonnage.demand.job_use import FileSystemUse, JobUse, SizeCount, Transfers
+from tonnage.errors import RequestError
+from tonnage.units import format_size
+
+_LARGEST_TRANSFER = 1 << 30
+"""Of a campaign's transfers, in bytes."""
+_LEAST_SHARE = 0.01
+"""Of a direction's bytes and of its calls: sizes that have less of both are counted with the rest."""
+_SMALL_FILES = 4
+"""Files of a task from which on they are a tree of small files, where each has about one call."""
+_SEQUENTIAL = 0.5
+_LEAST_PAUSE = 0.05
+"""Share of the time between first and last call that a pause must be, to be made again."""
+_OVERLAP = 0.5
+"""Share of the shorter of two times that both have: then reads and writes are one mix."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One ``[[workload]]``: calls of one size, and where they come in the job."""
+
+    name: str
+    first_s: float
+    keys: tuple[tuple[str, object], ...]
+    """In the order of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The campaign's text, and what of the job it does not make again."""
+
+    text: str
+    left_out: tuple[str, ...]
+
+
+def replay_of(use: JobUse, place: FileSystemUse, *, target: str, sweep: bool) -> Replay:
+    """``sweep``: also with 1, 2, 4 … up to twice the job's tasks, to find its load line. RequestError where there is
+    nothing to do again."""
+    if not place.transfers:
+        raise RequestError(f"the job moved no bytes on {place.mount}; hint: give another --file-system")
+    steps = [step for moved in place.transfers for step in _steps(place, moved, sweep=sweep)]
+    if mix := _mixed(place, sweep=sweep):
+        steps = [mix, *(step for step in steps if _is_small(step))]
+    if not steps:
+        raise RequestError(f"no call of the job on {place.mount} moved a byte; hint: give another --file-system")
+    steps.sort(key=lambda step: step.first_s)
+    left_out = _left_out(use, place)
+    name = f"replay-{use.program}" if use.program else "replay"
+    head = [
+        (
+            f"# The demand of {_comment(use.program or 'a job')} with {use.processes} processes on "
+            f"{_comment(place.mount)}, as {_comment(use.source)} counted it."
+        ),
+        *(f"# {_comment(line[0].upper() + line[1:])}." for line in left_out),
+        f"name = {_toml(name)}",
+        f"target = {_toml(target)}",
+        'order = "given"',
+        "",
+        "[repeat]",
+        "count = 3",
+    ]
+    tables = []
+    for step in steps:
+        tables += ["", "[[workload]]", f"name = {_toml(step.name)}"]
+        tables += [f"{key} = {_toml(value)}" for key, value in step.keys]
+    return Replay("\n".join([*head, *tables, ""]), tuple(left_out))
+
+
+def _left_out(use: JobUse, place: FileSystemUse) -> list[str]:
+    """Sentences without a full stop."""
+    told = ["pauses are spread evenly over the calls of a step: the job may have made them in groups"]
+    if len(use.file_systems) > 1:
+        others = ", ".join(one.mount for one in use.file_systems if one.mount != place.mount)
+        told.append(f"what it did on {others} is not in it")
+    if any(moved.imbalance is not None and moved.imbalance > 1.05 for moved in place.transfers):
+        told.append("each task does the same, where the job's ranks did not")
+    if any(not moved.ranks.known for moved in place.transfers):
+        told.append("how many ranks moved bytes is not in the log, so it takes all of them")
+    told.append("the page cache may have answered the job's reads; here it may answer as well (cache = keep)")
+    return told
+
+
+def _steps(place: FileSystemUse, moved: Transfers, *, sweep: bool) -> list[Step]:
+    sizes = _classes(moved)
+    tasks = max(1, int(moved.ranks.high))
+    found = []
+    for number, one in enumerate(sizes):
+        small = _small(place, moved, one, tasks)
+        keys = small or _stream(place, moved, one, tasks)
+        name = f"{'files' if small else moved.operation}-{format_size(one.size).replace(' ', '')}"
+        if small and moved.operation == "read":
+            name += "-read"
+        found.append(
+            Step(
+                name=name,
+                first_s=moved.first_s + number * 1e-9,
+                keys=tuple((key, _swept(value, sweep=sweep) if key == "tasks" else value) for key, value in keys),
+            )
+        )
+    return found
+
+
+def _classes(moved: Transfers) -> list[SizeCount]:
+    """The common sizes that matter, and one size, the mean, for all other calls that moved something."""
+    kept = [
+        one
+        for one in moved.common
+        if one.size <= _LARGEST_TRANSFER
+        and (one.size * one.count >= _LEAST_SHARE * moved.bytes or one.count >= _LEAST_SHARE * moved.operations)
+    ]
+    # Calls that ended at the end of a file moved nothing.
+    rest_bytes = moved.bytes - sum(one.size * one.count for one in kept)
+    rest_calls = moved.operations - sum(one.count for one in kept)
+    if rest_bytes > 0 and rest_calls > 0:
+        files = max(1, moved.files - sum(one.files for one in kept))
+        size = min(max(1, round(rest_bytes / rest_calls)), _LARGEST_TRANSFER)
+        kept.append(SizeCount(size, max(1, round(rest_bytes / size)), files))
+    return kept
+
+
+def _small(place: FileSystemUse, moved: Transfers, one: SizeCount, tasks: int) -> tuple[tuple[str, object], ...] | None:
+    """The keys of a tree of small files; None where the calls are a stream's."""
+    items = round(one.files / tasks)
+    if items < _SMALL_FILES or one.count > 1.5 * one.files:
+        return None
+    phases = ["create"] if moved.operation == "write" else ["create", "read"]
+    if moved.operation == "write" and place.metadata.stats >= one.files / 2:
+        phases.append("stat")
+    return (
+        ("kind", "files"),
+        ("tasks", tasks),
+        ("items", items),
+        ("file_size", one.size * round(max(1.0, one.count / one.files))),
+        ("phases", [*phases, "remove"]),
+        ("cache", "keep"),
+    )
+
+
+def _is_small(step: Step) -> bool:
+    return dict(step.keys).get("kind") == "files"
+
+
+def _stream(place: FileSystemUse, moved: Transfers, one: SizeCount, tasks: int) -> tuple[tuple[str, object], ...]:
+    calls = max(1, round(one.count / tasks))
+    is_shared = place.shared > 0 and place.shared * 2 >= place.files
+    segments = 1 if is_shared else min(calls, max(1, round(one.files / tasks)))
+    block = max(1, round(calls / segments)) * one.size
+    layout = "shared" if is_shared else "file-per-segment" if segments > 1 else "file-per-task"
+    keys: list[tuple[str, object]] = [
+        ("op", moved.operation),
+        ("tasks", tasks),
+        ("transfer_size", one.size),
+        ("block_size", block),
+        ("segments", segments),
+        ("layout", layout),
+        ("access", _access(moved)),
+        ("direct", "no"),
+        ("cache", "keep"),
+    ]
+    if moved.operation == "write":
+        keys.append(("sync", _sync(place, moved)))
+    if pause := _pause_ns(moved, tasks):
+        keys.append(("think", f"{max(1, round(pause / 1000))}us"))
+    return tuple(keys)
+
+
+def _access(moved: Transfers) -> str:
+    if moved.sequential.high < _SEQUENTIAL:
+        return "random"
+    if moved.sequential.low >= _SEQUENTIAL and moved.consecutive.high < _SEQUENTIAL:
+        return "strided"
+    return "sequential" if moved.sequential.low + moved.sequential.high >= 2 * _SEQUENTIAL else "random"
+
+
+def _sync(place: FileSystemUse, moved: Transfers) -> str:
+    if not place.metadata.syncs:
+        return "none"
+    return "fsync-each" if place.metadata.syncs >= moved.operations / 2 else "fsync"
+
+
+def _pause_ns(moved: Transfers, tasks: int) -> int:
+    """What is left of a task's time between its first and its last call, for each of its calls; 0: too little."""
+    if moved.each:
+        open_s = sum(one.last_s - one.first_s for one in moved.each)
+        gaps = sum(max(0, one.operations - 1) for one in moved.each)
+    else:
+        open_s, gaps = (moved.last_s - moved.first_s) * tasks, max(0, moved.operations - tasks)
+    idle_s = open_s - moved.busy_s
+    return round(1e9 * idle_s / gaps) if gaps and idle_s > _LEAST_PAUSE * open_s else 0
+
+
+def _mixed(place: FileSystemUse, *, sweep: bool) -> Step | None:
+    """Reads and writes of one size at one time, of the same files."""
+    reads, writes = place.reads, place.writes
+    if reads is None or writes is None or reads.transfer_size != writes.transfer_size:
+        return None
+    both_s = min(reads.last_s, writes.last_s) - max(reads.first_s, writes.first_s)
+    shorter_s = min(reads.last_s - reads.first_s, writes.last_s - writes.first_s)
+    if shorter_s <= 0 or both_s < _OVERLAP * shorter_s or place.only_read + place.only_written >= place.files / 2:
+        return None
+    calls = reads.operations + writes.operations
+    tasks = max(1, int(max(reads.ranks.high, writes.ranks.high)))
+    one = SizeCount(writes.transfer_size, calls, max(reads.files, writes.files))
+    keys = dict(_stream(place, writes, one, tasks))
+    keys |= {"op": "mixed", "read_percent": round(100 * reads.operations / calls)}
+    keys["tasks"] = _swept(tasks, sweep=sweep)
+    name = f"mixed-{format_size(one.size).replace(' ', '')}"
+    return Step(name=name, first_s=min(reads.first_s, writes.first_s), keys=tuple(keys.items()))
+
+
+def _swept(tasks: object, *, sweep: bool) -> object:
+    if not sweep or not isinstance(tasks, int):
+        return tasks
+    doubled = [1 << power for power in range((2 * tasks).bit_length()) if 1 << power <= 2 * tasks]
+    return sorted({*doubled, tasks, 2 * tasks})
+
+
+def _toml(value: object) -> str:
+    """A string of JSON is one of TOML, but for DEL."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=True).replace("\x7f", "\\u007f")
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_toml, value))}]"
+    return str(value)
+
+
+def _comment(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "?" for sign in text)

@@ -1,0 +1,191 @@
+"""What a program asks of a storage: a table for each file system, what of it is not known, bytes over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tonnage import units
+from tonnage.demand.deviation import Deviation
+from tonnage.demand.job_use import BIN_NAMES, Bounds, FileSystemUse, JobUse, Transfers
+from tonnage.demand.profile import Flow, Over, Place, Profile
+from tonnage.report.answer import Answer, Statement
+from tonnage.report.figures.axes import rate_scale_title
+from tonnage.report.figures.colours import line_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
+from tonnage.report.figures.plotly import Trace
+from tonnage.report.figures.table import Table, text_column
+
+_NOTES = (
+    (
+        "at once: calls in progress at the same moment, at most. Two figures are what first and last calls and the "
+        "time inside calls prove; one figure is known, of ranks in turn or from traced calls (DXT)."
+    ),
+    "while active: bytes over the time in which a call was in progress. Two figures are its bounds.",
+    "waiting: tasks inside calls, on average over the whole time of the job.",
+    "Counters are of calls: what the page cache answered is in them. Threads of a process count as one.",
+)
+
+
+def answer(given: Sequence[str], profile: Profile, told: Sequence[Statement], uses: Sequence[JobUse]) -> Answer:
+    """``told``: the sentences about load lines."""
+    unknown = [Statement("", f"{problem[0].upper()}{problem[1:]}.", (), False) for problem in profile.problems]
+    for place in profile.places:
+        if place.mapped:
+            unknown.append(
+                Statement(
+                    "", f"Files on {place.mount} were mapped into memory: what went that way is not counted.", (), False
+                )
+            )
+    runs = f"{profile.runs} run{'s' if profile.runs > 1 else ''}"
+    facts = (
+        ("program", profile.program or units.NOT_MEASURED),
+        ("processes", str(profile.processes)),
+        ("lasted", _over(profile.run_s, lambda value: units.duration(value * 1e9))),
+        ("counted by", f"{profile.source}, {runs}"),
+        ("from", ", ".join(given[:4]) + (f" and {len(given) - 4} more" if len(given) > 4 else "")),
+    )
+    tables = []
+    for place in profile.places:
+        tables.append((f"{place.mount} ({place.type})", _flows(place)))
+        if sizes := _sizes(uses, place):
+            tables.append((f"Sizes of calls on {place.mount}", sizes))
+    exhibits = _exhibits(uses[0], profile.places[0].mount)
+    return Answer("Demand", facts, (*told, *unknown), exhibits, tuple(tables), _NOTES)
+
+
+def replayed(job: FileSystemUse, found: Sequence[Deviation]) -> tuple[str, Table]:
+    """The table of a replay beside its job."""
+    rows = tuple(
+        (
+            one.counter,
+            bounds(one.job, lambda value, unit=one.unit: _value(value, unit)),  # type: ignore[misc]
+            _value(one.replay, one.unit),
+            _deviation(one),
+        )
+        for one in found
+    )
+    columns = (text_column("counter"), "the job", "the replay", "deviation")
+    return f"The replay beside the job on {job.mount}", Table.of(columns, rows)
+
+
+def _value(value: float, unit: str) -> str:
+    if unit == "bytes":
+        return units.volume(round(value))
+    if unit == "s":
+        return units.duration(value * 1e9)
+    return units.share(value) if unit == "share" else units.count(value)
+
+
+def _deviation(one: Deviation) -> str:
+    apart = one.apart
+    if apart is None:
+        return "not in the job"
+    if apart == 0:
+        return "none" if one.job.known else "within the bounds"
+    return f"{100 * apart:+.0f} points" if one.unit == "share" else f"{100 * apart:+.1f} %"
+
+
+def _flows(place: Place) -> Table:
+    columns = (
+        text_column("calls"), "at once", "ranks", "transfer", "bytes", "number", "in order", "while active", "peak",
+        "over the job", "active", "waiting",
+    )  # fmt: skip
+    rows = [_flow(flow) for flow in place.flows]
+    if place.opens.high or place.stats.high:
+        number = f"{_over(place.opens, units.count)} opens, {_over(place.stats, units.count)} stats"
+        rows.append(("names", *[""] * 4, number, *[""] * 5, _over(place.names_waiting, _tasks)))
+    return Table.of(columns, tuple(rows))
+
+
+def _flow(flow: Flow) -> tuple[str, ...]:
+    return (
+        flow.operation,
+        bounds(flow.at_once, units.count),
+        bounds(flow.ranks, units.count),
+        _over(flow.transfer_size, lambda value: units.size(round(value))),
+        _over(flow.bytes, lambda value: units.volume(round(value))),
+        _over(flow.operations, units.count),
+        bounds(flow.sequential, units.share),
+        bounds(flow.rate_bytes_per_s, units.rate),
+        units.NOT_MEASURED if flow.peak_bytes_per_s is None else _over(flow.peak_bytes_per_s, units.rate),
+        _over(flow.job_bytes_per_s, units.rate),
+        bounds(flow.active_s, lambda value: units.duration(value * 1e9)),
+        _over(flow.waiting, _tasks),
+    )
+
+
+def bounds(value: Bounds, text: Callable[[float], str]) -> str:
+    """``4``, or ``2 – 4`` where it is only bounded."""
+    low, high = text(value.low), text(value.high)
+    return low if low == high else f"{low} – {high}"
+
+
+def _over(value: Over, text: Callable[[float], str]) -> str:
+    if not value.confidence or text(value.low) == text(value.high):
+        return text(value.median)
+    return f"{text(value.median)} [{text(value.low)}, {text(value.high)}]"
+
+
+def _tasks(value: float) -> str:
+    return units.significant(value, 2)
+
+
+def _sizes(uses: Sequence[JobUse], place: Place) -> Table | None:
+    """Calls by size, of all runs together."""
+    found: dict[str, list[int]] = {}
+    for use in uses:
+        for one in use.file_systems:
+            for moved in one.transfers if one.mount == place.mount else ():
+                row = found.setdefault(moved.operation, [0] * len(BIN_NAMES))
+                found[moved.operation] = [before + more for before, more in zip(row, moved.bins, strict=True)]
+    used = [at for at in range(len(BIN_NAMES)) if any(row[at] for row in found.values())]
+    if not used:
+        return None
+    rows = tuple((name, *(units.count(row[at]) for at in used)) for name, row in found.items())
+    return Table.of((text_column("calls of bytes"), *(BIN_NAMES[at] for at in used)), rows)
+
+
+def _exhibits(use: JobUse, mount: str) -> tuple[Exhibit, ...]:
+    place = next((one for one in use.file_systems if one.mount == mount), None)
+    drawn = [one for one in (place.transfers if place else ()) if one.heat]
+    if not drawn:
+        return ()
+    introduction = "The first log's bytes over time, as its heat map or its traced calls have them."
+    return (Exhibit("over-time", "Over time", introduction, "", (Variant(mount, (_heat(drawn),)),)),)
+
+
+def _heat(drawn: Sequence[Transfers]) -> Figure:
+    rates = {one.operation: [part.bytes / (part.end_s - part.start_s) for part in one.heat] for one in drawn}
+    scale, title = rate_scale_title(max(max(values) for values in rates.values()) or 1.0)
+    traces: list[Trace] = [
+        {
+            "x": [part.start_s for part in one.heat],
+            "y": [value / scale for value in rates[one.operation]],
+            "mode": "lines",
+            "line": {"color": line_colour(one.operation), "width": 2, "shape": "hv"},
+            "name": one.operation,
+            "hovertemplate": f"{one.operation}<br>%{{x:.3g}} s, %{{y:.3g}}<extra></extra>",
+        }
+        for one in drawn
+    ]
+    rows = tuple(
+        (one.operation, f"{part.start_s:.3g}", f"{part.end_s:.3g}", units.volume(part.bytes))
+        for one in drawn
+        for part in one.heat
+        if part.bytes
+    )
+    told = "; ".join(
+        f"{one.operation}: {units.count(one.bursts)} burst{'' if one.bursts == 1 else 's'}, "
+        f"{units.rate(one.peak_bytes_per_s)} in the fullest bin"
+        for one in drawn
+    )
+    return Figure(
+        title="Bytes over time",
+        caption=f"{told}.",
+        alt=f"Rate of reads and writes since the job's start. {told}.",
+        traces=traces,
+        layout=layout(
+            {"title": "Time since the job's start (s)", "rangemode": "tozero"}, {"title": title, "rangemode": "tozero"}
+        ),
+        table=Table.of((text_column("calls"), "from (s)", "to (s)", "bytes"), rows),
+    )

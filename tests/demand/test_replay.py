@@ -1,0 +1,146 @@
+"""A campaign that makes the demand of a log again: what it asks, and how far what it did is from the job."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tonnage.campaign.campaign_file import load_campaign
+from tonnage.cli import main
+from tonnage.demand.deviation import Deviation, deviations
+from tonnage.demand.job_use import Bounds, SizeCount
+from tonnage.demand.of_run import use_of_run
+from tonnage.demand.replay import replay_of
+from tonnage.errors import RequestError
+from tonnage.records import Run
+
+from tests.importers.darshan_logs import log, needs_darshan, use
+
+from .test_profile import JOB, PLACE, WRITES
+
+try:
+    import tomllib
+except ModuleNotFoundError:
+    import tomli as tomllib
+
+MIB = 1 << 20
+
+
+def tables(text: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = tomllib.loads(text)["workload"]
+    return found
+
+
+def of(**changed: Any) -> dict[str, Any]:
+    """The one workload of a job whose writes differ so."""
+    place = replace(PLACE, writes=replace(WRITES, **changed))
+    (found,) = tables(replay_of(JOB, place, target="/x", sweep=False).text)
+    return found
+
+
+def test_calls_of_one_size_become_a_stream_of_as_many_bytes() -> None:
+    made = of(common=(SizeCount(MIB, 1000, files=4),))
+    assert (made["op"], made["tasks"], made["transfer_size"]) == ("write", 4, MIB)
+    assert made["block_size"] * made["segments"] * made["tasks"] == 1000 * MIB
+    assert (made["layout"], made["access"], made["sync"]) == ("file-per-task", "sequential", "none")
+
+
+def test_files_of_a_task_one_after_another_are_segments() -> None:
+    made = of(common=(SizeCount(MIB, 1000, files=20),), files=20)
+    assert (made["layout"], made["segments"], made["block_size"]) == ("file-per-segment", 5, 50 * MIB)
+
+
+def test_what_is_left_between_the_calls_is_a_pause_and_a_little_is_none() -> None:
+    assert of(busy_s=4.0)["think"].endswith("us")
+    assert "think" not in of(busy_s=31.5)
+    pause_us = int(of(busy_s=4.0)["think"].removesuffix("us"))
+    assert pause_us == pytest.approx((8 * 4 - 4) / 996 * 1e6, rel=0.01), "8 s of four ranks, 4 s of it inside calls"
+
+
+def test_calls_out_of_order_are_random() -> None:
+    assert of(sequential=Bounds(0.0, 0.1))["access"] == "random"
+    assert of(sequential=Bounds(0.9, 1.0), consecutive=Bounds(0.0, 0.1))["access"] == "strided"
+
+
+def test_two_sizes_become_two_steps_and_the_rest_has_its_mean() -> None:
+    place = replace(PLACE, writes=replace(WRITES, common=(SizeCount(MIB, 600, files=4), SizeCount(4096, 300, files=4))))
+    made = tables(replay_of(JOB, place, target="/x", sweep=False).text)
+    assert [one["transfer_size"] for one in made[:2]] == [MIB, 4096]
+    rest = 1000 * MIB - 600 * MIB - 300 * 4096
+    assert made[2]["transfer_size"] == pytest.approx(rest / 100, rel=0.001)
+
+
+def test_a_sweep_goes_from_one_task_to_twice_the_job_s() -> None:
+    text = replay_of(JOB, PLACE, target="/x", sweep=True).text
+    assert tables(text)[0]["tasks"] == [1, 2, 4, 8]
+
+
+def test_nothing_that_moved_is_nothing_to_do_again() -> None:
+    with pytest.raises(RequestError, match="moved no bytes"):
+        replay_of(JOB, replace(PLACE, writes=None), target="/x", sweep=False)
+
+
+def test_a_name_of_any_signs_makes_a_file_that_can_be_read() -> None:
+    job = replace(JOB, program='a"b\n\\\x7fé')
+    text = replay_of(job, PLACE, target='/x "\\\x01', sweep=False).text
+    assert tomllib.loads(text)["target"] == '/x "\\\x01'
+    assert tomllib.loads(text)["name"] == 'replay-a"b\n\\\x7fé'
+
+
+@needs_darshan
+@pytest.mark.parametrize("name", ["own", "shared", "bursts", "turns"])
+def test_each_recorded_job_gives_a_campaign_that_is_accepted(name: str, tmp_path: Path) -> None:
+    (place,) = use(name).file_systems
+    for sweep in (False, True):
+        made = replay_of(use(name), place, target=str(tmp_path), sweep=sweep)
+        (tmp_path / "job.toml").write_text(made.text)
+        load_campaign(tmp_path / "job.toml")
+
+
+@needs_darshan
+def test_the_replay_of_a_job_moves_its_bytes_in_its_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The whole way: log, campaign, run, and the deviation of every counter."""
+    target, campaign, run = tmp_path / "data", tmp_path / "job.toml", tmp_path / "run"
+    target.mkdir()
+    asked = ["demand", str(log("own")), "--path", str(tmp_path)]
+    assert main([*asked, "--campaign", str(campaign), "--target", str(target)]) == 0
+    assert main(["run", str(campaign), "--out", str(run), "--no-report"]) == 0
+    capsys.readouterr()
+    assert main([*asked, "--replayed", str(run), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    counters = {one["counter"]: (one["job"]["low"], one["replay"]) for one in told["replayed"]}
+    assert counters["write: bytes"] == (10 * MIB, 10 * MIB)
+    assert counters["write: calls"] == (40, 40)
+    assert counters["write: calls of 100K–1M bytes"] == (40, 40)
+    assert counters["read: bytes"] == (10 * MIB, 10 * MIB)
+    assert counters["read: calls"] == (164, 160), "four reads at the end of a file moved nothing"
+    assert counters["syncs"] == (4, 4) and counters["write: files"] == (4, 4)
+    found = deviations(use("own").file_systems[0], use_of_run(Run.open(run)))
+    apart = {one.counter: one.apart for one in found}
+    assert apart["write: sequential"] == 0.0, "all in order is within the bounds of 36 to 40 of 40"
+    assert apart["read: calls"] == pytest.approx(160 / 164 - 1)
+
+
+def test_a_deviation_is_how_far_a_figure_is_outside_of_the_bounds() -> None:
+    assert Deviation("calls", "", Bounds(10, 20), 15).apart == 0
+    assert Deviation("calls", "", Bounds(10, 20), 30).apart == 0.5
+    assert Deviation("calls", "", Bounds(10, 20), 5).apart == -0.5
+    assert Deviation("calls", "", Bounds(0, 0), 5).apart is None
+    assert Deviation("sequential", "share", Bounds(0.5, 0.5), 0.25).apart == -0.25
+
+
+@needs_darshan
+def test_an_existing_file_of_another_kind_stays(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text("precious = true\n")
+    assert main(["demand", str(log("own")), "--campaign", str(mine)]) == 2
+    assert mine.read_text() == "precious = true\n"
+
+
+@pytest.mark.parametrize("words", [["--sweep"], ["--target", "/x"]])
+def test_options_of_a_campaign_want_one(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demand", str(log("own")), *words]) == 2
+    assert "--campaign" in capsys.readouterr().err

@@ -1,0 +1,119 @@
+"""Placement by Darshan's logs: the same demand as of a run that measured the program, and its share of a line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tonnage.cli import main
+from tonnage.errors import RequestError
+from tonnage.placement.io_demand import demand_within
+from tonnage.placement.job_uses import uses_in
+from tonnage.placement.site import Policy
+
+from tests.importers.darshan_logs import log, needs_darshan, use
+
+pytestmark = needs_darshan
+MIB = 1 << 20
+SITE = """
+[[server]]
+name = "rcss1"
+holds = ["{data}"]
+hosts = ["rcss1"]
+line = {{ tasks = 8, plateau = "{plateau}B/s" }}
+"""
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory that the site file says rcss1 holds, with a line of 8 tasks."""
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    place = tmp_path / "data"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    stated(place, 10**9)
+    return place
+
+
+def stated(data: Path, plateau: int) -> None:
+    (data / "tonnage.toml").write_text(SITE.format(data=data, plateau=plateau))
+
+
+@pytest.mark.usefixtures("data")
+def test_a_log_says_bytes_calls_rate_and_waiting() -> None:
+    job = use("shared")
+    found = demand_within(log("shared"), Policy())
+    assert (found.bytes, found.operations) == (32 * MIB + 128 * 4096, 32 + 128)
+    assert found.measured and found.bytes_per_s == pytest.approx(found.bytes / job.lasted_s, rel=1e-6)
+    (place,) = job.file_systems
+    busy_s = place.metadata.busy_s + sum(moved.busy_s for moved in place.transfers)
+    assert found.io_share == pytest.approx(busy_s / job.lasted_s)
+    assert found.io_share > 1, "four processes that write at once are more than one task"
+    assert str(log("shared")) in found.source
+
+
+def test_a_run_that_imported_logs_says_the_same_as_they(data: Path) -> None:
+    run = data.parent / "run"
+    assert main(["import", "darshan", str(log("shared")), "--out", str(run), "--no-report"]) == 0
+    assert [one.file_systems for one in uses_in(run)] == [use("shared").file_systems]
+    assert demand_within(run, Policy()).bytes == demand_within(log("shared"), Policy()).bytes
+
+
+def test_a_program_whose_copies_were_measured_alone_asks_as_the_kernel_counted(data: Path) -> None:
+    from tests.placement.test_profile import run_of
+
+    (copy,) = uses_in(run_of(data.parent / "copies", {}, argv=["/bin/cat", "x"]))
+    (place,) = copy.file_systems
+    assert copy.program == "cat" and place.reads is not None and place.writes is not None
+    assert (place.reads.bytes, place.writes.bytes) == (3000, 1000)
+    assert place.reads.busy_s + place.writes.busy_s == pytest.approx(0.7)
+    assert "threads" in copy.problems[0]
+
+
+def test_the_share_of_the_line_is_said_for_each_direction(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rate = demand_within(log("shared"), Policy()).bytes_per_s
+    assert rate is not None
+    stated(data, 2 * rate)
+    assert main(["demand", str(log("shared")), "--json"]) == 0
+    told = {one["operation"]: one for one in json.loads(capsys.readouterr().out)["load_lines"]}
+    waiting = use("shared").file_systems[0].writes.busy_s / use("shared").lasted_s  # type: ignore[union-attr]
+    by_rate = 8 * 32 * MIB / use("shared").lasted_s / (2 * rate)
+    assert told["write"]["asked"]["median"] == pytest.approx(max(waiting, by_rate), rel=1e-3)
+    assert told["write"]["share"]["median"] == pytest.approx(max(waiting, by_rate) / 8, rel=1e-3)
+    assert told["read"]["at_once"] == {"low": 1.0, "high": 4}
+
+
+def test_the_answer_says_line_average_and_fullest_moment(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = data.parent / "page.html"
+    assert main(["demand", str(log("own-dxt")), str(log("own")), "--out", str(page)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"write: It asks [\d.]+ \[[\d.]+, [\d.]+\] tasks on average, [\d.]+ % of the load line", said), (
+        said
+    )
+    assert "8 tasks at 1 GB/s, stated in the site file" in said
+    assert "calls are in progress" in said
+    assert "HEATMAP" not in page.read_text() and "Over time" in page.read_text()
+
+
+@pytest.mark.parametrize("words", [["nowhere.darshan"], ["."], ["--file-system", "/none", "{log}"]])
+@pytest.mark.usefixtures("data")
+def test_what_is_no_log_is_one_line(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    asked = [word.format(log=log("own")) for word in words]
+    assert main(["demand", *asked]) == 2
+    err = capfd.readouterr().err
+    assert err.count("\n") == 1 and "hint:" in err, err
+
+
+def test_logs_of_other_programs_are_no_profile(data: Path) -> None:
+    text = data / "text.darshan"
+    text.write_text("hello")
+    with pytest.raises(RequestError):
+        demand_within(text, Policy())
+    cut = data / "cut.darshan"
+    cut.write_bytes(log("own").read_bytes()[:900])
+    with pytest.raises(RequestError, match="damaged or cut off"):
+        demand_within(cut, Policy())
