@@ -76,8 +76,8 @@ IOR = _front_end(
     "ior.command",
     "IOR's command lines, measured here",
     "Takes the options, directives and scripts of IOR 4.1 and prints what it prints, on files of the names that IOR "
-    "gives them. Tasks are threads of one process: -N or --tasks says how many. docs/ior.md has the options; what "
-    "the output does not say comes after it on stderr.",
+    "gives them. Tasks are threads of one process: -N or --tasks says how many. `tonnage explain ior` has the "
+    "options; what the output does not say comes after it on stderr.",
     (
         ("tonnage ior -t 16m -b 1g -F -g -G 27 -k -e -o /scratch/me/FILE", "write, then read, a file of 1 GiB"),
         ("tonnage ior -N 16 -w -z -E -F -k -e -m -d 0.1 -i 10 -t 4k -b 16m -o FILE", "random writes, 16 tasks"),
@@ -88,7 +88,8 @@ MDTEST = _front_end(
     "mdtest.front",
     "mdtest's command lines, measured here",
     "Takes the options of mdtest 4.1 and prints its tables: rates of making, looking at, reading, renaming and "
-    "removing files and directories, by tasks that --tasks starts in one process. docs/mdtest.md has the options.",
+    "removing files and directories, by tasks that --tasks starts in one process. `tonnage explain mdtest` has the "
+    "options.",
     (("tonnage mdtest --tasks 4 -n 1000 -F -d /scratch/me", "1000 files of each of four tasks"),),
     is_watched=True,
 )
@@ -97,7 +98,8 @@ SOB = _front_end(
     "sob.front",
     "sob's command lines, measured here",
     "Takes the options of sob, the tool of the knox-epouta experiment, and prints what it printed: files written and "
-    "read one after the other by one task in the current directory, and random reads. docs/sob.md has the options.",
+    "read one after the other by one task in the current directory, and random reads. `tonnage explain sob` has the "
+    "options.",
     (("tonnage sob -rw -b 8m -s 10g", "write and read a file of 10 GiB in blocks of 8 MiB"),),
     is_watched=True,
 )
@@ -107,7 +109,7 @@ SPECTRAL_WAIT = _front_end(
     "Spectral's wait, for scripts that call it",
     "Takes the place of spectral_wait.py at the end of a script: waits for the mover of PERSIST_DIR, or for what the "
     "lines of spectral.log in PFS_DIR announce, and prints the counts that Spectral prints until all files are moved. "
-    "docs/spectral_wait.md has more.",
+    "`tonnage explain spectral_wait` has more.",
     (("tonnage spectral_wait", "with PERSIST_DIR and PFS_DIR in the environment, after the application"),),
 )
 IOBSUB = _front_end(
@@ -115,42 +117,42 @@ IOBSUB = _front_end(
     "iobsub.front",
     "iobsub's command lines: a job goes to the server that holds the working directory",
     "Takes the options of iobsub, the script of the experiment of that name, and prints what it printed. "
-    "docs/iobsub.md has the options.",
+    "`tonnage explain iobsub` has the options.",
     (("tonnage iobsub -o out.dat go.sh", "as it was published"),),
 )
 LSLOAD = _front_end(
     "lsload",
     "lsload.front",
     "LSF's load table, of file servers",
-    "Prints what `tonnage load` knows in the columns of `lsload -l`. docs/lsload.md has the options.",
+    "Prints what `tonnage load` knows in the columns of `lsload -l`. `tonnage explain lsload` has the options.",
     (("tonnage lsload -l", "every index"),),
 )
 BJOBS = _front_end(
     "bjobs",
     "lsf.bjobs",
     "LSF's list of jobs, of any scheduler",
-    "Prints what `tonnage jobs` knows in the columns of `bjobs`. docs/bjobs.md has the options.",
+    "Prints what `tonnage jobs` knows in the columns of `bjobs`. `tonnage explain bjobs` has the options.",
     (("tonnage bjobs -w", "your jobs"),),
 )
 BKILL = _front_end(
     "bkill",
     "lsf.bkill",
     "LSF's end of jobs, of any scheduler",
-    "Ends jobs that Tonnage submitted, as `tonnage cancel` does. docs/bkill.md has the options.",
+    "Ends jobs that Tonnage submitted, as `tonnage cancel` does. `tonnage explain bkill` has the options.",
     (("tonnage bkill 3734", "with all its copies"),),
 )
 BQUEUES = _front_end(
     "bqueues",
     "lsf.bqueues",
     "LSF's list of queues, of any scheduler",
-    "Prints what `tonnage queues` knows in the columns of `bqueues`. docs/bqueues.md has the options.",
+    "Prints what `tonnage queues` knows in the columns of `bqueues`. `tonnage explain bqueues` has the options.",
     (("tonnage bqueues", "all"),),
 )
 BHOSTS = _front_end(
     "bhosts",
     "lsf.bhosts",
     "LSF's list of batch hosts, of any scheduler",
-    "Prints the scheduler's hosts in the columns of `bhosts`. docs/bhosts.md has the options.",
+    "Prints the scheduler's hosts in the columns of `bhosts`. `tonnage explain bhosts` has the options.",
     (("tonnage bhosts", "all"),),
 )
 FRONT_ENDS = {
