@@ -10,7 +10,7 @@ import pytest
 
 from .shell import ROOT
 
-sys.path.insert(0, str(ROOT / "docs"))
+sys.path.insert(0, str(ROOT / "docs" / "make"))
 
 from executed import Directory, Printed, carry_out
 
