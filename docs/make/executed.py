@@ -1,4 +1,5 @@
-"""Pages whose commands are run: ``python docs/make/executed.py PAGE...`` runs them and writes what they print into the page.
+"""Pages whose commands are run: ``python docs/make/executed.py PAGE...`` runs them and writes what they print into
+the page.
 
 A page's blocks are carried out in order, in one directory. By the word behind the fence:
 
