@@ -4,8 +4,8 @@
 Each page in ``docs/experiments/`` is prose with generated parts: what was published as it was printed, and for each run
 the published tables with ours beside them. A run that is not made (``--only``, or this machine lacks what it needs)
 leaves its part of the page as it was. Pictures need Chromium, as ``docs/make/screenshot.py`` does; the whole reports go
-to ``docs/experiments/html``, which git ignores. Wants root, a quiet machine and a quarter of an hour, Knox and ePouta as
-much again.
+to ``docs/experiments/html``, which git ignores. Wants root, a quiet machine and a quarter of an hour, Knox and ePouta
+as much again.
 """
 
 from __future__ import annotations

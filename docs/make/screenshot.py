@@ -1,5 +1,5 @@
-"""Pictures of one run's report: ``python docs/make/screenshot.py RUN DIRECTORY``; ``docs/make/screenshots.py`` makes those
-of the docs.
+"""Pictures of one run's report: ``python docs/make/screenshot.py RUN DIRECTORY``; ``docs/make/screenshots.py`` makes
+those of the docs.
 
 Writes ``report.png`` and ``report-dark.png`` (the first screen) and ``report-whole.png`` (the page from top to bottom).
 Needs Chromium at /usr/bin/chromium, or where ``CHROMIUM`` says, and playwright.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import log10
 
 import pytest
@@ -28,6 +29,6 @@ def test_the_numbers_of_tasks_on_an_axis_do_not_touch_each_other_on_a_telephone(
     least, most = axis["range"]
     places = [(log10(tasks) - least) / (most - least) * TELEPHONE for tasks in axis["tickvals"]]
     named = list(zip(places, axis["tickvals"], strict=True))
-    for (place, tasks), (after, more) in zip(named, named[1:], strict=False):
+    for (place, tasks), (after, more) in pairwise(named):
         assert after - place > DIGIT * (len(str(tasks)) + len(str(more))) / 2, (tasks, more)
     assert tried[0] in axis["tickvals"]
