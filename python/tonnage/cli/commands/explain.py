@@ -50,7 +50,7 @@ def run(arguments: Namespace) -> int:
     """Exit code."""
     findings, pages = _pages(FINDINGS), _pages(DOCUMENTATION)
     added = {code: _told(load()) for code, load in plugins.each(plugins.FINDINGS)}
-    known = {**added, **pages, **findings}
+    known: dict[str, str | Path] = {**added, **pages, **findings}
     for name in arguments.names:
         if name not in known:
             raise RequestError(f"{name!r} is no finding and no page; hint: {_hint(name, list(known))}")
