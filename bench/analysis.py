@@ -21,7 +21,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from spread import Spread, spread
+from round_medians import Spread, spread
 
 # The checkout's own package, wherever the interpreter comes from.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))

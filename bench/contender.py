@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from ground import Ground
-from load import Load, Sample
+from cell_files import Ground
+from cell_load import Load, Sample
 
 
 class Contender(Protocol):

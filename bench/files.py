@@ -22,8 +22,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from children import cleaned_up_on_signals, said_by, to_the_end
-from spread import Spread, spread
+from child_processes import cleaned_up_on_signals, said_by, to_the_end
+from round_medians import Spread, spread
 from tonnage import _native
 
 PHASES = ("create", "stat", "remove")

@@ -10,9 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from children import cleaned_up_on_signals, said_by
-from ground import Ground
-from load import KIB, MIB, Load
+from cell_files import Ground
+from cell_load import KIB, MIB, Load
+from child_processes import cleaned_up_on_signals, said_by
 from tonnage_contender import Tonnage
 
 LIMIT_BYTES = 300 * MIB

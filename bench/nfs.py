@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab"))
 
 import nfs as lab
 from hosts import Host, hosts
-from spread import Spread, spread
+from round_medians import Spread, spread
 
 HERE = Path(__file__).resolve().parent
 MIB = 1 << 20

@@ -14,7 +14,7 @@ from typing import Any
 # The checkout's own package, wherever the interpreter comes from.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from children import to_the_end
+from child_processes import to_the_end
 from tonnage import _native
 
 MIB = 1 << 20

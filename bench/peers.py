@@ -7,9 +7,9 @@ import re
 import resource
 from pathlib import Path
 
-from children import said_by
-from ground import Ground
-from load import MIB, Load, Sample
+from cell_files import Ground
+from cell_load import MIB, Load, Sample
+from child_processes import said_by
 
 
 def children_cpu_ns() -> int:

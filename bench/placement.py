@@ -27,7 +27,7 @@ from hosts import wait_for
 from placement_table import AUTO, FAR, FAR_GZIP, NEAR_GZIP, PLACED_CPU, PLAIN_CPU, markdown, near
 from run import host_facts, machine_name
 from small_site import SCRATCH, Plan, Site, site
-from tonnage.placement.profile import demand_of_run
+from tonnage.placement.io_demand import demand_of_run
 from tonnage.placement.site import Policy
 
 WIDTHS = (1, 2, 4, 8, 16, 50)

@@ -7,8 +7,8 @@ from statistics import median, quantiles
 from typing import Any
 
 from placement_site.figures import exhibits
-from placement_site.world import DAY_S, MONTH_S
-from spread import spread
+from placement_site.site_model import DAY_S, MONTH_S
+from round_medians import spread
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures.table import Table
 from tonnage.report.page import write_answer

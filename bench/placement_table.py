@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spread import Spread, spread
+from round_medians import Spread, spread
 from stage_table import text, verdict
 from tonnage.published import figures
 

@@ -28,9 +28,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lab"))
 
 import ceph as lab  # noqa: E402
-from children import cleaned_up_on_signals, said_by, to_the_end  # noqa: E402
+from child_processes import cleaned_up_on_signals, said_by, to_the_end  # noqa: E402
+from round_medians import spread  # noqa: E402
 from run import host_facts, machine_name  # noqa: E402
-from spread import spread  # noqa: E402
 from table import verdict  # noqa: E402
 
 KIB, MIB = 1 << 10, 1 << 20

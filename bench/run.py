@@ -21,15 +21,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cells import CONSTANT, VERIFIED, Cell, Goal, cells
-from children import cleaned_up_on_signals
+from cell_files import Ground
+from cell_load import Sample
+from child_processes import cleaned_up_on_signals
 from contender import Contender
-from ground import Ground
-from load import Sample
 from memory import LIMIT_BYTES, measured
 from peers import Bare, Elbencho, Fio, Ior
-from spread import spread
+from round_medians import spread
 from table import markdown
+from table_cells import CONSTANT, VERIFIED, Cell, Goal, cells
 from tonnage_contender import Tonnage
 
 HERE = Path(__file__).resolve().parent

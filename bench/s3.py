@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from round_medians import spread
 from run import host_facts, machine_name
-from spread import spread
 from stage_table import text, verdict
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab"))

@@ -30,9 +30,9 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from children import cleaned_up_on_signals
+from child_processes import cleaned_up_on_signals
+from round_medians import spread
 from run import host_facts, machine_name
-from spread import spread
 from tonnage.dashboard.run_files import identifier_of
 
 COMMAND = [sys.executable, "-m", "tonnage.cli"]

@@ -23,11 +23,11 @@ from typing import Any
 # The checkout's own package, wherever the interpreter comes from.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from children import cleaned_up_on_signals, said_by
+from child_processes import cleaned_up_on_signals, said_by
 from run import host_facts, machine_name
+from stage_bare_devices import Raw
 from stage_carriers import Carried, Carrier, Mover, carriers, drive, plan
-from stage_place import Place, enter_namespace, evict
-from stage_raw import Raw
+from stage_file_systems import Place, enter_namespace, evict
 from stage_table import markdown
 
 HERE = Path(__file__).resolve().parent

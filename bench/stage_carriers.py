@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from children import said_by
+from child_processes import said_by
 
 HERE = Path(__file__).resolve().parent
 

@@ -25,10 +25,10 @@ from typing import Any
 # The checkout's own package, wherever the interpreter comes from.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
-from children import cleaned_up_on_signals, said_by
+from child_processes import cleaned_up_on_signals, said_by
 from run import host_facts, machine_name
 from stage_carriers import plan
-from stage_place import Place, enter_namespace
+from stage_file_systems import Place, enter_namespace
 
 HERE = Path(__file__).resolve().parent
 GIB, MIB = 1 << 30, 1 << 20

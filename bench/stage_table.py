@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from spread import Spread, spread
+from round_medians import Spread, spread
 
 MIB, GIB = 1 << 20, 1 << 30
 OURS = "Tonnage"

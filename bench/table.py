@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from load import MIB
-from spread import Spread
+from cell_load import MIB
+from round_medians import Spread
 
 
 def verdict(found: Spread, goal: float) -> str:

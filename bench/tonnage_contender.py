@@ -8,9 +8,9 @@ import resource
 from pathlib import Path
 from typing import Any
 
-from children import to_the_end
-from ground import Ground
-from load import MIB, Load, Sample
+from cell_files import Ground
+from cell_load import MIB, Load, Sample
+from child_processes import to_the_end
 
 SEED = 20_240_601
 

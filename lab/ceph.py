@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hosts import wait_for
-from indexed import free_port
+from load_index_sources import free_port
 from throttled import Impossible, terminated_as_exit
 
 TOOLS = ("ceph", "ceph-mon", "ceph-osd", "monmaptool", "setpriv")

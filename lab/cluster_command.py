@@ -21,7 +21,7 @@ from typing import NoReturn
 import cluster_keeper as keeper
 import nextflow
 from hosts import PATIENCE_S, children, ended, wait_for
-from scheduled import HEAD
+from slurm_hosts import HEAD
 from throttled import Impossible
 from two_sites import COMPUTE, FILES, GBIT_BYTES_PER_S, STORAGE, Plan
 

@@ -1,4 +1,4 @@
-"""Keeps two sites up after the command that started them has ended, and tells where they are.
+"""Keeps two sites running after the command that started them has ended, and records where they are.
 
 A keeper is a process that holds a lock on a file for its life and all else in its own. Whatever ends it ends every host
 with it, so that what is left below ``directory`` is a note and a log.

@@ -1,4 +1,4 @@
-"""A service of S3 that has bad moments: a proxy that says 503 or cuts an answer short, every so many requests."""
+"""A faulty S3 service: a proxy that answers 503 or truncates an answer, every so many requests."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from hosts import wait_for
-from indexed import free_port, locked
+from load_index_sources import free_port, locked
 from throttled import Impossible, terminated_as_exit
 
 MODULE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"

@@ -15,7 +15,7 @@ from pathlib import Path
 import slurm as light
 from glusterfs import Volume, volume
 from hosts import Hosts, hosts, wait_for
-from scheduled import HEAD, Scheduled, check_tools
+from slurm_hosts import HEAD, Scheduled, check_tools
 from throttled import GIB
 
 SERVERS = ("rcss1", "rcss2")

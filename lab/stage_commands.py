@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import warm_start
-from staged import PATIENCE_S, Stage
+from stage_trees import PATIENCE_S, Stage
 
 Said = subprocess.CompletedProcess[str]
 

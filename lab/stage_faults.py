@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from stage_policies import POLICIES, Policy
+from stage_trees import STATE, Found, Stage
 from stage_truth import Truth, plant, wrong_at_once, wrong_at_the_end
-from staged import STATE, Found, Stage
 from tracer import Action, Ask, Call, Hangs, apart, traced
 
 PATIENCE_S = 120.0

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from stage_trees import MIB
 from stage_truth import EARLY_NS, NEW_NS
-from staged import MIB
 
 if TYPE_CHECKING:
     from stage_faults import Bench

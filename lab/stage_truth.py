@@ -1,4 +1,4 @@
-"""What the two trees of a mover must hold, known from what the test itself wrote, and what is wrong with them."""
+"""The expected content of the two trees of a mover, known from the writes of the test, and the differences from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from staged import CLEARED, DONE, MIB, PLACING, STATE, Found, Stage, digest, names, tree
+from stage_trees import CLEARED, DONE, MIB, PLACING, STATE, Found, Stage, digest, names, tree
 
 NATIVE_FAULTS = ("missing", "kind_differs", "size_differs", "checksum_differs", "unreadable")
 EARLY_NS, OLD_NS, NEW_NS = 1_500_000_000 * 10**9, 1_600_000_000 * 10**9, 4_000_000_000 * 10**9

@@ -17,7 +17,7 @@ from pathlib import Path
 import slurm as light
 from glusterfs import Volume, volume
 from hosts import Hosts, hosts
-from scheduled import HEAD, ROOT, Scheduled, check_tools
+from slurm_hosts import HEAD, ROOT, Scheduled, check_tools
 from throttled import GIB
 
 STORAGE = "storage"

@@ -32,7 +32,7 @@ IMPORTED = (
     "tonnage.cli.entry", "tonnage.cli.runs", "tonnage.cli.commands.run", "tonnage.cli.commands.probe",
     "tonnage.cli.commands.stage", "tonnage.cli.commands.submit", "tonnage.cli.commands.report",
     "tonnage.cli.commands.verify", "tonnage.campaign.run_lifecycle", "tonnage.analysis.findings.registry",
-    "tonnage.report.screen", "tonnage.report.page", "tonnage.report.sections", "tonnage.staging",
+    "tonnage.report.search_screen", "tonnage.report.page", "tonnage.report.sections", "tonnage.staging",
     "numpy.ma", "rich.table",
 )  # fmt: skip
 """What any command may import, and what these import."""

@@ -6,7 +6,7 @@ The decisions are those of ``tonnage submit``: the same functions make the candi
 from placement_site.jobs import Jobs, draw_jobs
 from placement_site.outcome import Outcome
 from placement_site.policies import POLICIES
-from placement_site.race import Race
-from placement_site.world import World, draw_world
+from placement_site.simulation import Race
+from placement_site.site_model import World, draw_world
 
 __all__ = ["POLICIES", "Jobs", "Outcome", "Race", "World", "draw_jobs", "draw_world"]

@@ -20,8 +20,8 @@ from tonnage.placement.submit import uncollected
 
 from placement_site.jobs import Submission
 from placement_site.policies import Near
-from placement_site.race import Race
-from placement_site.world import DAY_S
+from placement_site.simulation import Race
+from placement_site.site_model import DAY_S
 
 ASKED_AT_S = 25 * DAY_S + 15 * 3600.0
 """Three in the afternoon of a working day late in the month."""

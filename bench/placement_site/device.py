@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 
-from placement_site.world import FileServer
+from placement_site.site_model import FileServer
 
 
 class Device:

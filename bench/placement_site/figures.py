@@ -13,8 +13,8 @@ from tonnage.report.figures.figure import EDGE, Exhibit, Figure, Variant, edge_n
 from tonnage.report.figures.table import Table, text_column
 
 from placement_site.outcome import SLOWDOWNS
-from placement_site.watch import DAY, Watch
-from placement_site.world import DAY_S
+from placement_site.overload import DAY, Watch
+from placement_site.site_model import DAY_S
 
 STEP_S = 600.0
 """The load of a day is drawn as the mean of so long."""

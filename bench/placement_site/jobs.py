@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from placement_site.world import DAY_S, MONTH_S, World
+from placement_site.site_model import DAY_S, MONTH_S, World
 
 _Array = Any
 """One of numpy's."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement_site.race import Race
-from placement_site.world import MONTH_S
+from placement_site.simulation import Race
+from placement_site.site_model import MONTH_S
 
 SLOWDOWNS = tuple(float(10 ** (step / 20)) for step in range(81))
 """Slowdowns at which the distribution is told: 1 to 10,000."""

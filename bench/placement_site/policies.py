@@ -12,18 +12,18 @@ from typing import Protocol
 from tonnage.cluster.scheduler import ClusterHost
 from tonnage.placement.candidates import make_candidates
 from tonnage.placement.capacity import capacities
-from tonnage.placement.caps import Capacity, Demand, choose_cap
 from tonnage.placement.choice import Decision, decide
 from tonnage.placement.cluster_snapshot import ClusterSnapshot as Known
 from tonnage.placement.ledger import Entry, Ledger
 from tonnage.placement.scheduler_lists import ListedJob
 from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.site import Policy as Rules
+from tonnage.placement.task_caps import Capacity, Demand, choose_cap
 from tonnage.placement.where import Located
 
 from placement_site.jobs import Jobs, Submission
-from placement_site.state import Free, Placed, State
-from placement_site.world import World
+from placement_site.scheduler_state import Free, Placed, State
+from placement_site.site_model import World
 
 
 class Policy(Protocol):

@@ -16,9 +16,9 @@ from tonnage import published
 from tonnage.analysis import analyse
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run
+from tonnage.report.page_data import Source
 from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import balance, exhibits_of, sentences_of
-from tonnage.report.source import Source
 
 AS_PRINTED = "as printed"
 """The part of every page that needs no run."""

@@ -16,14 +16,14 @@ LAB = Path(__file__).resolve().parents[1]
 if str(LAB) not in sys.path:
     sys.path.insert(0, str(LAB))
 
-from staged import memory_directory  # noqa: E402
+from stage_trees import memory_directory  # noqa: E402
 
-from histories import script  # noqa: E402
-from histories.draw import draw  # noqa: E402
+from histories import history_script  # noqa: E402
 from histories.execute import Execution  # noqa: E402
-from histories.grounds import Ground, grounds, possible  # noqa: E402
+from histories.file_systems import Ground, grounds, possible  # noqa: E402
+from histories.history_script import History  # noqa: E402
 from histories.judge import Wrong  # noqa: E402
-from histories.script import History  # noqa: E402
+from histories.random_history import draw  # noqa: E402
 from histories.shrink import shrink  # noqa: E402
 
 _INSIDE = "TONNAGE_HISTORIES_INSIDE"
@@ -89,7 +89,7 @@ def main() -> int:
     kinds = possible()
     work = [(f"seed {seed}", draw(seed, kinds)) for seed in seeds_of(asked.seeds)]
     if asked.script:
-        work += [(os.fspath(asked.script), script.read_file(asked.script))] * asked.times
+        work += [(os.fspath(asked.script), history_script.read_file(asked.script))] * asked.times
     if asked.show:
         for name, history in work:
             print(f"# {name}\n{history}")

@@ -9,15 +9,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from staged import STATE, Stage
+from stage_trees import STATE, Stage
 
-from histories.actor import Actor
-from histories.grounds import Ground, discard, hand_down_a_list
+from histories.file_systems import Ground, discard, hand_down_a_list
+from histories.history_script import History, Step
 from histories.judge import Judge, Wrong
-from histories.life import Ended, Hangs, Life
-from histories.look import aside, clearing, unlisted
-from histories.script import History, Step
-from histories.source import SourceUser
+from histories.mover_process import Ended, Hangs, Life
+from histories.read_tree import aside, clearing, unlisted
+from histories.second_user import Actor
+from histories.source_user import SourceUser
 
 HANG_S = 1.5
 """Longer than a mover needs to its first call, on most machines: on others a history says less."""

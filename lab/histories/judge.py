@@ -1,4 +1,4 @@
-"""What must hold: of the trees, of the second user's files, and of what the mover said, by the model alone."""
+"""Checks the trees, the second user's files and the mover's statements against the model alone."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from staged import Stage
+from stage_trees import Stage
 
-from histories import look
-from histories.actor import Actor
-from histories.grounds import Ground
-from histories.life import Ended
-from histories.look import Seen
-from histories.model import DIRECTORY, FILE, LINK, STAGED, Node, Source, Version
-from histories.script import Policy
+from histories import read_tree
+from histories.file_systems import Ground
+from histories.history_script import Policy
+from histories.mover_process import Ended
+from histories.read_tree import Seen
+from histories.second_user import Actor
+from histories.source_model import DIRECTORY, FILE, LINK, STAGED, Node, Source, Version
 
 KEPT = ".tonnage-kept-"
 """In the name of a file that the mover put back beside its name, which was taken."""
@@ -54,7 +54,7 @@ class Judge:
         self.wrongs.append(Wrong(kind, said))
 
     def _destination(self) -> dict[str, Seen]:
-        return look.tree(self._ground.below / "to")
+        return read_tree.tree(self._ground.below / "to")
 
     def reasons(self, ended: Ended) -> None:
         """Whoever ends with another code says why."""
@@ -66,14 +66,14 @@ class Judge:
 
     def nothing_lost(self, aside: set[str]) -> None:
         """At any moment, whatever the mover said."""
-        source = look.tree(self._stage.source)
+        source = read_tree.tree(self._stage.source)
         self._source_is_whole(source, quick=True)
         if self.clears:
             self._lost(source, self._destination(), aside)
         self._foreign(self._destination(), Ended(0))
 
     def conclude(self, ended: Ended, aside: set[str]) -> None:
-        source, there = look.tree(self._stage.source), self._destination()
+        source, there = read_tree.tree(self._stage.source), self._destination()
         # What is worst comes first: a shorter history must show it as well.
         self._lost(source, there, aside)
         self._source_is_whole(source, quick=False)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 
-from histories.script import History, Policy, Step
+from histories.history_script import History, Policy, Step
 
 Fails = Callable[[History], bool]
 

@@ -11,7 +11,7 @@ filename for what the system refused, ``MemoryError`` for buffers.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, final
 
-from tonnage.cluster.live import Live
+from tonnage.cluster.live_figures import Live
 from tonnage.records.results import PhaseResult
 from tonnage.staging.status import CopiesReport, MoverStatus
 

@@ -1,4 +1,4 @@
-"""TOML files that users write: read within bounds; a mistake in one is told in one line, with its place and a hint."""
+"""TOML files that users write: read within bounds; each mistake is reported in one line, with its place and a hint."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def valid_keys(model: type[BaseModel]) -> list[str]:
 
 
 def near_or_all(wrong: str, known: typing.Iterable[str], what: str = "keys") -> str:
-    """The hint for a word that nobody knows: the one that was probably meant, or all."""
+    """The hint for an unknown word: the one that was probably meant, or all."""
     every = list(known)
     near = difflib.get_close_matches(wrong, every, n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}?" if near else f"known {what} are {', '.join(every)}"

@@ -1,4 +1,4 @@
-"""Types of the fields of files that users write: what may be written, and the integers that become of it."""
+"""Types of the fields of files that users write: the accepted texts, and the integers that they become."""
 
 from __future__ import annotations
 

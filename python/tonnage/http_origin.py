@@ -1,7 +1,6 @@
-"""Whether a request over HTTP is one for this server by somebody at a browser or a scraper, not by a page of elsewhere.
-
-What such a page may not read, its browser sends all the same: under the name that the page has, where that was made to
-point here, and with words that say whose script it is.
+"""Checks that an HTTP request comes from a user or a scraper and not from a page of another site. A browser sends
+requests of such a page even where the page may not read the answer: with the host name of that site, where DNS was made
+to point here, and with headers that name the origin of the script.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def refusal(headers: Mapping[str, str], names: Collection[str]) -> tuple[int, st
 
 
 def _is_same(origin: str | None, host: str) -> bool:
-    """Whether a request is from a page of this server; none says so where nobody else's script is behind it."""
+    """Whether a request is from a page of this server; requests without a script have no such header."""
     if origin is None:
         return True
     try:

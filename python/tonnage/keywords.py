@@ -15,7 +15,7 @@ _OPTION = re.compile(r"(`[^`]*`)|(?<!\S)--([a-z][a-z0-9-]*)(?:=([\w%-]+(?:[.,][\
 
 @contextmanager
 def reworded(word: Callable[[str], str]) -> Iterator[None]:
-    """Errors that leave it have their text through ``word``."""
+    """Rewrites the text of errors raised inside by ``word``."""
     try:
         yield
     except TonnageError as error:
@@ -25,7 +25,7 @@ def reworded(word: Callable[[str], str]) -> Iterator[None]:
 
 @contextmanager
 def in_keywords(names: Collection[str]) -> Iterator[None]:
-    """Errors that leave it have ``names`` as keywords."""
+    """Writes options in errors raised inside as keywords, where they are among ``names``."""
 
     def word(found: re.Match[str]) -> str:
         name = (found[2] or "").replace("-", "_")
@@ -42,8 +42,7 @@ def in_keywords(names: Collection[str]) -> Iterator[None]:
 
 @contextmanager
 def in_words(words: Mapping[str, str]) -> Iterator[None]:
-    """Errors that leave it have what stands on the left of ``words``, whole words, as what stands on the right: the
-    longest first."""
+    """Replaces the keys of ``words`` in errors raised inside by their values: whole words, the longest first."""
     parts = "|".join(re.escape(part) for part in sorted(words, key=len, reverse=True))
     every = re.compile(rf"(?<![\w.])(?:{parts})(?![\w.])")
     with reworded(lambda text: every.sub(lambda found: words[found[0]], text)):

@@ -1,4 +1,4 @@
-"""What waits for a step that it must not cut in two, or would only make longer."""
+"""Delays signals, or garbage collection, during a step."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def late_signals() -> Iterator[None]:
-    """A signal that comes meanwhile is delivered afterwards. For imports that nothing depends on yet: an interrupt in
-    the middle of building a validator ends as an error of that, and its module is then never whole."""
+    """Signals that arrive inside are delivered afterwards. For imports that nothing depends on yet: an interrupt in the
+    middle of building a validator ends as an error of that, and its module is then never whole."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:
         yield
@@ -21,8 +21,8 @@ def late_signals() -> Iterator[None]:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without the search for cycles: what makes thousands of objects that stay makes none, and a search through all
-    that this process has imported takes longer than many a step. Of an import of models it is a twelfth."""
+    """Runs without the cyclic garbage collector: code that creates thousands of permanent objects creates no cycles,
+    and a collection visits all imported objects. It is a twelfth of the time to import the models."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,6 +1,6 @@
 """Measurements from Python: ``tonnage.probe``, ``tonnage.run`` and ``tonnage.resume``. Each does what the command does,
 in this process, with the same records, report and kept load line, and returns what ``tonnage.read`` returns. Nothing
-here prints: an :class:`~tonnage.campaign.observer.Observer` is told how it goes.
+here prints: an :class:`~tonnage.campaign.observer.Observer` gets its progress.
 """
 
 from __future__ import annotations
@@ -183,8 +183,8 @@ def _time(name: str, value: Time) -> int:
 
 
 def analysed(path: Path, *, with_report: bool, keep: bool, tell: Callable[[str], None]) -> tuple[Analysis, Path | None]:
-    """What a run says, and where its report is (None: it was not written, which ``tell`` is told with the reason: the
-    records are what matters). ``keep``: and puts it into the manifest, for ``tonnage verify`` to compare with."""
+    """The analysis of a run, and the path of its report (None: it could not be written; ``tell`` gets the reason, and
+    the run stays valid). ``keep``: also stores the summary in the manifest, for ``tonnage verify``."""
     from tonnage.analysis import analyse
     from tonnage.analysis.summary import summary
 

@@ -171,8 +171,8 @@ class Measured:
 
     @cached_property
     def _drawn(self) -> dict[str, Figure]:
+        from tonnage.report.page_data import Source
         from tonnage.report.sections import exhibits_of
-        from tonnage.report.source import Source
 
         lines, closer = exhibits_of(self.analysis, Source.of(self.run))
         found: dict[str, Figure] = {}

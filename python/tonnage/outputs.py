@@ -1,6 +1,5 @@
-"""Files at places that a user names for what a command found out: made new, or replaced where they are such files.
-
-What else has the name stays as it is: a file of the user's, a link, a file with a second name, a device.
+"""Output files at places that a user names: created, or replaced where the old file is an output of the same kind.
+Anything else of that name is kept: another file of the user, a link, a file with a second name, a device.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tonnage.errors import RequestError
 
 _LONGEST_LINE = 1 << 16
 _NOWHERE = Path(os.devnull)
-"""The one device that may be named: scripts send what they do not want there."""
+"""The only device that may be named: scripts discard outputs there."""
 _CWD, _EXCHANGE = -100, 2
 """``AT_FDCWD`` and ``RENAME_EXCHANGE`` of Linux."""
 
@@ -60,7 +59,7 @@ class Output:
     asked_by: str
     form: Form
 
-    def look(self) -> os.stat_result | None:
+    def check(self) -> os.stat_result | None:
         """What is there now and may be replaced; None: nothing. RequestError for anything else."""
         if self.path == _NOWHERE:
             return None
@@ -83,7 +82,7 @@ class Output:
             found = self._with_one_name(found)
         if found.st_nlink != 1:
             raise self._refused(f"{self.path} cannot be replaced: it has {found.st_nlink} names")
-        # Root could write it: who took away the right to write meant to keep it.
+        # Root could write it, but a read-only file is meant to be kept.
         if not os.access(self.path, os.W_OK) or not found.st_mode & 0o222:
             raise self._refused(f"{self.path} cannot be replaced: {os.strerror(errno.EACCES)}")
         if not self._is_ours():
@@ -93,20 +92,20 @@ class Output:
     def write(self, text: str) -> None:
         """The whole file or none of it.
 
-        RequestError for what ``look`` refuses, OSError where it cannot be written; then what is there stays as it is.
+        RequestError for what ``check`` refuses, OSError where it cannot be written; the old file is then kept.
         """
-        self._put(text, self.look())
+        self._put(text, self.check())
 
     def make(self, text: str) -> None:
         """The same where nothing has the name: RequestError where anything has."""
         if self.path != _NOWHERE and os.path.lexists(self.path):
             raise self._refused(f"{self.path} is there")
-        self.look()
+        self.check()
         self._put(text, None)
 
     def begin(self, found: os.stat_result | None) -> TextIO:
-        """An empty file in its place, for what comes line by line. ``found`` is what ``look`` gave before; what came
-        since then stays, and is a RequestError. OSError where it cannot be made."""
+        """An empty file in its place, for what comes line by line. ``found`` is what ``check`` returned before; what
+        came since then stays, and is a RequestError. OSError where it cannot be made."""
         if self.path == _NOWHERE:
             return self.path.open("w", encoding="utf-8")
         with self._fresh(found) as (fresh, file):
@@ -119,7 +118,7 @@ class Output:
             raise self.changed()
 
     def changed(self) -> RequestError:
-        """What somebody did to the file meanwhile stays."""
+        """A change by another process meanwhile is kept."""
         return self._refused(f"{self.path} was changed while this was at work")
 
     def _put(self, text: str, found: os.stat_result | None) -> None:
@@ -155,7 +154,7 @@ class Output:
 
     @contextmanager
     def _fresh(self, found: os.stat_result | None) -> Iterator[tuple[Path, TextIO]]:
-        """A file under a name that nobody uses, gone after an error; it belongs to whom ``found`` does."""
+        """A file under an unused name, removed after an error; it has the owner of ``found``."""
         fresh = self.path.with_name(f".tonnage-{secrets.token_hex(8)}")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
@@ -170,7 +169,7 @@ class Output:
             raise
 
     def _name(self, fresh: Path, found: os.stat_result | None) -> None:
-        """Gives it its place. What came there since the look stays, and is a RequestError."""
+        """Gives it its place. A file that was created there since the check is kept, and is a RequestError."""
         if found is None:
             try:
                 os.link(fresh, self.path)
@@ -194,13 +193,13 @@ class Output:
 
 
 class GrowingOutput:
-    """An output that is written line by line. As soon as somebody else has changed or replaced it, it stays as it is.
-    Both calls: RequestError then, OSError where it cannot be written."""
+    """An output that is written line by line. Once another process has changed or replaced the file, it is kept as it
+    is. Both calls: RequestError then, OSError where it cannot be written."""
 
     def __init__(self, output: Output) -> None:
-        """RequestError for what ``look`` refuses."""
+        """RequestError for what ``check`` refuses."""
         self._output = output
-        self._found = output.look()
+        self._found = output.check()
         self._file: TextIO | None = None
         self._known: os.stat_result | None = None
 
@@ -264,7 +263,7 @@ def _keys(path: Path) -> list[str | tuple[int, int]]:
 
 
 def _is_same(path: Path, found: os.stat_result) -> bool:
-    """Whether the file of this name is the one that was found, and nobody wrote to it since."""
+    """Whether the file of this name is the one that was found, and unchanged since."""
     try:
         now = path.lstat()
     except OSError:

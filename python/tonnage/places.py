@@ -1,4 +1,4 @@
-"""Where this program is and works, and how a file is kept from one command to the next."""
+"""The place of this program, its working directory, and files that are kept between commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def keep_file(file: Path, data: bytes) -> None:
 
 
 def is_stand_in(file: str) -> bool:
-    """Whether it is such a program, changed since or not; whoever looks for the other's own passes it over."""
+    """Whether it is such a program, changed since or not; a search for the other program skips it."""
     try:
         with Path(file).open("rb") as program:
             lines = program.read(_HEAD_BYTES).splitlines()

@@ -5,7 +5,7 @@ group                    name                      what it is
 ======================== ========================= ===================================================================
 ``tonnage.filesystems``  type in the mount table   a module such as :mod:`tonnage.filesystems.nfs`
 ``tonnage.schedulers``   name of a scheduler       a class :class:`~tonnage.cluster.scheduler.Scheduler` (``timeout_s``)
-``tonnage.importers``    kind of file              ``read(data, name)`` → :class:`~tonnage.importers.parsed.Found`
+``tonnage.importers``    kind of file              ``read(data, name)`` → an ``ImportedFile`` (``imported_phases``)
 ``tonnage.workflows``    name of an engine         ``read(path)`` → :class:`~tonnage.importers.trace.Trace`
 ``tonnage.findings``     code of a finding         ``judge(evidence)`` → :class:`~tonnage.analysis.results.Finding`\\ s
 ======================== ========================= ===================================================================
@@ -37,8 +37,9 @@ OWN = {
     ),
     SCHEDULERS: ("auto", "slurm", "lsf", "pbs", "flux", "local"),
     IMPORTERS: (
-        "ior", "ior-operations", "mdtest", "fio", "fio-text", "fio-terse", "fio-log", "elbencho", "iperf3",
-        "iperf3-text", "iozone", "sob", "rados", "nextflow",
+        "ior", "ior-operations", "mdtest", "fio", "fio-text", "fio-terse", "fio-log", "elbencho",
+        "elbencho-text", "elbencho-live", "iperf3", "iperf3-text", "iozone", "vdbench", "warp", "dlio", "sob", "rados",
+        "nextflow",
     ),
     WORKFLOWS: ("nextflow", "snakemake"),
     FINDINGS: tuple(sorted(page.stem for page in (Path(__file__).parent / "explained").glob("*.md"))),
@@ -83,8 +84,9 @@ def call(
     method: str = "",
     passed_on: tuple[type[Exception], ...] = (),
 ) -> T:
-    """What a plug-in's function returns; its exceptions become a PlugInError that names it, so that nobody takes them
-    for a fault of ours. That it wants to end the process (SystemExit) is one of them; an interrupt is the user's.
+    """What a plug-in's function returns; its exceptions become a PlugInError that names it, so that they are not
+    mistaken for errors of Tonnage. That it wants to end the process (SystemExit) is one of them; an interrupt is the
+    user's.
 
     ``method``: which one of the plug-in's it is, where it has several. ``passed_on``: what it may raise."""
     try:

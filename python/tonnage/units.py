@@ -235,7 +235,7 @@ def _scaled(value: float, unit: str) -> str:
 
 
 def bit_scale(bytes_per_s: float) -> tuple[float, str]:
-    """Divisor of bits per second, and unit, in which a link of that rate is told."""
+    """Divisor of bits per second, and unit, in which a link of that rate is printed."""
     return (1e9, "Gbit/s") if 8 * bytes_per_s >= 5e8 else (1e6, "Mbit/s")
 
 
@@ -278,7 +278,7 @@ def duration(ns: float | None) -> str:
 
 
 def time_scale(ns: float) -> tuple[float, str]:
-    """Divisor and unit in which ``ns`` nanoseconds are told."""
+    """Divisor and unit in which ``ns`` nanoseconds are printed."""
     for position, (divisor, unit) in enumerate(_TIMES):
         if abs(ns) >= divisor:
             is_carried = float(significant(abs(ns) / divisor)) >= 1000 and position

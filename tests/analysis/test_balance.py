@@ -14,8 +14,8 @@ from tonnage.analysis.balance import LEVEL, Balance, balances_of
 from tonnage.analysis.results import Point
 from tonnage.analysis.summary import schema, summary
 from tonnage.records import Run, RunWriter, object_lines, trial_line, verify_files
+from tonnage.report.page_data import Source
 from tonnage.report.sections.balance import exhibits, story, table
-from tonnage.report.source import Source
 
 MIB = 1 << 20
 

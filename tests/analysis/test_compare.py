@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tonnage.analysis.compare.ratio import (
+from tonnage.analysis.compare.rate_ratio import (
     FASTER,
     SLOWER,
     UNCHANGED,

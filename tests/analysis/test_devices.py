@@ -12,9 +12,9 @@ from tonnage.analysis import analyse
 from tonnage.analysis.summary import schema, summary
 from tonnage.filesystems.file_holders import FilePart, Held, Item, whole
 from tonnage.records import Run, RunWriter, device_lines, event_lines, record_name, task_lines, trial_line
+from tonnage.report.page_data import Source
 from tonnage.report.sections.devices import story, tables
 from tonnage.report.sections.nfs import exhibits, table
-from tonnage.report.source import Source
 
 SECOND, MB = 10**9, 10**6
 DEVICES = ("ost0", "ost1", "ost2", "ost3")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tonnage.analysis.load_line.models import fit_usl
-from tonnage.analysis.statistics.distributions import coins, f_tail, log_normal_cdf, student_t_quantile
+from tonnage.analysis.statistics.distributions import f_tail, fair_binomial_cdf, log_normal_cdf, student_t_quantile
 
 special = pytest.importorskip("scipy.special", reason="scipy is not installed: it is what these are compared with")
 
@@ -38,12 +38,13 @@ def test_tails_of_f() -> None:
 def test_coins() -> None:
     for tosses in (1, 2, 5, 20, 101, 1500):
         for most in {0, 1, tosses // 3, tosses // 2, tosses - 1, tosses}:
-            assert coins(most, tosses) == pytest.approx(float(special.bdtr(most, tosses, 0.5)), rel=1e-10, abs=1e-290)
-    assert coins(-1, 5) == 0
+            truth = float(special.bdtr(most, tosses, 0.5))
+            assert fair_binomial_cdf(most, tosses) == pytest.approx(truth, rel=1e-10, abs=1e-290)
+    assert fair_binomial_cdf(-1, 5) == 0
     for tosses in (1001, 2500, 30_001, 250_000):
         for most in (-1, 0, tosses // 2 - int(tosses**0.5), tosses // 2, tosses - 1, tosses):
             known = float(special.bdtr(most, tosses, 0.5)) if most >= 0 else 0.0
-            assert coins(most, tosses) == pytest.approx(known, rel=1e-9, abs=1e-290), (most, tosses)
+            assert fair_binomial_cdf(most, tosses) == pytest.approx(known, rel=1e-9, abs=1e-290), (most, tosses)
 
 
 def test_logarithms_of_the_normal_distribution_function() -> None:

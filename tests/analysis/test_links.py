@@ -182,9 +182,9 @@ def test_a_loopback_is_no_link(recorded: Recorded) -> None:
 
 
 def test_the_report_has_the_matrix_and_the_published_pairs_beside(tmp_path: Path) -> None:
+    from tonnage.report.page_data import Source
     from tonnage.report.published import comparisons as published
     from tonnage.report.sections import links
-    from tonnage.report.source import Source
 
     recorded = Recorded(tmp_path / "run", published="knox-epouta-iperf3")
     recorded.network(PAIRS, PUBLISHED, **ONE | {"name": '"three-pairs"'})

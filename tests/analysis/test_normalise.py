@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tonnage.analysis.compare.divisors import Owner, given_to
 from tonnage.analysis.compare.normalise import Basis, normalise, parse_link, parse_per, require_like_units
-from tonnage.analysis.compare.per import Owner, given_to
 from tonnage.errors import RequestError
 
 MIB = 1 << 20

@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 from tonnage.analysis import analyse
+from tonnage.analysis.compare.divisors import bases_of, contradiction
 from tonnage.analysis.compare.normalise import Basis
-from tonnage.analysis.compare.per import bases_of, contradiction
 from tonnage.analysis.summary import schema, summary
 from tonnage.analysis.verify import verify
 from tonnage.records import Run, RunWriter

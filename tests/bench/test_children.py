@@ -14,9 +14,9 @@ import pytest
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 SCRIPT = """
 import sys, tempfile
-import children
-from children import cleaned_up_on_signals, said_by
-children.PATIENCE_S = 1.0
+import child_processes
+from child_processes import cleaned_up_on_signals, said_by
+child_processes.PATIENCE_S = 1.0
 with cleaned_up_on_signals(), tempfile.TemporaryDirectory(dir=sys.argv[1]) as place:
     said_by(["sh", "-c", sys.argv[2], "sh", place, sys.argv[1]])
 """

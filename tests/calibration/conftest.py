@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .memory import in_memory
+from .memory_directory import in_memory
 
 _LINES = pytest.StashKey[list[str]]()
 _KEY = "calibration"

@@ -24,7 +24,7 @@ from typing import Any
 from tonnage import _native
 from tonnage.cli import main as tonnage
 
-from .memory import in_memory
+from .memory_directory import in_memory
 from .simulate import run_phase
 
 MAX_TASKS = 32

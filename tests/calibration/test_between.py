@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 from tests.records.manifests import rewritten
 
-from .days import days, measure, seeds, side, swept, told
+from .daily_runs import days, measure, seeds, side, swept, told
 
 RATE = 0.05
 Report = Callable[[str], None]

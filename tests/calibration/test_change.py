@@ -8,9 +8,9 @@ from collections.abc import Callable
 from statistics import median
 
 import pytest
-from tonnage.analysis.compare.change import segments
+from tonnage.analysis.compare.level_change import segments
 
-from .days import days
+from .daily_runs import days
 
 SERIES = 400
 ALLOWED = 0.05 + 0.03

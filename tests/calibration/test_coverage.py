@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from .days import seeds
-from .pool import Row, covers_knee, covers_plateau, rows_of, share
+from .daily_runs import seeds
+from .parallel_probes import Row, covers_knee, covers_plateau, rows_of, share
 from .probes import LAWS, MAX_TASKS
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")

@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 import pytest
 
-from .pool import Row, covers_knee, covers_plateau, rows_of, share
+from .parallel_probes import Row, covers_knee, covers_plateau, rows_of, share
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 

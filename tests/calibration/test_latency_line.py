@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from .days import seeds
+from .daily_runs import seeds
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tonnage.campaign.facts import facts_of_pool
+from tonnage.campaign.target_facts import facts_of_pool
 
 
 def osd(number: int, device_class: str, weight: float, status: str, reweight: float) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tonnage.analysis import measured_points
-from tonnage.analysis.tiers.crossing import crossings, tier_of_run
+from tonnage.analysis.tiers.two_tiers import crossings, tier_of_run
 from tonnage.cli import main
 from tonnage.records import Run
 from tonnage.report.answers import crossover as crossing

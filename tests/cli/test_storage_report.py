@@ -12,7 +12,7 @@ from tonnage.cli import main
 from tonnage.placement.ledger import Ledger
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
-import by_hand
+import text_run
 
 KNEE = 4
 
@@ -21,11 +21,11 @@ def day(number: int, plateau: int, size: int = 1 << 20) -> list[dict[str, Any]]:
     """A sweep of 1 to 16 tasks, five times each, with a knee at 4."""
     every = [(again, tasks) for again in range(5) for tasks in (1, 2, 4, 8, 16)]
     return [
-        by_hand.trial(
+        text_run.trial(
             trial,
             f"2026-03-{number:02d}T08:{trial:02d}:00Z",
             plateau * min(tasks, KNEE) // KNEE * (1000 + again) // 1000,
-            by_hand.setting(tasks=tasks, transfer_size=size),
+            text_run.setting(tasks=tasks, transfer_size=size),
         )
         for trial, (again, tasks) in enumerate(every)
     ]
@@ -40,8 +40,8 @@ def target(where: str, identity: str) -> dict[str, Any]:
 def runs(tmp_path: Path) -> Path:
     place = tmp_path / "runs"
     for number, plateau, size in ((1, 10**9, 1 << 20), (2, 2 * 10**9, 1 << 20), (3, 10**9, 1 << 16)):
-        by_hand.write(place / f"day{number}", day(number, plateau, size=size), target=target("/scratch", "lustre:s"))
-    by_hand.write(place / "other", day(4, 7 * 10**9), target=target("/home", "nfs:home"))
+        text_run.write(place / f"day{number}", day(number, plateau, size=size), target=target("/scratch", "lustre:s"))
+    text_run.write(place / "other", day(4, 7 * 10**9), target=target("/home", "nfs:home"))
     return place
 
 
@@ -54,7 +54,7 @@ def test_a_page_has_the_load_lines_and_plateaus_of_one_storage_and_of_no_other(
     assert "write, 1 MiB transfers: 4 tasks" in said and "2 of 2 load lines of such transfers were reached" in said
     assert f"From {runs}/day2, 2026-03-02 08:00 UTC." in said, "the newest stands for its size"
     assert "/other" not in said and "7.0" not in said
-    figures = by_hand.figures(page)
+    figures = text_run.figures(page)
     (sizes,) = figures["sizes"]["variants"][0]["figures"][0]["traces"]
     assert sorted(zip(sizes["x"], sizes["y"], strict=True)) == [(1 << 16, 4), (1 << 20, 4), (1 << 20, 4)]
     small, large = figures["plateaus"]["variants"][0]["figures"][0]["traces"]

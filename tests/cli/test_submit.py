@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tonnage.cli.commands.submit import COMMAND as SUBMIT
 from tonnage.cli.commands.submit import wish_of
-from tonnage.cli.entry import parse, run_command, split_program
-from tonnage.cluster.numbers import spelled
-from tonnage.cluster.terms import Dependency, Mail, Terms
+from tonnage.cli.entry import parse, run_command
+from tonnage.cluster.array_numbers import spelled
+from tonnage.cluster.job_terms import Dependency, Mail, Terms
+from tonnage.command_line import split_program
 from tonnage.errors import RequestError
 from tonnage.placement.submit_request import SubmitRequest
 
@@ -134,8 +135,8 @@ def test_the_schedulers_own_options_may_begin_with_a_dash_and_be_several_words()
 
 @given(some.lists(WORDS, min_size=1, max_size=8))
 def test_every_word_after_two_dashes_is_the_programs(words: list[str]) -> None:
-    at, program = split_program(SUBMIT, ["-I", "-q", "short", "--", *words])
-    assert (at, program) == (3, words)
+    own, program = split_program(SUBMIT, ["-I", "-q", "short", "--", *words])
+    assert (own, program) == (["-I", "-q", "short"], words)
 
 
 @given(some.lists(some.sampled_from([*FLAGS, *((name, "value") for name in VALUED)]), max_size=6), some.lists(WORDS))
@@ -143,8 +144,7 @@ def test_whatever_the_options_the_program_begins_where_they_end(
     options: list[tuple[str, ...]], rest: list[str]
 ) -> None:
     own = [word for option in options for word in ((option[0],) if option in FLAGS else option)]
-    at, program = split_program(SUBMIT, [*own, "program", *rest])
-    assert (at, program) == (len(own), ["program", *rest])
+    assert split_program(SUBMIT, [*own, "program", *rest]) == (own, ["program", *rest])
 
 
 def test_what_is_typed_reaches_the_wish() -> None:

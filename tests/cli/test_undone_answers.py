@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tonnage.cli import main
 from tonnage.records import Run, process
-from tonnage.records.names import MANIFEST
+from tonnage.records.file_names import MANIFEST
 
 from tests.records.manifests import rewritten
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .stand_ins import StandIns
+from .command_stand_ins import StandIns
 
 _LSF = {
     "bsub": """

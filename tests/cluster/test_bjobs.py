@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
 from tonnage.compat.front import parse_arguments
@@ -22,9 +22,9 @@ from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.placement.jobs import job_and_copies
 
+from .command_stand_ins import StandIns
 from .local_spool import lines_of, own_local, request, until
 from .stand_in_site import SITES, install
-from .stand_ins import StandIns
 
 LIMIT_S = 60
 

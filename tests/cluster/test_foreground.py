@@ -10,7 +10,7 @@ import textwrap
 
 import pytest
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.machine.tool import ToolMissing
+from tonnage.machine.site_tools import ToolMissing
 
 
 def own(program: str) -> list[str]:

@@ -11,7 +11,7 @@ from tonnage.cluster.scheduler import Scheduler
 from tonnage.cluster.schedulers import scheduler
 from tonnage.machine.user import user_name
 
-from .stand_ins import StandIns
+from .command_stand_ins import StandIns
 
 # As Slurm prints rows: with the columns, and the word between them, that it was asked for.
 SLURM = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tonnage.cli.commands import jobs, queues
 from tonnage.cli.entry import run_command
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job, Queue
 
 from .local_spool import own_local, request, until

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local import spool as spool_page
-from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.spool import WHOLE
 from tonnage.cluster.schedulers.local.streams import file_name
+from tonnage.processes import Process
 
 from .local_spool import ended, kill_spooler, lines_of, own_local, processes_of, request, spool_of, until
 
@@ -355,10 +356,36 @@ def test_there_is_one_spooler(local: Local) -> None:
     spool = spool_of(local)
     spooler_contact.ensure_spooler(spool, timeout_s=20)
     pid = spooler_contact.spooler(spool)
-    from tonnage.machine.tool import ask
+    from tonnage.machine.site_tools import ask
 
     ask([sys.executable, "-m", "tonnage.cluster.schedulers.local.spooler", str(spool.directory), "30"], timeout_s=20)
     assert spooler_contact.spooler(spool) == pid
+
+
+STANDS_FOR_A_SPOOLER = """
+import fcntl, os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+file = open(sys.argv[1], "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("serves", flush=True)
+heard = signal.sigtimedwait({signal.SIGCHLD}, 60)
+print("woken" if heard else "left asleep", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_spooler_is_woken_and_its_cpus_are_the_slots(local: Local) -> None:
+    spool = spool_of(local)
+    argv = [sys.executable, "-c", STANDS_FOR_A_SPOOLER, str(spool.directory / "spooler")]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline() == "serves\n"
+        assert (spooler_contact.spooler(spool), spooler_contact.slots(spool)) == (process.pid, 1)
+        spooler_contact.wake(spool, timeout_s=20)
+        assert process.stdout.readline() == "woken\n"
+        process.stdin.close()
+    assert spooler_contact.spooler(spool) is None
 
 
 def has_program(local: Local, job: str) -> bool:
@@ -418,7 +445,8 @@ def test_a_job_that_was_started_before_the_host_went_down_never_runs_again(local
     spool = spool_of(local)
     wanted = request(*shell("echo ran > ran"), key="k", directory=tmp_path)
     number, _ = spool.add(wanted)
-    assert spool.claim(number, WHOLE, Process(os.getpid(), 1, "another-boot"))
+    spool.begin(1, Process.this())
+    assert spool.claim(number, WHOLE, Process.this(), Process(os.getpid(), 1, "another-boot"))
     assert ended(local, str(number)).state == "unknown"
     assert not (tmp_path / "ran").exists()
 

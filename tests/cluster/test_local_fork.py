@@ -17,7 +17,7 @@ def test_signals_are_heard_after_a_fork_that_failed(monkeypatch: pytest.MonkeyPa
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     spool: Any = SimpleNamespace()
-    spooler = Spooler(spool, -1, -1, -1)
+    spooler = Spooler(spool, -1)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, set())
     monkeypatch.setattr(os, "fork", none_to_be_had)
     try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -13,12 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
+from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
-from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.spool import WHOLE, Ended, Spool
 from tonnage.machine.state import user_state
+from tonnage.processes import Process
 
 from .local_spool import own_local, request, spool_of, until
 
@@ -118,35 +120,110 @@ def test_no_copy_runs_twice_and_each_has_an_end_when_whoever_waits_for_it_is_kil
         assert (line.exit_status == expected[name] and name in ran) or line.state == "unknown"
 
 
+SUBMIT = """
+import sys
+from tonnage.cluster.scheduler import JobRequest
+from tonnage.cluster.scheduler import SchedulerError
+from tonnage.cluster.schedulers import scheduler
+key, directory, *argv = sys.argv[1:]
+print("begins", flush=True)
+scheduler("local", timeout_s=20).submit(JobRequest(argv=tuple(argv), key=key, directory=directory, name=key))
+"""
+
+
+def submit_and_be_killed(chance: random.Random, directory: Path, key: str) -> None:
+    """A submission by a process that is killed at some moment of it."""
+    argv = [sys.executable, "-c", SUBMIT, key, str(directory), "sh", "-c", SCRIPT, "sh", key, "ran", "0", "0"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"begins\n"
+        time.sleep(chance.random() * 0.1)
+        process.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(15))
+def test_nothing_runs_twice_or_is_lost_where_submitters_and_spoolers_are_killed_and_jobs_cancelled(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    chance = random.Random(2000 + seed)
+    with own_local() as local:
+        expected: dict[str, int] = {}
+        cancelled: set[str] = set()
+        for batch in range(KILLS):
+            expected |= submit_some(local, chance, tmp_path, batch)
+            key = f"again-{batch}"
+            submit_and_be_killed(chance, tmp_path, key)
+            kill_soon(local, chance)
+            local.submit(request("sh", "-c", SCRIPT, "sh", key, "ran", "0", "0", key=key, directory=tmp_path, name=key))
+            expected[f"{key}."] = 0
+            for line in chance.sample(found := local.jobs(), min(len(found), 1)):
+                with suppress(SchedulerError):  # it has ended meanwhile
+                    local.cancel(line.job)
+                    cancelled.add(line.name)
+            kill_soon(local, chance)
+        until(lambda: not local.jobs(), "the end of all jobs")
+        lines = local.jobs(ended=True)
+    ran = Counter((tmp_path / "ran").read_text().split())
+    assert set(ran.values()) == {1}
+    assert {name for name in expected if name.partition(".")[0] not in cancelled} <= ran.keys() <= expected.keys()
+    for line in lines:
+        name = f"{line.name}.{'' if line.copy is None else line.copy}"
+        if line.name not in cancelled:
+            assert line.exit_status == expected[name], line
+        elif line.exit_status is None:
+            assert line.state == "cancelled" and name not in ran, line
+
+
 def test_of_many_that_would_start_a_copy_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     spool = Spool(user_state("local", "host"))
     number, _ = spool.add(request("true", key="k", directory=tmp_path))
+    me = Process.this()
+    spool.begin(1, me)
     with ThreadPoolExecutor(8) as pool:
-        won = list(pool.map(lambda _: spool.claim(number, WHOLE, Process.this()), range(64)))
+        won = list(pool.map(lambda _: spool.claim(number, WHOLE, me, me), range(64)))
     assert won.count(True) == 1
 
 
-def test_a_new_spooler_lets_copies_that_another_had_begun_to_start_come_first(
+def test_a_copy_that_a_killed_spooler_had_begun_to_start_is_started_by_the_next_one_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with own_local() as local:
         spool = spool_of(local)
+        slots = local.hosts()[0].slots
+        late, _ = spool.add(request("sh", "-c", "echo ran >> ran", key="late", directory=tmp_path, slots=slots))
         # As a process that is on its way from a killed spooler to its claim.
-        with (spool.directory / "starting").open("w") as starting:
-            fcntl.flock(starting, fcntl.LOCK_EX)
-            job = local.submit(request("touch", "ran", key="k", directory=tmp_path)).job
-            assert spooler_contact.spooler(spool) is not None
-            time.sleep(0.3)
-            assert not (tmp_path / "ran").exists()
-            assert spool.claim(int(job), WHOLE, Process.this())
+        killed, late_one = Process(os.getpid(), 1, "killed"), Process.this()
+        (begun,) = spool.begin(slots, killed)
+        assert (begun.job, spool.begin(slots, killed)) == (late, []), "its slots are taken"
+        local.submit(request("true", key="k", directory=tmp_path))
+        until(lambda: not local.jobs(), "the end of both jobs")
+        assert not spool.claim(late, WHOLE, killed, late_one), "it comes too late to run it again"
+        assert (tmp_path / "ran").read_text() == "ran\n"
+        assert [line.exit_status for line in local.jobs(ended=True)] == [0, 0]
+
+
+def test_a_copy_that_was_claimed_before_the_spooler_was_killed_is_left_to_its_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with own_local() as local:
+        spool = spool_of(local)
+        number, _ = spool.add(request("touch", "ran", key="k", directory=tmp_path))
+        killed = Process(os.getpid(), 1, "killed")
+        (begun,) = spool.begin(1, killed) and spool.running()
+        assert spool.claim(number, WHOLE, killed, Process.this())
+        # As a spooler that looked before the claim, and acts after it.
+        spool.give_back(begun)
         # It finds the copy claimed by us, who live, and has nothing to start.
-        until(lambda: not spool.is_active(int(job)) or [line.state for line in local.jobs()] == ["running"])
-        time.sleep(0.3)
-        assert not (tmp_path / "ran").exists()
-        spool.end(int(job), WHOLE, Ended("done", 0, ""))
+        after = local.submit(request("true", key="after", directory=tmp_path)).job
+        until(lambda: int(after) not in spool.numbers(), "the end of the job behind it")
+        assert [line.state for line in local.jobs()] == ["running"] and not (tmp_path / "ran").exists()
+        spool.end(number, WHOLE, Ended("done", 0, ""))
         until(lambda: not local.jobs())
+        assert not (tmp_path / "ran").exists()
 
 
 def test_many_who_submit_at_once_get_numbers_of_their_own_one_a_key_and_one_spooler(

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from tonnage.cluster.schedulers.local import Local, streams
-from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.spool import WHOLE, Spool
 from tonnage.cluster.schedulers.local.spooler import Spooler
 from tonnage.errors import RequestError
+from tonnage.processes import Process
 
 from .local_spool import ended, own_local, request
 from .test_local_owners import as_other, as_root
@@ -165,7 +165,7 @@ def test_an_input_that_is_a_fifo_holds_nobody(local: Local, tmp_path: Path) -> N
 
 def a_spooler(spool: Spool) -> Spooler:
     """One that serves nobody."""
-    return Spooler(spool, -1, -1, -1)
+    return Spooler(spool, -1)
 
 
 def long_cancelled(spool: Spool, number: int) -> None:
@@ -184,7 +184,8 @@ def test_a_copy_that_hangs_before_its_program_is_there_is_ended_by_cancel(tmp_pa
         try:
             process = Process.of(waiter.pid)
             assert process is not None
-            assert spool.claim(number, WHOLE, process)
+            spool.begin(1, Process.this())
+            assert spool.claim(number, WHOLE, Process.this(), process)
             long_cancelled(spool, number)
             held.children[waiter.pid] = (number, WHOLE)
             held.settle()
@@ -207,8 +208,8 @@ def test_who_only_claims_a_copy_so_that_it_does_not_run_is_not_signalled(tmp_pat
             process = Process.of(claimer.pid)
             assert process is not None
             number, _ = spool.add(request("true", key="k", directory=tmp_path), waiter=process)
-            spool.begin(1)
-            assert spool.claim(number, WHOLE, process)
+            spool.begin(1, Process.this())
+            assert spool.claim(number, WHOLE, process, process)
             long_cancelled(spool, number)
             a_spooler(spool).settle()
             with pytest.raises(subprocess.TimeoutExpired):

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.schedulers.local.process import Process
 from tonnage.cluster.schedulers.local.spool import FILE, WHOLE, Spool
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
+from tonnage.processes import Process
 
 from .local_spool import request
 
@@ -208,9 +208,9 @@ def test_no_job_is_run_that_another_user_could_have_written(base: Path, change: 
     assert number == 1
     change(spool.directory / FILE)
     with pytest.raises(RequestError, match="not safe from other users"):
-        spool.begin(1)
+        spool.begin(1, Process.this())
     with pytest.raises(RequestError, match="not safe from other users"):
-        spool.claim(number, WHOLE, Process.this())
+        spool.claim(number, WHOLE, Process.this(), Process.this())
 
 
 def test_jobs_of_an_older_version_are_left_as_they_are_and_told_of(base: Path) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.lsf import Lsf, parse_columns, parse_hosts, parse_json, parse_queues
 from tonnage.machine.user import user_name
 
-from .stand_ins import ODD, TELL, StandIns
+from .command_stand_ins import ODD, TELL, StandIns
 
 # The shapes are those of the command reference of LSF 10.1 and of Openlava 2.2.
 BJOBS_JSON = """{

@@ -24,9 +24,9 @@ from tonnage.cluster.schedulers.lsf import parse_queues as lsf_queues
 from tonnage.cluster.schedulers.pbs import parse_hosts as pbs_hosts
 from tonnage.cluster.schedulers.pbs import parse_jobs as pbs_jobs
 from tonnage.cluster.schedulers.pbs import parse_queues as pbs_queues
-from tonnage.machine.tool import MOST_TEXT, ToolError, ask
+from tonnage.machine.site_tools import MOST_TEXT, ToolError, ask
 
-from .stand_ins import StandIns
+from .command_stand_ins import StandIns
 
 NOISE = random.Random(20).randbytes(3000)
 TOOLS = {

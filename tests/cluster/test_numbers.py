@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tonnage.cluster.numbers import Range, count_of, each, parse_numbers, spelled, upto
+from tonnage.cluster.array_numbers import Range, count_of, each, parse_numbers, spelled, upto
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers.flux import Flux
 from tonnage.cluster.schedulers.local import Local
@@ -16,7 +16,7 @@ from tonnage.cluster.schedulers.pbs import Pbs
 from tonnage.cluster.schedulers.slurm import Slurm
 from tonnage.errors import RequestError
 
-from .stand_ins import StandIns
+from .command_stand_ins import StandIns
 
 SMALL = some.builds(
     lambda first, more, step: Range(first, first + more, step),

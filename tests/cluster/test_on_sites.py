@@ -15,8 +15,8 @@ from tonnage.machine.user import user_name
 from tonnage.records import Run
 from tonnage.records.jobs import job_lines
 
+from .command_stand_ins import StandIns
 from .stand_in_site import SITES, install
-from .stand_ins import StandIns
 
 LIMIT_S = 60.0
 CAMPAIGN = """target = "null:"

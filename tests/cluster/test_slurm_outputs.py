@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job, JobRequest
 from tonnage.cluster.schedulers.slurm import command
 from tonnage.cluster.schedulers.slurm.tables import ENDED, JOBS, NODES, ended_of, job_of, node_of, rows, wanted

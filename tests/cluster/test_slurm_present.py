@@ -9,7 +9,7 @@ from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.slurm import scheduler
 from tonnage.cluster.schedulers.slurm.scheduler import is_configured
 
-from .stand_ins import StandIns
+from .command_stand_ins import StandIns
 
 
 @pytest.fixture

@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tonnage.cluster.job_terms import Terms
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.cluster.schedulers.flux import Flux
 from tonnage.cluster.schedulers.local import Local
 from tonnage.cluster.schedulers.lsf import Lsf
 from tonnage.cluster.schedulers.pbs import Pbs
 from tonnage.cluster.schedulers.slurm import Slurm
-from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
 
+from .command_stand_ins import ODD, StandIns
 from .local_spool import ended, own_local
-from .stand_ins import ODD, StandIns
 
 TWO = Spread(nodes=2, per_node=3)
 

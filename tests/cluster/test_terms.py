@@ -7,17 +7,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.numbers import Numbers, upto
+from tonnage.cluster.array_numbers import Numbers, upto
+from tonnage.cluster.job_terms import Dependency, Mail, Terms, parse_dependency, parse_mail, split_words
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers.flux import Flux
 from tonnage.cluster.schedulers.local import Local
 from tonnage.cluster.schedulers.lsf import Lsf
 from tonnage.cluster.schedulers.pbs import Pbs
 from tonnage.cluster.schedulers.slurm import Slurm
-from tonnage.cluster.terms import Dependency, Mail, Terms, parse_dependency, parse_mail, split_words
 from tonnage.errors import RequestError
 
-from .stand_ins import StandIns
+from .command_stand_ins import StandIns
 
 ALL = Terms(
     time_limit_s=5430,

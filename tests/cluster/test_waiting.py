@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tonnage.cluster import waiting
+from tonnage.cluster import wait_for_job as waiting
 from tonnage.cluster.scheduler import Job, SchedulerError, State
-from tonnage.cluster.waiting import wait_for
+from tonnage.cluster.wait_for_job import wait_for
 
 
 class Told:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tonnage.compat.front import FrontEnd, HelpAsked, help_text, number, one_of, page, parse_arguments, size
+from tonnage.command_help import help_text
+from tonnage.command_line import HelpAsked
+from tonnage.command_option import Option
+from tonnage.compat.front import FrontEnd, number, page, parse_arguments, size
 from tonnage.compat.shared import ALONE, Ranks
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 FRONT = FrontEnd(
     "tool",
@@ -19,7 +21,7 @@ FRONT = FrontEnd(
         Option(("-v",), "say more"),
         Option(("-b",), "block", "SIZE", 4096, parse=size()),
         Option(("-n",), "number", "N", parse=number(1)),
-        Option(("--mode",), "mode", "WORD", parse=one_of("fast", "slow")),
+        Option(("--mode",), "mode", "WORD", choices=("fast", "slow")),
         Option(("-g",), "graphics", refused="there is no graphics card"),
     ),
     (("tonnage tool -w", "do it"),),

@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.numbers import Range
+from tonnage.cluster.array_numbers import Range
+from tonnage.cluster.job_terms import Dependency, Mail, Terms
 from tonnage.cluster.scheduler import ClusterHost
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import Spool
-from tonnage.cluster.terms import Dependency, Mail, Terms
 from tonnage.compat.front import parse_arguments
 from tonnage.compat.iobsub.front import run
 from tonnage.compat.iobsub.options import IOBSUB
@@ -32,7 +32,7 @@ from tonnage.placement.site import load_site
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.cluster.stand_ins import StandIns
+from tests.cluster.command_stand_ins import StandIns
 
 LIMIT_S = 60.0
 NOW_S = time.mktime((2026, 11, 24, 12, 30, 0, 0, 0, -1))

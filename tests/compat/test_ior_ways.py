@@ -184,7 +184,7 @@ def lustre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tools / "lfs").write_text(f'#!/bin/sh\necho "lfs $*" >> "{log}"\nexit ${{LFS_STATUS:-0}}\n')
     (tools / "lfs").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    for module in ("tonnage.compat.ior.striping", "tonnage.campaign.facts"):
+    for module in ("tonnage.compat.ior.striping", "tonnage.campaign.target_facts"):
         monkeypatch.setattr(f"{module}.mount_of", lambda _path: Mount("/", "lustre", "mds:/fs", ""))
     return log
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tonnage.compat.front import help_text
+from tonnage.command_help import help_text
 from tonnage.compat.mdtest.options import MDTEST
 
 from .mdtest_front import Mdtest, lines_of

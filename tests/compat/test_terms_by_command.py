@@ -14,7 +14,7 @@ from tonnage.errors import RequestError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.cluster.stand_ins import StandIns
+from tests.cluster.command_stand_ins import StandIns
 
 COMMANDS = {
     "lsf": {

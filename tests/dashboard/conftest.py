@@ -11,7 +11,7 @@ import pytest
 # With import-mode=importlib a test cannot import its neighbour by itself.
 sys.path.insert(0, str(Path(__file__).parent))
 
-import live
+import live_page
 
 pytest.importorskip("starlette", reason="starlette is not installed: pip install 'tonnage[serve]'")
 pytest.importorskip("uvicorn", reason="uvicorn is not installed: pip install 'tonnage[serve]'")
@@ -23,17 +23,17 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with two runs that have ended, ``base`` and ``other``."""
     place = tmp_path_factory.mktemp("runs")
     for name, knee in (("base", 4), ("other", 8)):
-        live.probe(place / name, f"sim:knee={knee},plateau=2GB/s,noise=5%")
+        live_page.probe(place / name, f"sim:knee={knee},plateau=2GB/s,noise=5%")
     return place
 
 
 @pytest.fixture
-def serving() -> Iterator[Callable[..., live.Served]]:
+def serving() -> Iterator[Callable[..., live_page.Served]]:
     """Starts servers; those that still run are ended, by their own process."""
-    started: list[live.Served] = []
+    started: list[live_page.Served] = []
 
-    def start(*words: str | Path) -> live.Served:
-        started.append(live.Served(*words))
+    def start(*words: str | Path) -> live_page.Served:
+        started.append(live_page.Served(*words))
         return started[-1]
 
     yield start

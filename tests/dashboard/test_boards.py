@@ -8,19 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import live
+import live_page
 import pytest
 from tonnage.cli.commands.serve import drains_board, servers_board
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
 from tonnage.dashboard.boards import Board, Row, Table
 from tonnage.dashboard.runs import Runs
-from tonnage.dashboard.topics import Topics
+from tonnage.dashboard.topic_store import TopicStore
 from tonnage.dashboard.updates import UpdateLoop
 from tonnage.errors import RequestError, TonnageError
 
 EMPTY: dict[str, list[Any]] = {"rows": []}
-Serving = Callable[..., live.Served]
+Serving = Callable[..., live_page.Served]
 
 SITE = """\
 scheduler = "local"
@@ -53,10 +53,12 @@ def test_a_drain_is_a_row_with_its_queue(tmp_path: Path, serving: Serving, monke
     for place in (source, to, runs):
         place.mkdir()
     (source / "one.dat").write_bytes(b"x" * 1000)
-    command = [*live.COMMAND, "stage", "start", "--from", str(source), "--to", str(to), "--name", "drained"]
-    live.subprocess.run(command, env=live.environment(), check=True, capture_output=True, timeout=live.LIMIT_S)
+    command = [*live_page.COMMAND, "stage", "start", "--from", str(source), "--to", str(to), "--name", "drained"]
+    live_page.subprocess.run(
+        command, env=live_page.environment(), check=True, capture_output=True, timeout=live_page.LIMIT_S
+    )
     try:
-        with live.Viewer(serving(runs).port) as viewer:
+        with live_page.Viewer(serving(runs).port) as viewer:
             found = viewer.until(
                 lambda seen: any(
                     row["cells"][3].startswith("1 file") for row in seen.get("drains", {"rows": []})["rows"]
@@ -67,9 +69,9 @@ def test_a_drain_is_a_row_with_its_queue(tmp_path: Path, serving: Serving, monke
         assert row["share"] == 1.0 and row["cells"][4].startswith("0 files")
         assert len(row["cells"]) == len(drains_board().columns)
     finally:
-        live.subprocess.run(
-            [*live.COMMAND, "stage", "stop", "--name", "drained"],
-            env=live.environment(), check=True, capture_output=True, timeout=live.LIMIT_S,
+        live_page.subprocess.run(
+            [*live_page.COMMAND, "stage", "stop", "--name", "drained"],
+            env=live_page.environment(), check=True, capture_output=True, timeout=live_page.LIMIT_S,
         )  # fmt: skip
 
 
@@ -85,7 +87,7 @@ def test_a_board_that_cannot_be_asked_says_why_and_the_rest_goes_on(tmp_path: Pa
 
     async def look() -> tuple[dict[str, object], dict[str, object]]:
         boards = [Board("broken", "Broken", ("x",), "", fails, 0.01), Board("well", "Well", ("x",), "", counts, 0.01)]
-        topics = Topics()
+        topics = TopicStore()
         keeper = UpdateLoop(Runs([tmp_path]), boards, topics)
         work = asyncio.create_task(keeper.work())
         with keeper.viewer(None) as wanted:

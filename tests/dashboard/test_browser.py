@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import live
+import live_page
 import pytest
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
@@ -19,10 +19,10 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}; set CHROMIUM to its path")
-LIMIT_MS = live.LIMIT_S * 1000
+LIMIT_MS = live_page.LIMIT_S * 1000
 LIVE = "#connection[data-state=live]"
 
-Serving = Callable[..., live.Served]
+Serving = Callable[..., live_page.Served]
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +74,11 @@ def test_sentences_below_a_wide_table_wrap_at_what_is_seen_of_it(
     monkeypatch.chdir(tmp_path)
     site = f'scheduler = "local"\n[[server]]\nname = "fs1"\nholds = ["{tmp_path}"]\nhosts = ["{os.uname().nodename}"]\n'
     (tmp_path / "tonnage.toml").write_text(site)
-    tonnage = functools.partial(subprocess.run, check=True, env=live.environment(), stdout=subprocess.PIPE, text=True)
+    tonnage = functools.partial(
+        subprocess.run, check=True, env=live_page.environment(), stdout=subprocess.PIPE, text=True
+    )
     name = "align-" * 9
-    said = tonnage([*live.COMMAND, "submit", "--json", "--name", name, "sleep", "600"]).stdout
+    said = tonnage([*live_page.COMMAND, "submit", "--json", "--name", name, "sleep", "600"]).stdout
     try:
         seen = Seen(browser, serving(tmp_path).address, width=420)
         sentence = seen.page.wait_for_selector(f"#servers tr.detail p:has-text('{name}')")
@@ -85,7 +87,7 @@ def test_sentences_below_a_wide_table_wrap_at_what_is_seen_of_it(
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 420
         seen.page.close()
     finally:
-        tonnage([*live.COMMAND, "cancel", json.loads(said)["job"]])
+        tonnage([*live_page.COMMAND, "cancel", json.loads(said)["job"]])
 
 
 def test_a_run_under_way_appears_moves_and_ends_without_a_reload(
@@ -94,20 +96,20 @@ def test_a_run_under_way_appears_moves_and_ends_without_a_reload(
     served = serving(tmp_path)
     seen = Seen(browser, served.address)
     seen.page.wait_for_selector(LIVE)
-    process = live.campaign(tmp_path)
+    process = live_page.campaign(tmp_path)
     try:
         seen.page.wait_for_selector(".card .state[data-state=running]")
-        live.wait_until(lambda: "B/s" in seen.page.inner_text(".card .speed"), "the speed of this moment")
+        live_page.wait_until(lambda: "B/s" in seen.page.inner_text(".card .speed"), "the speed of this moment")
         seen.page.click(".card")
         seen.page.wait_for_selector("html[data-drawn='2']", state="attached")
         records = seen.page.locator("#latest tbody tr")
         first = records.count()
-        live.wait_until(lambda: records.count() > first, "another record")
+        live_page.wait_until(lambda: records.count() > first, "another record")
         drawn = ".js-plotly-plot .scatterlayer .trace path, .js-plotly-plot .heatmaplayer image"
         assert seen.page.locator(drawn).count() >= 2
-        live.wait_until(lambda: "Not judged yet" not in seen.page.inner_text("#findings"), "a judgement")
+        live_page.wait_until(lambda: "Not judged yet" not in seen.page.inner_text("#findings"), "a judgement")
     finally:
-        live.end(process)
+        live_page.end(process)
     seen.page.wait_for_selector("#now .state[data-state=interrupted]")
     seen.page.click("text=All runs")
     seen.page.wait_for_selector("#ended .state[data-state=interrupted]")

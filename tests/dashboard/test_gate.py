@@ -6,28 +6,28 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-import live
+import live_page
 import pytest
 
-Serving = Callable[..., live.Served]
+Serving = Callable[..., live_page.Served]
 
 
 @pytest.fixture(scope="module")
-def served(runs: Path) -> live.Served:
-    found = live.Served(runs)
+def served(runs: Path) -> live_page.Served:
+    found = live_page.Served(runs)
     yield found
     found.close()
 
 
 @pytest.fixture(scope="module")
-def guarded(runs: Path) -> live.Served:
-    found = live.Served("--token", runs)
+def guarded(runs: Path) -> live_page.Served:
+    found = live_page.Served("--token", runs)
     yield found
     found.close()
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
-def test_nothing_but_reading(served: live.Served, method: str) -> None:
+def test_nothing_but_reading(served: live_page.Served, method: str) -> None:
     assert served.get("/", method).status == 405
 
 
@@ -44,11 +44,11 @@ def test_nothing_but_reading(served: live.Served, method: str) -> None:
         ("", 421),
     ],
 )
-def test_a_name_that_was_made_to_point_here_is_refused(served: live.Served, host: str, status: int) -> None:
+def test_a_name_that_was_made_to_point_here_is_refused(served: live_page.Served, host: str, status: int) -> None:
     assert served.get("/", Host=host.format(port=served.port)).status == status
 
 
-def test_other_sites_may_link_here_and_no_more(served: live.Served) -> None:
+def test_other_sites_may_link_here_and_no_more(served: live_page.Served) -> None:
     assert served.get("/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate").status == 200
     assert served.get("/events", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="cors").status == 403
 
@@ -70,7 +70,7 @@ def test_other_sites_may_link_here_and_no_more(served: live.Served) -> None:
     ],
 )
 def test_scripts_of_other_pages_are_refused_by_whatever_their_browser_tells(
-    served: live.Served, headers: dict[str, str], status: int
+    served: live_page.Served, headers: dict[str, str], status: int
 ) -> None:
     own = f"127.0.0.1:{served.port}"
     sent = {name: text.format(own=own) for name, text in headers.items()}
@@ -100,13 +100,13 @@ def test_scripts_of_other_pages_are_refused_by_whatever_their_browser_tells(
         "/etc/passwd",
     ],
 )
-def test_no_path_leads_out_of_what_was_found(served: live.Served, path: str) -> None:
+def test_no_path_leads_out_of_what_was_found(served: live_page.Served, path: str) -> None:
     answer = served.get(path)
     assert answer.status in (400, 404), answer.text[:200]
     assert "root:" not in answer.text and "import" not in answer.text
 
 
-def test_every_answer_forbids_foreign_scripts_and_frames(served: live.Served) -> None:
+def test_every_answer_forbids_foreign_scripts_and_frames(served: live_page.Served) -> None:
     name = served.identifier("base")
     for path in ("/", f"/run/{name}", f"/report/{name}", "/static/live.js", "/nothing"):
         headers = served.get(path).headers
@@ -118,7 +118,7 @@ def test_every_answer_forbids_foreign_scripts_and_frames(served: live.Served) ->
     assert "sandbox allow-scripts" in served.get(f"/report/{name}").headers["content-security-policy"]
 
 
-def test_what_does_not_change_is_not_sent_again(served: live.Served) -> None:
+def test_what_does_not_change_is_not_sent_again(served: live_page.Served) -> None:
     tag = served.get("/static/plotly.min.js").headers["etag"]
     again = served.get("/static/plotly.min.js", If_None_Match=tag)
     assert (again.status, again.text) == (304, "")
@@ -127,13 +127,13 @@ def test_what_does_not_change_is_not_sent_again(served: live.Served) -> None:
 @pytest.mark.parametrize(
     "path", ["/", "/?token=", "/?token=wrong", "/events", "/static/live.js", "/?token=%C3%A9", "/nothing"]
 )
-def test_without_the_token_there_is_nothing(guarded: live.Served, path: str) -> None:
+def test_without_the_token_there_is_nothing(guarded: live_page.Served, path: str) -> None:
     answer = guarded.get(path)
     assert (answer.status, "base" in answer.text) == (403, False)
     assert "set-cookie" not in answer.headers
 
 
-def test_the_token_is_taken_once_and_then_kept_as_a_cookie(guarded: live.Served) -> None:
+def test_the_token_is_taken_once_and_then_kept_as_a_cookie(guarded: live_page.Served) -> None:
     first = guarded.get(f"/?{guarded.query}&more=1")
     assert (first.status, first.headers["location"]) == (303, "/?more=1")
     cookie = first.headers["set-cookie"]
@@ -145,7 +145,7 @@ def test_the_token_is_taken_once_and_then_kept_as_a_cookie(guarded: live.Served)
     assert guarded.get("/?token=wrong", Cookie=kept).status == 403
 
 
-def test_the_way_back_after_the_token_leads_to_this_server(guarded: live.Served) -> None:
+def test_the_way_back_after_the_token_leads_to_this_server(guarded: live_page.Served) -> None:
     assert guarded.get(f"//elsewhere.example/?{guarded.query}").headers["location"] == "/elsewhere.example/"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import live
+import live_page
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,7 +18,7 @@ from tonnage.dashboard.run import Watched
 from tonnage.dashboard.run_files import DEEPEST, find_runs, identifier_of
 from tonnage.dashboard.runs import Runs
 
-Serving = Callable[..., live.Served]
+Serving = Callable[..., live_page.Served]
 
 LINE = {
     "trial": 0, "record": "0000-write", "setting": {"op": "write", "tasks": 1, "transfer_size": 1}, "repetition": 0,

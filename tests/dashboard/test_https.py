@@ -12,10 +12,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import live
+import live_page
 import pytest
 
-Serving = Callable[..., live.Served]
+Serving = Callable[..., live_page.Served]
 HERE = "127.0.0.1"
 PLAIN = "plain text that anybody on the way can read"
 
@@ -28,7 +28,7 @@ def make(place: Path, name: str, *kind: str) -> tuple[Path, Path]:
     subject = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=IP:{HERE}"]
     files = ["-keyout", str(key), "-out", str(certificate)]
     argv = [openssl, "req", "-x509", *(kind or ("-newkey", "rsa:2048")), "-nodes", "-days", "2", *subject, *files]
-    subprocess.run(argv, check=True, capture_output=True, timeout=live.LIMIT_S)
+    subprocess.run(argv, check=True, capture_output=True, timeout=live_page.LIMIT_S)
     key.chmod(0o600)
     return certificate, key
 
@@ -47,13 +47,13 @@ class Client:
 
     def connected(self) -> socket.socket:
         """Without a handshake."""
-        return socket.create_connection((HERE, self._port), timeout=live.LIMIT_S)
+        return socket.create_connection((HERE, self._port), timeout=live_page.LIMIT_S)
 
     def shaken(self, connection: socket.socket) -> ssl.SSLSocket:
         return self._tls.wrap_socket(connection, server_hostname=HERE)
 
     def get(self, path: str) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse, str]:
-        asking = http.client.HTTPSConnection(HERE, self._port, timeout=live.LIMIT_S, context=self._tls)
+        asking = http.client.HTTPSConnection(HERE, self._port, timeout=live_page.LIMIT_S, context=self._tls)
         asking.request("GET", path)
         answer = asking.getresponse()
         return asking, answer, answer.read().decode()
@@ -140,11 +140,11 @@ def refusal(*words: str | Path) -> str:
     with socket.create_server((HERE, 0)) as taken:
         port = str(taken.getsockname()[1])
         done = subprocess.run(
-            [*live.COMMAND, "serve", "--port", port, *map(str, words)],
-            env=live.environment(),
+            [*live_page.COMMAND, "serve", "--port", port, *map(str, words)],
+            env=live_page.environment(),
             capture_output=True,
             text=True,
-            timeout=live.LIMIT_S,
+            timeout=live_page.LIMIT_S,
             stdin=subprocess.DEVNULL,
         )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
@@ -180,7 +180,7 @@ def test_a_key_of_another_certificate_is_refused(
 def test_a_key_with_a_password_is_refused(runs: Path, made: tuple[Path, Path], tmp_path: Path) -> None:
     locked = tmp_path / "locked.key"
     argv = ["openssl", "pkey", "-in", made[1], "-aes128", "-passout", "pass:secret", "-out", locked]
-    subprocess.run(argv, check=True, capture_output=True, timeout=live.LIMIT_S)
+    subprocess.run(argv, check=True, capture_output=True, timeout=live_page.LIMIT_S)
     locked.chmod(0o600)
     assert "needs a password" in refusal("--certificate", made[0], "--key", locked, runs)
 

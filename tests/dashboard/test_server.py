@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import live
+import live_page
 import pytest
 
-Serving = Callable[..., live.Served]
+Serving = Callable[..., live_page.Served]
 
 
 def test_it_lists_runs_that_have_ended_with_state_load_line_and_findings(runs: Path, serving: Serving) -> None:
@@ -29,11 +29,13 @@ def test_it_lists_runs_that_have_ended_with_state_load_line_and_findings(runs: P
 
 def test_a_run_under_way_is_told_with_phase_progress_series_heat_and_findings(tmp_path: Path, serving: Serving) -> None:
     # A phase tells of itself each second: one of a second would be seen by chance.
-    process = live.campaign(tmp_path, limit="3s")
+    process = live_page.campaign(tmp_path, limit="3s")
     try:
         served = serving(tmp_path)
-        name = live.wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0]["id"]
-        with live.Viewer(served.port, name) as viewer:
+        name = live_page.wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0][
+            "id"
+        ]
+        with live_page.Viewer(served.port, name) as viewer:
             found = viewer.until(
                 lambda seen: (
                     seen.keys() >= {"run", "course", "heat", "judged"}
@@ -50,21 +52,23 @@ def test_a_run_under_way_is_told_with_phase_progress_series_heat_and_findings(tm
         assert latest["run"]["latest"][0][0].endswith("-write")
         assert latest["judged"]["problem"] is None
     finally:
-        assert live.end(process) == 130
-    with live.Viewer(served.port) as viewer:
+        assert live_page.end(process) == 130
+    with live_page.Viewer(served.port) as viewer:
         viewer.until(lambda seen: any(row["state"] == "interrupted" for row in seen.get("ended", {"runs": []})["runs"]))
 
 
 def test_the_heat_map_grows_inside_a_phase(tmp_path: Path, serving: Serving) -> None:
     """A phase may last for hours: its latency is seen before it ends."""
-    process = live.campaign(tmp_path, limit="300s", count=1)
+    process = live_page.campaign(tmp_path, limit="300s", count=1)
     try:
         served = serving(tmp_path)
-        name = live.wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0]["id"]
+        name = live_page.wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0][
+            "id"
+        ]
         ends: list[float] = []
         shares: list[float] = []
-        until_s = time.monotonic() + live.LIMIT_S
-        with live.Viewer(served.port, name) as viewer:
+        until_s = time.monotonic() + live_page.LIMIT_S
+        with live_page.Viewer(served.port, name) as viewer:
             for _, topic, value in viewer.events():
                 if topic == "run":
                     assert value["latest"] == [] and time.monotonic() < until_s, f"seen so far: {ends}"
@@ -78,15 +82,15 @@ def test_the_heat_map_grows_inside_a_phase(tmp_path: Path, serving: Serving) -> 
         assert ends == sorted(set(ends)) and ends[-1] - ends[0] > 1.5
         assert shares[0] < shares[-1] < 0.5
     finally:
-        live.end(process)
+        live_page.end(process)
 
 
 def test_who_comes_back_gets_only_what_is_new_and_after_a_new_start_everything(runs: Path, serving: Serving) -> None:
     served = serving(runs, "--port", "0")
     whole = lambda seen: {"underway", "ended", "drains"} <= seen.keys()  # noqa: E731
-    with live.Viewer(served.port) as viewer:
+    with live_page.Viewer(served.port) as viewer:
         last = viewer.until(whole)[-1][0]
-    with live.Viewer(served.port, last=last) as viewer:
+    with live_page.Viewer(served.port, last=last) as viewer:
         (runs / "third").mkdir()
         try:
             (runs / "third" / "manifest.json").write_text("{}")
@@ -98,7 +102,7 @@ def test_who_comes_back_gets_only_what_is_new_and_after_a_new_start_everything(r
     assert "third" in [row["name"] for row in first[2]["runs"]]
     served.end()
     again = serving(runs, "--port", str(served.port))
-    with live.Viewer(again.port, last=last) as viewer:
+    with live_page.Viewer(again.port, last=last) as viewer:
         assert {topic for _, topic, _ in viewer.until(whole)} >= {"underway", "ended"}
 
 
@@ -109,9 +113,9 @@ def _measures(seen: dict[str, Any]) -> bool:
 
 def test_fifty_viewers_are_all_told(tmp_path: Path, serving: Serving) -> None:
     served = serving(tmp_path)
-    process = live.campaign(tmp_path, count=30)
+    process = live_page.campaign(tmp_path, count=30)
     try:
-        viewers = [live.Viewer(served.port) for _ in range(50)]
+        viewers = [live_page.Viewer(served.port) for _ in range(50)]
         with ThreadPoolExecutor(50) as pool:
             told = list(pool.map(lambda one: one.until(_measures), viewers))
         assert len(told) == 50
@@ -119,28 +123,28 @@ def test_fifty_viewers_are_all_told(tmp_path: Path, serving: Serving) -> None:
             viewer.close()
         assert served.get("/").status == 200
     finally:
-        live.end(process)
+        live_page.end(process)
 
 
 def test_a_viewer_that_does_not_read_does_not_keep_the_others_from_it(tmp_path: Path, serving: Serving) -> None:
     served = serving(tmp_path)
-    process = live.campaign(tmp_path, count=30)
+    process = live_page.campaign(tmp_path, count=30)
     try:
-        sleepers = [live.Viewer(served.port) for _ in range(5)]
-        with live.Viewer(served.port) as viewer:
+        sleepers = [live_page.Viewer(served.port) for _ in range(5)]
+        with live_page.Viewer(served.port) as viewer:
             events = viewer.events()
             seen = [next(events) for _ in range(8)]
         assert len({identifier for identifier, _, _ in seen}) == 8
         for sleeper in sleepers:
             sleeper.close()
     finally:
-        live.end(process)
+        live_page.end(process)
 
 
 def test_a_run_whose_process_died_is_told_so(tmp_path: Path, serving: Serving) -> None:
-    process = live.campaign(tmp_path)
+    process = live_page.campaign(tmp_path)
     progress = tmp_path / "live" / "progress.json"
-    live.wait_until(progress.exists, "a sign of life")
+    live_page.wait_until(progress.exists, "a sign of life")
     process.kill()
     process.wait()
     served = serving(tmp_path)
@@ -153,7 +157,7 @@ def test_a_signal_ends_it_cleanly_and_at_once(
     runs: Path, serving: Serving, number: signal.Signals, watched: bool
 ) -> None:
     served = serving(runs)
-    viewers = [live.Viewer(served.port) for _ in range(3)] if watched else []
+    viewers = [live_page.Viewer(served.port) for _ in range(3)] if watched else []
     for viewer in viewers:
         next(viewer.events())
     began_s = time.monotonic()
@@ -171,7 +175,7 @@ def test_nothing_is_written_into_the_runs(runs: Path, serving: Serving) -> None:
     name = served.identifier("base")
     assert served.get(f"/report/{name}").status == 200
     assert served.get(f"/compare/{name}/{served.identifier('other')}").status == 200
-    with live.Viewer(served.port, name) as viewer:
+    with live_page.Viewer(served.port, name) as viewer:
         viewer.until(lambda seen: "judged" in seen)
     assert sorted(str(path) for path in runs.rglob("*")) == before
 
@@ -187,12 +191,12 @@ def test_nothing_is_written_into_the_runs(runs: Path, serving: Serving) -> None:
 )
 def test_a_wrong_request_is_one_line(tmp_path: Path, words: list[str], says: str) -> None:
     done = subprocess.run(
-        [*live.COMMAND, "serve", *words],
-        env=live.environment(),
+        [*live_page.COMMAND, "serve", *words],
+        env=live_page.environment(),
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=live.LIMIT_S,
+        timeout=live_page.LIMIT_S,
         check=False,
     )
     assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, "")
@@ -210,5 +214,5 @@ def test_without_a_viewer_it_does_nothing(runs: Path, serving: Serving) -> None:
     stat = Path(f"/proc/{served.process.pid}/stat")
     ticks = lambda: sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13]))  # noqa: E731
     served.rows()
-    live.wait_until(lambda: ticks() == (time.sleep(1.0), ticks())[1], "a second without work")
+    live_page.wait_until(lambda: ticks() == (time.sleep(1.0), ticks())[1], "a second without work")
     assert os.sysconf("SC_CLK_TCK") >= 100

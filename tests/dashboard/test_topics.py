@@ -7,11 +7,11 @@ import asyncio
 import pytest
 from tonnage.dashboard import background
 from tonnage.dashboard.background import Pace
-from tonnage.dashboard.topics import Topics, encode
+from tonnage.dashboard.topic_store import TopicStore, encode
 
 
-def topics() -> Topics:
-    found = Topics()
+def topics() -> TopicStore:
+    found = TopicStore()
     found.put("a", "1")
     found.put("b", "2")
     found.put("a", "3")

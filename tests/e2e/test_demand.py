@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "placement" / "indices"))
 
 import exporter as ways
-import tree
+import proc_files
 from local_spool import own_local
 from measured_program import campaign, meets, most_at_once
 
@@ -48,14 +48,14 @@ class Others:
     def __init__(self) -> None:
         self.bytes_per_s = 0.0
         self._moved, self._at_s = 0.0, time.time()
-        self._server = tree.Server(disks=("sda",))
+        self._server = proc_files.Server(disks=("sda",))
 
     def __call__(self) -> str:
         now_s = time.time()
         self._moved += self.bytes_per_s * (now_s - self._at_s)
         self._at_s = now_s
         moved = self._server.bytes + 2 * int(self._moved / 2)
-        return tree.scrape(replace(self._server, bytes=moved, idle_s=self._server.idle_s + now_s % 1e6), now_s)
+        return proc_files.scrape(replace(self._server, bytes=moved, idle_s=self._server.idle_s + now_s % 1e6), now_s)
 
 
 class User:

@@ -12,7 +12,7 @@ import pytest
 from .shell import LAUNCHER, Shell
 
 CASES = [
-    (("probe",), "the following arguments are required: DIR"),
+    (("probe",), "tonnage probe needs DIR; hint: write `tonnage probe [OPTION]... DIR`"),
     (("prob", "x"), "there is no command 'prob'; hint: did you mean 'probe'?"),
     (
         ("probe", "nowhere"),

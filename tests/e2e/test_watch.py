@@ -302,7 +302,7 @@ def test_a_second_watch_of_the_same_server_is_refused_in_one_line(site: Site) ->
         (("history", "--servers", "--since", "tomorrow"), "'tomorrow' is no time; hint: write it like 2026-11-01"),
         (("history", "--servers", "--threshold", "2%"), "--threshold is for runs; hint: leave it out with --servers"),
         (("history", "--since", "7d", "x"), "--since and --site are for file servers; hint: add --servers"),
-        (("history",), "the following arguments are required: DIR"),
+        (("history",), "tonnage history needs DIR; hint: write `tonnage history [OPTION]... DIR...`"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_writes_nothing(

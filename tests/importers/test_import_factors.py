@@ -10,7 +10,7 @@ import pytest
 from tonnage.cli import main
 from tonnage.records import Run
 
-from .imported import RECORDED, codes, summary
+from .import_command import RECORDED, codes, summary
 
 ORIGINAL = RECORDED / "ior" / "ext4-fpp-wr-3reps.txt"
 MIB = 128

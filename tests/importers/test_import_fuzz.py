@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tonnage.cli import main
-from tonnage.importers.figures import LARGEST
-from tonnage.importers.parsed import Found
+from tonnage.importers.imported_phases import ImportedFile
 from tonnage.importers.registry import KINDS, reader
+from tonnage.importers.rounded_numbers import LARGEST
 
-from .imported import RECORDED
+from .import_command import RECORDED
 from .test_import_kinds import WHOLE
 from .test_import_texts import ROUNDED
 from .test_import_texts import WHOLE as TEXTS
@@ -37,7 +37,7 @@ PIECES = st.one_of(
 COMMON = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
-def holds(found: Found, data: bytes) -> None:
+def holds(found: ImportedFile, data: bytes) -> None:
     """Figures fit the records, and each problem's line is one of the file."""
     count = len(data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))
     for problem in found.problems:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tonnage.cli import main
 
-from .imported import RECORDED, codes, lines, rates, summary, take
+from .import_command import RECORDED, codes, lines, rates, summary, take
 
 IOR = RECORDED / "ior"
 MIB = 2**20

@@ -13,7 +13,7 @@ from tonnage.cli import main
 
 from tests.records.manifests import rewritten
 
-from .imported import RECORDED, codes, lines, rates, summary, take
+from .import_command import RECORDED, codes, lines, rates, summary, take
 
 MIB = 2**20
 WHOLE = (

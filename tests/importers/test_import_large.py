@@ -10,7 +10,7 @@ import pytest
 from tonnage.cli import main
 from tonnage.records import Run
 
-from .imported import RECORDED, lines, take
+from .import_command import RECORDED, lines, take
 
 TABLE = "ior/ext4-fpp-wr-3reps.txt"
 

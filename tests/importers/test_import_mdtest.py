@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tonnage.cli import main
 
-from .imported import RECORDED, codes, summary, take
+from .import_command import RECORDED, codes, summary, take
 
 MDTEST = RECORDED / "mdtest"
 DONE = 2 * 5823

@@ -9,7 +9,7 @@ import pytest
 from tonnage.cli import main
 from tonnage.records import Run
 
-from .imported import RECORDED, codes, summary, take
+from .import_command import RECORDED, codes, summary, take
 
 IOR, FIO = RECORDED / "ior", RECORDED / "fio"
 

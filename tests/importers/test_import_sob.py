@@ -8,7 +8,7 @@ import pytest
 from tonnage.cli import main
 from tonnage.records import Run
 
-from .imported import RECORDED, codes, summary, take
+from .import_command import RECORDED, codes, summary, take
 
 HOSTS = RECORDED / "sob" / "hosts.txt"
 """Tests 1 and 3 of the knox-epouta experiment as sob printed them, with a heading for each host."""

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from tonnage.cli import main
+from tonnage.records import Run
 
-from .imported import RECORDED, codes, lines, rates, take
+from .import_command import RECORDED, codes, lines, rates, take
 
 KIB, MIB = 2**10, 2**20
 WHOLE = (
@@ -20,6 +21,7 @@ WHOLE = (
     ("fio-terse", "fio/3.33-mix-4.terse"),
     ("fio-terse", "fio/3.33-mix-5.terse"),
     ("ior-operations", "ior/operations/two-0-00000.csv"),
+    ("elbencho-text", "elbencho/two-files.txt"),
     ("iozone", "iozone/3.489-all.txt"),
     ("iozone", "iozone/3.489-gap.txt"),
     ("iozone", "iozone/3.489-fsync.txt"),
@@ -150,3 +152,74 @@ def test_operations_of_ior_have_the_size_that_their_rates_and_times_agree_on(tmp
     longest = max(float(line.split(",")[1]) for line in lines(files[0])[1:])
     assert run.trials()[0]["latency"]["max_ns"] == pytest.approx(longest * 1e9, abs=1)
     assert {line["phase"] for line in run.trials()} == {"transfer"}, "the file does not say which way"
+
+
+ELBENCHO = RECORDED / "elbencho"
+
+
+def test_elbencho_s_text_and_its_csv_say_the_same_of_the_same_kind_of_run(tmp_path: Path) -> None:
+    run = take("elbencho-text", tmp_path / "run", ELBENCHO / "two-files.txt")
+    write, read = run.trials()
+    assert (write["setting"]["tasks"], write["setting"]["transfer_size"], write["bytes"]) == (2, MIB, 512 * MIB)
+    assert write["elapsed_ns"] == pytest.approx(330.8e6, rel=0.003), "the last thread's, by time and by rate"
+    assert (write["latency"]["mean_ns"], write["latency"]["max_ns"]) == (1_210_000, 4_780_000)
+    assert read["bandwidth_bytes_per_s"] == pytest.approx(16936 * MIB, rel=1e-4)
+    assert codes(run) == {"single-repetition"}
+
+
+def test_small_files_of_elbencho_s_text_are_counted_and_what_took_no_time_is_told(tmp_path: Path) -> None:
+    run = take("elbencho-text", tmp_path / "run", ELBENCHO / "small-files.txt")
+    done = {line["phase"]: line["operations"] for line in run.trials()}
+    assert done == {"create": 4000, "stat": 4000, "read": 4000, "remove": 4000, "remove-directory": 8}
+    assert [line["bytes"] for line in run.trials() if line["phase"] == "create"] == [4000 * 4096]
+    (problem,) = run.manifest["imported"]["problems"]
+    assert "line 4: MKDIRS" in problem and "0 ms" in problem
+
+
+def test_a_text_of_elbencho_without_its_command_line_is_refused_with_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "text"
+    text.write_text("".join(lines(ELBENCHO / "two-files.txt")[1:]))
+    assert main(["import", "elbencho-text", str(text), "--out", str(tmp_path / "run")]) == 2
+    told = capsys.readouterr().err
+    assert "line 3: the text does not say how many threads ran; hint: put elbencho's command line" in told
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("printed", "ns"), [("2m3.456s", 123_456e6), ("1h0m2s", 3602e9), ("2.002s", 2002e6), ("31ms", 31e6)]
+)
+def test_every_form_of_elbencho_s_elapsed_time_is_read(printed: str, ns: float, tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text(
+        "$ elbencho -r -t4 -b 4k -s 256m /data/a\nOPERATION   RESULT TYPE         FIRST DONE   LAST DONE\n"
+        f"READ        Elapsed time     :  {printed}  {printed}\n            Total MiB        :  256  256\n---\n"
+    )
+    (line,) = take("elbencho-text", tmp_path / "run", text).trials()
+    assert (line["elapsed_ns"], line["setting"]["tasks"], line["bytes"]) == (ns, 4, 256 * MIB)
+
+
+LIVE = (
+    "ISO Date,Label,Phase,RuntimeMS,Rank,MixType,Done%,DoneBytes,MiB/s,IOPS,Entries,Entries/s,Lat Ent us,Lat IO us,"
+    "Active,CPU,Service,\n"
+    "2026-11-26T10:00:01.000+0000,a,WRITE,1000,Total,,30,104857600,100,100,0,0,0,80,4,50,,\n"
+    "2026-11-26T10:00:01.000+0000,a,WRITE,1000,0,,30,52428800,,,0,,,,,,,\n"
+    "2026-11-26T10:00:02.000+0000,a,WRITE,2000,Total,,90,314572800,200,200,0,0,0,80,3,50,,\n"
+    "2026-11-26T10:00:04.000+0000,a,READ,1500,Total,,50,157286400,100,100,0,0,0,80,4,50,,\n"
+)
+"""By the columns that elbencho writes, as its source has them."""
+
+
+def test_a_live_csv_of_elbencho_is_what_was_done_until_its_last_row(tmp_path: Path) -> None:
+    file = tmp_path / "live.csv"
+    file.write_text(LIVE)
+    assert main(["import", str(file), "--out", str(tmp_path / "run"), "--no-report"]) == 0, "its kind is found"
+    run = Run.open(tmp_path / "run")
+    write, read = run.trials()
+    assert (write["bytes"], write["elapsed_ns"], write["setting"]["tasks"]) == (300 * MIB, 2 * 10**9, 4)
+    assert write["started"].startswith("2026-11-26T10:00:00.000")
+    assert (read["bytes"], read["elapsed_ns"]) == (150 * MIB, 1_500_000_000)
+    assert codes(run) == {"single-repetition", "cut-short"}
+    file.write_text(LIVE.replace("READ,1500,Total,,", "RWMIX30,1500,Total,Read,"))
+    assert len(take("elbencho-live", tmp_path / "mixed", file).trials()) == 1, "a mix is left out"

@@ -11,7 +11,7 @@ from tonnage.analysis.verify import verify
 from tonnage.cli import main
 from tonnage.records import Run
 
-from .imported import RECORDED, take
+from .import_command import RECORDED, take
 
 ORIGINAL = RECORDED / "ior" / "4.1-plain.txt"
 

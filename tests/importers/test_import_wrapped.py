@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tonnage.cli import main
 from tonnage.importers.detect import kinds_of
-from tonnage.importers.wrapped import unwrapped
+from tonnage.importers.unwrap_text import unwrapped
 
-from .imported import RECORDED, rates, take
+from .import_command import RECORDED, rates, take
 from .test_import_kinds import WHOLE
 from .test_import_texts import ROUNDED
 from .test_import_texts import WHOLE as TEXTS
@@ -77,7 +77,7 @@ def test_a_zip_of_one_file_is_read_and_of_two_is_refused(tmp_path: Path, capsys:
 def test_a_compressed_file_that_is_cut_off_or_too_large_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = gzip.compress(IOR.read_bytes())
     assert "cut off or damaged" in (unwrapped(whole[:-20]).problem or "")
-    monkeypatch.setattr("tonnage.importers.wrapped.MOST_BYTES", 1000)
+    monkeypatch.setattr("tonnage.importers.unwrap_text.MOST_BYTES", 1000)
     assert "more than" in (unwrapped(whole).problem or "")
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import attacked
-import indexed
+import attack_share
+import load_index_sources
 import nfs as lab_nfs
 import pytest
 import s3_service as lab_s3
@@ -26,18 +26,18 @@ from throttled import Impossible, Throttled, throttled
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker of pytest-xdist hands its figures to whoever prints them."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["attacked"] = attacked.counts()
+        session.config.workeroutput["attacked"] = attack_share.counts()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """A worker has ended."""
-    attacked.add(getattr(node, "workeroutput", {}).get("attacked", {}))
+    attack_share.add(getattr(node, "workeroutput", {}).get("attacked", {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What the tests of the stager tried, in figures."""
-    if table := attacked.table():
+    if table := attack_share.table():
         terminalreporter.write_line(f"attack on the stager: {table}")
 
 
@@ -149,7 +149,7 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     directory.mkdir()
     with ExitStack() as stack:
         try:
-            found = stack.enter_context(indexed.sshd(directory))
+            found = stack.enter_context(load_index_sources.sshd(directory))
         except Impossible as error:
             pytest.skip(str(error))
         monkeypatch.setenv("PATH", f"{found}{os.pathsep}{os.environ['PATH']}")

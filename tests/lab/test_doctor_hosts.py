@@ -17,7 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 from hosts import Daemon, Hosts, hosts
-from logins import logins
+from ssh_logins import logins
 from throttled import Impossible
 from tonnage.cli.commands.schema import answer_schema
 

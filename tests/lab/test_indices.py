@@ -19,8 +19,8 @@ from tonnage.placement.site import Policy, Server
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "placement" / "indices"))
 
-import indexed
-import tree
+import load_index_sources
+import proc_files
 
 S = 10**9
 LIMIT_S = 20.0
@@ -38,7 +38,7 @@ def exporter() -> Iterator[Callable[..., str]]:
 
         def start(*words: str) -> str:
             try:
-                return stack.enter_context(indexed.node_exporter(*words))
+                return stack.enter_context(load_index_sources.node_exporter(*words))
             except Impossible as error:
                 pytest.skip(str(error))
 
@@ -66,18 +66,18 @@ def test_an_nfs_servers_calls_and_disks_are_counted_as_its_kernel_counts_them(
     exporter: Callable[..., str], tmp_path: Path
 ) -> None:
     procfs = tmp_path / "proc"
-    before = tree.Server()
+    before = proc_files.Server()
     before.write(procfs)
     address = exporter(f"--path.procfs={procfs}")
     read_indices([Server(name="rcss1", indices=address)], Policy(), now_s=time.time(), wait_ns=5 * S)
-    first = Cache().get("rcss1", address).look
+    first = Cache().get("rcss1", address).counters
     assert first is not None and first.rpcs == before.rpcs and first.cpus == 2
     time.sleep(0.5)
     replace(
         before, rpcs=19_128, reads=1100, bytes=before.bytes + 512 * 2000, busy_s=1001, idle_s=8003, waiting_s=30.25
     ).write(procfs)
     told = read_indices([Server(name="rcss1", indices=address)], Policy(), now_s=time.time(), wait_ns=5 * S)["rcss1"]
-    second = Cache().get("rcss1", address).look
+    second = Cache().get("rcss1", address).counters
     assert second is not None
     elapsed_s = second.clock_s - first.clock_s
     assert told.problem is None and told.ut_permille == 250
@@ -90,12 +90,12 @@ def test_an_nfs_servers_calls_and_disks_are_counted_as_its_kernel_counts_them(
 
 def test_a_restarted_server_is_known_as_one(exporter: Callable[..., str], tmp_path: Path) -> None:
     procfs = tmp_path / "proc"
-    tree.Server().write(procfs)
+    proc_files.Server().write(procfs)
     address = exporter(f"--path.procfs={procfs}")
     server = [Server(name="rcss1", indices=address)]
     read_indices(server, Policy(), now_s=time.time(), wait_ns=5 * S)
     time.sleep(0.3)
-    tree.Server(busy_s=9000, idle_s=90_000, rpcs=999_999, booted_s=1_795_290_000).write(procfs)
+    proc_files.Server(busy_s=9000, idle_s=90_000, rpcs=999_999, booted_s=1_795_290_000).write(procfs)
     told = read_indices(server, Policy(), now_s=time.time(), wait_ns=5 * S)["rcss1"]
     assert told.ut_permille is None and told.rpc_per_s is None and told.problem
 

@@ -17,11 +17,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-import indexed
+import load_index_sources
 import pytest
 from slurm import Host, Slurm
 from throttled import Impossible
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler
 
@@ -34,7 +34,7 @@ def exporter() -> Iterator[str]:
     """The address of a real node_exporter."""
     with ExitStack() as stack:
         try:
-            yield stack.enter_context(indexed.node_exporter())
+            yield stack.enter_context(load_index_sources.node_exporter())
         except Impossible as error:
             pytest.skip(str(error))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import nfs as lab
 import pytest
-import suites
+import rust_suites
 from hosts import Daemon, Host, Hosts, wait_for
 from throttled import Impossible
 from tonnage.records import Run
@@ -44,12 +44,14 @@ def campaign(directory: Path, target: str, workload: str = 'op = "write"\nblock_
 @pytest.mark.parametrize(("test", "name", "tests"), [("conformance", "nfs", 10), ("tree", "an_export", 1)])
 def test_it_passes_the_suite_of_all_storages(site: Hosts, server: lab.Server, test: str, name: str, tests: int) -> None:
     try:
-        program = suites.program(test)
+        program = rust_suites.program(test)
     except Impossible as error:
         pytest.skip(str(error))
     before = server.names()
     given = {"TONNAGE_TEST_EXPORT": f"server:{lab.EXPORT}"}
-    done = site["client"].run(program, "--ignored", name, environment=given, check=False, timeout_s=suites.RUN_LIMIT_S)
+    done = site["client"].run(
+        program, "--ignored", name, environment=given, check=False, timeout_s=rust_suites.RUN_LIMIT_S
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{tests} passed" in done.stdout
     # The suite leaves what it wrote, and the next tests count what is in the export.

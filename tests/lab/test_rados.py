@@ -11,10 +11,10 @@ from typing import Any
 
 import ceph as lab
 import pytest
-import suites
-from commands import LIMIT_S, tonnage
+import rust_suites
 from throttled import Impossible
 from tonnage.records import Run
+from tonnage_commands import LIMIT_S, tonnage
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def campaign(directory: Path, target: str) -> Path:
 def test_it_passes_the_suite_of_all_storages(cluster: lab.Ceph) -> None:
     given = {**os.environ, "CEPH_CONF": str(cluster.conf), "TONNAGE_TEST_POOL": "bench"}
     try:
-        suites.passes("conformance", "rados", 10, given)
-        suites.passes("tree", "pool", 1, given)
+        rust_suites.passes("conformance", "rados", 10, given)
+        rust_suites.passes("tree", "pool", 1, given)
     except Impossible as error:
         pytest.skip(str(error))
 

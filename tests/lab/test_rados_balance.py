@@ -8,11 +8,11 @@ from pathlib import Path
 
 import ceph as lab
 import pytest
-from commands import tonnage
 from hosts import wait_for
 from throttled import Impossible
 from tonnage.analysis import analyse
 from tonnage.records import Run, verify_files
+from tonnage_commands import tonnage
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ from typing import Any
 
 import ceph as lab
 import pytest
-from commands import LIMIT_S, argv_of, tonnage
 from hosts import wait_for
 from throttled import Impossible
 from tonnage.analysis import analyse
 from tonnage.records import Run, verify_files
+from tonnage.report.page_data import Source
 from tonnage.report.sections.trials import exhibits
-from tonnage.report.source import Source
+from tonnage_commands import LIMIT_S, argv_of, tonnage
 
 RATE = 40
 """Operations a second: a phase lasts some seconds, however fast the machine is."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import ceph as lab
 import pytest
-from commands import LIMIT_S, argv_of, tonnage
 from throttled import Impossible
+from tonnage_commands import LIMIT_S, argv_of, tonnage
 
 TASKS = 2
 KINDS = pytest.mark.parametrize("means", ["rados", "rados-pool"])

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import ceph as lab
 import pytest
-from commands import tonnage
 from throttled import Impossible
+from tonnage_commands import tonnage
 
 
 @pytest.fixture(scope="module")

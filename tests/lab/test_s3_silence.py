@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import s3_service as lab
-from commands import LIMIT_S, argv_of, tonnage
 from hosts import wait_for
 from tonnage.records import Run
+from tonnage_commands import LIMIT_S, argv_of, tonnage
 
 pytestmark = pytest.mark.usefixtures("let_in")
 DEPTHS = pytest.mark.parametrize("depth", [1, 4])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import slurm as lab
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job, JobRequest, Scheduler, SchedulerError
 from tonnage.cluster.schedulers import scheduler as by_name
 from tonnage.machine.user import user_name
@@ -21,9 +21,9 @@ from tonnage.machine.user import user_name
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.cluster.command_stand_ins import ODD, TELL, StandIns  # noqa: E402
 from tests.cluster.local_spool import own_local  # noqa: E402
 from tests.cluster.stand_in_site import SITES, install  # noqa: E402
-from tests.cluster.stand_ins import ODD, TELL, StandIns  # noqa: E402
 
 NAMES = ("local", "slurm", *SITES)
 RUNS_ARRAYS = ("local", "slurm")

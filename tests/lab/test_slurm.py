@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import slurm as lab
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job, JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.slurm import Slurm
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import ceph as lab
 import pytest
-import suites
+import rust_suites
 from cephfs import cephfs
 from hosts import hosts
 from throttled import Impossible, throttled
@@ -17,7 +17,7 @@ from throttled import Impossible, throttled
 
 def suite(names: str, tests: int, **given: str) -> None:
     """The tests of those names, of which there are so many, pass."""
-    suites.passes("snapshots", names, tests, {**os.environ, **given})
+    rust_suites.passes("snapshots", names, tests, {**os.environ, **given})
 
 
 @pytest.mark.timeout(600)

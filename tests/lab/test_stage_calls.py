@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pytest
 import tracer
-from attacked import count, day
+from attack_share import count, day
 from stage_faults import POLICIES, Ended, Run, Trial, all_trials, attempts, each, runs, sample, without_ids
 
 native = pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")

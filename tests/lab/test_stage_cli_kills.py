@@ -11,9 +11,9 @@ import sys
 import time
 
 import pytest
-from checkpointing import body
+from checkpoint_application import body
 from stage_commands import Commands
-from staged import LAB, PATIENCE_S, Stage, differences, memory_directory, plant, tree
+from stage_trees import LAB, PATIENCE_S, Stage, differences, memory_directory, plant, tree
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
 
@@ -28,7 +28,7 @@ def test_resume_ends_what_a_kill_of_the_run_or_its_application_left(seed: int, v
         ledger, pids = work / "ledger", work / "pid"
         # The application says its own number, and then becomes what writes checkpoints.
         script = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); os.execv(sys.argv[2], sys.argv[2:])"
-        writes = [sys.executable, "-I", "-S", LAB / "checkpointing.py", stage.source, str(seed), ledger]
+        writes = [sys.executable, "-I", "-S", LAB / "checkpoint_application.py", stage.source, str(seed), ledger]
         with tonnage.running("run", *tonnage.trees, "--", sys.executable, "-c", script, pids, *writes) as run:
             until = time.monotonic() + PATIENCE_S
             while not (pids.exists() and pids.read_text()) and time.monotonic() < until:

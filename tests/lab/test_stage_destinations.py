@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from loop_device import device
 from stage_commands import Commands, everything
-from staged import MIB, PATIENCE_S, STATE, Stage, differences, tree
+from stage_trees import MIB, PATIENCE_S, STATE, Stage, differences, tree
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
 

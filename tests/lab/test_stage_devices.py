@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from loop_device import device
-from staged import DONE, MIB, Stage, differences, digest, tree
+from stage_trees import DONE, MIB, Stage, differences, digest, tree
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from faultfs import Mounted, mounted
-from staged import DONE, MIB, Stage, digest
+from stage_trees import DONE, MIB, Stage, digest
 
 native = pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from faultfs import Mounted, mounted
-from staged import DONE, LAB, PATIENCE_S, Stage
+from stage_trees import DONE, LAB, PATIENCE_S, Stage
 
 native = pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
 

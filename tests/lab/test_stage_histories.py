@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attacked import count, seeds
-from histories.draw import draw
-from histories.script import History, Step, read
+from attack_share import count, seeds
+from histories.history_script import History, Step, read
+from histories.random_history import draw
 from histories.shrink import shrink
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")

@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from attacked import count, seeds
-from checkpointing import body
-from staged import (
+from attack_share import count, seeds
+from checkpoint_application import body
+from stage_trees import (
     CLEARED,
     DONE,
     LAB,
@@ -87,7 +87,15 @@ class Trial:
 
     def accompanied(self) -> None:
         """Movers watch while an application writes; one of the two is killed, or both."""
-        words = [sys.executable, "-I", "-S", LAB / "checkpointing.py", self.stage.source, str(self.seed), self.ledger]
+        words = [
+            sys.executable,
+            "-I",
+            "-S",
+            LAB / "checkpoint_application.py",
+            self.stage.source,
+            str(self.seed),
+            self.ledger,
+        ]
         with subprocess.Popen(words) as application:
             try:
                 for _ in range(self.rng.randint(1, 4)):

@@ -11,8 +11,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from attacked import count, day
-from power import apart
+from attack_share import count, day
+from stage_power_cuts import apart
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
 pytest.importorskip("mfusepy", reason="mfusepy is not installed", exc_type=ImportError)

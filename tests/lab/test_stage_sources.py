@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from loop_device import device
 from stage_commands import Commands
-from staged import MIB, Stage
+from stage_trees import MIB, Stage
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
 

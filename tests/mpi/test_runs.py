@@ -120,6 +120,23 @@ def test_mdtest_makes_the_files_of_each_rank_where_it_is_told_to(tmp_path: Path)
     assert not (tmp_path / "d").exists()
 
 
+def test_io500_has_a_task_in_each_process_and_prints_once(tmp_path: Path) -> None:
+    off = "".join(f"[{name}]\nrun = FALSE\n" for name in ("ior-hard", "mdtest-hard", "ior-rnd4K-easy-read"))
+    sizes = "[debug]\nstonewall-time = 1\n[ior-easy]\nblockSize = 2m\n[mdtest-easy]\nn = 20\n"
+    (tmp_path / "c.ini").write_text(f"[global]\ndatadir = d\nresultdir = r\n{sizes}{off}")
+    done = tonnage(2, "io500", "c.ini", "--timestamp", "t", cwd=tmp_path)
+    # Without the hard files there is nothing that the search could find.
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = (tmp_path / "r" / "t" / "result.txt").read_text()
+    assert "procs           = 2\n" in result
+    # 40 files of mdtest, two of IOR, and the marks of mdtest's trees.
+    assert re.search(r"nproc +=\s2\nfound +=\s0\ntotal-files +=\s4[2-4]\n", result), result
+    assert len([line for line in done.stdout.splitlines() if "ior-easy-write" in line]) == 1
+    tasks = lines(tmp_path / "r" / "t" / "tonnage" / "find", "tasks.jsonl")
+    assert len(tasks) == 2 and all(task["operations"] for task in tasks)
+    assert not (tmp_path / "d").exists()
+
+
 def test_sob_says_its_line_once_for_each_rank(tmp_path: Path) -> None:
     done = tonnage(2, "sob", "-rw", "-b", "64k", "-s", "256k", "-n", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tonnage.errors import RequestError
-from tonnage.placement.profile import demand_of_run
+from tonnage.placement.io_demand import demand_of_run
 from tonnage.placement.site import Policy
 from tonnage.records import RunWriter
 

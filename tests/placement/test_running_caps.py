@@ -19,7 +19,7 @@ from tonnage.placement.site import Line, Server, Site
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from desk import Desk
+from file_scheduler import Desk
 
 LINE = 6
 SITE = Site(

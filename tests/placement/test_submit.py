@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.cluster.numbers import upto
+from tonnage.cluster.array_numbers import upto
+from tonnage.cluster.job_terms import Terms
 from tonnage.cluster.scheduler import ClusterHost, Job, SchedulerError, SubmissionUnknown
-from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
 from tonnage.placement import plan as planning
 from tonnage.placement import submit as submitting
@@ -34,8 +34,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "indices"))
 
 import exporter
-import tree
-from desk import Desk
+import proc_files
+from file_scheduler import Desk
 
 SITE = """
 [[server]]
@@ -294,12 +294,12 @@ def test_a_program_that_moves_half_of_the_plateau_asks_half_of_the_line(site: Pa
 @pytest.mark.usefixtures("desk")
 def test_a_measured_job_finds_what_others_use_also_where_nobody_looked_at_the_server_before(site: Path) -> None:
     began_s = time.time()
-    busy = tree.Server(disks=("sda",))
+    busy = proc_files.Server(disks=("sda",))
 
     def told() -> str:
         ran_s = (now_s := time.time()) - began_s
         moved = 2 * int(ran_s * 5 * 10**8 / 2)
-        return tree.scrape(replace(busy, bytes=moved, idle_s=8000 + ran_s), now_s)
+        return proc_files.scrape(replace(busy, bytes=moved, idle_s=8000 + ran_s), now_s)
 
     with exporter.exporter(exporter.tells(told)) as server:
         line = f'indices = "{server.address}"\nline = {{ tasks = 6, plateau = "1GB/s" }}\n'

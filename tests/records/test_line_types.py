@@ -37,7 +37,7 @@ MOVER = {
 TYPES = RESULTS | SPECS | MOVER
 NOT_OF_THE_ENGINE = {"TaskResult": {"tasks", "together"}, "PhaseResult": {"stage", "network"}}
 """What other programs' phases have besides."""
-WORKS = ("Stream", "Files", "Tail", "Command", "Checkpoint")
+WORKS = ("Stream", "Files", "Tail", "Command", "Find", "Checkpoint")
 PLAIN = {
     "u8": int,
     "u16": int,

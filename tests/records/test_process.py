@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tonnage.records import Run
-from tonnage.records.names import FORMAT, FORMAT_VERSION
+from tonnage.records.file_names import FORMAT, FORMAT_VERSION
 from tonnage.records.process import is_gone, this_process
 
 

@@ -44,17 +44,17 @@ def trials(request: pytest.FixtureRequest) -> Trials:
 
 
 def test_lines_that_have_something_are_found_and_so_are_those_that_lack_it(trials: Trials) -> None:
-    assert trials.having("cache").records == ["0001-read", "0002-write"]
-    assert trials.having("cache", "holes").records == ["0001-read"]
-    assert trials.lacking("direct").records == ["0001-read", "0002-write", "0003-write"]
+    assert trials.where_set("cache").records == ["0001-read", "0002-write"]
+    assert trials.where_set("cache", "holes").records == ["0001-read"]
+    assert trials.where_unset("direct").records == ["0001-read", "0002-write", "0003-write"]
     assert trials.only(np.array([False, True, False, True])).records == ["0001-read", "0003-write"]
-    assert not trials.having("nothing")
+    assert not trials.where_set("nothing")
 
 
 def test_a_word_chooses_lines_and_what_is_chosen_can_be_chosen_from(trials: Trials) -> None:
     writes = trials.where("phase", "write")
     assert writes.records == ["0000-write", "0002-write", "0003-write"]
-    assert writes.having("cache").records == ["0002-write"]
+    assert writes.where_set("cache").records == ["0002-write"]
     assert writes.by_record["0003-write"]["trial"] == 3
     assert writes.named(["0003-write", "0000-write"]).column("trial") == [3, 2]
     assert (len(writes[1:]), writes[-1]["record"]) == (2, "0003-write")
@@ -62,7 +62,7 @@ def test_a_word_chooses_lines_and_what_is_chosen_can_be_chosen_from(trials: Tria
     assert writes.named(trials.names[2:]).column("trial") == [0, 3]
     assert Trials.of(LINES[::-1]).named(writes.names).column("record") == writes.records
     assert trials.where("phase", "write", "read").records == trials.records
-    assert trials.unlike("phase", "write").records == ["0001-read"]
+    assert trials.where_not("phase", "write").records == ["0001-read"]
     assert not trials.where("phase", "stat")
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from datetime import datetime, timedelta, timezone
 
-from tonnage.analysis.compare.change import segments
 from tonnage.analysis.compare.differences import Difference
 from tonnage.analysis.compare.history import Change, Dated, History, Level, Series
+from tonnage.analysis.compare.level_change import segments
 from tonnage.analysis.load_line.extrapolate import extrapolate
 from tonnage.analysis.load_line.models import fit
 from tonnage.analysis.load_line.projection import Projection, Refused
 from tonnage.analysis.results import Point
-from tonnage.analysis.tiers.crossing import crossings
+from tonnage.analysis.tiers.two_tiers import crossings
 from tonnage.report.answer import Answer
 from tonnage.report.answers import crossover as crossing
 from tonnage.report.answers import history

@@ -40,7 +40,7 @@ def kinds_page(tmp_path_factory: pytest.TempPathFactory) -> str:
     pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
     import kinds_sample
     from tonnage.analysis import analyse
-    from tonnage.report.source import Source
+    from tonnage.report.page_data import Source
 
     run = kinds_sample.write(tmp_path_factory.mktemp("every-kind") / "run", repetitions=2, published="lcls-ffb")
     return render(analyse(run), Source.of(run))

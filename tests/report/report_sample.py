@@ -14,7 +14,7 @@ from typing import Any
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, Model, Point, Promise
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Tasks
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
 
 TASKS = (1, 2, 4, 5, 6, 7, 8, 16, 32)
 PLATEAU = {"write": 1.92e9, "read": 3.4e9}

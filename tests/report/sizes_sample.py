@@ -9,7 +9,7 @@ from typing import Any
 import report_sample as sample
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
 
 KIB = 1 << 10
 BYTES_PER_S = 1_000_000_000

@@ -18,7 +18,7 @@ import workflow_sample
 from answers_sample import answers
 from tonnage.analysis import analyse
 from tonnage.report.page import render, write_answer
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 

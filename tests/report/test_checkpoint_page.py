@@ -9,8 +9,8 @@ import pytest
 from tonnage.analysis import analyse
 from tonnage.cli import main
 from tonnage.records import Run
+from tonnage.report.page_data import Source
 from tonnage.report.sections.trials import exhibits
-from tonnage.report.source import Source
 
 
 @pytest.fixture

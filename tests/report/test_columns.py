@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 from tonnage.cli import main
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.report.columns import fitting_blocks, laid_out
 from tonnage.report.figures.table import Table, text_column
 

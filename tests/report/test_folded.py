@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-import by_hand
 import pytest
+import text_run
 from tonnage.cli import main
 
 CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
@@ -15,11 +15,11 @@ CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 
 def swept(sizes: int) -> list[dict[str, Any]]:
     return [
-        by_hand.trial(
+        text_run.trial(
             number,
             f"2026-03-02T08:{number // 60:02d}:{number % 60:02d}Z",
             (100 + number) * 10**6,
-            by_hand.setting(transfer_size=4096 << number % sizes),
+            text_run.setting(transfer_size=4096 << number % sizes),
         )
         for number in range(3 * sizes)
     ]
@@ -27,7 +27,7 @@ def swept(sizes: int) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
-    run = by_hand.write(tmp_path / "many", swept(12))
+    run = text_run.write(tmp_path / "many", swept(12))
     assert main(["report", str(run)]) == 0
     return run / "report.html"
 
@@ -41,7 +41,7 @@ def test_a_page_of_many_settings_folds_what_is_no_answer_and_one_of_a_few_folds_
     ]
     assert folded[:2] == ["points", "over-time"] and "settings" not in folded
     assert "<summary>All 12 points</summary>" in page
-    few = by_hand.write(tmp_path / "few", swept(3))
+    few = text_run.write(tmp_path / "few", swept(3))
     assert main(["report", str(few)]) == 0
     assert '<details class="fold">' not in (few / "report.html").read_text()
 
@@ -58,7 +58,7 @@ def test_what_a_snapshot_costs_is_said_once_and_by_no_caption_and_no_finding_aga
     visible = page[: page.index('<script type="application/json"')]
     assert visible.count("Each snapshot (model) adds") == 1
     assert "each snapshot adds" not in visible and "The answer above says it." in visible
-    for figure in by_hand.figures(tmp_path / "run" / "report.html")["snapshots"]["variants"][0]["figures"]:
+    for figure in text_run.figures(tmp_path / "run" / "report.html")["snapshots"]["variants"][0]["figures"]:
         assert "adds" not in figure["caption"] and figure["alt"], "the words for who cannot see it stay"
 
 

@@ -20,9 +20,9 @@ from tonnage.analysis import analyse
 from tonnage.records import Run
 from tonnage.report import print_summary
 from tonnage.report.page import render
+from tonnage.report.page_data import Source
 from tonnage.report.sections import tail
 from tonnage.report.sections.tail import lag_of, tracks_of
-from tonnage.report.source import Source
 
 _CURVE = ["Throughput by number of tasks", "Latency by number of tasks", "Latency against throughput"]
 """Figures of a curve of several points whose latencies are known."""

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-import recorded
+import recorded_sample
 import report_sample as sample
 from tonnage.analysis import analyse
 from tonnage.records import Run, RunWriter, Tasks, Trials
@@ -24,7 +24,7 @@ _MOST_BYTES = 5_000_000
 def large(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """10,000 repetitions of each of five numbers of tasks; the lines of a few trials, with other figures."""
     place = tmp_path_factory.mktemp("large")
-    written = recorded.write(place / "few")
+    written = recorded_sample.write(place / "few")
     few = {line["setting"]["tasks"]: line for line in written.trials()}
     working = {tasks: [task for task in written.tasks() if task["record"] == few[tasks]["record"]] for tasks in few}
     RunWriter.create(place / "run", sample.manifest())
@@ -102,7 +102,7 @@ def test_the_lines_are_the_same_whoever_reads_them(large: Run) -> None:
     assert len(kept) == len(plain) == _ROWS
     for number in (0, 1, _ROWS // 2, _ROWS - 1):
         assert {key: kept[number][key] for key in kept[number]} == plain[number]
-    assert [line["trial"] for line in kept.having("repetition")] == list(range(len(_TASKS), _ROWS))
+    assert [line["trial"] for line in kept.where_set("repetition")] == list(range(len(_TASKS), _ROWS))
     assert len(kept.where("status", "ok")) == _ROWS
     assert not kept.where("status", "failed")
     assert list(kept.columns("trial", "nothing"))[7] == (7, None)

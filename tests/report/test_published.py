@@ -11,7 +11,7 @@ from rich.console import Console
 from tonnage import published
 from tonnage.analysis.results import Copies, Point
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.analysis.tiers.run import Tiers, Way
+from tonnage.analysis.tiers.crossover import Tiers, Way
 from tonnage.errors import RequestError
 from tonnage.report import print_summary
 from tonnage.report.page import render

@@ -11,7 +11,7 @@ from tonnage.report import sections
 from tonnage.report.answer import Answer
 from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.page import render, render_answer
-from tonnage.report.sections.section import Section
+from tonnage.report.sections.section_type import Section
 from tonnage.report.terminal import print_answer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sizes_sample as sample
 from tonnage import units
-from tonnage.analysis.sizes import ridge_bytes, roofs_of, sweeps_of
+from tonnage.analysis.transfer_sizes import ridge_bytes, roofs_of, sweeps_of
 from tonnage.report.sections import sizes
 
 

@@ -15,10 +15,10 @@ from tonnage.analysis import Analysis, analyse
 from tonnage.analysis.compare.normalise import Basis
 from tonnage.records import Run, RunWriter, event_lines, task_lines
 from tonnage.report.page import render
+from tonnage.report.page_data import Source
 from tonnage.report.published import ceph_snapshots as published_snapshots
 from tonnage.report.published import comparisons as published
 from tonnage.report.sections import snapshots
-from tonnage.report.source import Source
 from tonnage.report.terminal import print_summary
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "analysis"))
@@ -110,7 +110,7 @@ def test_the_published_tables_have_theirs_and_ours(analysis: Analysis) -> None:
 def test_the_published_cost_is_a_second_and_no_change_is_shown() -> None:
     found = published_snapshots.published_cost()
     assert found.from_scatter and 0.7e9 < found.cost.low_ns < found.cost.high_ns < 1.2e9
-    told = " ".join(snapshots.said(found))
+    told = " ".join(snapshots.cost_sentences(found))
     assert "nothing was repeated" in told and "No change shown with the number of tasks" in told
 
 

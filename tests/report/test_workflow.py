@@ -18,10 +18,10 @@ from tonnage.records import Run
 from tonnage.report import print_summary
 from tonnage.report.figures.figure import Figure
 from tonnage.report.page import render
+from tonnage.report.page_data import Source
 from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import comparisons as compared
 from tonnage.report.sections import workflow
-from tonnage.report.source import Source
 
 SLOWER = {"mm": (1.0, 1.01, 0.99), "epouta": (3.0, 3.02, 2.98), "epouta1-mm2": (1.0, 1.02, 0.98)}
 

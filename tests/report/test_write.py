@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-import recorded
+import recorded_sample
 import report_sample as sample
 from tonnage import analysis, errors
 from tonnage.records import RunWriter
@@ -81,7 +81,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_page_of_recorded_trials_says_what_the_analysis_says(tmp_path: Path) -> None:
-    found = analysis.analyse(recorded.write(tmp_path / "run"))
+    found = analysis.analyse(recorded_sample.write(tmp_path / "run"))
     page = write_report(tmp_path / "run").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert [point.tasks for point in found.points] == [1, 2, 4, 8, 16]
     assert found.load_lines[0].reached

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tonnage.errors import RequestError
 from tonnage.staging.metrics import Metrics, names
 
-from .stand_in import status
+from .mover_status import status
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "stage.md"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonnage.staging.movement import Movement
+from tonnage.staging.moving_time import Movement
 
-from .stand_in import status
+from .mover_status import status
 
 S = 10**9
 
@@ -15,7 +15,7 @@ def moved_ns(*looks: dict[str, Any]) -> int:
     """Of a mover that is looked at once a second."""
     movement = Movement(0)
     for number, seen in enumerate(looks, 1):
-        movement.look(status(**seen), number * S)  # type: ignore[arg-type]
+        movement.update(status(**seen), number * S)  # type: ignore[arg-type]
     return movement.moving_ns
 
 

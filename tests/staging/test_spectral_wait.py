@@ -16,7 +16,7 @@ from tonnage.errors import RequestError
 from tonnage.staging.control import Server
 from tonnage.staging.plan import STATE_DIRECTORY
 
-from .stand_in import status
+from .mover_status import status
 
 NAMES = [f"/gpfs/out/ior_file_easy.{number:08d}" for number in range(32)]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from tonnage.staging.control import Client, Server
-from tonnage.staging.waiting import wait_until_safe, watch
+from tonnage.staging.wait_for_mover import wait_until_safe, watch
 
-from .stand_in import status
+from .mover_status import status
 
 
 class Scripted:

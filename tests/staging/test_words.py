@@ -11,7 +11,7 @@ from tonnage.cli.stage.panel import draw
 from tonnage.cli.stage.status_words import progress_line, report, share_done, summary, time_text
 from tonnage.cli.stage.view import PlainView, view
 
-from .stand_in import status
+from .mover_status import status
 
 BUSY = {
     "queued": (20, 2_800_000_000), "copying": (2, 512), "done": (12, 1_200_000_000), "rate_bytes_per_s": 350_000_000,

@@ -10,9 +10,10 @@ from pydantic import BaseModel, Field
 from tonnage.campaign.kinds import WORKLOADS
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import MODEL_KEYS
-from tonnage.cli.command import Command, all_commands, spelled_out
+from tonnage.cli.command import all_commands, spelled_out
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.documents import table_in, valid_keys
-from tonnage.option import Option
 from tonnage.placement.site import Policy, Site
 
 from .tree import ROOT, read

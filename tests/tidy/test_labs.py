@@ -35,7 +35,7 @@ def complaints(name: str, text: str) -> list[str]:
     if not alone and (measures := MEASURES.search(text)):
         found.append(f"{name}: {measures[0]!r} measures this machine: pytestmark = pytest.mark.alone(WHAT)")
     if port := FIXED_PORT.search(text):
-        found.append(f"{name}: {port[0]!r} may be somebody else's: take a port with indexed.free_port()")
+        found.append(f"{name}: {port[0]!r} may be somebody else's: take a port with load_index_sources.free_port()")
     return found
 
 

@@ -7,6 +7,7 @@ use tonnage_workload::{PhaseSpec, Work};
 use crate::checkpoint::CheckpointWorkload;
 use crate::command::CommandWorkload;
 use crate::files::FilesWorkload;
+use crate::find::FindWorkload;
 use crate::remote_barrier::RemoteBarrier;
 use crate::stream::StreamWorkload;
 use crate::tail::TailWorkload;
@@ -19,6 +20,7 @@ pub fn workload_of(spec: &PhaseSpec, remote_barrier: Option<&Arc<RemoteBarrier>>
         Work::Files(files) => Box::new(FilesWorkload::new(files.clone(), spec, remote_barrier)),
         Work::Tail(tail) => Box::new(TailWorkload::new(tail.clone(), spec.seed)),
         Work::Command(command) => Box::new(CommandWorkload::new(command.clone(), spec.tasks)),
+        Work::Find(find) => Box::new(FindWorkload::new(find.clone(), spec.tasks)),
         Work::Checkpoint(checkpoint) => Box::new(CheckpointWorkload::new(checkpoint.clone(), spec)),
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! Phase::prepare ─ kinds ─→ PhaseWorkload ─→ Worker, one a task: stream (sync_loop, queued_loop), files, tail,
-//!       │                                          │               checkpoint, command
+//!       │                                          │               checkpoint, command, find
 //!       │ go                                       │ steering carries out its Program (workload), wall, retry
 //! line: all tasks begin at once                    ▼ counts in its TaskCounters and its Tally
 //!       └─ supervisor: counters → series, stalls, live figures ─→ finished: PhaseResult
@@ -20,6 +20,7 @@ mod checkpoint;
 mod clock;
 mod command;
 mod files;
+mod find;
 mod finished;
 mod hog;
 mod kinds;

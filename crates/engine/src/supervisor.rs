@@ -191,6 +191,7 @@ impl Supervisor {
             follow: None,
             copies: Vec::new(),
             checkpoint: None,
+            found: None,
             placement,
         };
         self.shared.workload.after(&mut result);

@@ -313,6 +313,8 @@ pub struct PhaseResult {
     pub copies: Vec<CopyResult>,
     /// Of a `checkpoint` phase.
     pub checkpoint: Option<CheckpointResult>,
+    /// Of a `find` phase: files that match.
+    pub found: Option<u64>,
     /// Where the storage says where its objects are.
     pub placement: Option<PlacementResult>,
 }

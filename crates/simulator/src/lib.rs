@@ -6,7 +6,7 @@
 //! is known exactly ([`ModelSpec`]), so estimators can be held against the truth.
 //!
 //! ```text
-//! PhaseSpec ─→ Simulator::run ─┬─ stream and files in lanes, tail, checkpoint, command: programs on the model
+//! PhaseSpec ─→ Simulator::run ─┬─ stream, files and find in lanes, tail, checkpoint, command: programs on the model
 //!                              └─ fluid_model: many nodes at once, as a flow
 //!                     event_loop: who is next in virtual time ─→ model: how long an operation takes (knee, latency, noise)
 //!                     state: pages, names and burst buffer, as one phase leaves them to the next
@@ -20,6 +20,7 @@ mod command;
 mod curves;
 mod event_loop;
 mod files;
+mod find;
 mod fluid_model;
 mod lanes;
 mod law;

@@ -9,7 +9,7 @@ use crate::model::ModelSpec;
 use crate::names::Names;
 use crate::pages::Pages;
 use crate::state::{Outcome, SimulatorError, State};
-use crate::{checkpoint, command, files, fluid_model, stream, tail};
+use crate::{checkpoint, command, files, find, fluid_model, stream, tail};
 
 /// A modelled storage and its virtual clock. What one phase leaves in files, cache and burst buffer, the next one finds.
 #[derive(Debug)]
@@ -66,13 +66,14 @@ impl Simulator {
     pub fn run(&mut self, spec: &PhaseSpec, record: Option<PhaseFiles>) -> Result<PhaseResult, SimulatorError> {
         spec.check()?;
         let (model, state, now_ns) = (&self.model, &mut self.state, self.now_ns);
-        let Outcome { finish, cache, parts, follow, copies, checkpoint, fact } = match &spec.work {
+        let Outcome { finish, cache, parts, follow, copies, checkpoint, found, fact } = match &spec.work {
             Work::Stream(stream) if fluid_model::takes(model, spec, stream) => {
                 fluid_model::run(model, state, spec, stream, now_ns, record)?
             }
             Work::Stream(stream) => stream::run(model, state, spec, stream, now_ns, record)?,
             Work::Tail(tail) => tail::run(model, state, spec, tail, now_ns, record)?,
             Work::Command(command) => command::run(model, state, spec, command, now_ns, record)?,
+            Work::Find(work) => find::run(model, state, spec, work, now_ns, record)?,
             Work::Checkpoint(work) => checkpoint::run(model, state, spec, work, now_ns, record)?,
             Work::Files(work) => files::run(model, state, spec, work, now_ns, record)?,
         };
@@ -94,6 +95,7 @@ impl Simulator {
             follow,
             copies,
             checkpoint,
+            found,
             placement: None,
         })
     }

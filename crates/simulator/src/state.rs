@@ -57,6 +57,8 @@ pub(crate) struct Outcome {
     pub follow: Option<FollowResult>,
     pub copies: Vec<CopyResult>,
     pub checkpoint: Option<CheckpointResult>,
+    /// Files that match.
+    pub found: Option<u64>,
     /// What the storage did of what it was asked.
     pub fact: Option<(&'static str, bool)>,
 }
@@ -64,6 +66,15 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Nothing more than `finish`.
     pub const fn of(finish: Finish) -> Self {
-        Self { finish, cache: None, parts: Vec::new(), follow: None, copies: Vec::new(), checkpoint: None, fact: None }
+        Self {
+            finish,
+            cache: None,
+            parts: Vec::new(),
+            follow: None,
+            copies: Vec::new(),
+            checkpoint: None,
+            found: None,
+            fact: None,
+        }
     }
 }

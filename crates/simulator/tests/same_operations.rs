@@ -1,7 +1,7 @@
 //! Whatever is asked for, the engine and the simulator do the same operations of each task in the same order.
 //!
 //! Drawn are all kinds of work: streams (orders, layouts, sources, mixes, depths, paces, limits, wear-out), phases on names,
-//! copies of a command, tails, and checkpoints with their restart and removal. A limit of time ends each side at a time of
+//! copies of a command, searches, tails, and checkpoints with their restart and removal. A limit of time ends each side at a time of
 //! its own: what the one did is then the beginning of what the other did.
 
 mod support;
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use support::{Told, by_engine, by_simulator};
 use tonnage_workload::{
-    Access, CachePolicy, Checkpoint, CheckpointStep, Command, Coordination, Durability, FileOp, Files, Follow, Geometry, Layout,
-    Limit, Means, Op, Pace, PayloadKind, PhaseSpec, Source, Stream, Tail, TaskRange, Tree, Waiting, Work,
+    Access, CachePolicy, Checkpoint, CheckpointStep, Command, Coordination, Durability, FileOp, Files, Find, Follow, Geometry,
+    Layout, Limit, Means, Op, Pace, PayloadKind, PhaseSpec, Source, Stream, Tail, TaskRange, Tree, Waiting, Work,
 };
 
 /// So long that nothing here is ended by it.
@@ -202,6 +202,20 @@ fn copies() -> impl Strategy<Value = Vec<PhaseSpec>> {
     })
 }
 
+/// A search, and the files that are there.
+fn searches() -> impl Strategy<Value = Vec<PhaseSpec>> {
+    let limits = prop::option::of(1..60_u64).prop_map(|operations| Limit { operations, ..Limit::default() });
+    let names = prop::option::of(prop::sample::select(vec!["*1*", "f.0.?", "*", "none"]));
+    (0..120_u64, names, prop::option::of(Just(0)), tasks(), limits, paces()).prop_map(
+        |(files, name, size_bytes, tasks, limit, pace)| {
+            let pace = Pace { bytes_per_s: None, ..pace };
+            let (name, root) = (name.map(str::to_owned), "/".to_owned());
+            let find = Find { root, name, size_bytes, changed_since_ns: None, files };
+            vec![phase(tasks, limit, pace, 1, Work::Find(find))]
+        },
+    )
+}
+
 prop_compose! {
     /// Rounds; and after them a restart, or the removal of what they left.
     fn checkpoints()(
@@ -309,6 +323,30 @@ fn agree_until_the_time_is_up(phases: &[PhaseSpec]) -> Result<(), TestCaseError>
     Ok(())
 }
 
+/// Files go to whoever is free: both look at as many of them, find the same number where nothing ends the search before, and
+/// no task looks at more than it may.
+fn agree_on_finds(phases: &[PhaseSpec]) -> Result<(), TestCaseError> {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let mut there = phases.to_vec();
+    let Work::Find(find) = &mut there[0].work else { unreachable!("these phases are searches") };
+    for number in 0..find.files {
+        let directory = place.path().join(format!("d.{}", number % 3));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        std::fs::File::create_new(directory.join(Find::modelled_name(number))).expect("a file");
+    }
+    place.path().to_str().expect("plain").clone_into(&mut find.root);
+    let limit = phases[0].limit.operations;
+    let says = |(told, _): Told| {
+        told.map(|result| {
+            let most = result.tasks.iter().map(|task| task.operations).max().unwrap_or(0);
+            assert!(limit.is_none_or(|operations| most <= operations), "{most} of {phases:?}");
+            (result.tasks.iter().map(|task| task.operations).sum::<u64>(), result.found.filter(|_| limit.is_none()))
+        })
+    };
+    prop_assert_eq!(says(by_engine(&there)), says(by_simulator(phases)));
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
@@ -343,5 +381,10 @@ proptest! {
     #[test]
     fn the_same_copies_of_a_command_run_on_both_sides(phases in copies()) {
         agree_on_copies(&phases)?;
+    }
+
+    #[test]
+    fn a_search_looks_at_the_same_files_on_both_sides(phases in searches()) {
+        agree_on_finds(&phases)?;
     }
 }

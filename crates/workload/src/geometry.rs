@@ -323,7 +323,7 @@ mod tests {
                     let began = std::time::Instant::now();
                     let mut offsets = geometry.offsets(1, 2, 7);
                     let first: std::collections::HashSet<u64> = (0..1000).map(|_| offsets.next_offset()).collect();
-                    assert!(began.elapsed() < std::time::Duration::from_millis(50), "{:?} for {count}", began.elapsed());
+                    assert!(began.elapsed() < std::time::Duration::from_secs(2), "{:?} for {count}", began.elapsed());
                     assert_eq!(first.len(), 1000, "no place twice");
                     assert!(first.iter().all(|&offset| offset + 512 <= geometry.file_bytes(2)));
                 }

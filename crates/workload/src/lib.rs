@@ -9,6 +9,7 @@
 //!   └─ work ─┬─ stream ──────→ Transfers: Offsets (geometry, permutation), Ops   ┐
 //!            ├─ files ───────→ Items: Walk, Place                                │ Program: what a task does next,
 //!            ├─ command ─────→ Copies: dealt to whoever is free                  │ when, and whether at all
+//!            ├─ find ────────→ Finds: files, to whoever is free                  │
 //!            ├─ tail ────────→ Appends of the writer; Followers read             ┘
 //!            └─ checkpoint ──→ Rounds of streams with snapshots, Removals
 //! payload: Payload names the bytes of a seed ──→ Arena stamps them for a write ──→ Verifier checks them after a read
@@ -17,6 +18,7 @@
 mod checkpoint;
 mod command;
 mod files;
+mod find;
 mod geometry;
 mod limit;
 mod mix;
@@ -36,6 +38,7 @@ mod walk;
 pub use checkpoint::{Checkpoint, CheckpointStep, Coordination, Means, SnapshotCommand};
 pub use command::Command;
 pub use files::{FileOp, Files, MAX_DEPTH, Tree};
+pub use find::Find;
 pub use geometry::{Access, Geometry, Layout, Offsets};
 pub use limit::Limit;
 pub use mix::{SplitMix64, mix64};
@@ -44,8 +47,8 @@ pub use payload::{Arena, CELL_BYTES, Damage, Payload, PayloadKind, Verifier};
 pub use permutation::Permutation;
 pub use phase::{PhaseSpec, Work};
 pub use program::{
-    Appends, Attempts, Copies, Deal, FollowStep, Follower, ItemOf, Items, Nanoseconds, Operations, Program, RemovalStep,
-    Removals, RetryRule, RoundStep, Rounds, Step, Terms, TimeUnit, Transfer, Transfers, WallState,
+    Appends, Attempts, Copies, Deal, Finds, FollowStep, Follower, ItemOf, Items, Nanoseconds, Operations, Program, RemovalStep,
+    Removals, RetryRule, RoundStep, Rounds, Search, Step, Terms, TimeUnit, Transfer, Transfers, WallState,
 };
 pub use refused::SpecError;
 pub use source::Source;

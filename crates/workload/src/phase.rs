@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::{Checkpoint, CheckpointStep};
 use crate::command::Command;
 use crate::files::Files;
+use crate::find::Find;
 use crate::limit::Limit;
 use crate::pace::Pace;
 use crate::refused::SpecError;
@@ -24,6 +25,8 @@ pub enum Work {
     Tail(Tail),
     /// Copies of a command.
     Command(Command),
+    /// A search for files.
+    Find(Find),
     /// Rounds of writing, with or without a snapshot each.
     Checkpoint(Checkpoint),
 }
@@ -88,7 +91,7 @@ impl Work {
     const fn moves_nothing(&self) -> bool {
         match self {
             Self::Files(files) => files.moved_bytes() == 0,
-            Self::Command(_) => true,
+            Self::Command(_) | Self::Find(_) => true,
             Self::Stream(_) | Self::Tail(_) | Self::Checkpoint(_) => false,
         }
     }
@@ -101,7 +104,7 @@ impl Work {
             // What mixes works on files that are there.
             Self::Stream(stream) => (!stream.reads()).then(|| stream.all_bytes(total)),
             Self::Files(files) => files.takes_bytes(total),
-            Self::Tail(_) | Self::Command(_) | Self::Checkpoint(_) => None,
+            Self::Tail(_) | Self::Command(_) | Self::Find(_) | Self::Checkpoint(_) => None,
         }
     }
 
@@ -112,7 +115,7 @@ impl Work {
             Self::Stream(stream) => stream.verify,
             Self::Files(files) => files.verify || files.check_written && files.op.writes(),
             Self::Tail(tail) => tail.verify,
-            Self::Command(_) => false,
+            Self::Command(_) | Self::Find(_) => false,
             Self::Checkpoint(checkpoint) => checkpoint.verify && matches!(checkpoint.step, CheckpointStep::Restart),
         }
     }
@@ -142,6 +145,7 @@ impl PhaseSpec {
             Work::Files(files) => files.check(self.tasks),
             Work::Tail(tail) => tail.check(self.tasks),
             Work::Command(command) => command.check(),
+            Work::Find(find) => find.check(),
             Work::Checkpoint(_) if self.limit != Limit::default() || self.pace != Pace::default() => {
                 Err(SpecError::LimitedRounds)
             }
@@ -155,6 +159,7 @@ impl PhaseSpec {
             Work::Files(_) => "a files phase makes one pass over its names",
             Work::Tail(_) => "the writer of a tail never begins again",
             Work::Command(_) => "each copy of a command runs once",
+            Work::Find(_) => "a search looks at each file once",
             Work::Stream(_) | Work::Checkpoint(_) => return Ok(()),
         };
         let wears = self.limit.wear_out && !matches!(self.work, Work::Files(_));

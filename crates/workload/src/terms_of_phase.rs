@@ -2,6 +2,7 @@
 
 use crate::command::Command;
 use crate::files::Files;
+use crate::find::Find;
 use crate::phase::PhaseSpec;
 use crate::program::Terms;
 use crate::stream::Stream;
@@ -27,6 +28,15 @@ impl Files {
             pass: self.operations_of(task, spec.tasks.total),
             slots: 1,
         }
+    }
+}
+
+impl Find {
+    /// When a task ends, and when it looks at a file. They go to whoever is free: no task has a part of its own.
+    #[must_use]
+    pub fn terms(&self, spec: &PhaseSpec, task: u32) -> Terms {
+        let schedule = spec.pace.schedule(0, task, spec.tasks.total);
+        Terms { limit: spec.limit, pace: spec.pace, schedule, pass: u64::MAX, slots: 1 }
     }
 }
 

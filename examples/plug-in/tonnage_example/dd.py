@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from tonnage.importers.figures import rounded
-from tonnage.importers.parsed import Found, Phase
+from tonnage.importers.imported_phases import ImportedFile, Phase
+from tonnage.importers.rounded_numbers import rounded
 
 _LINE = re.compile(r"([0-9]{1,18}) bytes .*copied, ([0-9.]+) s, ")
 
 
-def read(data: bytes, _name: str) -> Found:
+def read(data: bytes, _name: str) -> ImportedFile:
     """The copies of all lines. It never raises: what cannot be understood is told with its line."""
     phases: list[Phase] = []
     for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
@@ -30,4 +30,4 @@ def read(data: bytes, _name: str) -> Found:
             )
         )
     problems = () if phases else ("line 1: it has no line of dd",)
-    return Found(phases=tuple(phases), problems=problems, tool="dd")
+    return ImportedFile(phases=tuple(phases), problems=problems, tool="dd")

@@ -1,4 +1,4 @@
-"""What a run says: points with intervals, load lines, models, findings, promises. Reads records only, never the engine,
+"""Analyses a run: points with intervals, load lines, models, findings, promises. Reads records only, never the engine,
 so that an imported or a ten-year-old result can be analysed again.
 
 numpy is imported inside the functions that need it: ``--help`` and ``--version`` do not wait for it.
@@ -43,18 +43,18 @@ def measured_points(run: Run) -> list[Point]:
 
 def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) -> Analysis:
     """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
-    from tonnage.analysis.compare.per import bases_of, divide
-    from tonnage.analysis.compare.ratio import compare_points
+    from tonnage.analysis.compare.divisors import bases_of, divide
+    from tonnage.analysis.compare.rate_ratio import compare_points
     from tonnage.analysis.findings import Evidence, judge, time
     from tonnage.analysis.findings.undoing import doubts
+    from tonnage.analysis.method_promises import promises_of
     from tonnage.analysis.points import points_of
-    from tonnage.analysis.promises import promises_of
     from tonnage.analysis.snapshots import rounds_in, snapshots_of
-    from tonnage.analysis.tiers.run import tiers_of
+    from tonnage.analysis.tiers.crossover import tiers_of
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
     events, measured = run.events(), points_of(run, trials)
-    links, snapshots = links_of(measured, trials.having("network")), snapshots_of(rounds_in(trials))
+    links, snapshots = links_of(measured, trials.where_set("network")), snapshots_of(rounds_in(trials))
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
     estimates = _corrected(run, searched, long := _long_trials(trials), curves)
@@ -118,7 +118,7 @@ def _estimate(run: Run, curve: Sequence[Point], trials: Trials) -> Estimate:
     why = too_short(lines) if run.manifest.get("search") else ""
     if why:
         return replace(estimated, reached=False, knee=None, why=why)
-    if not any(own.lacking("loop_bytes_per_s") for own in lines.values()):
+    if not any(own.where_unset("loop_bytes_per_s") for own in lines.values()):
         return estimated
     return replace(estimated, plateau_high=estimated.plateau_high * (1 + _idle_at_end(curve, estimated)))
 

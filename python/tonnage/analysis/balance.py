@@ -70,7 +70,7 @@ class Balance:
     record: str
     objects: int
     unplaced_objects: int
-    """That were not looked up."""
+    """The number of objects that were not looked up."""
     groups: int
     """Placement groups that they are in…"""
     groups_of_pool: int

@@ -23,7 +23,7 @@ class Ceiling:
     elsewhere: int | None
     """The transfer size at which it was measured, where that is not the one it is asked of."""
     stated: bool = False
-    """Whether somebody said it, and nobody measured it."""
+    """Whether the user stated it instead of measuring it."""
 
 
 def size_of(entry: Json) -> int | None:

@@ -22,7 +22,7 @@ def devices_of(
 ) -> tuple[Devices, ...]:
     """Of each point whose files several devices hold: the balance of its repetition nearest the median, and the rates
     of all repetitions. ``files``: lines of ``devices.jsonl``."""
-    if not Trials.of(trials).having("devices"):
+    if not Trials.of(trials).where_set("devices"):
         return ()
     lines = by_record(trials)
     placed: dict[str, list[DeviceLine]] = defaultdict(list)

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tonnage.analysis.figure_texts import count
 from tonnage.analysis.results import Link, LinkFlow, Point
-from tonnage.analysis.text import count
 from tonnage.records.line_types import Json, TaskLine, TrialLine
 from tonnage.records.results import FlowResult
 

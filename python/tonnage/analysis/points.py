@@ -25,7 +25,7 @@ from tonnage.units import BANDWIDTH, OPERATIONS, format_size, format_time
 def parts_of(lines: Trials) -> tuple[MixPart, ...]:
     """Rates and latencies of each kind of operation; empty where a phase does only one."""
     parts: dict[str, list[PartResult]] = defaultdict(list)
-    for told in lines.having("parts").column("parts"):
+    for told in lines.where_set("parts").column("parts"):
         for part in told:
             parts[part["op"]].append(part)
     elapsed_ns = sum(lines.column("elapsed_ns")) if parts else 0
@@ -44,7 +44,7 @@ def parts_of(lines: Trials) -> tuple[MixPart, ...]:
 
 def follow_of(lines: Trials) -> Follow | None:
     """How readers followed the writer; None where a phase has no readers."""
-    found = lines.having("follow").column("follow")
+    found = lines.where_set("follow").column("follow")
     if not found:
         return None
     lags = columns_of([follow["lag"] for follow in found])
@@ -110,7 +110,7 @@ class Key(NamedTuple):
 
 def measured(trials: Sequence[TrialLine]) -> Trials:
     """The trials that give a value: measured, ended well, and did something in some time."""
-    return Trials.of(trials).where("purpose", "measure").where("status", "ok").giving(headlines)
+    return Trials.of(trials).where("purpose", "measure").where("status", "ok").where_positive(headlines)
 
 
 def points_of(run: Run, trials: Sequence[TrialLine]) -> list[Point]:
@@ -132,7 +132,7 @@ def points_of(run: Run, trials: Sequence[TrialLine]) -> list[Point]:
         return workload, phases[key.op], groups.place(setting), key.tasks, key.transfer_size or 0
 
     values = {key: tuple(filter(None, headlines(same))) for key, same in together.items()}
-    latencies = {key: same.having("latency").integers("latency") for key, same in together.items()}
+    latencies = {key: same.where_set("latency").integers("latency") for key, same in together.items()}
     curves: dict[Curve, list[Key]] = defaultdict(list)
     for key in together:
         curves[key.curve].append(key)
@@ -170,7 +170,7 @@ tasks as well: nobody varied it on purpose beside them, and a curve through both
 
 
 class Groups:
-    """What tells the points of one operation apart, besides the number of tasks.
+    """The factors that distinguish the points of one operation, besides the number of tasks.
 
     Where a run has several workloads, a group says the workload's name first. Then come the factors that this workload
     varied on purpose: several values at one phase and number of tasks. What follows from the number of tasks (a block
@@ -201,7 +201,8 @@ class Groups:
         self._several = len(self._workloads) > 1
 
     def together_with(self, other: Groups) -> Groups:
-        """What tells the points of two runs apart: what either varied, and not the name of the only workload."""
+        """The factors that distinguish the points of two runs: what either varied, without the name of the only
+        workload."""
         found = Groups(())
         found._workloads = self._workloads | other._workloads
         found._several = self._several or other._several
@@ -216,7 +217,7 @@ class Groups:
         return frozenset(name for names in self._factors.values() for name in names)
 
     def of(self, setting: SettingValues) -> str:
-        """A printable key, empty where there is nothing to tell apart."""
+        """A printable key; empty where there is only one group."""
         workload = _workload(setting)
         factors = [_text(name, setting[name]) for name in sorted(self._factors[workload]) if name in setting]
         return ", ".join([*([workload] if self._several else []), *factors])
@@ -329,7 +330,7 @@ def cpu_ns_of(lines: Trials) -> int | None:
 def _cache(lines: Trials) -> tuple[str | None, float | None, float | None]:
     """State, bytes of a device for each byte read, and the largest share of the files that was cached before, over all
     repetitions: one that came from the cache makes the point warm."""
-    told = lines.having("cache")
+    told = lines.where_set("cache")
     if not told:
         return None, None, None
     states = told.seen("cache", "state")

@@ -1,4 +1,4 @@
-"""What an analysis says: plain values, with intervals. Report, terminal, ``--json`` and compat only print these.
+"""Results of an analysis: plain values, with intervals. Report, terminal, ``--json`` and compat only print these.
 
 Rates are in the metric of a point or line, latencies nanoseconds, as everywhere.
 """
@@ -272,7 +272,7 @@ class Workflow:
     parts: Mapping[str, Share]
     """By their names in ``tonnage.analysis.workflow``; they add up to a run's elapsed time. ``engine``: its own."""
     path_tasks: int | None
-    """Tasks of the critical path; None where the trace does not tell what waits for what."""
+    """Tasks of the critical path; None where the trace has no dependencies."""
     path_run_ns: int | None
     """How long they ran."""
     times_from: str | None

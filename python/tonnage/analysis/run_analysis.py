@@ -1,4 +1,4 @@
-"""Everything that is said about a run, as one value."""
+"""All results of the analysis of a run, as one value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tonnage.analysis.balance import Balance
     from tonnage.analysis.findings.undoing import Doubt
     from tonnage.analysis.snapshots import SnapshotCost
-    from tonnage.analysis.tiers.run import Tiers
+    from tonnage.analysis.tiers.crossover import Tiers
 
 
 @dataclass(frozen=True, slots=True)

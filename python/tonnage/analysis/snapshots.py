@@ -52,7 +52,7 @@ class SnapshotCost:
 
     means: str
     group: str
-    """What tells it from others of the run, besides the means; empty where nothing does."""
+    """The factors that distinguish it from others of the run, besides the means; empty where there are none."""
     cost: Cost
     """What all have in common."""
     rounds: tuple[Rounds, ...]
@@ -65,12 +65,12 @@ class SnapshotCost:
     from_scatter: bool
     """Whether the interval is from how far settings lie apart, because nothing was repeated."""
     call_ns: int | None = None
-    """Median time of taking one, as the tasks saw it; None where nobody timed it."""
+    """Median time of taking one, as the tasks saw it; None where it was not timed."""
 
 
 def rounds_in(trials: Trials) -> list[TrialLine]:
     """Checkpoints, and what other tools measured."""
-    return [*trials.having("checkpoint"), *trials.having("origin")]
+    return [*trials.where_set("checkpoint"), *trials.where_set("origin")]
 
 
 def snapshots_of(trials: Iterable[TrialLine]) -> tuple[SnapshotCost, ...]:
@@ -78,7 +78,7 @@ def snapshots_of(trials: Iterable[TrialLine]) -> tuple[SnapshotCost, ...]:
     cells: dict[tuple[str, ...], dict[tuple[int, ...], dict[str, list[TrialLine]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
-    lines = [line for line in trials if _told(line)]
+    lines = [line for line in trials if _has_rounds(line)]
     for line in lines:
         cells[_key(line)][_size(line)][_taken(line)].append(line)
     varied = _varied(lines)
@@ -94,7 +94,7 @@ def snapshots_of(trials: Iterable[TrialLine]) -> tuple[SnapshotCost, ...]:
     return tuple(found)
 
 
-def _told(line: TrialLine) -> bool:
+def _has_rounds(line: TrialLine) -> bool:
     if line["purpose"] != "measure" or line["status"] != "ok":
         return False
     if "origin" in line:

@@ -1,4 +1,4 @@
-"""The ``--json`` object: what a program wants to know of a run. ``summary.schema.json`` is its schema."""
+"""The ``--json`` object: the results of a run for programs. ``summary.schema.json`` is its schema."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
 
 
 NEW_KEYS = frozenset({"state", "undone_by", "undoes_answer"})
-"""Only where they say something; a summary that an older version kept has none of them."""
+"""Keys that are there only where they have a value; summaries of older versions have none of them."""
 
 
 def schema(name: str = "summary") -> dict[str, Any]:

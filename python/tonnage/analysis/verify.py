@@ -1,5 +1,4 @@
-"""Whether a run still says what it said: its bytes by their hashes, its figures from its files, its sentences from its
-figures."""
+"""Verifies a run: its bytes by their hashes, its figures from its files, its sentences from its figures."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from tonnage.analysis.points import renamed
 from tonnage.analysis.summary import NEW_KEYS, summary
 from tonnage.errors import RecordError
 from tonnage.records import Run, verify_files
+from tonnage.records.file_names import MANIFEST, ORIGINALS
 from tonnage.records.line_types import Json
-from tonnage.records.names import MANIFEST, ORIGINALS
 from tonnage.records.seal import Seal, SealKind, digest_of, examine
 from tonnage.records.verify import guarded
 

@@ -71,7 +71,7 @@ def _changes(tasks: Sequence[WorkflowLine], first: int, last: int, end_ns: int) 
     for task in tasks:
         submit, start, end, complete = task["submit_ns"], task["start_ns"], task["end_ns"], task["complete_ns"]
         for part, begins, ends in (("queued", submit, start), ("running", start, end), ("noticing", end, complete)):
-            # What nobody saw end went on to the end of the workflow.
+            # A task whose end is not recorded counts until the end of the workflow.
             stop = end_ns if ends is None else ends
             if begins is not None and stop > begins:
                 yield begins, part, 1
@@ -121,7 +121,7 @@ def workflow_of(run: Run, lines: Sequence[TrialLine]) -> Workflow | None:
 
 def critical_path(tasks: Sequence[WorkflowLine]) -> list[WorkflowLine]:
     """The chain of tasks that the last one waited for, in their order: of all that a task reads from, the one that was
-    there last. Empty where the trace does not tell what reads from what."""
+    there last. Empty where the trace has no dependencies."""
     if all(task["after"] is None for task in tasks):
         return []
     path: dict[int, WorkflowLine] = {}

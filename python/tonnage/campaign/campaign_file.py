@@ -127,7 +127,7 @@ _SET = re.compile(r"\b(" + "|".join(_WORKLOAD) + r') = "?([\w.]+)"?')
 
 
 def in_options() -> AbstractContextManager[None]:
-    """A probe is a campaign that nobody wrote: errors that leave it name the options that its keys come from."""
+    """A probe builds its campaign from options: errors raised inside name these options instead of keys."""
 
     def word(text: str) -> str:
         text = _SET.sub(lambda found: f"{_spelled('workload.' + found[1])}={found[2]}", text)

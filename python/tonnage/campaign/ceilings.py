@@ -1,4 +1,4 @@
-"""What nothing can beat here: the memory's copy rate, and the generator alone, on a storage that does nothing."""
+"""Upper bounds of this host: its memory copy rate, and the rate of the load generator on the null storage."""
 
 from __future__ import annotations
 

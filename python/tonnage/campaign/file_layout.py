@@ -1,4 +1,5 @@
-"""What is asked beside a phase, outside its clock: which devices hold its files, and what an NFS client counted."""
+"""Facts collected around a phase, outside its clock: the devices that hold its files, and the counts of the NFS
+client."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 SEARCH_SPACE = 8 << 30
-"""Bytes of files that a search uses at most unless told otherwise."""
+"""The default bound on the bytes of files of a search."""
 _SEARCH_SPACE_SHARE = 10
 """… and the share of free space, as a divisor."""
 
@@ -48,7 +48,7 @@ def free_bytes(target: Target) -> int | None:
             _native.check_bucket(json.dumps(target.bucket))
         except (OSError, ValueError) as error:
             raise RequestError(str(error)) from None
-        return None  # a service does not tell what it has left
+        return None  # a service does not report its free space
     if target.scheme == "memory":
         return memory("MemAvailable")
     each = [free // len(shared) for shared, free in file_systems(target) if free is not None]
@@ -140,7 +140,7 @@ def _free_on(target: Target, numbers: list[int]) -> int | None:
         facts = os.statvfs(target.paths[numbers[0]])
     except OSError:
         return None
-    # A file system without a size (ramfs, some FUSE) has no bound that could be told; it is not full.
+    # A file system without a size (ramfs, some FUSE) has no known bound; it counts as not full.
     if not facts.f_blocks:
         return None
     here = {target.paths[number] for number in numbers}

@@ -1,4 +1,5 @@
-"""What a run asks of its other hosts, beside the timed phases: what they are, what they see, what space they have."""
+"""Queries the other hosts of a run, outside the timed phases: their facts, whether they see the target, and its free
+space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP as a flag that the run loop looks at: cleaning up is then ordinary code."""
+"""Turns SIGINT, SIGTERM and SIGHUP into a flag that the run loop checks: cleaning up is then ordinary code."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _END = 0
 
 
 class Interrupts:
-    """While entered, a signal is remembered instead of ending the process. From the second on, nothing waits for a
-    silent server any more. Main thread only."""
+    """While entered, a signal is remembered instead of ending the process. From the second signal on, nothing waits for
+    a server that does not answer. Main thread only."""
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
@@ -66,10 +66,10 @@ class _Watch:
         os.set_blocking(self._write, False)
         self.again = False
         self._before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
-        self._thread = threading.Thread(target=self._look, name="tonnage-signals", daemon=True)
+        self._thread = threading.Thread(target=self._watch_signals, name="tonnage-signals", daemon=True)
         self._thread.start()
 
-    def _look(self) -> None:
+    def _watch_signals(self) -> None:
         first_s: float | None = None
         while _END not in (numbers := os.read(self._read, 64)):
             if not any(number in _SIGNALS for number in numbers):

@@ -26,11 +26,11 @@ from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream, searched
+from tonnage.document_table import DocumentTable, refuse, time_field, unit_field
 from tonnage.documents import near_or_all
 from tonnage.errors import RequestError
 from tonnage.fields import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
-from tonnage.section import Section, refuse, time_field, unit_field
 from tonnage.units import format_time
 
 
@@ -90,7 +90,7 @@ PoolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 PathText = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
-class Repeat(Section):
+class Repeat(DocumentTable):
     """How often each setting is measured: ``count`` times, or until the interval is narrow."""
 
     count: Count | None = Field(None, description="repetitions of each setting")
@@ -114,7 +114,7 @@ class Repeat(Section):
         return None if self.interval is not None else self.count or 5
 
 
-class Budget(Section):
+class Budget(DocumentTable):
     """What a run may use. None: no bound of its own."""
 
     time_ns: Time | None = time_field("time", None, "no trial starts later than this on the run's clock")
@@ -123,7 +123,7 @@ class Budget(Section):
     )
 
 
-class NamedScratch(Section):
+class NamedScratch(DocumentTable):
     """A scratch directory under a name, in which a later run can go on."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="of the directory, in the target")
@@ -135,7 +135,7 @@ LEAST_SEARCH_NS = 1_500_000_000
 """Of an operation: three numbers of tasks, twice each, in the shortest trials, of 250 ms."""
 
 
-class Search(Section):
+class Search(DocumentTable):
     """An adaptive search for the load line instead of a fixed sweep over ``tasks``."""
 
     op: Sweep[Literal["write", "read"]] = Field(
@@ -181,7 +181,7 @@ class Search(Section):
         return self
 
 
-class Stripe(Section):
+class Stripe(DocumentTable):
     """Striping of the scratch directories, set by the file system's own user tool (Lustre, BeeGFS, MooseFS), and the
     devices that they are pinned to."""
 
@@ -210,7 +210,7 @@ class Stripe(Section):
         return self
 
 
-class Job(Section):
+class Job(DocumentTable):
     """How a run is handed to a scheduler: what ``tonnage run --on`` asks for, job by job."""
 
     on: SchedulerName | None = Field(None, description="the scheduler that the run is submitted to; --on sets it")
@@ -249,7 +249,7 @@ LinkRate = Annotated[int, BeforeValidator(_link), Field(ge=1, le=2**63 - 1, stri
 """Bytes per second, of a rate that says bits or bytes: ``"1Gbit/s"``."""
 
 
-class Normalise(Section):
+class Normalise(DocumentTable):
     """What the report also divides the run's best figures by."""
 
     disks: Count | None = Field(None, description="disks that held the data")
@@ -266,7 +266,7 @@ class Normalise(Section):
         return self
 
 
-class Campaign(Section):
+class Campaign(DocumentTable):
     """Everything a run needs to know before it starts."""
 
     name: Annotated[str, Field(min_length=1, max_length=64)] = Field(
@@ -341,7 +341,7 @@ class Campaign(Section):
 
     @property
     def workload(self) -> Stream:
-        """The stream that a search looks at."""
+        """The stream that a search measures."""
         return searched(self.workloads)
 
     def on_hosts(self, there: Callable[[], Sequence[str]]) -> Campaign:

@@ -1,4 +1,4 @@
-"""What a run tells while it runs. The command line's panel is one listener; saying nothing is another."""
+"""Events of a run for an observer. The command line's panel is one observer; another one ignores all events."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TypedDict, cast
 
 from tonnage.campaign.kinds import Setting, setting_of
+from tonnage.records.file_names import TRIALS
 from tonnage.records.line_types import Json, TrialLine
-from tonnage.records.names import TRIALS
 from tonnage.records.process import MeasuringProcess, this_process
 from tonnage.records.progress import PROGRESS, read_progress_file
 
@@ -63,7 +63,7 @@ class Observer:
         """A snapshot (``tonnage._native.Phase.live``), about ten times a second."""
 
     def waiting(self, text: str) -> None:
-        """Nothing is measured, and why, in one sentence; told again and again while it lasts."""
+        """Nothing is measured, with the reason in one sentence; called repeatedly while that lasts."""
 
     def recorded(self, line: TrialLine) -> None:
         """A phase ended and its line is on disk."""
@@ -86,14 +86,14 @@ _HEAT = ("start_ns", "end_ns", "low_ns", "high_ns", "count")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The latest that a run told."""
+    """The latest progress of a run."""
 
     job: int | None
     """Number of the job among those of the run; None: it is measured without a scheduler's jobs."""
     host: str = ""
     pid: int = 0
     process: MeasuringProcess | None = None
-    """The same, so that nobody takes another one for it."""
+    """The same, so that another process with this PID is not mistaken for it."""
     step: Step | None = None
     live: Live | None = None
     samples: tuple[tuple[int, ...], ...] = ()
@@ -111,7 +111,7 @@ class Progress:
 
 
 def read_progress(run: Path) -> Progress | None:
-    """What a job told; None where there is nothing yet, or what is there cannot be read."""
+    """A job's progress file; None where there is none yet, or it cannot be read."""
     found = read_progress_file(run)
     if found is None:
         return None
@@ -192,7 +192,7 @@ class Heat:
 
 
 class Snapshots(Observer):
-    """Writes them, for one job or for a run without jobs, and passes on what it hears."""
+    """Writes snapshots, for one job or for a run without jobs, and passes all events on."""
 
     def __init__(self, run: Path, job: int | None, listener: Observer | None = None) -> None:
         self._path = run / PROGRESS
@@ -232,7 +232,7 @@ class Snapshots(Observer):
 
     def ended(self) -> None:
         if self._now.job is None:
-            # A run that is over speaks by its records. Of a job, who follows it waits for the last word.
+            # A finished run needs none: it has its records. The follower of a job waits for its last snapshot.
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
         self._listener.ended()
@@ -256,7 +256,7 @@ class Snapshots(Observer):
             return
         self._written_ns = now_ns
         temporary = self._path.with_name(f".{PROGRESS}.{secrets.token_hex(8)}.tmp")
-        # A full disk is the records' trouble to tell of; this is only for who watches.
+        # Writing the records reports a full disk; these snapshots are for viewers only.
         with suppress(OSError):
             now = replace(self._now, samples=self._samples.all(), heat=self._heat.columns())
             with temporary.open("x", encoding="utf-8") as file:

@@ -128,7 +128,7 @@ def _check_models(target: Target) -> None:
 def _check_devices(campaign: Campaign, target: Target, settings: tuple[Setting, ...]) -> None:
     for path in target.paths:
         _check_directory(path, to_write=not target.names)
-    # As it was given: one directory may stand for several devices.
+    # As it was given: one directory may be used for several devices.
     listed = parse_target(campaign.target).paths
     real = [os.path.realpath(path) for path in listed]
     for number, path in enumerate(listed):
@@ -148,7 +148,7 @@ def _check_devices(campaign: Campaign, target: Target, settings: tuple[Setting, 
 
 
 def refuse_odd_name(path: Path) -> None:
-    """RequestError where the name of a directory is no UTF-8: the engine is told it as text."""
+    """RequestError where the name of a directory is no UTF-8: the engine gets it as text."""
     try:
         str(path).encode()
     except UnicodeEncodeError:

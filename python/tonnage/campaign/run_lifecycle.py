@@ -17,19 +17,19 @@ from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.ceilings import measure_ceilings, sized
 from tonnage.campaign.execute import executor_of
 from tonnage.campaign.execute.phases import PhaseRunner, RunClock
-from tonnage.campaign.facts import check_same_target, stripe_scratch, target_facts
 from tonnage.campaign.hosts import check_hosts, host_facts_of, loads_of
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
-from tonnage.campaign.needs import check_needs
 from tonnage.campaign.observer import Observer, Snapshots
 from tonnage.campaign.plan import Plan, check, make_plan
+from tonnage.campaign.resource_needs import check_needs
 from tonnage.campaign.schedule import Schedule, Sweep
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.search_bounds import fit_search, frees_late, space_of
 from tonnage.campaign.target import Target
+from tonnage.campaign.target_facts import check_same_target, stripe_scratch, target_facts
 from tonnage.campaign.trial_loop import Loop, clock_of, failures, run_directory, spent_on
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster.launcher import Ensemble, Launcher
@@ -245,7 +245,7 @@ def _carry_out(
         state = _state(loop.run(), schedule, batch)
     except MeasurementError as error:
         if batch is not None or isinstance(error, ProcessLost):
-            raise  # a job's submitter is told why
+            raise  # the reason goes to the job's submitter
         troubles.append(str(error))
     finally:
         _finish_files(workspace, writer, observer)
@@ -298,7 +298,7 @@ def _end(
     lines: Sequence[TrialLine],
 ) -> str:
     """Writes the manifest's last words; the run's state. With the part of one job it goes on, and is not sealed."""
-    # A launcher whose process died tells the others to end: that is nobody's wish.
+    # A launcher whose process died signals the others to end: no user asked for that.
     if state == "interrupted" and start.lost is not None:
         state = "failed"
     try:
@@ -339,7 +339,7 @@ def _stripe(
 
 
 def _finish_files(workspace: Workspace, writer: RunWriter, observer: Observer) -> None:
-    """Named files go or stay. What cannot be removed is told; the run is over and its records stand."""
+    """Named files go or stay. Reports what cannot be removed; the run has ended and its records stay valid."""
     try:
         notes = workspace.finish()
     except (OSError, ValueError, ProcessLost) as error:
@@ -359,8 +359,8 @@ def _with_loads(writer: RunWriter, start: Launcher) -> Json:
 
 
 def _try_out(campaign: Campaign, target: Target, scratch: RunScratch, start: Launcher) -> None:
-    """Brings one task of each kind to the start line and sends it home: what a storage refuses, it refuses now, not
-    after an hour. RequestError says what.
+    """Brings one task of each kind to the start line and drops it: what a storage refuses, it refuses now, not after an
+    hour. RequestError says what.
 
     Of named files only what the run begins with is tried: the rest may read what that is to write.
     """

@@ -149,7 +149,7 @@ def _narrow(values: Sequence[float], share: float) -> bool:
 
 
 class _Done:
-    """What need not be measured again. The lines of a run only grow: each is looked at once."""
+    """What need not be measured again. The lines of a run only grow: each is read once."""
 
     def __init__(self) -> None:
         self.rates: dict[Setting, dict[int, float]] = {}

@@ -30,20 +30,20 @@ class Leftover:
     host: str
     pid: int
     state: Literal["running", "dead", "kept", "copy", "unknown"]
-    """Of its run: ``kept``: it left it on purpose; ``copy``: the marker was made for another directory; ``unknown``:
-    nobody here can know whether it goes on."""
+    """Of its run: ``kept``: the run left it on purpose; ``copy``: the marker was made for another directory;
+    ``unknown``: this host cannot see whether the run goes on."""
     why: str
     """A clause that says so."""
     is_file: bool = False
 
     @property
     def may_go(self) -> bool:
-        """Its run is over, and nobody is to have what is left of it."""
+        """Whether its run has ended and its files are not kept."""
         return self.state == "dead"
 
     @property
     def may_be_forced(self) -> bool:
-        """The same, or nobody can know and the user may."""
+        """The same, or the state is unknown and the user may decide."""
         return self.state in ("dead", "unknown")
 
 
@@ -73,7 +73,7 @@ def _read(found: Sequence[Json]) -> list[Leftover]:
 
 def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: bool = False) -> None:
     """Removes the files that Tonnage made in it, and it; in a ``pool`` its objects and the snapshots that it noted.
-    ``force``: also where nobody can know whether its run is over. OSError or ValueError where it holds anything else,
+    ``force``: also where it is unknown whether its run has ended. OSError or ValueError where it holds anything else,
     or where its run goes on by now. What a run ``kept`` goes as well: only call it where the user said so."""
     if leftover.is_file:
         _native.Scratch.remove_left_file(leftover.path)
@@ -93,7 +93,8 @@ class RunScratch:
     def __init__(
         self, target: Target, campaign: Campaign, run_id: str, start: Launcher | None = None, *, alone: bool = False
     ) -> None:
-        """``alone``: nobody else carries out this run now, so that what a host left that died is not in use."""
+        """``alone``: no other process carries out this run now, so that leftovers of a host that failed are not in
+        use."""
         self.directories: tuple[Path, ...] = ()
         self.run_id = run_id
         self._made: list[_native.Scratch] = []
@@ -104,7 +105,7 @@ class RunScratch:
         storages = tuple(setting.storage for setting in campaign.settings())
         if not needs_scratch(target, storages, striped=campaign.stripe is not None):
             return
-        # In a directory that stands for several devices each has one of its own.
+        # In a directory that is used for several devices each has its own.
         places = [
             (parent, f"{run_id}-{again}" if (again := target.paths[:number].count(parent)) else run_id)
             for number, parent in enumerate(target.paths)

@@ -89,8 +89,8 @@ class SearchSpace:
 
     @property
     def frees_late(self) -> bool:
-        """Whether a file system of the target does: nothing may be overwritten there, for nobody could tell how much
-        that takes."""
+        """Whether a file system of the target does: nothing may be overwritten there, for the space that this takes is
+        unknown."""
         return any(share.frees_late for share in self.shares)
 
     def of_task(self, tasks: int) -> int:
@@ -206,7 +206,7 @@ def search_names(facts: os.statvfs_result) -> int | None:
 
 def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str | None]:
     """The campaign with no more tasks than its bound has room for, and the bound itself, so that a resumed run keeps
-    it; and what the user must know of that. RequestError where not even one task has room."""
+    it; and notes on that for the user. RequestError where not even one task has room."""
     search = campaign.search
     if search is None or not plan.target.keeps:
         return campaign, None

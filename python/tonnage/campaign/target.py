@@ -35,11 +35,11 @@ class Target:
     scheme: str
     """``path``, ``null``, ``memory``, ``sim``, ``rados``, ``nfs`` or ``s3``."""
     paths: tuple[Path, ...] = ()
-    """Its devices: absolute directories; only for ``path``. One directory stands for several devices where more are
-    asked for, and is then in it so many times: each has a scratch directory of its own there."""
+    """Its devices: absolute directories; only for ``path``. Where more devices are asked for than directories given,
+    one directory is used for several and is listed so many times: each device has its own scratch directory there."""
     models: tuple[ModelSpec, ...] = ()
-    """ModelSpecs (``crates/simulator``), its devices; only for ``sim``. One stands for all devices, as one directory
-    does."""
+    """ModelSpecs (``crates/simulator``), its devices; only for ``sim``. One model is used for all devices, as one
+    directory is."""
     assign: tuple[int, ...] = ()
     """File i goes to the directory ``assign[i % len]``; empty: round robin."""
     names: tuple[Path, ...] = ()
@@ -130,8 +130,8 @@ class Target:
 
 
 def parse_target(uris: str | Sequence[str]) -> Target:
-    """The target that one URI, or a list of directories, names; RequestError if it cannot name one. Nothing is looked
-    at on disk."""
+    """The target that one URI, or a list of directories, names; RequestError if it cannot name one. Does not access the
+    disk."""
     if isinstance(uris, str):
         return _parse_one(uris)
     found = [_parse_one(uri) for uri in uris]

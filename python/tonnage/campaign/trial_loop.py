@@ -1,4 +1,4 @@
-"""The run loop: one way through the house for files, ``probe`` and resumed runs."""
+"""The run loop: the same code for campaign files, ``probe`` and resumed runs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Loop:
         except MeasurementError:
             if not phases.interrupts:
                 raise
-            # What could not be removed is told when the run ends, which it does.
+            # The end of the run reports what could not be removed.
             return "interrupted"
 
     def pilot(self, setting: StreamSetting) -> None:

@@ -217,7 +217,7 @@ def _fill_transfer(setting: StreamSetting) -> int:
 
 
 def accepts_direct(directory: Path) -> bool | None:
-    """Whether the file system takes O_DIRECT; None where that cannot be told without making a file."""
+    """Whether the file system takes O_DIRECT; None where that is unknown without making a file."""
     try:
         # O_TMPFILE has no name: nothing to remove, whatever happens.
         descriptor = os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC, 0o600)

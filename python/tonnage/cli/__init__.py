@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _OF_LAUNCHERS = ("_RANK", "_PROCID")
 """How the variables end in which launchers number their processes."""
-_TOGETHER = ("run", "probe", "ior", "mdtest", "sob", "doctor")
+_TOGETHER = ("run", "probe", "ior", "mdtest", "io500", "sob", "doctor")
 """Commands that several processes carry out together."""
 
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Exit codes: 0 done, 1 a measurement failed, 2 the request was wrong, 130 interrupted."""
     _open_streams()
     argv = list(sys.argv[1:] if arguments is None else arguments)
-    if argv == ["--version"]:
+    if argv[:1] == ["--version"]:
         return _print_version()
     import signal
 

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Protocol, cast
 
-from tonnage.option import Option
+from tonnage.command_line import Command
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One subcommand."""
-
-    name: str
-    summary: str
-    description: str
-    options: tuple[Option, ...]
-    examples: tuple[tuple[str, str], ...]
-    """(command line, what it does)."""
-    verbatim: bool = False
-    """All words after its name are its own affair: a front end with a table of its own (``tonnage.compat``)."""
-    actions: tuple[Command, ...] = ()
-    """Subcommands of its own, each with its options; then it has none itself."""
-    program: str = ""
-    """How help calls a user's program and its words. They follow after ``--`` where it begins with that, else they
-    begin with the first word that is no option."""
-    loads: tuple[str, ...] = ()
-    """Modules that take a while to import: that is done before it runs, and a signal waits for it."""
-
-    @property
-    def shown(self) -> tuple[Option, ...]:
-        """The options that users type."""
-        return tuple(option for option in self.options if not option.is_hidden)
+class Arguments(SimpleNamespace):
+    """What was asked for: ``command``, its ``action`` where it has some, the modules that it ``loads``, and the value
+    of each option by its long name, with _ for -: False or None where it was not given. A stand-in for another program
+    has its ``words`` untouched, a command that runs a user's program has that as ``program``."""
 
 
 class CommandModule(Protocol):
@@ -44,20 +24,32 @@ class CommandModule(Protocol):
 
     COMMAND: Command
 
-    def run(self, arguments: Namespace) -> int:
+    def run(self, arguments: Arguments) -> int:
         """Exit code."""
         ...
 
 
-_FRONT_ENDS = ("ior", "mdtest", "sob", "spectral_wait", "iobsub", "lsload", "bjobs", "bkill", "bqueues", "bhosts")
-"""In ``tonnage.cli.commands.compat``; each other command is a module of its name."""
+FRONT_ENDS = {
+    "ior": "ior.command",
+    "mdtest": "mdtest.front",
+    "sob": "sob.front",
+    "spectral_wait": "spectral_wait.front",
+    "iobsub": "iobsub.front",
+    "lsload": "lsload.front",
+    "bjobs": "lsf.bjobs",
+    "bkill": "lsf.bkill",
+    "bqueues": "lsf.bqueues",
+    "bhosts": "lsf.bhosts",
+}
+"""Stand-ins for other programs. In ``tonnage.compat``, each is run by this module and has its options, by its name, in
+the ``options`` beside it; ``tonnage.cli.commands.compat`` makes a command of it. Each other command is a module."""
 _TASKS = (
-    ("measure", ("probe", "run", "example", "import", "clean")),
+    ("measure", ("probe", "run", "io500", "example", "import", "clean")),
     ("understand", ("report", "compare", "history", "crossover", "project", "explain", "verify", "serve")),
     ("place jobs", ("submit", "where", "load", "watch", "jobs", "cancel", "queues", "doctor")),
     ("stage files", ("stage",)),
     ("set up a shell or a script", ("completions", "schema")),
-    ("old command lines", (*_FRONT_ENDS, "compat")),
+    ("old command lines", (*FRONT_ENDS, "compat")),
 )
 _FIRST_DAY = ("probe", "run", "report", "submit", "stage")
 """One of each task: the commands of a first day."""
@@ -74,8 +66,8 @@ EXIT_CODES = (
 
 def module_of(name: str) -> CommandModule:
     """What defines the command of that name and runs it."""
-    if name in _FRONT_ENDS:
-        return cast("CommandModule", import_module("tonnage.cli.commands.compat").FRONT_ENDS[name])
+    if name in FRONT_ENDS:
+        return cast("CommandModule", import_module("tonnage.cli.commands.compat").front_end(name))
     return cast("CommandModule", import_module(f"tonnage.cli.commands.{name}"))
 
 
@@ -101,16 +93,3 @@ def spelled_out(commands: Iterable[Command]) -> Iterator[Command]:
             yield from (replace(action, name=f"{command.name} {action.name}") for action in command.actions)
         else:
             yield command
-
-
-def named(argv: Sequence[str]) -> Command | None:
-    """The command that the first words name, an action under its whole name. No other one is imported."""
-    if not argv or argv[0] not in NAMES:
-        return None
-    every = ((command.name.split(), command) for command in spelled_out([module_of(argv[0]).COMMAND]))
-    return next((command for words, command in every if words == list(argv[: len(words)])), None)
-
-
-def command_of(argv: Sequence[str]) -> Command | None:
-    """The command of the first word, which has actions; None where that is none."""
-    return module_of(argv[0]).COMMAND if argv and argv[0] in NAMES else None

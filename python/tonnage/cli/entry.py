@@ -6,20 +6,20 @@ import os
 import signal
 import sys
 import warnings
-from argparse import Namespace
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any
 
-from tonnage.cli.command import Command, command_of, module_of, named
-from tonnage.cli.parser import build_parser, refuse_unknown, where_options_stand
+from tonnage.cli.command import Arguments, module_of
+from tonnage.cli.parser import help_of, parse_words
 from tonnage.cli.stream import STDOUT_HINT, StdoutError, abandon, doors
+from tonnage.command_line import HelpAsked
 from tonnage.errors import RequestError, TonnageError
 from tonnage.late_signals import late_signals, uncollected
 from tonnage.places import working_directory
-from tonnage.plain import one_line
 from tonnage.plugins import PlugInWarning
+from tonnage.printable_text import one_line
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -51,18 +51,9 @@ def _show_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
 def _command(argv: Sequence[str]) -> int:
     try:
         arguments = parse(argv)
-    except SystemExit:
-        # The parser has printed its help, or what is wrong.
-        try:
-            sys.stdout.flush()
-        except OSError as error:
-            abandon(sys.stdout)
-            return 1 if isinstance(error, BrokenPipeError) else complain(f"{error}; hint: {STDOUT_HINT}", 1)
-        raise
-    arguments.command_line = ["tonnage", *argv]
-    try:
+        arguments.command_line = ["tonnage", *argv]
         with late_signals(), uncollected():
-            for name in _loads(argv):
+            for name in arguments.loads:
                 import_module(name)
         code = module_of(arguments.command).run(arguments)
         sys.stdout.flush()
@@ -98,46 +89,16 @@ def _lost_directory() -> str | None:
     return None
 
 
-def _loads(argv: Sequence[str]) -> tuple[str, ...]:
-    command = named(argv)
-    return () if command is None else command.loads
-
-
-def parse(argv: Sequence[str]) -> Namespace:
-    """The command and its options. A front end gets its ``words`` untouched, a user's program its ``program``."""
-    command = named(argv)
-    if command is not None and command.verbatim:
-        return Namespace(command=argv[0], words=list(argv[1:]))
-    parser = build_parser(command)
-    if command is None:
-        whole = command_of(argv)
-        refuse_unknown(parser, whole, argv if whole is None else argv[1:])
-        return parser.parse_args(argv)
-    after = len(command.name.split())
-    at, program = split_program(command, argv[after:]) if command.program else (len(argv) - after, [])
-    refuse_unknown(parser, command, argv[after : after + at])
-    arguments, strange = parser.parse_known_args(argv[: after + at])
-    if strange and command.program:
-        parser.error(f"{strange[0]!r} is no option of tonnage {command.name}; hint: {where_options_stand(command)}")
-    if strange:
-        parser.error(f"unrecognized arguments: {' '.join(strange)}; hint: see `tonnage {command.name} --help`")
-    if command.program:
-        arguments.program = program
-    return arguments
-
-
-def split_program(command: Command, words: Sequence[str]) -> tuple[int, list[str]]:
-    """How many of ``words`` are the command's own options, and the user's program after them, word for word."""
-    if command.program.startswith("--"):
-        at = words.index("--") if "--" in words else len(words)
-        return at, list(words[at + 1 :])
-    valued = {name for option in command.options if not option.is_flag for name in option.names}
-    at = 0
-    while at < len(words) and words[at].startswith("-") and words[at] != "-":
-        if words[at] == "--":
-            return at, list(words[at + 1 :])
-        at += 2 if words[at] in valued else 1
-    return min(at, len(words)), list(words[at:])
+def parse(argv: Sequence[str]) -> Arguments:
+    """The command and its options. Where help is asked for, or something is wrong, that is printed, and SystemExit has
+    the exit code."""
+    try:
+        return parse_words(argv)
+    except HelpAsked as asked:
+        print(help_of(asked.command), flush=True)
+        raise SystemExit(0) from None
+    except RequestError as error:
+        raise SystemExit(complain(str(error), error.exit_code)) from None
 
 
 def complain(text: str, code: int) -> int:

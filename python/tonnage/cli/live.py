@@ -13,7 +13,7 @@ from typing import TextIO
 from tonnage import records, units
 from tonnage.campaign.observer import Live, Observer, Step
 from tonnage.cli.stream import is_plain, is_terminal
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.records.line_types import TrialLine
 
 

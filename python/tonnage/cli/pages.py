@@ -6,11 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tonnage import __version__
-from tonnage.cli.command import EXIT_CODES, TAGLINE, Command, all_commands, grouped, spelled_out
+from tonnage.cli.command import EXIT_CODES, TAGLINE, all_commands, grouped, spelled_out
 from tonnage.cli.commands.completions import SHELLS
-from tonnage.compat.front import page
-from tonnage.compat.fronts import FRONTS
-from tonnage.option import Option
+from tonnage.command_line import Command
+from tonnage.compat.front import FrontEnd, page
 
 _COMPLETIONS = {
     "bash": "bash-completion/completions/tonnage",
@@ -29,7 +28,8 @@ INSTALLED = "packaging/installed/data/share"
 
 def pages() -> dict[str, str]:
     """Path in the checkout → text."""
-    found = {"docs/options.md": markdown()} | {f"docs/{front.name}.md": page(front) for front in FRONTS}
+    fronts = [command for command in all_commands() if isinstance(command, FrontEnd) and command.name != "ior"]
+    found = {"docs/options.md": markdown()} | {f"docs/{front.name}.md": page(front) for front in fronts}
     manual = f"{INSTALLED}/man/man1"
     found |= {f"{manual}/{_page_name(command)}.1": man(command) for command in spelled_out(all_commands())}
     found[f"{manual}/tonnage.1"] = man_overview()
@@ -48,15 +48,17 @@ def markdown() -> str:
         lines += [
             f"## tonnage {command.name}",
             "",
-            f"`{usage(command)}`",
+            f"`{command.usage}`",
             "",
-            command.description,
+            f"{command.summary}: see [{command.name}.md]({command.name}.md)."
+            if command.verbatim
+            else command.description,
             "",
             *(["| option | meaning | default |", "|---|---|---|"] if command.shown else []),
         ]
         for option in command.shown:
-            meaning = option.described(option.choices).replace("|", "&#124;")
-            lines.append(f"| `{heading(option)}` | {meaning} | {option.default or ''} |")
+            meaning = option.described.replace("|", "&#124;")
+            lines.append(f"| `{option.heading}` | {meaning} | {option.default or ''} |")
         lines += ["", "```sh"] if command.shown else ["```sh"]
         for line, meaning in command.examples:
             lines += [f"# {meaning}", line]
@@ -69,6 +71,12 @@ def markdown() -> str:
         *(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _paragraph(command: Command) -> str:
+    """What it does; a stand-in for another program has a page of its own that tells."""
+    page = f"{command.name}.md"
+    return f"{command.summary}; [{page}]({page}) says more." if command.verbatim else command.description
 
 
 def man_overview() -> str:
@@ -92,43 +100,22 @@ def man(command: Command) -> str:
     lines = [
         *_man_head(_page_name(command), command.summary),
         ".SH SYNOPSIS",
-        _roff(usage(command)),
+        _roff(command.usage),
         ".SH DESCRIPTION",
-        _roff(command.description),
+        "\n.PP\n".join(map(_roff, command.paragraphs)),
         *([".SH OPTIONS"] if command.shown else []),
     ]
     for option in command.shown:
-        lines += [".TP", rf"\fB{_roff(heading(option))}\fR", _roff(option.help_text)]
+        lines += [".TP", rf"\fB{_roff(option.heading)}\fR", _roff(option.help_text)]
     lines.append(".SH EXAMPLES")
     for line, meaning in command.examples:
         lines += [".TP", rf"\fB{_roff(line)}\fR", _roff(meaning)]
     return "\n".join([*lines, *_man_exit_codes()]) + "\n"
 
 
-def usage(command: Command) -> str:
-    """``tonnage probe [OPTION]... DIR``."""
-    parts = ["tonnage", command.name]
-    if command.verbatim or any(not option.positional for option in command.shown):
-        parts.append("[OPTION]...")
-    for option in command.shown:
-        if option.positional:
-            word = f"{option.metavar}..." if option.repeats else str(option.metavar)
-            parts.append(f"[{word}]" if option.optional else word)
-    return " ".join([*parts, command.program] if command.program else parts)
-
-
 def _page_name(command: Command) -> str:
     """``tonnage-probe``, ``tonnage-stage-run``."""
     return f"tonnage-{command.name}".replace(" ", "-")
-
-
-def heading(option: Option) -> str:
-    """``--op OP[,OP]``, ``-o, --output OUT``, ``--direct auto,yes,no``, ``DIR``."""
-    if option.positional:
-        return str(option.metavar)
-    value = option.metavar or ",".join(option.choices)
-    names = ", ".join(option.names)
-    return names if option.is_flag else f"{names} {value}"
 
 
 def _man_head(name: str, summary: str) -> list[str]:

@@ -18,7 +18,7 @@ from tonnage import units
 from tonnage.campaign.observer import Observer, Step
 from tonnage.cli.live import recorded_text, step_text, trial_number
 from tonnage.cli.terminal import Shown, rich_console
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.records import COUNTED, headline
 from tonnage.records.line_types import TrialLine
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime
 
-from tonnage.analysis.text import count, some
+from tonnage.analysis.figure_texts import count, some
 from tonnage.cli.watch_lines import span_text
 from tonnage.placement.answers import EpisodeAnswer, HistoryAnswer, MeasuredLine, ServerAnswer
 from tonnage.placement.watch.report import Busiest, ServerReport, Sum
-from tonnage.plain import columns, one_line
+from tonnage.printable_text import columns, one_line
 from tonnage.units import rate_text, share
 
 _ROWS = 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonnage import plugins
-from tonnage.option import Option, parse_port
+from tonnage.command_option import Option, parse_port
 
 OUT = Option(("--out",), "run directory to make", "DIR", "./tonnage-runs/<time>-<name>-<id>", completes="directory")
 JSON = Option(("--json",), "print one JSON object on stdout and nothing else there")

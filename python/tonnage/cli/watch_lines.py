@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 
-from tonnage.analysis.text import count, some
+from tonnage.analysis.figure_texts import count, some
 from tonnage.placement.answers import WatchAnswer, WatchEvent
 from tonnage.placement.watch.episodes import Event
 from tonnage.placement.watch.observation import RunningJobs, UserJobs
 from tonnage.placement.watch.watch import State
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 
 _USERS, _NAMES = 3, 3
 """That are named; the rest is counted."""

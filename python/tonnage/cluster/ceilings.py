@@ -1,4 +1,5 @@
-"""What nothing can beat on a host: how fast it copies memory, and the generator alone. Services of a host group."""
+"""Upper bounds of what a host can measure: its memory copy rate, and the rate of the load generator without storage.
+Services of a host group."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class NullRate(TypedDict):
-    """A phase on a storage that does nothing."""
+    """The rate of a phase on the null storage, which does nothing."""
 
     operations: int
     operations_per_s: int

@@ -1,4 +1,4 @@
-"""A program that has this terminal until it ends."""
+"""Runs a program in the foreground of this terminal and waits for its end."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 
-from tonnage.machine.tool import ToolError, ToolMissing
+from tonnage.machine.site_tools import ToolError, ToolMissing
 
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Sent to us alone. Ctrl-C and Ctrl-\\ go to all of the terminal's foreground by themselves."""
+"""Signals sent to this process alone. Ctrl-C and Ctrl-\\ go to all of the terminal's foreground by themselves."""
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 
 
@@ -25,9 +25,9 @@ def run_in_foreground(
 ) -> int:
     """Its exit status, 128 + n where signal n ended it. Input, output and signals are this process's own.
 
-    ``started`` is told the program's process.
-    ``deliver`` has a way of its own to pass a signal on, where the program stands for another that runs elsewhere; the
-    program itself gets those for which it is False. ToolMissing or ToolError where the program cannot be started.
+    ``started`` is called with the program's process. ``deliver`` passes a signal on in its own way, where the program
+    represents another one that runs elsewhere; the program itself gets those for which it is False. ToolMissing or
+    ToolError where the program cannot be started.
     """
     kept = {number: signal.getsignal(number) for number in (*_PASSED_ON, *_FROM_TERMINAL)}
     child: list[subprocess.Popen[bytes]] = []
@@ -67,7 +67,8 @@ def run_in_foreground(
 
 
 def _has_terminal() -> bool:
-    """Whether we are in the foreground of a terminal, which sends the signals of its keys to all there."""
+    """Whether this process is in the foreground of a terminal, which sends the signals of its keys to all foreground
+    processes."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
     except OSError:

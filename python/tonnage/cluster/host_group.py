@@ -1,8 +1,8 @@
-"""A process on each host of a run: these do there what a campaign or a check needs done beside the timed phases.
+"""One process on each host of a run. It does what a campaign or a check needs on that host outside the timed phases.
 
 A **service** is a plain function under a name in ``SERVICES``: it takes and returns what JSON can carry and runs in a
-process on the host. However the processes came there (this one alone, the ranks of an MPI job, the scheduler, ssh),
-they are asked in the same way, at the same time, and none is waited for longer than the caller says.
+process on the host. The processes may be this one alone, ranks of an MPI job, or started by the scheduler or ssh. All
+are asked in the same way at the same time, and the caller sets how long it waits for each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SERVICES: dict[str, str] = {
     "host-state": "tonnage.machine.host_state:host_state",
     "load": "tonnage.machine.host_load:load",
     "ceilings": "tonnage.cluster.ceilings:measure",
-    "look-scratch": "tonnage.cluster.own_scratch:look",
+    "look-scratch": "tonnage.cluster.own_scratch:visibility",
     "make-scratch": "tonnage.cluster.own_scratch:make",
     "leave-scratch": "tonnage.cluster.own_scratch:leave",
     "path-facts": "tonnage.machine.paths:path_facts",
@@ -47,11 +47,11 @@ class NoAnswer(TonnageError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a host said: a value, or why there is none."""
+    """A host's answer: a value, or the reason why there is none."""
 
     value: Any = None
     problem: str | None = None
-    """One sentence, of a user's or the system's making; None: ``value`` holds."""
+    """The reason why there is no value, in one sentence; None: ``value`` is valid."""
 
 
 class HostGroup(Protocol):
@@ -79,7 +79,7 @@ def perform(service: str, arguments: Arguments) -> Answer:
 
 
 class Alone:
-    """This host, and nobody else."""
+    """A host group of this host alone."""
 
     hosts: Sequence[str] = (platform.node(),)
 

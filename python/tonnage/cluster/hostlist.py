@@ -25,7 +25,8 @@ def unfold(text: str) -> tuple[str, ...]:
 
 
 def how_many(text: str) -> int:
-    """As many hosts as ``unfold`` would name, without a name made: a few words can stand for more than memory holds."""
+    """The number of hosts that ``unfold`` would return. Makes no names: a short text can stand for more names than
+    memory holds."""
     return sum(math.prod(sum(map(_size, part)) for part in parts) for parts in _hosts(text))
 
 
@@ -59,7 +60,7 @@ def _size(piece: _Piece) -> int:
 
 
 def fold(hosts: Iterable[str]) -> str:
-    """The same, short: ten thousand names must fit in one word of a command line."""
+    """The shortest spelling of these hosts: ten thousand names must fit into one word of a command line."""
     plain: list[str] = []
     numbered: dict[tuple[str, int], list[int]] = defaultdict(list)
     for host in sorted(set(hosts)):

@@ -1,4 +1,4 @@
-"""What a launcher promises: it gives each trial its tasks on hosts and crosses the start line with all of them.
+"""The interface of a launcher: it places the tasks of each trial on hosts and starts them all at the same time.
 
 The start line is two calls: ``prepare`` returns when every task of every process stands at it, ``go`` opens it.
 A launcher with several processes puts its barrier between the two.
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from tonnage.cluster.host_group import HostGroup
-from tonnage.cluster.live import Live
+from tonnage.cluster.live_figures import Live
 from tonnage.cluster.lost_process import ProcessLost
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Launcher(Protocol):
 
     name: str
     host_group: HostGroup
-    """Its processes as hands on their hosts."""
+    """The host group of its processes."""
 
     apart: frozenset[str]
     """Hosts on which the target's paths lead to a file system of their own: the first process there makes and removes
@@ -107,7 +107,7 @@ class Launcher(Protocol):
 
     @property
     def lost(self) -> ProcessLost | None:
-        """The process that was lost, with which all came to an end; None: they are all there."""
+        """The error of the lost process that ended the run; None: no process is lost."""
 
     @property
     def processes(self) -> int:
@@ -120,7 +120,7 @@ class Launcher(Protocol):
         """Where each of them would run, by its number; RequestError as ``check``."""
 
     def facts(self) -> LauncherFacts | None:
-        """None for one process that nobody else started."""
+        """None for a single process without a launcher."""
 
     def open(self, target: Json, series_directory: Path | None) -> Ensemble:
         """Opens the target (a TargetSpec, or a ModelSpec with kind ``sim``) wherever tasks will run."""

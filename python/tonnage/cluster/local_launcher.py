@@ -1,4 +1,4 @@
-"""Tasks of this process: threads of it, or those on the nodes of a model that it computes, none of which exists."""
+"""Tasks of this process: its threads, or the simulated tasks on the nodes of a model that it computes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tonnage import _native
 from tonnage.cluster.host_group import Alone, HostGroup
 from tonnage.cluster.launcher import ANYWHERE, LauncherFacts, Placing
-from tonnage.cluster.live import Live
+from tonnage.cluster.live_figures import Live
 from tonnage.cluster.mpi.launch_environment import started
 from tonnage.errors import RequestError
 

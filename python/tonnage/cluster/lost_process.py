@@ -1,4 +1,5 @@
-"""The error that names a process of the run that is gone. Followers import this and nothing else of the launchers."""
+"""The error that names a process of the run that is gone. Worker processes import this module and nothing else of the
+launchers."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ from tonnage.errors import MeasurementError
 
 
 class ProcessLost(MeasurementError):
-    """A process of the run ended, or gave no sign of life for too long: there is no going on with those that are left.
-    The text says which, where, how and when."""
+    """A process of the run ended, or sent no heartbeat for too long; the run cannot continue without it. The text says
+    which, where, how and when."""
 
     def __init__(self, rank: int, host: str, how: str) -> None:
         from datetime import datetime, timezone

@@ -29,7 +29,7 @@ _held: dict[str, _native.Scratch] = {}
 """By path, those that this process made or took over."""
 
 
-def look(paths: Sequence[str], parents: Sequence[str]) -> list[str]:
+def visibility(paths: Sequence[str], parents: Sequence[str]) -> list[str]:
     """Of each scratch directory: ``shared`` where this host sees it, ``absent`` where it has only the one above it.
     RequestError where it has not even that."""
     found = []
@@ -74,7 +74,7 @@ def leave(paths: Sequence[str], keep: bool) -> None:
 
 
 def leave_all() -> None:
-    """Removes all that this process still holds: its run came to no good end."""
+    """Removes all that this process still holds: its run has failed."""
     with suppress(OSError, RequestError):
         leave(list(_held), keep=False)
 

@@ -1,8 +1,8 @@
-"""What a scheduler promises: it takes a job, tells what became of it, ends it, and says what the site has.
+"""The interface of a scheduler: it takes a job, reports its state, ends it, and lists the queues and hosts of the site.
 
-One small file a scheduler in ``tonnage.cluster.schedulers``; ``scheduler(name)`` finds it. Whoever calls knows only the
-types of this page. A back end passes a program's words on as an argument list, never through a shell, and asks the
-site's tools with a time limit (``tonnage.machine.tool``).
+One small file a scheduler in ``tonnage.cluster.schedulers``; ``scheduler(name)`` finds it. Callers know only the types
+of this module. A back end passes a program's words on as an argument list, never through a shell, and asks the site's
+tools with a time limit (``tonnage.machine.site_tools``).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
-from tonnage.cluster.numbers import Numbers, count_of
-from tonnage.cluster.terms import Terms
+from tonnage.cluster.array_numbers import Numbers, count_of
+from tonnage.cluster.job_terms import Terms
 from tonnage.errors import RequestError, TonnageError
 
 State = Literal["pending", "running", "suspended", "done", "failed", "cancelled", "unknown"]
@@ -69,7 +69,7 @@ class JobRequest:
     hosts: tuple[str, ...] = ()
     """Where it may run, as the scheduler calls them, best first; empty: anywhere."""
     prefer: bool = False
-    """``hosts`` are a wish, not a bound."""
+    """``hosts`` are a preference, not a requirement."""
     slots: int = 1
     numbers: Numbers = ()
     """Those of its copies (``TONNAGE_COPY``); none: one job that is no array."""
@@ -183,7 +183,7 @@ class Scheduler(Protocol):
         """
 
     def check(self, request: JobRequest, *, interactive: bool = False) -> None:
-        """RequestError for what it has no way to do, before anybody is asked or told."""
+        """RequestError for what the scheduler cannot do, before anything is sent."""
 
     def command(self, request: JobRequest) -> list[str]:
         """The command line that ``submit`` runs, for ``--dry-run``."""

@@ -86,7 +86,7 @@ def _without_target(text: str) -> str:
     return (text.partition(" refuses this: ")[2] or text).replace("; hint: change what it names", "")
 
 
-class Headed(Observer):
+class HeaderObserver(Observer):
     """Says ``head`` once the first run has begun, and passes on what it hears: a request that is refused has no
     output."""
 

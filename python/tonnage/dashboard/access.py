@@ -36,7 +36,7 @@ class Rules:
     names: Collection[str]
     """Names of this server, in lower case; addresses pass without."""
     token: str | None
-    """None: whoever reaches the port may look."""
+    """None: everybody who reaches the port may read."""
     port: int
 
     @property

@@ -113,9 +113,9 @@ class Application:
         if self._viewers >= _MOST_VIEWERS or self._keeper.topics.closed:
             return PlainTextResponse("too many look already\n", 503)
         seen = self._keeper.topics.seen(request.headers.get("last-event-id"))
-        return StreamingResponse(self._told(run, seen), media_type="text/event-stream")
+        return StreamingResponse(self._event_stream(run, seen), media_type="text/event-stream")
 
-    async def _told(self, run: str | None, seen: int) -> AsyncIterator[str]:
+    async def _event_stream(self, run: str | None, seen: int) -> AsyncIterator[str]:
         topics = self._keeper.topics
         self._viewers += 1
         try:

@@ -1,4 +1,4 @@
-"""Work beside the event loop: in a thread that nobody waits for, and only as often as no measurement feels it."""
+"""Work beside the event loop: in a daemon thread, and rarely enough not to disturb a measurement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 async def aside(call: Callable[[], T]) -> T:
-    """What ``call`` returns or raises, from a thread that nobody waits for when the program ends."""
+    """What ``call`` returns or raises, from a daemon thread, which does not delay the end of the program."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 

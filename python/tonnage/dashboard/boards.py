@@ -1,4 +1,4 @@
-"""Tables beside the runs, such as the load of the file servers: handed in by who knows how to ask for them."""
+"""Tables beside the runs, such as the load of the file servers: handed in by the caller, which collects them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 KINDS = ("", "good", "warn", "bad", "dim")
-"""What a row may be: told by its colour and by words in it, never by colour alone."""
+"""Kinds of rows: shown by colour and by words, never by colour alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""What a connection must be: TLS with a certificate whose key nobody else can read, and a request that ends in time."""
+"""Requirements on a connection: TLS with a certificate whose key no other user can read, and a request that ends in
+time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be said of a run so far, as its report would say it now: its findings, its answer, its line's figure."""
+"""The analysis of a run so far, as its report would show it now: its findings, its answer, its load line figure."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ from tonnage.dashboard.run import Watched
 from tonnage.dashboard.run_files import Signature, check_plain, signature
 from tonnage.errors import RequestError
 from tonnage.records import Run
-from tonnage.records.names import MANIFEST, ODD_BYTES, TRIALS
+from tonnage.records.file_names import MANIFEST, ODD_BYTES, TRIALS
 from tonnage.report.answers.compare import answer
 from tonnage.report.page import render, render_answer
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
 
 _KEPT = 4
 """Pages of up to some megabytes that are remembered."""

@@ -14,8 +14,8 @@ from tonnage.dashboard.run_files import Signature, check_plain, signature, unfor
 from tonnage.dashboard.sparkline import Spark, of_summary, of_trials
 from tonnage.errors import RecordError
 from tonnage.records import Run
+from tonnage.records.file_names import MANIFEST, TRIALS
 from tonnage.records.line_types import Manifest, TrialLine
-from tonnage.records.names import MANIFEST, TRIALS
 from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary, is_gone
 from tonnage.records.progress import PROGRESS, read_progress_file
 
@@ -60,11 +60,11 @@ class Watched:
         self.place = place
         """Where it lies, below the directories that were named."""
         self.manifest: Manifest = {}
-        self.told: run_text.Keys | None = None
+        self.progress: run_text.Keys | None = None
         self.state = "damaged"
         self.problem: str | None = None
         self.latest: deque[TrialLine] = deque(maxlen=_KEPT)
-        """Trial lines, read only of a run under way or one that is looked at."""
+        """Trial lines, read only of a running or a viewed run."""
         self.recorded = self.failed = 0
         self.findings: list[str] | None = None
         """Codes so far; None: not known."""
@@ -99,7 +99,7 @@ class Watched:
             self.findings = (
                 run_text.codes(self.manifest) if self.findings is None or self._has_ended() else self.findings
             )
-        self.told = None if self._has_ended() else read_progress_file(self.path)
+        self.progress = None if self._has_ended() else read_progress_file(self.path)
         self.state = self._state()
         if self.is_under_way or closely:
             self._read_trials()
@@ -113,7 +113,7 @@ class Watched:
             return state if state in ("complete", "interrupted", "failed") else "unknown"
         if ended_without_summary(self.path, self.manifest):
             return ENDED_WITHOUT_SUMMARY
-        told = self.told or {}
+        told = self.progress or {}
         if told.get("host") == platform.node() and told.get("ended") is None and (pid := run_text.count(told, "pid")):
             return "running" if Path(f"/proc/{pid}").exists() and not is_gone(told.get("process")) else "silent"
         written = [signature(self.path / name) for name in (PROGRESS, TRIALS, MANIFEST)]
@@ -138,7 +138,7 @@ class Watched:
 
     def row(self) -> RunRow:
         """As the page's script lists it: texts, and shares between 0 and 1."""
-        manifest, told = self.manifest, self.told or {}
+        manifest, told = self.manifest, self.progress or {}
         under_way = self.is_under_way
         step = run_text.table(told, "step") if under_way else {}
         return {

@@ -1,5 +1,5 @@
-"""Where the runs are, what their directories may hold, and what is said of one that cannot be shown. They may be other
-people's, and of any make: a page must not wait for their pipes, nor end by what they hold."""
+"""Finds run directories, and the reason where one cannot be shown. They may be other users' and of any content: a page
+must not block on a pipe in them, nor fail by their content."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tonnage.errors import RecordError
-from tonnage.records.names import COPIES, EVENTS, MANIFEST, TASKS, TRIALS, WORKFLOW
+from tonnage.records.file_names import COPIES, EVENTS, MANIFEST, TASKS, TRIALS, WORKFLOW
 
 DEEPEST = 4
-"""Levels below a named directory that are looked at."""
+"""Levels below a named directory that are searched."""
 _MOST_DIRECTORIES = 10_000
 _MOST_RUNS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One look."""
+class FoundRuns:
+    """The result of one search."""
 
     runs: dict[str, Path]
     """Identifier → run directory. The identifier is all that an address ever holds of a run."""
@@ -35,9 +35,9 @@ def identifier_of(directory: Path) -> str:
     return hashlib.sha256(os.fsencode(directory)).hexdigest()[:16]
 
 
-def find_runs(roots: Sequence[Path]) -> Found:
-    """The runs in and below ``roots``, those near the top first. Links are not followed, hidden directories and what is
-    inside a run are not looked at; what cannot be read is passed over."""
+def find_runs(roots: Sequence[Path]) -> FoundRuns:
+    """The runs in and below ``roots``, those near the top first. Does not follow links, nor search hidden directories
+    or run directories; ignores what cannot be read."""
     runs: dict[str, Path] = {}
     level = [Path(os.path.abspath(root)) for root in roots]  # noqa: PTH100 - a link that was named stays as it was named
     looked = 0
@@ -45,14 +45,14 @@ def find_runs(roots: Sequence[Path]) -> Found:
         below: list[Path] = []
         for directory in level:
             if looked >= _MOST_DIRECTORIES or len(runs) >= _MOST_RUNS:
-                return Found(runs, f"only the first {len(runs)} runs in {looked} directories are shown: name fewer")
+                return FoundRuns(runs, f"only the first {len(runs)} runs in {looked} directories are shown: name fewer")
             looked += 1
             if (directory / MANIFEST).is_file():
                 runs[identifier_of(directory)] = directory
             else:
                 below += _directories(directory)
         level = below
-    return Found(runs, None)
+    return FoundRuns(runs, None)
 
 
 def _directories(directory: Path) -> list[Path]:
@@ -95,16 +95,16 @@ def check_plain(run: Path) -> None:
 
 
 _log = logging.getLogger(__name__)
-_told: set[tuple[str, str, str]] = set()
-_MOST_TOLD = 1000
-"""A run is looked at every second: the same traceback is logged once, and a server logs so many at most."""
+_logged: set[tuple[str, str, str]] = set()
+_MOST_LOGGED = 1000
+"""A run is read every second: the same traceback is logged once, and a server logs so many at most."""
 
 
 def unforeseen(error: Exception, what: object) -> str:
     """What the page says of ``what``. Whether the records or Tonnage are wrong cannot be known here: the traceback
     goes to the server's log, so that an error of Tonnage's is not taken for a damaged run."""
     one = (str(what), type(error).__name__, str(error))
-    if one not in _told and len(_told) < _MOST_TOLD:
-        _told.add(one)
+    if one not in _logged and len(_logged) < _MOST_LOGGED:
+        _logged.add(one)
         _log.error("cannot show %s", what, exc_info=error)
     return f"it cannot be shown ({type(error).__name__}); the server's log says where"

@@ -1,4 +1,4 @@
-"""What the page says of a run, from files that may hold anything: what is not as it should be is left out."""
+"""Texts of the page about a run, from files of any content: malformed values are left out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tonnage.records.lines import COUNTED
 from tonnage.report import phrases
 
 _LONGEST = 300
-"""Signs of a text; nobody reads more in a list."""
+"""The number of characters that a list shows of a text."""
 _MOST = 50
 """Items of a list."""
 

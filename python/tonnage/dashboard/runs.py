@@ -1,4 +1,4 @@
-"""All runs that the page knows: which there are, and what is new of each. Used by one thread at a time."""
+"""All runs of the page, and the changes of each. Used by one thread at a time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tonnage.dashboard.background import Pace
 from tonnage.dashboard.run import RunRow, Watched
 from tonnage.dashboard.run_files import find_runs, unforeseen
 from tonnage.dashboard.timeline import Timeline, plain
-from tonnage.dashboard.topics import encode
+from tonnage.dashboard.topic_store import encode
 from tonnage.records import Run
 from tonnage.records.line_types import TrialLine
 
 _LOOK_S = 3.0
-"""Between two looks for new runs, and at those that have ended."""
+"""Seconds between two searches for new runs, and reads of ended ones."""
 _LINES = 15
 """Latest records in a table."""
 _MOST_NOTES = 10
@@ -46,7 +46,7 @@ class Runs:
     def refresh(self, looked_at: Collection[str]) -> dict[str, str]:
         """Topic → what it says now, for all runs and more for those that are ``looked_at``."""
         if self._pace.is_due():
-            self._pace.during(self._look)
+            self._pace.during(self._refresh)
         for identifier, run in list(self._known.items()):
             closely = identifier in looked_at
             if closely or run.is_under_way:
@@ -63,7 +63,7 @@ class Runs:
             del self._courses[identifier]
         return told
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         """For new runs, and at those that have ended: one may have been resumed."""
         found = find_runs(self._roots)
         self._note = found.note
@@ -85,17 +85,17 @@ class Runs:
     def _closely(self, run: Watched, row: RunRow) -> dict[str, str]:
         """What the page of one run shows."""
         course, known, heat = self._courses.get(run.identifier, (Timeline(), (-1, None), "null"))
-        notes = (run.told or {}).get("notes")
+        notes = (run.progress or {}).get("notes")
         said = [str(note)[:1000] for note in notes[-_MOST_NOTES:]] if isinstance(notes, list) else []
         told = {**row, "path": str(run.path), "live": live(run), "latest": latest(run), "notes": said}
         found = {f"run:{run.identifier}": encode(told)}
         try:
             opened = Run(run.path, dict(run.manifest))
             lines = list(run.latest)
-            figures = [plain(figure) for figure in course.throughput(opened, lines, run.told)]
-            news = (run.recorded, (run.told or {}).get("heat"))
+            figures = [plain(figure) for figure in course.throughput(opened, lines, run.progress)]
+            news = (run.recorded, (run.progress or {}).get("heat"))
             if known != news and (course.pace.is_due() or not run.is_under_way):
-                figure = course.pace.during(partial(course.latency, opened, lines, run.told))
+                figure = course.pace.during(partial(course.latency, opened, lines, run.progress))
                 heat, known = "null" if figure is None else encode(plain(figure)), news
             found[f"course:{run.identifier}"] = encode(figures)
             found[f"heat:{run.identifier}"] = heat
@@ -109,7 +109,7 @@ class Runs:
 
 def live(run: Watched) -> dict[str, str]:
     """The figures of this moment, in words."""
-    now = (run.told or {}).get("live")
+    now = (run.progress or {}).get("live")
     if run.state != "running" or not isinstance(now, dict):
         return {}
     tasks, p99_ns = now.get("running_tasks"), now.get("recent_p99_ns")

@@ -1,4 +1,4 @@
-"""Listens until it is told to end."""
+"""The HTTP server: listens until it has to end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _BACKLOG = 512
 _LEAVE_S = 2
-"""For requests in hand when it is told to end."""
+"""Seconds that running requests get when the server has to end."""
 _NICE = 10
 """Behind what measures, and not so far behind that a busy host leaves the page blank."""
 
@@ -113,11 +113,11 @@ async def _serve(wish: ServeRequest, boards: Sequence[Board], door: _Door, annou
     from tonnage.dashboard.access import Rules
     from tonnage.dashboard.application import Application
     from tonnage.dashboard.runs import Runs
-    from tonnage.dashboard.topics import Topics
+    from tonnage.dashboard.topic_store import TopicStore
     from tonnage.dashboard.updates import UpdateLoop
 
     class Server(uvicorn.Server):
-        """Leaves signals to who started it, and tells when it listens."""
+        """Leaves signals to its caller, and reports when it listens."""
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -133,11 +133,11 @@ async def _serve(wish: ServeRequest, boards: Sequence[Board], door: _Door, annou
             announce(_address(wish.host, port, door))
 
     port = door.listening.getsockname()[1]
-    topics = Topics()
+    topics = TopicStore()
     keeper = UpdateLoop(Runs(wish.roots), boards, topics)
     rules = Rules(own_names(wish.host), door.token, port)
     application = Application(keeper, [str(root) for root in wish.roots]).starlette(rules)
-    # Its words are for who develops a server, not for who looks at runs.
+    # Its log is for developers of a server, not for users of the page.
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         application,

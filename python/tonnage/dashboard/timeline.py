@@ -1,5 +1,5 @@
-"""How a run goes: throughput and latency over its whole time, record after record, and the phase that runs now. What a
-run tells of that may hold anything."""
+"""The timeline of a run: throughput and latency of all records and of the running phase. The files of a run may have
+any content."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HEAT_COLUMNS = 160
 """Intervals of all records in the heat map, at most."""
 _HEAT_S = 2.0
 _TAIL = 0.5
-"""The sampler looks once more after a phase: a last interval below this share of the one before is part of it."""
+"""The sampler takes one more sample after a phase: a last interval below this share of the one before is part of it."""
 _EDGE_LEFT, _EDGE_RIGHT = 80, 112
 """Margins that hold the names of any picture's axis and scale: the pictures stand below each other on one time."""
 _TIME = "Time since the first of them started (s)"
@@ -159,7 +159,7 @@ class Timeline:
         try:
             columns: dict[str, list[int]] | None = read(record)
         except RecordError:
-            # Its report tells of the file; here one picture is without one record.
+            # The report names the damaged file; this picture just lacks one record.
             return None
         return columns
 
@@ -252,7 +252,7 @@ def _trace(op: str, curve: Sequence[tuple[int, int, float]], scale: float, prefi
 
 
 def _rounded(trace: Trace) -> Trace:
-    """Its colours to what an eye can tell apart: it is sent to every viewer."""
+    """Rounds the colours to visible steps: every viewer gets the map."""
     return {**trace, "z": [[None if value is None else round(value, 2) for value in row] for row in trace["z"]]}
 
 
@@ -310,7 +310,7 @@ def intervals_now(told: run_text.Keys | None) -> list[Interval]:
 
 
 def heat_now(told: run_text.Keys | None) -> dict[str, list[int]]:
-    """Operations by interval and latency; empty where that is not told, or is no such table."""
+    """Operations by interval and latency; empty where it is missing or malformed."""
     columns = run_text.table(told or {}, "heat")
     found: dict[str, list[int]] = {}
     for name in HEAT:

@@ -1,4 +1,4 @@
-"""Keeps the topics up to date while anybody looks, and does nothing while nobody does."""
+"""Keeps the topics up to date while there are viewers, and does nothing otherwise."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tonnage.dashboard.boards import Board
 from tonnage.dashboard.live_analysis import judge, load_analysis
 from tonnage.dashboard.run import Watched
 from tonnage.dashboard.runs import Runs
-from tonnage.dashboard.topics import Topics, encode
+from tonnage.dashboard.topic_store import TopicStore, encode
 from tonnage.errors import TonnageError
 
 EVERY_S, _RARELY_S = 1.0, 5.0
-"""Between two looks at the runs under way: as often as they tell of themselves; where many are told, less often."""
+"""Seconds between two reads of the running runs: as often as these write their progress; with many runs, less often."""
 _SHARE = 200
 """… so that looking and telling take no more than one in so many of a processor's time."""
 _JUDGE_S = 2.0
@@ -34,10 +34,10 @@ Key = tuple[int, str]
 class UpdateLoop:
     """For one event loop."""
 
-    def __init__(self, runs: Runs, boards: Sequence[Board], topics: Topics) -> None:
+    def __init__(self, runs: Runs, boards: Sequence[Board], topics: TopicStore) -> None:
         self.runs, self.boards, self.topics = runs, boards, topics
         self._viewers: Counter[str] = Counter()
-        """How many look at each run; at the list, under the empty name."""
+        """The number of viewers of each run; those of the list under the empty name."""
         self._came = asyncio.Event()
         self._judged: OrderedDict[str, tuple[Key, str]] = OrderedDict()
 
@@ -47,7 +47,7 @@ class UpdateLoop:
 
     @contextmanager
     def viewer(self, run: str | None) -> Iterator[list[str]]:
-        """While somebody looks: the topics that this one wants."""
+        """Registers a viewer, with its topics, while the context lasts."""
         name = run or ""
         self._viewers[name] += 1
         self._came.set()
@@ -99,7 +99,8 @@ class UpdateLoop:
             await asyncio.sleep(EVERY_S / 2)
 
     def _due(self, *, only_new: bool) -> Watched | None:
-        """The run whose judgement is the oldest news; ``only_new``: one that somebody looks at and that has none."""
+        """The next run whose analysis is out of date, viewed runs first; ``only_new``: the next one without an
+        analysis."""
         for run in [*self._looked_at(), *self.runs.under_way()[:_KEPT]]:
             key, _ = self._judged.get(run.identifier, (None, ""))
             if key == (run.recorded, run.state) or (only_new and key is not None) or not run.recorded:

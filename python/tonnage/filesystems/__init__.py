@@ -1,4 +1,4 @@
-"""What a file system tells of itself and of where it keeps files, and what it can be told: one module a file system."""
+"""Facts of file systems, the devices that hold files, and striping: one module a file system."""
 
 from tonnage.filesystems.file_holders import FilePart, Held, Holding, Item
 from tonnage.filesystems.registry import facts_of, held_files, served_by, snapshots_of, stripe, type_of

@@ -15,7 +15,7 @@ from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.mounts import Mount
-from tonnage.machine.tool import ToolError
+from tonnage.machine.site_tools import ToolError
 from tonnage.units import parse_size
 
 _PROC = Path("/proc/fs/beegfs")
@@ -49,7 +49,7 @@ def entry(mounted: MountedPath, path: str) -> str:
 
 
 def tool_words(mount: Mount) -> str:
-    """How the question is called in what is told of it."""
+    """The name of the query in messages."""
     return "beegfs entry info" if shutil.which("beegfs") else f"beegfs-ctl --getentryinfo on {mount.mount_point}"
 
 

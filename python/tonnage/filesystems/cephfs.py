@@ -1,5 +1,5 @@
 """CephFS, by the kernel or by FUSE: the layout is an attribute; which OSD has an object follows from the cluster's map,
-which ``ceph`` tells to those who have a key."""
+which ``ceph`` prints to users who have a key."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tonnage.filesystems.file_holders import FilePart, Holding, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.machine.mounts import Mount
+from tonnage.machine.site_tools import ToolError
 from tonnage.machine.time_limit import in_time
-from tonnage.machine.tool import ToolError
 
 SNAPSHOTS = "cephfs"
 """The means, as a campaign file has it. Whether this one takes snapshots the engine says when it tries."""

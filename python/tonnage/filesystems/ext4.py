@@ -1,4 +1,4 @@
-"""ext4: what the kernel shows of a mounted one in ``/proc/fs/ext4`` and ``/sys/fs/ext4``, to everybody."""
+"""ext4: facts of a mounted one in ``/proc/fs/ext4`` and ``/sys/fs/ext4``, readable for all users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which devices hold which files (or objects), in the shapes in which a run keeps it (docs/record-format.md)."""
+"""The devices that hold files or objects, as types of the record format (docs/record-format.md)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One file or object that was looked at."""
+    """One examined file or object."""
 
     name: str
     bytes: int
@@ -48,17 +48,17 @@ class Held:
     of: str = "files"
     """``files`` or ``objects``."""
     total: int | None = None
-    """How many there are; None where nobody counted."""
+    """How many there are; None where unknown."""
     devices: tuple[tuple[str, str | None], ...] = ()
     """(device, server) of all that could hold something, where the storage tells; the server None where it does not."""
     how: tuple[str, ...] = ()
     """Sentences that name the tool or attribute that said so."""
     problem: str | None = None
-    """Why nobody says, one sentence."""
+    """Why it is unknown, in one sentence."""
 
     @property
     def sampled(self) -> bool:
-        """Whether some of them were not looked at."""
+        """Whether only a sample of them was examined."""
         return self.total is not None and len(self.items) < self.total
 
     def summary(self, record: str) -> Devices:
@@ -143,7 +143,7 @@ class Looked:
     """What one file system says of several files."""
 
     holdings: dict[str, Holding]
-    """By path; a file of which nobody says is missing."""
+    """By path; a file without a known holder is missing."""
     devices: tuple[tuple[str, str | None], ...] = ()
     """As of ``Held``."""
     how: tuple[str, ...] = ()

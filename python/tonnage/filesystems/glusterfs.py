@@ -72,7 +72,7 @@ def brick_name(host: str, brick: str) -> str:
 
 
 def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
-    """The brick of each file, or all its replicas. Of an erasure-coded file nobody says how many bytes each has."""
+    """The brick of each file, or all its replicas. The bytes on each brick of an erasure-coded file are unknown."""
 
     def ask() -> list[str | None]:
         found: list[str | None] = []

@@ -6,7 +6,7 @@ import re
 from urllib.parse import unquote
 
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
-from tonnage.machine.tool import ToolError
+from tonnage.machine.site_tools import ToolError
 
 
 def served_by(observed: ObservedPath) -> Answer:

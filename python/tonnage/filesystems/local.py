@@ -1,4 +1,4 @@
-"""Any file system on a block device or in the memory of this host, and disks of other hosts that look like its own."""
+"""Any file system on a block device or in the memory of this host, and remote disks that appear as block devices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
 
 
 def served_by(observed: ObservedPath) -> Answer:
-    """The host itself; the host behind a disk over a network; for an image file whoever holds that."""
+    """The host itself; the host behind a disk over a network; for an image file the servers of that file."""
     number, host = block_number(observed.mount), platform.node()
     if observed.mount.memory_backed:
         return Answer(

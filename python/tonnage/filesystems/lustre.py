@@ -13,7 +13,7 @@ from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.identity import lustre_name
-from tonnage.machine.tool import ToolError
+from tonnage.machine.site_tools import ToolError
 
 _BATCH = 128
 _MOST_TEXT = 4096
@@ -191,7 +191,7 @@ def served_by(observed: ObservedPath) -> Answer:
 
 
 def _layout(observed: ObservedPath, notes: list[str]) -> Layout | None:
-    """None where nobody says: then the data may be anywhere in the file system."""
+    """None where unknown: then the data may be anywhere in the file system."""
     if not observed.answers:
         return None
     words = ["getstripe", *(["-d"] if observed.is_directory else []), observed.path]

@@ -1,4 +1,4 @@
-"""A path on a mount, and how its file system is asked: by its attributes and by its own user tools."""
+"""A path on a mount, and the queries to its file system: by attributes and by its own user tools."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tonnage.machine.mounts import Mount
+from tonnage.machine.site_tools import ToolError, ask
 from tonnage.machine.time_limit import in_time
-from tonnage.machine.tool import ToolError, ask
 
 _SIDE_ROOMS = ("/usr/sbin", "/sbin", "/usr/lpp/mmfs/bin", "/opt/beegfs/sbin")
 """Where tools are that an ordinary user may run, though his PATH seldom has them."""
 
 
 Facts = dict[str, Any]
-"""What a file system tells of itself (``docs/file-systems.md``): each has names of its own."""
+"""Facts of a file system (``docs/file-systems.md``): each type has its own names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class MountedPath:
     timeout_s: float
 
     def tool(self, *argv: str) -> str:
-        """What a tool prints. ToolError as of ``tonnage.machine.tool``."""
+        """What a tool prints. ToolError as of ``tonnage.machine.site_tools``."""
         beside = None if shutil.which(argv[0]) else shutil.which(argv[0], path=os.pathsep.join(_SIDE_ROOMS))
         return ask([beside or argv[0], *argv[1:]], timeout_s=self.timeout_s, directory="/").out
 
@@ -59,7 +59,7 @@ class Gathering:
         self.unknown: dict[str, str] = {}
 
     def ask(self, name: str, call: Callable[[], Any]) -> Any:
-        """Keeps what ``call`` returns under ``name`` and returns it; None where nobody says."""
+        """Keeps what ``call`` returns under ``name`` and returns it; None where it is unknown."""
         try:
             value = call()
         except ToolError as error:

@@ -10,14 +10,14 @@ from tonnage.machine.time_limit import in_time
 
 
 def served_by(observed: ObservedPath) -> Answer:
-    """The highest layer that has the path, the upper one for what is new; whoever holds that holds this."""
+    """The highest layer that has the path, the upper one for new paths; the servers of that layer hold this path."""
     upper = observed.mount.option("upperdir")
     layers = [layer for layer in (upper, *_lower(observed)) if layer and layer.startswith("/")]
     if not layers:
         return Answer(problem=f"{observed.mount.mount_point} does not say its layers; {_hint(observed)}")
     rest = os.path.relpath(observed.path, observed.mount.mount_point)
     try:
-        # Whoever is inside a container sees the names of its layers, and none of them.
+        # A process in a container sees the names of its layers, but not the layers.
         there = in_time(
             lambda: [[os.path.lexists(at), os.path.lexists(f"{at}/{rest}")] for at in layers],
             timeout_s=observed.timeout_s,

@@ -22,7 +22,8 @@ from types import ModuleType
 from typing import Any
 
 from tonnage import plugins
-from tonnage.filesystems import local, remote
+from tonnage.filesystems import any_remote as remote
+from tonnage.filesystems import local
 from tonnage.filesystems.file_holders import Held, Item, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, ObservedPath
@@ -31,7 +32,7 @@ from tonnage.machine.blocks import block_name, block_number
 from tonnage.machine.guarded_look import carefully
 from tonnage.machine.identity import is_local
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
-from tonnage.machine.tool import ToolError
+from tonnage.machine.site_tools import ToolError
 
 LIMIT_S = 10.0
 """For each question: what hangs does not hang the run."""
@@ -53,10 +54,10 @@ _MODULES = {
     "beegfs": "beegfs",
     "gpfs": "gpfs",
     "fuse.sshfs": "sshfs",
-    "fuse.s3fs": "objects",
-    "fuse.goofys": "objects",
-    "fuse.rclone": "objects",
-    "fuse.mount-s3": "objects",
+    "fuse.s3fs": "bucket_mounts",
+    "fuse.goofys": "bucket_mounts",
+    "fuse.rclone": "bucket_mounts",
+    "fuse.mount-s3": "bucket_mounts",
     "overlay": "overlay",
     "fuse.fuse-overlayfs": "overlay",
     "autofs": "autofs",
@@ -77,8 +78,8 @@ _ANSWERS: dict[str, type] = {"facts": dict, "holders": Looked, "served_by": Answ
 
 
 class _PlugIn:
-    """A plug-in's module: what its functions raise, or return that is none of what they promise, names it. That a file
-    system did not answer is for whoever asked."""
+    """A plug-in's module: what its functions raise, or return that is none of what they promise, names it. The caller
+    handles a file system that does not answer."""
 
     def __init__(self, kind: str, module: Any) -> None:
         self._kind, self._module = kind, module
@@ -114,7 +115,7 @@ class _PlugIn:
 
 
 def module_of(kind: str) -> ModuleType | _PlugIn | None:
-    """Who knows file systems of a type; None where nobody does. RequestError where a plug-in cannot be loaded."""
+    """The module of a type of file system; None where there is none. RequestError where a plug-in cannot be loaded."""
     name = _MODULES.get(kind)
     if name is not None:
         return import_module(f"tonnage.filesystems.{name}")
@@ -132,7 +133,7 @@ def _who_can(what: str, mount: Mount) -> Any:
 
 def served_by(observed: ObservedPath) -> Answer:
     """Which servers and devices hold a path. Where its file system does not say: this host, a host that the mount's
-    source names, or nobody."""
+    source names, or none."""
     own = getattr(module_of(type_of(observed.mount)), "served_by", None)
     if own is None:
         own = local.served_by if is_local(observed.mount) else remote.served_by
@@ -163,7 +164,7 @@ def snapshots_of(kind: str) -> str | None:
 
 
 def facts_of(path: str, mount: Mount | None, *, timeout_s: float = LIMIT_S) -> Facts | None:
-    """What the file system at ``path`` tells of itself, by its type's own words; None where nobody knows the type.
+    """The facts of the file system at ``path``, under its type's own names; None where the type is unknown.
 
     Never raises, and takes no longer than a few times ``timeout_s``.
     """
@@ -180,7 +181,7 @@ def held_files(
     files: Sequence[tuple[str, int | None, int | None]], *, most: int = MOST_FILES, timeout_s: float = LIMIT_S
 ) -> Held | None:
     """Where files are: (absolute path, number, only task that works on it) of each. None where there are none, or their
-    file system keeps them in this host's memory. Never raises: ``Held.problem`` says why nobody knows."""
+    file system keeps them in this host's memory. Never raises: ``Held.problem`` says why it is unknown."""
     chosen = sample(files, most)
     mounts = read_mounts()
     by_mount: dict[Mount, list[str]] = {}
@@ -194,7 +195,7 @@ def held_files(
         directories = {os.path.dirname(path) for path, _, _ in chosen}  # noqa: PTH120
         sizes = carefully(lambda: _sizes([path for path, _, _ in chosen]), directories, timeout_s=timeout_s)
         looked = [
-            _look(mount, [(path, sizes[path]) for path in paths if path in sizes], timeout_s)
+            _held_by(mount, [(path, sizes[path]) for path in paths if path in sizes], timeout_s)
             for mount, paths in by_mount.items()
         ]
     except OSError as error:
@@ -234,7 +235,7 @@ def _sizes(paths: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _look(mount: Mount, files: Sequence[tuple[str, int]], timeout_s: float) -> Looked:
+def _held_by(mount: Mount, files: Sequence[tuple[str, int]], timeout_s: float) -> Looked:
     holders = _who_can("holders", mount)
     if holders is None:
         return Looked(holdings={}, problem=f"nobody knows which device of {mount.file_system} has a file")

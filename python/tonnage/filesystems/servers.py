@@ -33,13 +33,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedPath(MountedPath):
-    """A path on a mount, as far as it could be looked at; where it does not exist yet, the nearest parent that does."""
+    """A path on a mount, as far as it could be examined; where it does not exist yet, the nearest parent that does."""
 
     mounts: tuple[Mount, ...]
     is_known: Callable[[str], object]
     """Whether the site knows a server of such a name: true or false."""
     answers: bool = True
-    """False: touching it may hang or is not allowed, so that only the mount table speaks."""
+    """False: accessing it may hang or is not allowed, so that only the mount table is used."""
     is_directory: bool = True
     size_bytes: int = 0
     inode: int = 0
@@ -53,5 +53,5 @@ class ObservedPath(MountedPath):
 
 
 def several(names: Sequence[str | None]) -> tuple[str, ...]:
-    """Each once, in order, those that nobody knows left out."""
+    """Each once, in order, without unknown ones."""
     return tuple(dict.fromkeys(name for name in names if name))

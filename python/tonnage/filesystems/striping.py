@@ -1,6 +1,7 @@
-"""Striping and pinning: what is wanted, what became of it, and how a file system's user tool sets it and reads it back.
+"""Striping and pinning: the request, the result, and how a file system's user tool sets it and reads it back.
 
-Nothing here needs privileges; what a tool refuses is told. A file system that can has ``stripe(directory, wanted)``."""
+Nothing here needs privileges; what a tool refuses is reported. A file system that can has ``stripe(directory,
+wanted)``."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tonnage.filesystems.mounted_path import Facts
-from tonnage.machine.tool import ToolError, ask
+from tonnage.machine.site_tools import ToolError, ask
 
 LIMIT_S = 30
 """A tool that hangs (a server that is gone) does not hang the run."""
@@ -46,7 +47,7 @@ class Striping:
 
 @dataclass(frozen=True, slots=True)
 class Striped:
-    """What became of it in one directory."""
+    """The result in one directory."""
 
     path: str
     tool: str | None

@@ -1,4 +1,4 @@
-"""What other tools left, read into records' terms: traces of workflow engines, reports of iperf3 (``iperf3.read``)."""
+"""Reads files of other tools into records' terms: traces of workflow engines, reports of iperf3 (``iperf3.read``)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_trace(engine: str, path: Path) -> Trace:
 
     found = plugins.call(plugins.WORKFLOWS, engine, checked)
     if unread:
-        raise unread[0]  # that a file cannot be read is for whoever asked
+        raise unread[0]  # the caller handles unreadable files
     return found
 
 

@@ -1,5 +1,5 @@
-"""JSON of other tools: of what is cut off, as much as can be understood, and from which line on it cannot; and several
-outputs in one file, one after another, of which each is read and no line is counted anew.
+"""Reads JSON of other tools. Of truncated JSON it keeps the readable part and gives the line where that ends. It also
+reads several outputs in one file; line numbers are those of the file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from tonnage.importers.parsed import Found, Phase, few
+from tonnage.importers.imported_phases import ImportedFile, Phase, few
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _DEEPEST = 200
@@ -20,7 +20,7 @@ _NO_NUMBER = re.compile(r"(?<=[:\[,\s])[-+]?(?:nan|inf)(?=\s*[,}\]])", re.IGNORE
 
 
 class Number(float):
-    """A number that still knows how it was printed."""
+    """A number with its printed text."""
 
     text: str
 
@@ -65,7 +65,7 @@ def _loads(text: str) -> Any:
 
 
 def _no_number(_: str) -> Any:
-    """``NaN`` and ``Infinity`` are no JSON, and tools print them: what they stand for is lost, and nothing else."""
+    """``NaN`` and ``Infinity`` are no JSON, but tools print them: only their own values are lost."""
     return None
 
 
@@ -96,7 +96,7 @@ def _before(text: str, position: int) -> Any:
 _LINE = re.compile(r"line ([0-9]+): ")
 
 
-def each(text: str, begins: re.Pattern[str], read: Callable[[str], Found]) -> Found:
+def each(text: str, begins: re.Pattern[str], read: Callable[[str], ImportedFile]) -> ImportedFile:
     """What the outputs say that begin as ``begins`` tells; tool and settings of all are those of the first."""
     starts = [found.start() for found in begins.finditer(text)]
     if len(starts) < 2:
@@ -110,12 +110,12 @@ def each(text: str, begins: re.Pattern[str], read: Callable[[str], Found]) -> Fo
     )
 
 
-def _shifted(found: Found, before: int) -> Found:
+def _shifted(found: ImportedFile, before: int) -> ImportedFile:
     """With its lines counted from the first of the file, ``before`` lines up."""
     problems = tuple(_LINE.sub(lambda line: f"line {int(line[1]) + before}: ", one, count=1) for one in found.problems)
     return replace(found, phases=tuple(_moved(phase, before) for phase in found.phases), problems=problems)
 
 
 def _moved(phase: Phase, before: int) -> Phase:
-    said = replace(phase.said, line=phase.said.line + before) if phase.said else None
-    return replace(phase, line=phase.line + before, said=said)
+    said = replace(phase.stated_rate, line=phase.stated_rate.line + before) if phase.stated_rate else None
+    return replace(phase, line=phase.line + before, stated_rate=said)

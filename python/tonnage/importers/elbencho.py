@@ -11,17 +11,17 @@ import csv
 import json
 import shlex
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from tonnage.importers.figures import MIB, Rounded, elapsed_ns, no_time, rounded, whole
-from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, few, latency
+from tonnage.importers.imported_phases import ImportedFile, Latency, Note, Phase, StatedRate, few, latency
+from tonnage.importers.rounded_numbers import MIB, Rounded, elapsed_ns, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
 
-_NAMES = {"MKDIRS": "make-directory", "STAT": "stat", "RMFILES": "remove", "RMDIRS": "remove-directory"}
-_UNTIMED = ("SYNC", "DROPCACHES")
+NAMES = {"MKDIRS": "make-directory", "STAT": "stat", "RMFILES": "remove", "RMDIRS": "remove-directory"}
+UNTIMED = ("SYNC", "DROPCACHES")
 _JSON = {
     "elapsed_time_ms": "time ms [last]", "iops": "IOPS [last]", "bytes": "bytes", "bytes/s": "bytes/s",
     "entries": "entries [last]", "entries/s": "entries/s [last]",
@@ -33,13 +33,13 @@ _CONFIG = {
 }  # fmt: skip
 
 
-def read(data: bytes, _: str) -> Found:
-    """What a file says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads a file. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     rows, problems = _json(lines, torn) if data.lstrip().startswith(b"{") else _csv(lines, torn)
     phases = []
     for number, row in rows:
-        phase = _phase(row, number)
+        phase = phase_of(row, number)
         if isinstance(phase, str):
             problems.append(f"line {number}: {phase}; left out")
         elif phase is not None:
@@ -47,7 +47,7 @@ def read(data: bytes, _: str) -> Found:
     if not rows and not problems:
         problems.append("line 1: this is neither a CSV nor a JSON of elbencho")
     last = rows[-1][1] if rows else {}
-    return Found(
+    return ImportedFile(
         phases=tuple(phases),
         problems=few(problems),
         tool="elbencho",
@@ -106,12 +106,12 @@ def _items(value: Any) -> list[tuple[str, Any]]:
     return list(value.items()) if isinstance(value, dict) else []
 
 
-def _phase(row: Mapping[str, str], number: int) -> Phase | str | None:
-    """The trial of a result; None for what is none, or why it cannot be one."""
+def phase_of(row: Mapping[str, str], number: int) -> Phase | str | None:
+    """The trial of a result, in the columns of the CSV; None for what is none, or why it cannot be one."""
     name = row.get("operation", "")
-    if name in _UNTIMED:
+    if name in UNTIMED:
         return None
-    if name not in _NAMES and name not in ("WRITE", "READ"):
+    if name not in NAMES and name not in ("WRITE", "READ"):
         return f"{name or 'it'} is no phase that is read here"
     tasks = (whole(row.get("threads")) or 0) * (whole(row.get("hosts")) or 1)
     time = rounded(row.get("time ms [last]", ""))
@@ -121,7 +121,7 @@ def _phase(row: Mapping[str, str], number: int) -> Phase | str | None:
         return f"{name} states what it did beside a time of {row['time ms [last]']} ms"
     seconds = time.times(Fraction(1, 1000))
     entries = whole(row.get("entries [last]")) or 0
-    files = row.get("path type") == "dir" or name in _NAMES
+    files = row.get("path type") == "dir" or name in NAMES
     if files:
         rate = rounded(row.get("entries/s [last]", ""))
         lasted = elapsed_ns(entries, seconds, rate)
@@ -134,7 +134,7 @@ def _phase(row: Mapping[str, str], number: int) -> Phase | str | None:
         lasted = elapsed_ns(moved, seconds, rate)
     if not count or lasted is None or moved >= LARGEST:
         return f"{name} says nothing of what was done"
-    phase = _NAMES.get(name) or ({"WRITE": "create", "READ": "read"}[name] if files else name.lower())
+    phase = NAMES.get(name) or ({"WRITE": "create", "READ": "read"}[name] if files else name.lower())
     size = whole(row.get("block size"))
     return Phase(
         phase=phase,
@@ -143,9 +143,11 @@ def _phase(row: Mapping[str, str], number: int) -> Phase | str | None:
         bytes=moved,
         operations=entries if files else moved // size if size else 0,
         line=number,
-        started=_started(row),
+        started=started_at(row.get("ISO date", "")),
         latency=_latency(row, "Ent" if files else "IO", entries if files else moved // size if size else None),
-        said=Said(line=number, text=text, rate=rate, count=count, seconds=seconds) if rate and not notes else None,
+        stated_rate=StatedRate(line=number, text=text, rate=rate, count=count, seconds=seconds)
+        if rate and not notes
+        else None,
         durability="none",
         direct=_yes(row.get("direct IO")),
         notes=notes,
@@ -170,7 +172,7 @@ def _bytes(row: Mapping[str, str], entries: int) -> tuple[int, tuple[Note, ...]]
     for meant in (entries * (size or 0), (whole(row.get("paths")) or 1) * (size or 0)):
         if mib * MIB <= meant < (mib + 1) * MIB:
             return meant, ()
-    sentence = "elbencho's CSV has whole MiB, cut off, and the sizes of its files do not add up to them"
+    sentence = "elbencho's CSV and text have whole MiB, cut off, and the sizes of its files do not add up to them"
     return mib * MIB, (Note("bytes-estimated", sentence),)
 
 
@@ -223,11 +225,13 @@ def _yes(text: str | None) -> bool | None:
     return {"1": True, "true": True, "0": False, "false": False}.get(text or "")
 
 
-def _started(row: Mapping[str, str]) -> str | None:
+def started_at(told: str, *, before_ms: int = 0) -> str | None:
+    """When, in ISO 8601, of a time that it prints, or so long before it; None where it is none."""
     try:
-        return datetime.strptime(row.get("ISO date", ""), "%Y-%m-%dT%H:%M:%S.%f%z").isoformat(timespec="milliseconds")
-    except ValueError:
+        when = datetime.strptime(told, "%Y-%m-%dT%H:%M:%S.%f%z") - timedelta(milliseconds=before_ms)
+    except (ValueError, OverflowError):
         return None
+    return when.isoformat(timespec="milliseconds")
 
 
 def _latency(row: Mapping[str, str], what: str, count: int | None) -> Latency | None:

@@ -1,7 +1,7 @@
 """fio's logs: ``NAME_bw.1.log`` and its like, a line ``time ms, value, direction, block bytes, …``.
 
 A line is one operation, or (``log_avg_msec``) a mean over the time since the line before. Only bandwidth and single
-latencies tell how many bytes were moved: means of latencies and of operations a second do not.
+latencies give the number of bytes moved: means of latencies and of operations a second do not.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from tonnage.importers.figures import KIB, whole
-from tonnage.importers.parsed import Found, Latency, Phase, few, latency
+from tonnage.importers.imported_phases import ImportedFile, Latency, Phase, few, latency
+from tonnage.importers.rounded_numbers import KIB, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
 
@@ -33,15 +33,19 @@ class _Entry:
     block: int
 
 
-def read(data: bytes, name: str) -> Found:
-    """The trials of a log, by its name and its lines; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, name: str) -> ImportedFile:
+    """Reads the trials of a log, by its name and its lines. Never raises: ``problems`` names each line that it cannot
+    read."""
     match = _NAME.match(PurePath(name).name)
     if match is None:
-        return Found(problems=("line 1: the name is not that of a log of fio, as NAME_bw.1.log or NAME_lat.log",))
+        problem = "line 1: the name is not that of a log of fio, as NAME_bw.1.log or NAME_lat.log"
+        return ImportedFile(problems=(problem,))
     lines, torn = content(data)
     ways: dict[str, list[_Entry]] = {}
     problems: list[str] = []
     columns = 0
+    if not lines:
+        problems.append("line 1: the log is empty")
     for number, line in enumerate(lines, 1):
         cells = [whole(cell) for cell in line.split(",")]
         bad = len(cells) < 4 or any(cell is None for cell in cells[:4]) or (cells[2] or 0) >= len(_WAYS)
@@ -60,7 +64,7 @@ def read(data: bytes, name: str) -> Found:
             problems.append(f"line {entries[0].line}: {phase}; left out")
         else:
             phases.append(phase)
-    return Found(phases=tuple(phases), problems=few(problems), tool="fio")
+    return ImportedFile(phases=tuple(phases), problems=few(problems), tool="fio")
 
 
 def _phase(match: re.Match[str], way: str, entries: Sequence[_Entry], columns: int) -> Phase | str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tonnage.importers.figures import KIB, elapsed_ns, rounded, whole
-from tonnage.importers.fio_share import Share, size_of_one, together
-from tonnage.importers.parsed import Found, Latency, few, latency
+from tonnage.importers.fio_jobs import JobResult, size_of_one, together
+from tonnage.importers.imported_phases import ImportedFile, Latency, few, latency
+from tonnage.importers.rounded_numbers import KIB, elapsed_ns, rounded, whole
 from tonnage.importers.trace import content
 
 _FIRST = 5
@@ -22,10 +22,10 @@ _CLAT, _PERCENTILES, _QUANTILES = 8, 12, 20
 _WANTED = {"50.000000%": "p50_ns", "90.000000%": "p90_ns", "99.000000%": "p99_ns", "99.900000%": "p999_ns"}
 
 
-def read(data: bytes, _: str) -> Found:
-    """What the lines say; whatever they hold, they are read or told of by their number."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads the lines. Never raises: ``problems`` names each line that it cannot read."""
     lines, torn = content(data)
-    shares: list[Share] = []
+    shares: list[JobResult] = []
     problems: list[str] = []
     version = None
     for number, line in enumerate(lines, 1):
@@ -50,10 +50,10 @@ def read(data: bytes, _: str) -> Found:
                 shares.append(share)
     if not shares and not problems:
         problems.append("line 1: it has no terse line of fio that read or wrote anything")
-    return Found(phases=together(shares), problems=few(problems), tool="fio", version=version)
+    return ImportedFile(phases=together(shares), problems=few(problems), tool="fio", version=version)
 
 
-def _share(cells: Sequence[str], columns: Sequence[str], op: str, number: int) -> Share | str | None:
+def _share(cells: Sequence[str], columns: Sequence[str], op: str, number: int) -> JobResult | str | None:
     """None where it did nothing in this direction."""
     kib, rate, a_second, ms = whole(columns[0]), *(rounded(cell) for cell in columns[1:4])
     if kib == 0:
@@ -69,7 +69,7 @@ def _share(cells: Sequence[str], columns: Sequence[str], op: str, number: int) -
     size = size_of_one(moved, counted)
     error = whole(cells[4])
     operations = moved // size if size else round(a_second.middle * lasted / 10**9)
-    return Share(
+    return JobResult(
         line=number,
         job=cells[2],
         group=cells[3],

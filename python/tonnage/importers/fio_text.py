@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.figures import UNITS, Rounded, elapsed_ns, exact, rounded, whole
-from tonnage.importers.fio_share import Share, together
-from tonnage.importers.parsed import MOST_TASKS, Found, Latency, Note, few, latency
+from tonnage.importers.fio_jobs import JobResult, together
+from tonnage.importers.imported_phases import MOST_TASKS, ImportedFile, Latency, Note, few, latency
+from tonnage.importers.rounded_numbers import UNITS, Rounded, elapsed_ns, exact, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 
 _HEAD = re.compile(r"(.+): \(g=(\d{1,9})\): rw=(\w+), (.*)")
@@ -113,13 +113,13 @@ class _Reader:
             self.way.unit_ns = 0
 
 
-def read(data: bytes, _: str) -> Found:
-    """What an output says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     reader = _Reader()
     for number, line in enumerate(lines[: -1 if torn else None], 1):
         reader.take(line, number)
-    shares: list[Share] = []
+    shares: list[JobResult] = []
     problems: list[str] = []
     for job in reader.jobs.values():
         for op, way in job.ways.items():
@@ -132,7 +132,7 @@ def read(data: bytes, _: str) -> Found:
                 shares.append(share)
     if not shares and not problems:
         problems.append("line 1: it has no job of fio's text that read or wrote anything")
-    return Found(phases=together(shares), problems=few(problems), tool="fio", version=reader.version)
+    return ImportedFile(phases=together(shares), problems=few(problems), tool="fio", version=reader.version)
 
 
 def _options(found: re.Match[str]) -> _Options:
@@ -170,7 +170,7 @@ def _ns(number: str, thousands: str, unit: str) -> int:
     return min(found, LARGEST - 1)
 
 
-def _share(job: _Job, op: str, way: _Way, options: _Options | None) -> Share | str:
+def _share(job: _Job, op: str, way: _Way, options: _Options | None) -> JobResult | str:
     if job.issued is None:
         return "breaks off before its end"
     operations = job.issued[op]
@@ -180,7 +180,7 @@ def _share(job: _Job, op: str, way: _Way, options: _Options | None) -> Share | s
     lasted = elapsed_ns(moved, way.seconds, way.rate)
     if lasted is None or not 0 < moved < LARGEST or not operations or not 0 < job.jobs < MOST_TASKS:
         return "has no bytes or no time"
-    return Share(
+    return JobResult(
         line=way.line,
         job=job.name,
         group=job.group,

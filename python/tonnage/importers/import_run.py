@@ -1,4 +1,4 @@
-"""From other tools' files to an ordinary run directory, which keeps them as they are."""
+"""Makes an ordinary run directory of other tools' files, and keeps the files in it unchanged."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TypedDict
 
 from tonnage.errors import RecordError, RequestError
 from tonnage.importers.detect import kinds_of
-from tonnage.importers.imported_lines import Placed, told_apart, write_phases
-from tonnage.importers.parsed import Found, instant
+from tonnage.importers.imported_lines import Placed, with_distinct_settings, write_phases
+from tonnage.importers.imported_phases import ImportedFile, instant
 from tonnage.importers.registry import reader
-from tonnage.importers.stated import StatedFactor, factors_of
 from tonnage.importers.trace import MOST_BYTES
+from tonnage.importers.user_factors import StatedFactor, factors_of
 from tonnage.records import RunWriter
 from tonnage.records.line_types import Manifest
 
@@ -79,7 +79,7 @@ def import_files(
         why = problems[0] if problems else f"{_printable(files[0])}, line 1: it has no result"
         raise RequestError(f"nothing to import: {why}; hint: {_hint(kind, files[0], contents[0][1])}")
     of_files = factors_of(files, factors)
-    phases = told_apart(
+    phases = with_distinct_settings(
         [
             Placed(number, _printable(Path(files[number]).name), phase, of_files[number])
             for number, found in enumerate(founds)
@@ -119,8 +119,21 @@ def _once(contents: Sequence[tuple[str, bytes]]) -> tuple[list[tuple[str, bytes]
     return list(kept.values()), told
 
 
+_RESULTS = ("result.txt", "result_summary.txt")
+"""Of a result directory of IO500, the one that says most first."""
+
+
+def result_files(names: Sequence[str]) -> list[str]:
+    """With the file that has the results in the place of each directory that holds such a file."""
+    found = []
+    for name in names:
+        inside = (os.path.join(name, result) for result in _RESULTS)  # noqa: PTH118 - a name may be no text
+        found.append(next((file for file in inside if os.path.isfile(file)), name))  # noqa: PTH113
+    return found
+
+
 def kind_of(files: Sequence[str]) -> str:
-    """The kind of the files, by what is in them; RequestError where it cannot be told, or they are of several."""
+    """The kind of the files, by their content; RequestError where it is unknown or they are of several kinds."""
     found: dict[str, str] = {}
     for name in files:
         kinds = kinds_of(_content(name), name)
@@ -173,7 +186,7 @@ def _keep(writer: RunWriter, number: int, name: str, data: bytes) -> Kept:
     return {"name": _printable(name), "kept": kept, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def _manifest(kind: str, founds: Sequence[Found], problems: Sequence[str]) -> Manifest:
+def _manifest(kind: str, founds: Sequence[ImportedFile], problems: Sequence[str]) -> Manifest:
     """What is known of where the figures come from; the rest is null, and ``imported.unknown`` names it."""
 
     def one(values: Sequence[str | None]) -> str | None:

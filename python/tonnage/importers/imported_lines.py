@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from tonnage.errors import RequestError
-from tonnage.importers.figures import Rounded
-from tonnage.importers.parsed import Note, Phase, Said
+from tonnage.importers.imported_phases import Note, Phase, StatedRate
+from tonnage.importers.rounded_numbers import Rounded
 from tonnage.importers.trace import LARGEST
 from tonnage.records import RunWriter, event_lines, setting_key, task_lines, trial_line, workflow_lines
-from tonnage.records.line_types import CopyLine, ImportedLine, SettingValues, TrialLine, WorkflowTask
-from tonnage.records.line_types import Said as SaidLine
+from tonnage.records.line_types import CopyLine, ImportedLine, SettingValues, StatedRateLine, TrialLine, WorkflowTask
 from tonnage.records.lines import untimed_task
 from tonnage.records.results import FlowResult, LatencySummary, NetworkResult, PhaseResult, TaskResult
 
@@ -58,11 +57,12 @@ def _setting(phase: Phase) -> SettingValues:
     return {**phase.setting, "sync": phase.durability} if known else phase.setting
 
 
-def told_apart(phases: Sequence[Placed]) -> list[tuple[int, Phase]]:
-    """The phases with settings that tell all unequal trials apart, and the number of the file of each.
+def with_distinct_settings(phases: Sequence[Placed]) -> list[tuple[int, Phase]]:
+    """The phases with settings that distinguish all unequal trials, and the number of the file of each.
 
-    An option that one file states and another does not is a factor of both, and trials that nobody can place are kept
-    apart from those that they might equal. RequestError where a user states something else than the file itself.
+    An option that one file states and another does not is a factor of both, and trials whose settings are incomplete
+    are kept apart from those that they might equal. RequestError where a user states something else than the file
+    itself.
     """
     stated = _stated(phases)
     keys: dict[str, dict[str, None]] = defaultdict(dict)
@@ -153,7 +153,7 @@ def _write(writer: RunWriter, trial: int, file: int, phase: Phase, repetition: i
         "started": phase.started,
         "durability": phase.durability,
         "wrapped": None,
-        "origin": {"file": file, "line": phase.line, "said": _said(phase.said)},
+        "origin": {"file": file, "line": phase.line, "said": _stated_rate_line(phase.stated_rate)},
     }
     if phase.series:
         writer.write_series(trial, phase.phase, [(start, end, 0, moved) for start, end, moved in phase.series])
@@ -165,7 +165,7 @@ def _write(writer: RunWriter, trial: int, file: int, phase: Phase, repetition: i
 
 
 def _tasks(phase: Phase, now_ns: int) -> list[TaskResult]:
-    """A line for each task that the file tells apart; else one for all, whose own starts and ends are not known."""
+    """A line for each task that the file lists; else one for all, without starts and ends of single tasks."""
     if phase.tasks:
         return [
             untimed_task(
@@ -206,7 +206,7 @@ def _moved(network: NetworkResult | None, now_ns: int) -> NetworkResult | None:
     return {**network, "window_start_ns": start_ns, "window_end_ns": end_ns, "flows": flows}
 
 
-def _said(said: Said | None) -> SaidLine | None:
+def _stated_rate_line(said: StatedRate | None) -> StatedRateLine | None:
     """The rate and the time that the file states, as the whole numbers between which each lies."""
     if said is None:
         return None

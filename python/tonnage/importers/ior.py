@@ -11,16 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 from tonnage.importers import broken_json, ior_table
-from tonnage.importers.figures import whole
+from tonnage.importers.imported_phases import ImportedFile, few
 from tonnage.importers.ior_options import of_parameters
 from tonnage.importers.ior_test import Test, phase_of
-from tonnage.importers.parsed import Found, few
+from tonnage.importers.rounded_numbers import whole
 from tonnage.importers.trace import content
 from tonnage.records.line_types import Json
 
 
-def read(data: bytes, _: str) -> Found:
-    """What an output says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     if any(line.lstrip().startswith('"Results"') or '"tests"' in line for line in lines):
         # Ranks warn on the same stream, also in the middle of the object.
@@ -30,11 +30,11 @@ def read(data: bytes, _: str) -> Found:
     return ior_table.read(lines, torn)
 
 
-def _json(text: str) -> Found:
+def _json(text: str) -> ImportedFile:
     kept = text.split("\n")
     document = _document(text)
     if not isinstance(document.value, dict):
-        return Found(problems=(f"line {document.line or 1}: this is no JSON of IOR",))
+        return ImportedFile(problems=(f"line {document.line or 1}: this is no JSON of IOR",))
     said = document.value
     problems = []
     if document.line:
@@ -61,7 +61,7 @@ def _json(text: str) -> Found:
                 phases.append(phase)
     if not phases:
         problems += ior_table.unusable(said)
-    return Found(
+    return ImportedFile(
         phases=tuple(phases),
         problems=few(problems),
         tool="IOR",

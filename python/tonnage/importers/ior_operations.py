@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from tonnage.importers.figures import Rounded, rounded
-from tonnage.importers.parsed import Found, Latency, Phase, few, latency
+from tonnage.importers.imported_phases import ImportedFile, Latency, Phase, few, latency
+from tonnage.importers.rounded_numbers import Rounded, rounded
 from tonnage.importers.trace import LARGEST, content
 
 HEADER = "time,runtime,tp"
@@ -30,11 +30,11 @@ class _Entry:
     """Bytes, as far as rate and time say them."""
 
 
-def read(data: bytes, name: str) -> Found:
-    """The trial of one rank's file; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, name: str) -> ImportedFile:
+    """Reads the trial of one rank's file. Never raises: ``problems`` names each line that it cannot read."""
     lines, torn = content(data)
     if not lines or lines[0].strip() != HEADER:
-        return Found(problems=(f"line 1: this is no file of IOR's operations: its first line is not {HEADER}",))
+        return ImportedFile(problems=(f"line 1: this is no file of IOR's operations: its first line is not {HEADER}",))
     entries: list[_Entry] = []
     problems: list[str] = []
     for number, line in enumerate(lines[1:], 2):
@@ -46,8 +46,8 @@ def read(data: bytes, name: str) -> Found:
             entries.append(entry)
     phase = _phase(entries, name) if entries else "the file has no operation"
     if isinstance(phase, str):
-        return Found(problems=few([*problems, f"line 1: {phase}"]))
-    return Found(phases=(phase,), problems=few(problems), tool="IOR")
+        return ImportedFile(problems=few([*problems, f"line 1: {phase}"]))
+    return ImportedFile(phases=(phase,), problems=few(problems), tool="IOR")
 
 
 def _entry(line: str) -> _Entry | None:

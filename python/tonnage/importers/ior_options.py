@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tonnage.importers.figures import letters
+from tonnage.importers.rounded_numbers import letters
 
 _FLAGS = {
     "B": "useO_DIRECT", "c": "collective", "C": "reorderTasksConstant", "e": "fsync", "E": "useExistingTestFile",

@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tonnage.importers.figures import MIB, Rounded, exact, iterations, rounded, whole
+from tonnage.importers.imported_phases import FROM_SUMMARY, ImportedFile, Phase, few
 from tonnage.importers.ior_test import Test, phase_of
-from tonnage.importers.parsed import FROM_SUMMARY, Found, Phase, few
+from tonnage.importers.rounded_numbers import MIB, Rounded, exact, iterations, rounded, whole
 from tonnage.records.line_types import Json
 
 
@@ -154,7 +154,7 @@ class _Reader:
     said: dict[str, str] = field(default_factory=dict)
 
 
-def read(lines: list[str], torn: bool) -> Found:
+def read(lines: list[str], torn: bool) -> ImportedFile:
     """What the lines say; ``torn``: the last one has no end."""
     reader = _Reader()
     for number, line in enumerate(lines, 1):
@@ -165,7 +165,7 @@ def read(lines: list[str], torn: bool) -> Found:
         reader.problems.append(f"line {len(lines)}: the output breaks off here, before its end; what it holds is kept")
     if not reader.tabled and not reader.summarised:
         reader.problems.insert(0, _without_table(lines))
-    return Found(
+    return ImportedFile(
         phases=with_warnings(reader.phases, lines),
         problems=few(reader.problems),
         tool="IOR",
@@ -258,7 +258,7 @@ def _setting(reader: _Reader, key: str, value: str) -> bool:
 
 
 def _row(reader: _Reader, line: str, number: int, torn: bool) -> None:
-    """A result, or a line of the summary, or nothing of ours."""
+    """Reads a row: a result, a line of the summary, or something else."""
     if not line.lstrip().startswith(_OPERATIONS):
         return
     cells = _cells(reader, line)

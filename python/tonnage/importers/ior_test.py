@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from tonnage.importers.figures import (
+from tonnage.importers.imported_phases import Note, Phase, StatedRate, Unplaced, words_of
+from tonnage.importers.ior_options import Options, canonical, options_of
+from tonnage.importers.rounded_numbers import (
     KIB,
     UNITS,
     Rounded,
@@ -19,8 +21,6 @@ from tonnage.importers.figures import (
     size_printed,
     whole,
 )
-from tonnage.importers.ior_options import Options, canonical, options_of
-from tonnage.importers.parsed import Note, Phase, Said, Unplaced, words_of
 from tonnage.records.line_types import SettingValues
 
 _LAYOUTS = {"file-per-process": "file-per-task", "single-shared-file": "shared"}
@@ -238,7 +238,9 @@ def phase_of(test: Test, cells: Mapping[str, str], unit: str, line: int) -> Phas
         line=line,
         durability=test.durability if op == "write" else "none",
         direct=test.direct,
-        said=Said(line=line, text=text, rate=rate, count=moved, seconds=total) if total and not notes else None,
+        stated_rate=StatedRate(line=line, text=text, rate=rate, count=moved, seconds=total)
+        if total and not notes
+        else None,
         facts={key: value for key, value in steps.items() if value is not None},
         notes=notes,
         unplaced=test.unplaced,

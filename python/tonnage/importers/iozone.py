@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tonnage.importers.figures import KIB, elapsed_ns, rounded, whole
-from tonnage.importers.parsed import Found, Phase, few, instant, words_of
+from tonnage.importers.imported_phases import ImportedFile, Phase, few, instant, words_of
+from tonnage.importers.rounded_numbers import KIB, elapsed_ns, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 
 _TESTS = (
@@ -44,8 +44,8 @@ class _Reader:
     ended: bool = False
 
 
-def read(data: bytes, _: str) -> Found:
-    """What an output says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     reader = _Reader()
     for number, line in enumerate(lines, 1):
@@ -54,7 +54,7 @@ def read(data: bytes, _: str) -> Found:
         reader.problems.append("line 1: this is no output of iozone: it has no table of results")
     elif not reader.ended:
         reader.problems.append(f"line {len(lines)}: the output breaks off here, before its end; what it holds is kept")
-    return Found(
+    return ImportedFile(
         phases=tuple(reader.phases),
         problems=few(reader.problems),
         tool="iozone",

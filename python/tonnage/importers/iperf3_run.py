@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 from fractions import Fraction
 
 from tonnage.importers import broken_json, iperf3
-from tonnage.importers.figures import rounded, whole
-from tonnage.importers.parsed import Found, Phase, Said, Task, line_of
+from tonnage.importers.imported_phases import ImportedFile, Phase, StatedRate, Task, line_of
+from tonnage.importers.rounded_numbers import rounded, whole
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import Json, SettingValues
 from tonnage.records.lines import rate
@@ -21,12 +21,12 @@ _BEGINS = re.compile(r'\{\s*"start"\s*:\s*\{')
 _SECOND_NS = 10**9
 
 
-def read(data: bytes, _: str) -> Found:
-    """What a report says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads a report. Never raises: ``problems`` names the line of each part that it cannot read."""
     return broken_json.each(data.decode("utf-8", "replace"), _BEGINS, _report)
 
 
-def _report(text: str) -> Found:
+def _report(text: str) -> ImportedFile:
     document = broken_json.read(text)
     said = document.value if isinstance(document.value, dict) else {}
     line = document.line or 1
@@ -34,15 +34,15 @@ def _report(text: str) -> Found:
         report = iperf3.report_of(said)
     except iperf3.NoReport as error:
         hint = "; hint: iperf3 --json writes it" if not said else ""
-        return Found(problems=(f"line {line}: {error}{hint}",))
+        return ImportedFile(problems=(f"line {line}: {error}{hint}",))
     if report.error:
-        return Found(problems=(f"line {line}: iperf3 ended with an error: {report.error}",))
+        return ImportedFile(problems=(f"line {line}: iperf3 ended with an error: {report.error}",))
     if not report.ways:
-        return Found(problems=(f"line {line}: the report says nothing of bytes that were sent and received",))
+        return ImportedFile(problems=(f"line {line}: the report says nothing of bytes that were sent and received",))
     phase = phase_of(said, report, text)
     if isinstance(phase, str):
-        return Found(problems=(f"line {line}: {phase}",))
-    return Found(phases=(phase,), tool="iperf3", version=report.version, host=_hosts(said)[0])
+        return ImportedFile(problems=(f"line {line}: {phase}",))
+    return ImportedFile(phases=(phase,), tool="iperf3", version=report.version, host=_hosts(said)[0])
 
 
 def _hosts(said: Json) -> tuple[str, str]:
@@ -89,7 +89,7 @@ def phase_of(said: Json, report: iperf3.Report, text: str = "") -> Phase | str:
         tasks=tuple(tasks),
         series=tuple(series),
         network=network,
-        said=_said(said, text),
+        stated_rate=_stated_rate(said, text),
     )
 
 
@@ -156,7 +156,7 @@ def _started(said: Json) -> str | None:
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
 
 
-def _said(said: Json, text: str) -> Said | None:
+def _stated_rate(said: Json, text: str) -> StatedRate | None:
     """The rate of the end's first sum, which is in bits."""
     for key in ("sum_received", "sum_sent"):
         told = said["end"].get(key)
@@ -169,7 +169,7 @@ def _said(said: Json, text: str) -> Said | None:
         )
         if bits and count and seconds and bits.high > 0:
             stated = str(told["bits_per_second"])
-            return Said(
+            return StatedRate(
                 line=line_of(text, stated),
                 text=f"{stated} bit/s",
                 rate=bits.times(Fraction(1, 8)),

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from tonnage.importers import iperf3, iperf3_run
-from tonnage.importers.figures import GIB, KIB, MIB, Rounded, rounded
-from tonnage.importers.parsed import Found, Note, few
+from tonnage.importers.imported_phases import ImportedFile, Note, few
+from tonnage.importers.rounded_numbers import GIB, KIB, MIB, Rounded, rounded
 from tonnage.importers.trace import content
 from tonnage.records.line_types import Json
 
@@ -25,22 +25,22 @@ _UNITS = {"": 1, "K": KIB, "M": MIB, "G": GIB, "T": 2**40}
 _ESTIMATED = Note("bytes-estimated", "iperf3's text has three digits of its bytes; its JSON (--json) has all")
 
 
-def read(data: bytes, _: str) -> Found:
-    """What the tests of a text say; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads the tests of a text. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     starts = [number for number, line in enumerate(lines) if _BEGINS.match(line)]
     if not starts:
-        return Found(problems=("line 1: this is no text of iperf3: no test begins in it",))
+        return ImportedFile(problems=("line 1: this is no text of iperf3: no test begins in it",))
     phases, problems, host = [], [], None
     for begin, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        test = _said(lines[begin : end - 1 if torn and end == len(lines) else end])
+        test = _as_json(lines[begin : end - 1 if torn and end == len(lines) else end])
         found = test if isinstance(test, str) else _phase(test)
         if isinstance(found, str):
             problems.append(f"line {begin + 1}: this test {found}; left out")
         else:
             host = host or found.network["flows"][0]["sender"] if found.network else host
-            phases.append(replace(found, line=begin + 1, said=None, notes=(_ESTIMATED,)))
-    return Found(phases=tuple(phases), problems=few(problems), tool="iperf3", host=host)
+            phases.append(replace(found, line=begin + 1, stated_rate=None, notes=(_ESTIMATED,)))
+    return ImportedFile(phases=tuple(phases), problems=few(problems), tool="iperf3", host=host)
 
 
 def _phase(said: Json) -> Any:
@@ -51,7 +51,7 @@ def _phase(said: Json) -> Any:
     return iperf3_run.phase_of(said, report)
 
 
-def _said(lines: list[str]) -> Json | str:
+def _as_json(lines: list[str]) -> Json | str:
     """The same as iperf3's JSON has it, with bytes as exact as they stand; or why not, a predicate."""
     if not lines:
         return "breaks off before its end"

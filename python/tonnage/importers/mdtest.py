@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tonnage.importers.figures import whole
+from tonnage.importers.imported_phases import ImportedFile, Phase, few
 from tonnage.importers.mdtest_output import PHASES, Output, Row, failed
-from tonnage.importers.parsed import Found, Phase, few
+from tonnage.importers.rounded_numbers import whole
 from tonnage.importers.trace import content
 
 _BANNER = re.compile(r"mdtest-(\S+) was launched with ([0-9]{1,9}) total task\(s\) on ([0-9]{1,9}) node")
@@ -36,8 +36,8 @@ class _Reader:
     began: str | None = None
 
 
-def read(data: bytes, _: str) -> Found:
-    """What an output says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     reader = _Reader()
     for number, line in enumerate(lines, 1):
@@ -55,7 +55,7 @@ def read(data: bytes, _: str) -> Found:
     elif not phases and not problems:
         problems.append(f"line {len(lines)}: all of its rates are 0.000: nothing was done")
     first = reader.outputs[0] if reader.outputs else reader.now
-    return Found(
+    return ImportedFile(
         phases=tuple(phases),
         problems=few(problems),
         tool="mdtest",

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.figures import Rounded, elapsed_ns, iterations, letters, no_time, rounded, whole
-from tonnage.importers.parsed import FROM_SUMMARY, Note, Phase, Said, Unplaced, words_of
+from tonnage.importers.imported_phases import FROM_SUMMARY, Note, Phase, StatedRate, Unplaced, words_of
+from tonnage.importers.rounded_numbers import Rounded, elapsed_ns, iterations, letters, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import SettingValues
 
@@ -91,8 +91,8 @@ class Output:
     """Whether its summary is over the ranks as well."""
     of_each: bool = False
     """Whether its lines of each iteration are of all tasks."""
-    told: set[str] = field(default_factory=set)
-    """Tests with lines of each iteration."""
+    by_iteration: set[str] = field(default_factory=set)
+    """Tests with lines for each iteration."""
     rows: list[Row] = field(default_factory=list)
     times: dict[str, str] = field(default_factory=dict)
     """Seconds of each test, where it was asked for them as well."""
@@ -126,16 +126,16 @@ class Output:
         if name not in PHASES or per_second is None or per_second.low <= 0 or lasted is None or not self.items:
             return
         count = self.tasks * self.hits[-1] if self.hits and name.startswith("File") else self.items
-        said = Said(line=line, text=f"{rate} ops/sec", rate=per_second, count=count, seconds=lasted)
+        said = StatedRate(line=line, text=f"{rate} ops/sec", rate=per_second, count=count, seconds=lasted)
         elapsed = elapsed_ns(count, lasted, per_second)
         if elapsed is not None:
-            self.told.add(name)
+            self.by_iteration.add(name)
             self.phases.append(self._phase(name, count, elapsed, line, said))
 
     def conclude(self) -> None:
         """Its summary, which says what it was of only where times follow it."""
         for row in self.rows:
-            if row.name not in self.told:
+            if row.name not in self.by_iteration:
                 self._row(row)
 
     def _row(self, row: Row) -> None:
@@ -157,8 +157,8 @@ class Output:
                 self._from_summary(row, counted, (most, least, mean))
 
     def _counted(self, row: Row, rate: Rounded) -> tuple[int, tuple[Note, ...]] | str:
-        """How many items each iteration did, and what must be said of that; or why nobody knows."""
-        known = self._said(row.name)
+        """How many items each iteration did, with notes; or why that is unknown."""
+        known = self._stated_items(row.name)
         seconds = rounded(self.times[row.name]) if row.name in self.times and self.iterations == 1 else None
         if seconds is None or no_time(self.times[row.name]):
             return (known, ()) if isinstance(known, int) else known
@@ -174,7 +174,7 @@ class Output:
         sentence = f"the file does not say how many items there were; {count} is what its rate and time are nearest to"
         return count, () if only else (Note("items-estimated", sentence),)
 
-    def _said(self, name: str) -> int | str:
+    def _stated_items(self, name: str) -> int | str:
         """The number that the file says without a time beside it."""
         if not self.items:
             return "the number of files is missing"
@@ -220,7 +220,7 @@ class Output:
                 self.phases.append(self._phase(row.name, count, lasted, row.line, None, (*summary, *notes)))
 
     def _phase(
-        self, name: str, count: int, lasted: int, line: int, said: Said | None, notes: tuple[Note, ...] = ()
+        self, name: str, count: int, lasted: int, line: int, said: StatedRate | None, notes: tuple[Note, ...] = ()
     ) -> Phase:
         setting, phase = self._setting(), PHASES[name]
         size = {"create": setting["file_size"], "read": setting["read_size"]}.get(phase)
@@ -232,7 +232,7 @@ class Output:
             bytes=count * (size or 0),
             operations=count - wrong,
             line=line,
-            said=said,
+            stated_rate=said,
             durability=self._durability() if phase == "create" else None,
             reason=f"mdtest warned of {wrong} of {count} items that failed" if wrong else None,
             unplaced=None

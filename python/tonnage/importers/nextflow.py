@@ -105,7 +105,7 @@ def _task(row: Mapping[str, str], line: int, problems: list[str]) -> TracedTask:
         complete_ns=complete,
         run_ns=run_ns,
         cpu_ns=cpu,
-        max_resident_bytes=value("peak_rss", size) or None,  # 0: it ended before anybody looked
+        max_resident_bytes=value("peak_rss", size) or None,  # 0: it ended before the first sample
         read_call_bytes=value("rchar", size),
         write_call_bytes=value("wchar", size),
         device_read_bytes=value("read_bytes", size),

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
+from tonnage.importers.imported_phases import ImportedFile, Phase
 from tonnage.importers.nextflow import parse
-from tonnage.importers.parsed import Found, Phase
 from tonnage.importers.trace import LARGEST, TracedTask
 
 _LATEST_NS = 2**33 * 10**9
 
 
-def read(data: bytes, _: str) -> Found:
-    """What a trace says; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads a trace. Never raises: ``problems`` names the line of each part that it cannot read."""
     trace, _directories = parse(data)
     tasks = [task for task in trace.tasks if task.status != "cached"]
     begun = [time for task in tasks for time in (task.submit_ns, task.start_ns) if time is not None]
     ended = [time for task in tasks for time in (task.end_ns, task.complete_ns) if time is not None]
     if not begun or not ended or max(ended) <= min(begun) or max(ended) >= _LATEST_NS:
-        return Found(problems=(*trace.problems, "line 1: the trace has no task with a beginning and an end"))
+        return ImportedFile(problems=(*trace.problems, "line 1: the trace has no task with a beginning and an end"))
     first = min(begun)
     failed = sum(task.status in ("failed", "aborted") for task in tasks)
     phase = Phase(
@@ -35,7 +35,7 @@ def read(data: bytes, _: str) -> Found:
             for number, task in enumerate(trace.tasks)
         ),
     )
-    return Found(phases=(phase,), problems=trace.problems, tool="Nextflow")
+    return ImportedFile(phases=(phase,), problems=trace.problems, tool="Nextflow")
 
 
 def _processes(tasks: tuple[TracedTask, ...]) -> list[str]:

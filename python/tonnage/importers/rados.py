@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 from tonnage.importers import broken_json
-from tonnage.importers.figures import MIB, elapsed_ns, nanoseconds, no_time, rounded, whole
-from tonnage.importers.parsed import Found, Latency, Note, Phase, Said, Unplaced, few, latency
+from tonnage.importers.imported_phases import ImportedFile, Latency, Note, Phase, StatedRate, Unplaced, few, latency
+from tonnage.importers.rounded_numbers import MIB, elapsed_ns, nanoseconds, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import Json, SettingValues
 
@@ -73,7 +73,7 @@ def phase_of(bench: Bench) -> Phase | str:
     said = None
     if stated and rate and seconds and not notes:
         text = f"{stated[0]} MB/sec, MB of 2^20"
-        said = Said(line=stated[1], text=text, rate=rate, count=count * size, seconds=seconds)
+        said = StatedRate(line=stated[1], text=text, rate=rate, count=count * size, seconds=seconds)
     return Phase(
         phase=op,
         setting=_setting(bench, op, size),
@@ -82,7 +82,7 @@ def phase_of(bench: Bench) -> Phase | str:
         operations=count,
         line=line,
         started=bench.started,
-        said=said,
+        stated_rate=said,
         latency=_latency(bench, count),
         notes=notes,
         series=_series(bench, size),
@@ -218,8 +218,9 @@ _TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}\.[0-9]{6})([+-][0-
 """Before a line, with ``--show-time``; versions before 15 leave the zone out."""
 
 
-def read(data: bytes, _: str) -> Found:
-    """What an output says, of one benchmark or of several; whatever it holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads an output of one benchmark or of several. Never raises: ``problems`` names the line of each part that it
+    cannot read."""
     lines, torn = content(data)
     benches, problems = _json_benches(lines) if _is_json(lines) else (_benches(lines, torn), [])
     phases: list[Phase] = []
@@ -234,7 +235,7 @@ def read(data: bytes, _: str) -> Found:
         problems.append(f"line {len(lines)}: this line is cut off; left out")
     if not benches and not problems:
         problems.append(_without_result(lines))
-    return Found(phases=tuple(phases), problems=few(problems), tool="rados bench")
+    return ImportedFile(phases=tuple(phases), problems=few(problems), tool="rados bench")
 
 
 def _without_result(lines: list[str]) -> str:

@@ -11,20 +11,26 @@ from typing import TYPE_CHECKING
 from tonnage import plugins
 
 if TYPE_CHECKING:
-    from tonnage.importers.parsed import Found
+    from tonnage.importers.imported_phases import ImportedFile
 
 KINDS = {
     "ior": "ior",
     "ior-operations": "ior_operations",
     "mdtest": "mdtest",
-    "fio": "fio",
+    "io500": "io500",
+    "fio": "fio_json",
     "fio-text": "fio_text",
     "fio-terse": "fio_terse",
     "fio-log": "fio_log",
     "elbencho": "elbencho",
+    "elbencho-text": "elbencho_text",
+    "elbencho-live": "elbencho_live",
     "iperf3": "iperf3_run",
     "iperf3-text": "iperf3_text",
     "iozone": "iozone",
+    "vdbench": "vdbench",
+    "warp": "warp",
+    "dlio": "dlio",
     "sob": "sob",
     "rados": "rados",
     "nextflow": "nextflow_run",
@@ -32,37 +38,37 @@ KINDS = {
 """Kind → the module here that reads it."""
 
 
-def reader(kind: str) -> Callable[[bytes, str], Found]:
+def reader(kind: str) -> Callable[[bytes, str], ImportedFile]:
     """What reads a file of this kind, given its content and its name. It never raises, whatever the bytes are; a
     plug-in that does is named in a RequestError."""
-    from tonnage.importers.parsed import bounded
+    from tonnage.importers.imported_phases import bounded
 
     if kind not in KINDS:
         added: Callable[[bytes, str], object] = plugins.load(plugins.IMPORTERS, kind)
         return lambda data, name: plugins.call(plugins.IMPORTERS, kind, lambda: _checked(added(data, name)))
-    read: Callable[[bytes, str], Found] = import_module(f"tonnage.importers.{KINDS[kind]}").read
+    read: Callable[[bytes, str], ImportedFile] = import_module(f"tonnage.importers.{KINDS[kind]}").read
     return lambda data, name: bounded(_of_text(read, data, name))
 
 
-def _of_text(read: Callable[[bytes, str], Found], data: bytes, name: str) -> Found:
-    from tonnage.importers.parsed import Found
-    from tonnage.importers.wrapped import unwrapped
+def _of_text(read: Callable[[bytes, str], ImportedFile], data: bytes, name: str) -> ImportedFile:
+    from tonnage.importers.imported_phases import ImportedFile
+    from tonnage.importers.unwrap_text import unwrapped
 
     text = unwrapped(data)
     if text.problem:
-        return Found(problems=(text.problem,))
+        return ImportedFile(problems=(text.problem,))
     return read(text.data, name.removesuffix(".gz"))
 
 
-def _checked(found: object) -> Found:
+def _checked(found: object) -> ImportedFile:
     """What a plug-in returned, as it promised."""
-    from tonnage.importers.parsed import Found, Phase, bounded
+    from tonnage.importers.imported_phases import ImportedFile, Phase, bounded
 
-    if not isinstance(found, Found):
-        raise TypeError(f"it returned {found!r}, which is no Found")
+    if not isinstance(found, ImportedFile):
+        raise TypeError(f"it returned {found!r}, which is no ImportedFile")
     for phase in found.phases:
         if not isinstance(phase, Phase):
             raise TypeError(f"it returned {phase!r} as a phase, which is no Phase")
     kept = bounded(found)
-    plugins.require_json("it", replace(kept, phases=tuple(replace(phase, said=None) for phase in kept.phases)))
+    plugins.require_json("it", replace(kept, phases=tuple(replace(phase, stated_rate=None) for phase in kept.phases)))
     return kept

@@ -200,7 +200,7 @@ def _benchmark(directory: Path, job: _Job, problems: list[str]) -> dict[str, int
         if text in ("-", "NA", ""):
             continue
         try:
-            # Memory and processor time are sampled: 0 of a short job says that nobody looked.
+            # Memory and processor time are sampled: 0 of a short job means no sample.
             found[key] = whole(number(text) * factor) or (None if key in _SAMPLED else 0)
         except Unreadable as error:
             problems.append(f"line {job.line}: {column} {text[:40]!r} of {name!r} {error}")

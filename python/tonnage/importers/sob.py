@@ -1,7 +1,7 @@
 """sob's lines, of which an MB is 2^20 bytes: ``Wrote 10240.000 MB in 212.000 s for 48.302 MB/s, 1 files``.
 
 A file may have a command line above them (``sob -rw -b 8m -s 10g``) and the lines of several hosts, each below a
-heading ``* On host: compute1``. Hosts that are told of together ran at the same time, without a barrier: they are the
+heading ``* On host: compute1``. Hosts that are printed together ran at the same time, without a barrier: they are the
 tasks of one trial, of which the rate is all bytes over the longest time, and never the sum of their rates.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.figures import MIB, elapsed_ns, letters, no_time, rounded, whole
-from tonnage.importers.parsed import Found, Note, Phase, Said, Task, few, words_of
+from tonnage.importers.imported_phases import ImportedFile, Note, Phase, StatedRate, Task, few, words_of
+from tonnage.importers.rounded_numbers import MIB, elapsed_ns, letters, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
 from tonnage.units import rate_text
@@ -37,7 +37,7 @@ class _Line:
     moved: int
     lasted_ns: int
     files: int | None
-    said: Said
+    stated_rate: StatedRate
     host: str | None
 
 
@@ -64,8 +64,8 @@ class _Test:
         return found
 
 
-def read(data: bytes, _: str) -> Found:
-    """The trials of all lines; whatever the file holds, it is read or told of by its line."""
+def read(data: bytes, _: str) -> ImportedFile:
+    """Reads the trials of all lines. Never raises: ``problems`` names each line that it cannot read."""
     lines, torn = content(data)
     tests, problems = _tests(lines, torn)
     phases: list[Phase] = []
@@ -76,7 +76,7 @@ def read(data: bytes, _: str) -> Found:
         problems.append("line 1: it has no line of sob")
     commands = {test.command for test in tests if test.lines}
     command = f"sob {commands.pop()}" if len(commands) == 1 else None
-    return Found(
+    return ImportedFile(
         phases=tuple(phases), problems=few(problems), tool="sob", command=command if command != "sob " else None
     )
 
@@ -130,7 +130,7 @@ def _line(found: re.Match[str], number: int, host: str | None) -> _Line | str:
     if lasted is None or not 0 < moved < LARGEST:
         return "is not whole"
     way = {"wrote": "write"}.get(found[1].lower(), found[1].lower())
-    said = Said(line=number, text=f"{found[4]} MB/s, MB of 2^20", rate=rate, count=moved, seconds=seconds)
+    said = StatedRate(line=number, text=f"{found[4]} MB/s, MB of 2^20", rate=rate, count=moved, seconds=seconds)
     return _Line(way, number, moved, lasted, int(found[5]) if found[5] else None, said, host)
 
 
@@ -160,7 +160,7 @@ def _phase(test: _Test, lines: Sequence[_Line]) -> Phase:
         line=first.number,
         tasks=tasks if len(lines) > 1 or first.host else (),
         durability="none",
-        said=first.said if len(lines) == 1 else None,
+        stated_rate=first.stated_rate if len(lines) == 1 else None,
         notes=_sum(lines, moved, lasted),
     )
 
@@ -197,7 +197,7 @@ def _setting(test: _Test, lines: Sequence[_Line], op: str) -> SettingValues:
 
 
 def _missing(test: _Test) -> list[str]:
-    """What the command asked for and no line is of: nobody would notice."""
+    """Problems for tests of the command line that have no line of results."""
     options = test.options
     asked = [way for way, letter in zip(_WAYS, "wrR", strict=True) if letter in options]
     found = []

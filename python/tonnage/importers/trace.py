@@ -36,7 +36,7 @@ class TracedTask:
     complete_ns: int | None = None
     """The engine knew of its end."""
     times_from: str = "engine"
-    """Who saw start and end: ``task`` (what the task itself left), or ``engine``, when it looked."""
+    """The source of start and end: ``task`` (files of the task itself) or ``engine`` (its polls)."""
     run_ns: int | None = None
     """How long the user's own commands ran, by the task's own measure."""
     cpu_ns: int | None = None
@@ -46,7 +46,7 @@ class TracedTask:
     device_read_bytes: int | None = None
     device_write_bytes: int | None = None
     after: tuple[int, ...] | None = None
-    """Positions in the trace of the tasks whose output it reads; None: that cannot be told."""
+    """Positions in the trace of the tasks whose output it reads; None: unknown."""
 
     def line(self, *, copy: int, engine: str, number: int, began_ns: int) -> WorkflowTask:
         """As the task with this number of a copy of a command, with instants counted from ``began_ns``."""
@@ -82,7 +82,7 @@ class TracedTask:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All tasks that a file tells of, in its order, and a sentence with the line for what it does not."""
+    """All tasks of a file, in its order, and a sentence with the line for each part that cannot be read."""
 
     tasks: tuple[TracedTask, ...]
     problems: tuple[str, ...] = ()

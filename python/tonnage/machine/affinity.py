@@ -21,8 +21,8 @@ def cpu_affinity() -> list[int]:
 
 
 def interrupt_cpus(path: str | os.PathLike[str], *, sys: Path = _SYS, proc: Path = _PROC) -> list[int] | None:
-    """The CPUs that take the interrupts of the device that holds ``path``; None where that cannot be told (a network
-    or memory file system, a device without interrupts of its own, a kernel that does not say).
+    """The CPUs that take the interrupts of the device that holds ``path``; None where that is unknown (a network or
+    memory file system, a device without interrupts of its own, a kernel that does not say).
 
     ``sys`` and ``proc`` are where those file systems are; tests give recorded ones.
     """

@@ -1,4 +1,4 @@
-"""A look at files that costs a child process only where a server could hold it up."""
+"""Accesses files in a child process where a server could block the access, and in this process otherwise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def carefully(call: Callable[[], _T], paths: Iterable[str | os.PathLike[str]], *
 
 
 def stays_here(mounts: list[Mount], path: str) -> bool:
-    """Whether no server is asked by whoever walks along an absolute path, as far as it exists."""
+    """Whether resolving an absolute path, as far as it exists, contacts no server."""
     if not path.startswith("/"):
         return False
     at, ahead, links = Path("/"), list(reversed(Path(path).parts)), 0

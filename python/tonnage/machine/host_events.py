@@ -1,4 +1,5 @@
-"""What happened to this host while something was measured on it: what no task can know of itself."""
+"""Events of this host during a measurement that no task can see itself: memory pressure, stolen processor time, clock
+steps."""
 
 from __future__ import annotations
 

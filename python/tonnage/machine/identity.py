@@ -80,7 +80,7 @@ def _identity(mount: Mount, path: str, mounts: list[Mount], layers: int) -> str:
     if is_local(mount) or kind == "overlay":
         return f"local:{host}:{kind}:{whole.mount_point}"
     if kind.startswith("fuse") and not re.search("[:/]", whole.device):
-        # A program's name, which tells nothing of what it shows.
+        # A program's name, which does not identify the storage.
         return f"{kind.removeprefix('fuse.')}:{host}:{whole.mount_point}"
     return f"{kind.removeprefix('fuse.')}:{whole.device}"
 
@@ -94,8 +94,8 @@ def _below(mount: Mount) -> str | None:
 
 
 def _whole(mount: Mount, mounts: list[Mount]) -> Mount:
-    """Of the mounts of the same file system the one that shows most of it: bind mounts show parts. NFS tells a part by
-    its source, all others by their root."""
+    """Of the mounts of the same file system the one that shows most of it: bind mounts show parts. NFS shows the part
+    in its source, all others in their root."""
     same = [other for other in mounts if other.device_number == mount.device_number and other.device_number]
     ordered = sorted(same, key=lambda other: (len(other.device), len(other.root)))
     return ordered[0] if ordered and ordered[0].file_system == mount.file_system else mount

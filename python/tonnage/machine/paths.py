@@ -36,7 +36,7 @@ def path_facts(path: str, *, probe: bool = False, timeout_s: float = LOOK_S) -> 
     """
     if not path.startswith("/"):
         raise TonnageError(f"{path} is not absolute: it would mean another place on each host; hint: write it from /")
-    return _answered(path, lambda: _look(path, probe=probe), timeout_s)
+    return _answered(path, lambda: _examine(path, probe=probe), timeout_s)
 
 
 def leave_mark(path: str, *, timeout_s: float = LOOK_S) -> str:
@@ -74,7 +74,7 @@ def _mark(path: str, name: str) -> Path:
     return Path(path, name)
 
 
-def _look(path: str, *, probe: bool) -> PathFacts:
+def _examine(path: str, *, probe: bool) -> PathFacts:
     real = os.path.realpath(path)
     mount = find_mount(read_mounts(), real)
     found: PathFacts = {

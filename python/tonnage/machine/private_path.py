@@ -1,4 +1,4 @@
-"""The way to a directory of this user's: nobody else can write to it, or put another in its place."""
+"""Checks the path to a directory of this user: no other user can write to it or replace it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def own_directory(place: Path) -> Path:
 
     Each directory and link on the way from / belongs to root or to this user, and others may write to none of them, but
     where the sticky bit keeps them from what is not theirs. The last one is this user's, and nobody else may write to
-    it at all. Looked at from / downwards: what lies in a directory that was found safe stays as it was found.
+    it at all. Looked at from / downwards: the entries of a directory that was found safe cannot change afterwards.
     """
     # Who owns / owns everything, under whatever number a user namespace shows that.
     trusted = {0, os.geteuid(), Path("/").stat().st_uid}
@@ -60,8 +60,8 @@ def own_directory(place: Path) -> Path:
 
 
 def check_inside(file: Path) -> None:
-    """A file inside of such a directory: this user's, and nobody else may write to it; NotSafeError, NoFileError,
-    OSError."""
+    """Checks a file inside of such a directory: it is this user's, and no other user may write to it; NotSafeError,
+    NoFileError, OSError."""
     found = file.lstat()
     if not stat.S_ISREG(found.st_mode):
         # Through a link another user's file could be read.
@@ -115,7 +115,7 @@ def _has_list(way: Path) -> bool:
 
 
 def _is_shut(way: Path) -> bool:
-    """Whether nobody but this user gets through it to what is below."""
+    """Whether only this user can reach what is below it."""
     found = way.stat()
     through = found.st_mode & (stat.S_IXGRP | stat.S_IXOTH)
     return found.st_uid == os.geteuid() and not through and not _has_list(way)
@@ -140,7 +140,7 @@ def _is_private(gid: int, uid: int) -> bool | None:
 
 
 def _listed(me: pwd.struct_passwd, gid: int) -> tuple[bool, bool]:
-    """Whether the list of accounts has this user, and whether anybody else in that group."""
+    """Whether the list of accounts contains this user, and whether it has another user in that group."""
     accounts = pwd.getpwall()
     mine = {me.pw_name, *(one.pw_name for one in accounts if one.pw_uid == me.pw_uid)}
     others = any(one.pw_gid == gid and one.pw_name not in mine for one in accounts)

@@ -1,4 +1,4 @@
-"""A call that touches a file system, given a time limit: a dead server holds whoever touches its mount, for ever.
+"""Gives a call that accesses a file system a time limit: an access to the mount of a dead server blocks for ever.
 
 The call runs in a child process of its own. One that the kernel holds is left behind, never waited for.
 """
@@ -42,7 +42,7 @@ def in_time(call: Callable[[], _T], *, timeout_s: float) -> _T:
     finally:
         os.close(readable)
         _reap(child)
-    # The child is this very program: nobody else has written to the pipe.
+    # The child is a fork of this program: no other program has written to the pipe.
     kind, value = marshal.loads(raw) if raw else ("error", [0, "whoever was to look at it ended without an answer"])
     if kind == "error":
         raise OSError(value[0], value[1], *value[2:])
@@ -52,7 +52,8 @@ def in_time(call: Callable[[], _T], *, timeout_s: float) -> _T:
 
 
 def _answer(call: Callable[[], Any], writable: int) -> NoReturn:
-    """The child's whole life. It holds nothing open that somebody may wait for: ours may outlive us by far."""
+    """The child process. It keeps no descriptor open that another process may wait for: it may outlive this process by
+    far."""
     status = 1
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -107,7 +108,7 @@ def _reap(child: int) -> None:
 
 
 def _has_gone(child: int) -> bool:
-    """Whether it is collected now. Where nobody wants to know of ended children the kernel collects them itself."""
+    """Whether the child is collected now. Where SIGCHLD is ignored the kernel collects children itself."""
     try:
         return os.waitpid(child, os.WNOHANG)[0] != 0
     except ChildProcessError:

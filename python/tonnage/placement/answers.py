@@ -1,6 +1,5 @@
-"""What ``--json`` prints of the commands of placement: a type a command, printed by ``asdict``.
-
-Those of ``jobs``, ``cancel`` and ``queues`` are in ``jobs.py``: who asks for a list waits for no decision's modules.
+"""What the placement commands print with ``--json``: one type a command, printed by ``asdict``. The types of ``jobs``,
+``cancel`` and ``queues`` are in ``jobs.py``, so that these commands do not import the modules of a decision.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class LoadAnswer:
 
 
 def load_answer(found: Sequence[LoadRow], notes: Sequence[str]) -> LoadAnswer:
-    """Of a look that was just taken."""
+    """The answer of an observation made just now."""
     return LoadAnswer(at_s=round(time.time(), 3), servers=tuple(row.answer() for row in found), notes=tuple(notes))
 
 
@@ -130,7 +129,7 @@ def where_answer(
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredAnswer(Scored):
-    """A candidate, with its sum as a field like others: pydantic passes over one that ``__init__`` does not take."""
+    """A candidate with its sum as an ordinary field: pydantic ignores fields that ``__init__`` does not take."""
 
     score_s: float
 
@@ -146,7 +145,7 @@ class DecisionAnswer(Decision):
 
 @dataclass(frozen=True, kw_only=True)
 class DemandAnswer:
-    """What one copy asks of storage."""
+    """The I/O demand of one copy."""
 
     tasks: float
     """Of the load line."""
@@ -223,7 +222,7 @@ def previewed(plan: Plan, command: tuple[str, ...]) -> Previewed:
 
 
 def submitted(key: str, outcome: Outcome) -> Submission | Repeated:
-    """What became of it."""
+    """The result of a submission."""
     receipt = outcome.receipt
     found = Repeated(
         key=key,
@@ -252,10 +251,10 @@ def _plan_answer(plan: Plan) -> PlanAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class WatchAnswer:
-    """What is known of one server at one look."""
+    """One observation of one server."""
 
     at_s: float
-    """Of the look, in seconds since 1970."""
+    """Time of the observation, in seconds since 1970."""
     time: str
     """The same in ISO 8601."""
     server: str
@@ -266,7 +265,7 @@ class WatchAnswer:
     load: float | None
     """Tasks that use it: of the scheduler's jobs, and ``others``; null is unknown."""
     others: float | None
-    """Of it, what the indices show beyond those jobs; null where they do not tell."""
+    """The part of ``load`` that the indices show beyond those jobs; null where unknown."""
     line: int | None
     since_s: float | None
     """When the episode began; of ``unknown`` and ``known``: since when nothing was known."""
@@ -280,7 +279,7 @@ class WatchAnswer:
     only_own: bool | None
     """Whether the scheduler tells of this user's jobs alone; null: it does not say."""
     missing: tuple[str, ...]
-    """A sentence for each thing that could not be looked at."""
+    """A sentence for each thing that could not be observed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,7 +290,7 @@ class EpisodeAnswer:
     ended_s: float | None
     """Null: it goes on, or the watch ended first."""
     seen_s: float
-    """The last look at it."""
+    """Time of the last observation of it."""
     lasted_s: float
     """Without what is not known."""
     unknown_s: float
@@ -299,7 +298,7 @@ class EpisodeAnswer:
     most: float
     """The highest load."""
     users: dict[str, int]
-    """User: most tasks at one look; the first 32."""
+    """User → the largest number of tasks in one observation; the first 32."""
     only_own: bool | None
     """Whether the scheduler told of this user's jobs alone."""
 
@@ -351,7 +350,7 @@ class HistoryAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class SiteChecked:
-    """The site file against the world."""
+    """The result of ``doctor`` on the site file."""
 
     well: bool
     files: tuple[str, ...]
@@ -361,7 +360,7 @@ class SiteChecked:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkAnswer(Link):
-    """A link, with its rate as a field like others: pydantic passes over one that ``__init__`` does not take."""
+    """A link with its rate as an ordinary field: pydantic ignores fields that ``__init__`` does not take."""
 
     bytes_per_s: int | None
 

@@ -13,9 +13,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, overload
 
+from tonnage.cluster.job_terms import parse_dependency, parse_mail, split_words
 from tonnage.cluster.scheduler import SchedulerError as SchedulerError
 from tonnage.cluster.scheduler import SubmissionUnknown as SubmissionUnknown
-from tonnage.cluster.terms import parse_dependency, parse_mail, split_words
 from tonnage.errors import RequestError
 from tonnage.keywords import in_keywords, reworded
 from tonnage.placement.answers import LoadAnswer as Loads
@@ -160,10 +160,10 @@ def load(server: str | None = None, *, site: PathLike | None = None) -> Loads:
     {'rcss1': 3, 'rcss2': 12}
     """
     known = load_site(Path(), site_path(None if site is None else _text("site", site)))
-    look = LoadReader(known, select_servers(known, [] if server is None else [_text("server", server)]))
-    found = look()
+    reader = LoadReader(known, select_servers(known, [] if server is None else [_text("server", server)]))
+    found = reader()
     require_read(found)
-    return loads(found, look.notes)
+    return loads(found, reader.notes)
 
 
 _PARSED: Mapping[str, Callable[[Any], Any]] = {

@@ -32,7 +32,7 @@ def lock_within(descriptor: int, start: int, timeout_s: float) -> bool:
 
 
 def append(file: Path, lines: bytes, *, durable: bool) -> int:
-    """Adds whole lines, and gives the size before; whoever calls keeps others away. OSError where it cannot.
+    """Adds whole lines, and gives the size before; the caller holds the lock. OSError where it cannot.
 
     ``durable``: on disk when it returns.
     """
@@ -40,7 +40,7 @@ def append(file: Path, lines: bytes, *, durable: bool) -> int:
     try:
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            # A writer died in the middle of its line: that line is lost, this one is not.
+            # A writer ended in the middle of its line: that line is lost, this one is kept.
             lines = b"\n" + lines
         if os.write(descriptor, lines) != len(lines):
             raise OSError(28, "No space left on device")
@@ -54,7 +54,7 @@ def append(file: Path, lines: bytes, *, durable: bool) -> int:
 
 
 def rewrite(file: Path, lines: bytes) -> None:
-    """A new file of the same name, on disk; whoever reads the old one reads it to its end."""
+    """Replaces the file, and syncs it to disk; a process that has the old file open reads it to its end."""
     fresh = file.with_name(f".{file.name}.new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""From what is known of the cluster to the candidates of a choice."""
+"""Makes the candidates of a placement decision from the state of the cluster."""
 
 from __future__ import annotations
 
@@ -31,19 +31,20 @@ FAR_CONSIDERED = 64
 
 @dataclass(slots=True)
 class _Load:
-    """What uses a server, in tasks."""
+    """The load of a server, in tasks."""
 
     on_server: float = 0.0
     placed: float = 0.0
     waiting: int = 0
     running: int = 0
     age_s: float = 0.0
-    """Of all that run, added up."""
+    """The sum of the ages of all running jobs."""
     used_at_s: float = 0.0
 
     @property
     def slot_s(self) -> float | None:
-        """Jobs are met half-way through, so they take about twice the time since their start. None: none runs."""
+        """On average a running job is observed half-way through, so a job takes about twice the time since its start.
+        None: none runs."""
         return 2 * self.age_s / self.running if self.running and self.age_s else None
 
 
@@ -85,7 +86,7 @@ def _takes(host: ClusterHost | ListedHost, queue: str | None) -> bool:
 
 
 def _together(loads: Collection[_Load]) -> _Load:
-    """Of servers over which the data is spread: whoever uses one of them uses all."""
+    """Merges the loads of servers over which the data is spread: a job that uses one of them uses all."""
     return _Load(
         on_server=sum(load.on_server for load in loads),
         placed=sum(load.placed for load in loads),

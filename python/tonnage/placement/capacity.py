@@ -1,4 +1,5 @@
-"""What of a load line is left: what is promised to jobs, and what the indices show of others."""
+"""How much of a load line is left: the line less the tasks promised to jobs and the load of others that the indices
+show."""
 
 from __future__ import annotations
 
@@ -7,7 +8,6 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from tonnage.cluster.scheduler import Job
-from tonnage.placement.caps import Capacity, Plateau, line_in_use
 from tonnage.placement.cluster_snapshot import (
     ClusterSnapshot,
     promised_tasks,
@@ -19,13 +19,14 @@ from tonnage.placement.ledger import Entry, Ledger, Marks
 from tonnage.placement.scheduler_lists import ListedJob
 from tonnage.placement.server_load_lines import KnownLine, describe, plateau_of
 from tonnage.placement.site import Policy, Server
+from tonnage.placement.task_caps import Capacity, Plateau, line_in_use
 from tonnage.placement.where import Located
 from tonnage.records.load_line_files import KeptLine
 
 Counted: TypeAlias = tuple[Job | ListedJob, Entry | None]
-"""A job whose tasks somebody counts already, with what the ledger has of it."""
+"""A job whose tasks are counted already, with its entry in the ledger."""
 _NOTHING = 0.5
-"""Tasks below which nothing is told: every disk writes a log."""
+"""Tasks below which the load of others counts as none: every disk writes a log."""
 PATTERN = "read sequential"
 """The access pattern whose load line caps a job of which nothing is known: most jobs read their data through once."""
 

@@ -1,4 +1,5 @@
-"""Which hosts a job goes to, how firmly, and how many at once: pure functions, the same in life and in simulation."""
+"""Which hosts a job goes to, as a requirement or a preference, and how many copies run at once: pure functions, used by
+submissions and by simulations."""
 
 from __future__ import annotations
 
@@ -8,17 +9,17 @@ from math import exp
 from typing import Literal
 
 from tonnage.errors import TonnageError
-from tonnage.placement.caps import Capacity, Demand, choose_cap, cpu_bound
 from tonnage.placement.site import Policy
+from tonnage.placement.task_caps import Capacity, Demand, choose_cap, cpu_bound
 from tonnage.placement.where import Located
 
 UNKNOWN_LINE_TASKS = 16.0
-"""Where no load line is known, so many tasks double the access: enough to tell a busy server from an idle one, too
-little to send a job away from its data for a guess."""
+"""Where no load line is known, so many tasks double the access: enough to distinguish a busy server from an idle one,
+and too little to send a job away from its data."""
 ALIKE = 1.05
 """Hosts away from the data whose scores are this close are left to the scheduler to choose from."""
 MOST_PREFERRED = 64
-"""Hosts named in a wish: a request has an end."""
+"""The largest number of hosts that a preference names."""
 _Placement = tuple[tuple[str, ...], Literal["pin", "prefer", "free"], str | None, tuple[str, ...]]
 
 
@@ -31,7 +32,7 @@ class Candidate:
 
     host: str
     server: str | None
-    """None where nobody knows who serves the data."""
+    """None where the servers of the data are unknown."""
     near: bool
     """Beside the data."""
     bandwidth_bytes_per_s: float
@@ -56,7 +57,7 @@ class Candidate:
     used_at_s: float = 0.0
     """When Tonnage last placed a job there; between equals the one longest unused wins."""
     problem: str | None = None
-    """Why it takes no job of ours at all: down, unknown to the scheduler. It is passed over, and said so."""
+    """Why it cannot run the job: down, or unknown to the scheduler. The decision leaves it out and says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +98,8 @@ class Decision:
     room: int | None = None
     """Copies that the hosts beside the data take at once; None where that is no bound, or it is no array."""
     cap_why: str | None = None
-    """How many run at once, and why, in one sentence, which ``why`` has too; None for a job alone whose demand nobody
-    measured."""
+    """How many run at once, and why, in one sentence, which ``why`` has too; None for a single job without a measured
+    demand."""
 
 
 def access_s(demand: Demand, candidate: Candidate) -> float:
@@ -136,7 +137,7 @@ def wait_s(candidate: Candidate, *, slots: int, unknown_slot_s: float) -> float:
     """Expected wait for a slot: none where one is free, else the turns before it.
 
     With k jobs side by side a turn ends every ``slot_s ÷ k`` seconds. ``slots``: those that the job takes.
-    ``unknown_slot_s``: how long a job keeps its slot where nobody knows.
+    ``unknown_slot_s``: how long a job keeps its slot where that is unknown.
     """
     if candidate.slots is None or candidate.busy + slots <= candidate.slots:
         return 0.0
@@ -154,7 +155,7 @@ def weight(age_s: float, decay_s: float) -> float:
 
 
 class NoFileServer(TonnageError):
-    """Nobody knows who serves the data."""
+    """The servers of the data are unknown."""
 
 
 class NothingNear(TonnageError):
@@ -292,11 +293,11 @@ def _beside(near: Sequence[_Ranked], chosen: _Ranked, sentence: str) -> _Placeme
 
 
 def _late(ranked: Sequence[_Ranked], near: Sequence[_Ranked], local_wait_s: float) -> _Placement:
-    """Beside the data it would wait longer than it may: the best score wins, where that helps anybody."""
+    """The job would wait longer beside the data than the policy allows: the best score wins, where that is faster."""
     for one in ranked:
         candidate = one.candidate
         if not candidate.near and candidate.line is not None and fill(one.demand, candidate) > 1:
-            # The server is what holds all of them up: one more reader from elsewhere only slows the others down.
+            # The server is the bottleneck: one more reader from another host only slows the others down.
             one.passed_over = one.passed_over or f"its server carries no more than its load line of {candidate.line:g}"
     best = next(one for one in ranked if one.passed_over is None)
     first = near[0]

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tonnage.cluster.scheduler import ClusterHost, Job
-from tonnage.placement.caps import Plateau
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.ledger import Entry, Ledger
 from tonnage.placement.scheduler_lists import ListedHost, ListedJob
 from tonnage.placement.site import Server
+from tonnage.placement.task_caps import Plateau
 from tonnage.records.load_line_files import KeptLine
 
 HOLDS_A_SLOT = ("running", "suspended")
@@ -57,8 +57,8 @@ def jobs_at(
 
 
 def is_unseen(entry: Entry, snapshot: ClusterSnapshot) -> bool:
-    """Whether it may be with the scheduler though not in its list: one that had its receipt before the list was made
-    and is not in it has ended."""
+    """Whether the scheduler may have the job although its list lacks it. A job whose receipt is older than the list and
+    that is not in it has ended."""
     since = entry.answered_s is not None and entry.answered_s >= snapshot.jobs_at_s
     return entry.refused is None and (entry.job is None or snapshot.jobs is None or since)
 
@@ -144,7 +144,7 @@ def placements_of(ledger: Ledger, jobs: Sequence[Job | ListedJob] | None, *, sin
 
 
 class JobServers:
-    """Looks jobs up among some servers; built once for a list of jobs, which may be long."""
+    """Finds the servers that a job uses; built once for a list of jobs, which may be long."""
 
     def __init__(self, servers: Sequence[Server]) -> None:
         self._by_name: dict[str, list[Server]] = {}

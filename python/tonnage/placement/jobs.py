@@ -1,4 +1,4 @@
-"""The scheduler's jobs and queues: whom to ask for them, how jobs are ended, what ``--json`` prints of them."""
+"""The scheduler's jobs and queues: finds the scheduler, ends jobs, and has the types that ``--json`` prints."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def asked_scheduler(name: str | None, site_file: str | None) -> Scheduler:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """What became of an order to end a job."""
+    """The result of an order to end a job."""
 
     job: str
     """As it was named."""
@@ -37,7 +37,7 @@ class Cancelled:
 
 @dataclass(frozen=True, kw_only=True)
 class CancelAnswer:
-    """What became of each order."""
+    """The result of each order."""
 
     scheduler: str
     jobs: tuple[Cancelled, ...]
@@ -89,7 +89,7 @@ def cancel_jobs(
     ``any_job``: also those that Tonnage did not submit. One that cannot be ended keeps none of the others from it.
     """
     ends = [one for word in dict.fromkeys(words) for one in _cancel(found, word, known, any_job=any_job)]
-    # The kept lists still have what was ended: its part of a load line is the next job's.
+    # The kept lists still contain the ended jobs, whose part of a load line is free now.
     if any(one.cancelled for one in ends):
         forget_lists(found)
     return ends

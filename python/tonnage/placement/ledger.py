@@ -1,11 +1,11 @@
-"""What was submitted, durably: an intent before the scheduler is asked, its answer after. Append-only JSON lines.
+"""A durable log of submissions: an intent before the scheduler is asked, its answer after. Append-only JSON lines.
 
-A submission's key is written down before anything leaves this process, so that a retry, after a crash or a scheduler
-that fell silent, knows what to ask for. The same lines tell a decision what was placed lately.
+A submission's key is written down before anything leaves this process, so that a retry, after a crash or a timeout of
+the scheduler, can ask for the job of that key. The same lines tell a decision what was placed lately.
 
-What the lines say, key by key, is kept beside them, so that a decision reads only what was appended since. That is
-derived, and lost at no cost but time: it says up to which byte the ledger was read, and what stood before that byte. A
-ledger that does not have that there any more is read from its beginning.
+What the lines say, key by key, is kept beside them, so that a decision reads only what was appended since. That file is
+derived and can be rebuilt: it says up to which byte the ledger was read, and the bytes before that place. A ledger that
+differs there is read from its beginning.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from tonnage.placement.append_log import append, lock_within, rewrite
 from tonnage.places import keep_file
 
 VERSION = 1
-"""Of what is kept; another one is read anew."""
+"""Version of the derived file; one of another version is rebuilt."""
 UNKEPT_BYTES = 64 << 10
-"""So much of the ledger is read again by each, before somebody keeps what it says: some 25 submissions."""
+"""Each process reads up to so much of the ledger again before one of them writes the derived file: some 25
+submissions."""
 _MARK_BYTES = 16 << 10
 """The end of what was read, by which a ledger is known again: some lines, each with its key and its time."""
 _REST = b',"request":'
@@ -40,15 +41,15 @@ MOST_BYTES = 16 << 20
 KEPT_BYTES = 8 << 20
 """Some thousand submissions: those of the last minutes count in a decision, a burst's as well."""
 KEPT = "entries.json"
-"""What the ledger says, derived from it."""
+"""The derived file."""
 _BEGIN = re.compile(rb'\{"kind":"[a-z]+","key":"([A-Za-z0-9._-]{1,64})"')
 """Of each line: tells which are worth parsing."""
 _PATIENCE_S = 10.0
-"""A line is written in milliseconds; whoever holds the ledger for longer is stopped, or its disk is."""
+"""A line is written in milliseconds; a process that holds the lock for longer is stopped, or its disk hangs."""
 
 
 class KeptRequest(TypedDict, total=False):
-    """What of a request is looked at again; the ledger keeps every field of it but the key."""
+    """The fields of a request that later decisions read; the ledger keeps every field of it but the key."""
 
     argv: list[str]
     directory: str
@@ -56,7 +57,7 @@ class KeptRequest(TypedDict, total=False):
 
 
 class Intent(TypedDict, total=False):
-    """What was decided, and for what. Ledgers of before lack some of it."""
+    """A decision and its request. Older ledgers lack some fields."""
 
     scheduler: str
     target: str
@@ -94,7 +95,7 @@ class Marks(TypedDict, total=False):
 
 
 class _Record(TypedDict):
-    """What every line has, beside the intent, or what became of it."""
+    """The fields of every line, besides the intent or its result."""
 
     kind: str
     key: str
@@ -102,7 +103,7 @@ class _Record(TypedDict):
 
 
 class _Answer(_Record, total=False):
-    """What became of an intent: of each kind some of these."""
+    """The result of an intent: each kind has some of these."""
 
     job: str
     line: str | int
@@ -129,7 +130,7 @@ class Entry(NamedTuple):
 
     @property
     def open(self) -> bool:
-        """Whether nobody knows what became of it."""
+        """Whether its result is unknown."""
         return self.job is None and self.refused is None
 
 
@@ -148,7 +149,7 @@ class Entries:
         self._mark = _mark(b"")
 
     def add(self, line: bytes) -> None:
-        """The next line; what is no whole record, the rest of one whose writer died, is passed over."""
+        """Adds the next line; an incomplete record, whose writer ended early, is ignored."""
         if (record := _parse(line)) is None:
             return
         kind, key, at_s = record["kind"], record["key"], record["at_s"]
@@ -207,7 +208,8 @@ class Entries:
         return True
 
     def keep(self, file: Path) -> None:
-        """Unless little was read since it was kept. Nothing is said where it cannot be: the next one reads more."""
+        """Writes the derived file, unless little was read since it was written. Failures are silent: the next process
+        reads more."""
         if self._read_bytes - self._kept_bytes < UNKEPT_BYTES:
             return
         self._kept_bytes = self._read_bytes
@@ -225,7 +227,7 @@ class Entries:
 
     @classmethod
     def kept(cls, file: Path) -> Entries:
-        """As somebody kept them; none where nobody did, or what is there is damaged or of another version."""
+        """The entries of the derived file; none where it is missing, damaged or of another version."""
         entries = cls()
         try:
             mark, _, told = file.read_bytes().partition(b"\n")
@@ -334,18 +336,18 @@ class Ledger:
 
     def of(self, keys: Collection[str]) -> list[Entry]:
         """What is known of these keys, however long ago they were submitted; without their requests and decisions."""
-        return self._said().of(keys) if keys else []
+        return self._current_entries().of(keys) if keys else []
 
     def since(self, at_s: float, marks: Marks | None = None) -> list[Entry]:
         """All that were intended after a time, the oldest first; only those whose intent has all of these values. As
         ``of``."""
-        return self._said().since(at_s, marks)
+        return self._current_entries().since(at_s, marks)
 
     def last(self, marks: Marks) -> Intent | None:
         """The newest intent that has all of these values."""
-        return self._said().last(marks)
+        return self._current_entries().last(marks)
 
-    def _said(self) -> Entries:
+    def _current_entries(self) -> Entries:
         """All that it says by now."""
         kept = self._directory / KEPT
         try:

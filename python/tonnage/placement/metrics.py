@@ -1,4 +1,4 @@
-"""What Prometheus reads of the file servers: the rows of ``tonnage load``, and of a watch the episodes."""
+"""Metrics of the file servers for Prometheus: the rows of ``tonnage load``, and the episodes of a watch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tonnage.placement.server_load import LoadRow, ServerLoad
 from tonnage.placement.watch.watch import State
 
 _FIGURES = 5
-"""The first of them are the indices: a stale one has no sample, so that nobody takes it for now."""
+"""The first of them are the indices: a stale one has no sample, so that it is not taken for a current one."""
 ABOVE, SECONDS, EPISODES = (
     "tonnage_server_above_line",
     "tonnage_server_above_line_seconds",
@@ -75,7 +75,7 @@ def watch_metric_names() -> list[str]:
 
 
 class WatchCollector:
-    """Gives each scrape what the last look said; what it did not tell has no sample."""
+    """Gives each scrape the last observation; unknown values have no sample."""
 
     def __init__(self, states: Callable[[], Sequence[State]]) -> None:
         self._states = states

@@ -1,4 +1,4 @@
-"""Where a path's data lives, once: who serves it, how busy they are, what they carry."""
+"""Where a path's data lives: its servers, their load and their load lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PathReport:
     at_s: float
 
     def unknown(self, path: str | None) -> NoFileServer | None:
-        """The error where nobody knows the servers. ``path``: as it was asked for."""
+        """The error where the servers are unknown. ``path``: as it was asked for."""
         if self.servers:
             return None
         what, why = path or "current working directory", self.located.problem or "nothing says who serves it"

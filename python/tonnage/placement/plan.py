@@ -1,4 +1,4 @@
-"""From what a user asks to what the scheduler is asked: who holds the data, what is known of the load, the decision."""
+"""Makes a job request from a user request: finds the servers of the data, reads their load, decides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tonnage.placement.capacity import (
     PATTERN,
     capacities,
 )
-from tonnage.placement.caps import Capacity, Demand, at_once, demand_text, line_in_use, line_text
 from tonnage.placement.choice import Decision, NoFileServer, decide
 from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, placements_of
 from tonnage.placement.indices.read import read_indices
@@ -27,6 +26,7 @@ from tonnage.placement.server_load_lines import lines_of_servers, plateaus_of
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.start_directory import StartDirectory
 from tonnage.placement.submit_request import SubmitRequest
+from tonnage.placement.task_caps import Capacity, Demand, at_once, demand_text, line_in_use, line_text
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.records.load_line_files import KeptLine
 
@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 _MOST_CONSIDERED = 24
 """Hosts that the ledger keeps of a decision, the best first."""
 _GAP_S = 0.5
-"""Between two looks at a server's counters where there was none of late."""
+"""Seconds between two samples of a server's counters where there is no recent one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,8 @@ class Plan:
 
 
 def where_to(plan: Plan) -> str:
-    """``Submitting job to run on fileserver rcss1``, as iobsub said it; what it never had to say in the same voice."""
+    """``Submitting job to run on fileserver rcss1``, as iobsub prints it; cases that iobsub does not have in the same
+    form."""
     decision = plan.decision
     if plan.hosts_were_asked and decision.bind == "pin":
         return f"Submitting job to run on {first_names(decision.hosts)}, as asked"
@@ -109,9 +110,8 @@ def first_names(names: Sequence[str]) -> str:
 
 
 def make_plan(request: SubmitRequest, directory: str, site: Site, ledger: Ledger, site_scheduler: Scheduler) -> Plan:
-    """Asks everybody once, each with its time limit, and decides. RequestError, NoFileServer, NothingNear.
-
-    Who does not answer is done without where that can be; the plan's notes say so.
+    """Queries the scheduler and the servers once, each with its time limit, and decides. RequestError, NoFileServer,
+    NothingNear. The decision does without answers that are missing where it can; the plan's notes say so.
     """
     policy = site.policy
     if request.local_wait_ns is not None:
@@ -218,7 +218,7 @@ def _licences(servers: Sequence[Server], demand: Demand, carried: Capacity | Non
 
 
 def _beyond_the_line(decision: Decision, lines: Mapping[str, float]) -> tuple[str, ...]:
-    """What a single job cannot do for itself: only an array has a limit of its own."""
+    """A note on what bounds single jobs: only an array has a limit of its own."""
     chosen = next((one for one in decision.considered if one.host in decision.hosts[:1]), None)
     line = lines.get(decision.server or "")
     if chosen is None or line is None or not chosen.load_s:
@@ -291,7 +291,7 @@ def _name(program: str) -> str:
 def _demand(request: SubmitRequest, policy: Policy) -> Demand:
     if request.profile is not None:
         # Reading a run takes numpy, which is half of a start.
-        from tonnage.placement.profile import demand_within
+        from tonnage.placement.io_demand import demand_within
 
         demand = demand_within(request.profile, policy)
     else:

@@ -1,7 +1,6 @@
-"""Caps of arrays that run: they follow the load line, and rise when others have left.
-
-Nothing of ours stays behind for that. Whoever submits next to the same server does it, and a watch of the same user at
-each look; the limit is the scheduler's own.
+"""Caps of arrays that run: they follow the load line, and rise when others have left. No daemon does that: the next
+submission to the same server does, and a watch of the same user after each observation. The limit itself is the
+scheduler's.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from dataclasses import dataclass, replace
 from tonnage.cluster.scheduler import Job, Scheduler
 from tonnage.errors import TonnageError
 from tonnage.placement.capacity import capacity_beside, ledger_marks
-from tonnage.placement.caps import Demand, choose_cap, line_in_use
 from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, placements_of, server_of, tasks_per_copy
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.ledger import Entry, Ledger, LedgerError, Marks, capped
 from tonnage.placement.plan import Plan
 from tonnage.placement.server_load_lines import lines_of_servers
 from tonnage.placement.site import Site
+from tonnage.placement.task_caps import Demand, choose_cap, line_in_use
 from tonnage.placement.where import Located
 
 LOOKED_BACK_S = 14 * 86_400.0
-"""Arrays older than this have ended, or are somebody's to look at."""
+"""Arrays older than this are ignored: nearly all have ended."""
 
 
 def adapt_to_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str, ...]:
@@ -89,14 +88,14 @@ class RunningCaps:
     def __init__(
         self, site: Site, ledger: Ledger, scheduler: Scheduler, names: Iterable[str], readings: Mapping[str, Reading]
     ) -> None:
-        """``readings``: what the indices of these servers say now; where they tell nothing of now, caps stay."""
+        """``readings``: the current indices of these servers; where these are stale, caps stay."""
         self._site, self._ledger, self._scheduler = site, ledger, scheduler
         self._names, self._readings = frozenset(names), readings
 
     def rise(self, *, jobs: Sequence[Job] | None = None) -> tuple[str, ...]:
-        """What rose, a sentence each: the oldest first, each counted before the next.
+        """Raises caps, the oldest array first, each counted before the next; returns a sentence for each.
 
-        ``jobs``: a list that somebody has already; the scheduler is asked anew only where a cap would rise by that.
+        ``jobs``: a list that the caller has already; the scheduler is asked anew only where a cap would rise by that.
         Where it does not answer now, or the ledger does not, caps are left as they are.
         """
         with suppress(TonnageError):

@@ -1,7 +1,7 @@
 """The scheduler's lists, kept for a moment: a burst of submissions asks for them once in a while, not each time.
 
-One small file a list in this user's own directory, replaced whole. What this user submitted since a list was made, a
-decision has from the ledger; of others it learns as late as the list is old.
+One small file a list in this user's own directory, replaced whole. A decision takes this user's newer jobs from the
+ledger; it learns of the jobs of others as late as the list is old.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ListedHost:
 
 
 class BackgroundCall(Generic[_T]):
-    """A question to the scheduler that is asked while others are. Ctrl-C does not wait for one that hangs."""
+    """A query to the scheduler that runs beside others. Ctrl-C does not wait for one that hangs."""
 
     def __init__(self, question: Callable[[], _T]) -> None:
         self._question = question
@@ -141,7 +141,7 @@ class Lists:
 
 
 def forget_lists(scheduler: Scheduler) -> None:
-    """For whoever changed them: the next decision asks anew."""
+    """Called after a change: the next decision asks the scheduler anew."""
     with suppress(RequestError, OSError):
         place = user_state("lists")
         for what in ("hosts", "jobs"):

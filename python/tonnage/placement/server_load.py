@@ -1,4 +1,4 @@
-"""How busy each file server is, and what it can still take: a row a server, of one look at everything."""
+"""How busy each file server is, and what it can still take: one row a server, from one observation of all."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class LoadRow:
     age_s: float | None
     """Of the figures; None where there are none."""
     stale: bool
-    """The figures, if any, tell nothing of now."""
+    """Whether the figures, if any, are too old."""
     running: int | None
     """Tasks that use it or run beside it, by the scheduler's count."""
     waiting: int | None
@@ -88,12 +88,12 @@ class LoadRow:
     """Tasks that the jobs sent to it may run at once, as a decision counts them: by their measured demand."""
 
     others: int | None = None
-    """Tasks that its indices show beyond those jobs; None where they tell nothing of now."""
+    """Tasks that its indices show beyond those jobs; None where they are stale."""
 
     @property
     def left(self) -> float | None:
-        """What of its line is promised to nobody and not in use by others, as far as that is known, in tasks; below 0:
-        more than it carries."""
+        """The part of its line that is neither promised nor in use by others, as far as known, in tasks; below 0: more
+        than it carries."""
         return None if self.line is None or self.promised is None else self.line - self.promised - (self.others or 0)
 
     @property
@@ -207,7 +207,7 @@ def select_servers(site: Site, names: Sequence[str]) -> tuple[Server, ...]:
 
 
 class LoadReader:
-    """One look at everything; what went wrong beside the servers is in ``notes`` after it."""
+    """Observes all servers once a call; problems outside the servers are in ``notes`` after it."""
 
     def __init__(
         self,
@@ -231,13 +231,13 @@ class LoadReader:
         self._jobs_at_s = 0.0
         self.notes: list[str] = []
         self.snapshot = ClusterSnapshot(now_s=0.0)
-        """What the last look was made of."""
+        """The input of the last observation."""
         self.silent_lines: tuple[str, ...] = ()
         """Directories of load lines that did not answer."""
         self.jobs_problem: str | None = None
         """Why the scheduler's jobs are not known."""
         self.scheduler: Scheduler | None = None
-        """Who told of the jobs."""
+        """The scheduler that listed the jobs."""
         self.only_own: bool | None = None
         """Whether the scheduler lists this user's jobs alone; None: it did not tell."""
 

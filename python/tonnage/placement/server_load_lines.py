@@ -1,4 +1,4 @@
-"""Which load line holds for a server, what was measured before what was stated; and keeping what a search found."""
+"""Selects the load line of a server, measured lines before stated ones; and keeps the lines that searches find."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tonnage.analysis import Analysis, LoadLine, Point
 from tonnage.errors import RequestError
 from tonnage.machine.guarded_look import carefully
 from tonnage.machine.state import STATE_HINT, user_state
-from tonnage.placement.caps import Plateau
 from tonnage.placement.site import Line, Server, Site, load_site
+from tonnage.placement.task_caps import Plateau
 from tonnage.placement.where import Located, locate
 from tonnage.records import Run
 from tonnage.records.load_line_files import KeptLine, keep_line, lines_in
@@ -101,7 +101,7 @@ def _evidence(found: KeptLine) -> str:
 
 
 def plateau_of(line: KnownLine | None, tasks: int | None = None) -> Plateau | None:
-    """What a load line is as a rate; None where nobody says. ``tasks``: the line in use, where that is another."""
+    """The plateau of a load line as a rate; None where unknown. ``tasks``: the line in use, where that is another."""
     if line is None:
         return None
     if isinstance(line, KeptLine):
@@ -114,7 +114,7 @@ def plateau_of(line: KnownLine | None, tasks: int | None = None) -> Plateau | No
 
 
 def plateaus_of(lines: Mapping[str, KnownLine | None]) -> dict[str, Plateau]:
-    """The same of servers, by name; those where nobody says are not there."""
+    """The same for servers, by name, without unknown ones."""
     found = {name: plateau_of(line) for name, line in lines.items()}
     return {name: plateau for name, plateau in found.items() if plateau is not None}
 
@@ -189,7 +189,7 @@ def _concerns(site: Site, server: Server | None, located: Located | None, line: 
     if located is not None and line.target == located.target:
         return True
     if server is None or len(line.servers) != 1:
-        return False  # what several servers carry together says nothing of one
+        return False  # a line of several servers together does not give the line of one
     name = line.servers[0]
     return (site.named(name) or Server(name=name)).name == server.name
 
@@ -227,7 +227,7 @@ class KeepPlan:
 
 @dataclass(frozen=True, slots=True)
 class KeepResult:
-    """What became of a run's load lines."""
+    """The result of keeping a run's load lines."""
 
     lines: tuple[KeptLine, ...] = ()
     directory: Path | None = None

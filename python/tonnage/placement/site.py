@@ -16,11 +16,11 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from tonnage.document_table import DocumentTable
 from tonnage.documents import Document, line_of
 from tonnage.errors import RequestError
 from tonnage.fields import Count, Delay, Length, Part, Rate, SchedulerName, Time
 from tonnage.machine.guarded_look import carefully
-from tonnage.section import Section
 
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:@/%\[\]-]{0,254}")
 _INDICES = re.compile(
@@ -32,11 +32,11 @@ Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1
 NAME = "tonnage.toml"
 TRUSTED = "TONNAGE_TRUSTED"
 """The variable that names directories, between colons, whose site files count whoever owns them."""
-_Table = TypeVar("_Table", bound=Section)
+_Table = TypeVar("_Table", bound=DocumentTable)
 _MOST_LINKS = 40
 """As many as the kernel follows."""
 _PATIENCE_S = 2.0
-"""How long all of them may take: no site file has been read yet that could say so."""
+"""The time limit for reading all of them: the limit of the site file is not known yet."""
 
 
 def _name(text: str) -> str:
@@ -67,14 +67,14 @@ Absolute = Annotated[Text, AfterValidator(_absolute)]
 """A path from the root."""
 
 
-class Line(Section):
-    """A load line stated by hand, for a server that nobody probed."""
+class Line(DocumentTable):
+    """A load line stated by hand, for a server that was not probed."""
 
     tasks: Count = Field(description="tasks beyond which more only wait")
     plateau: Rate | None = Field(None, description="bytes per second there")
 
 
-class Server(Section):
+class Server(DocumentTable):
     """A file server, or a set of them that one name stands for."""
 
     name: Text = Field(description="what users and messages call it")
@@ -94,7 +94,7 @@ class Server(Section):
     line: Line | None = Field(None, description="its load line, where none was measured")
 
 
-class Access(Section):
+class Access(DocumentTable):
     """How fast a host reaches a server; the first entry that matches both counts."""
 
     hosts: tuple[Text, ...] = Field(("*",), description="hosts, `*` matches")
@@ -103,7 +103,7 @@ class Access(Section):
     latency: Delay = Field(0, description="of one operation")
 
 
-class Policy(Section):
+class Policy(DocumentTable):
     """How jobs are placed."""
 
     local_wait: Delay = Field(60 * 10**9, description="longest expected wait for a slot beside the data")
@@ -126,7 +126,7 @@ class Policy(Section):
     cpu_bound_below: Part = Field(0.1, description="a job that waits for storage less than this is not capped")
 
 
-class Site(Section):
+class Site(DocumentTable):
     """The whole file; several files (system, user, project) make one, the nearest first."""
 
     scheduler: SchedulerName = Field("auto", description="who runs jobs")
@@ -161,7 +161,7 @@ def find_files(directory: Path, read: Callable[[Path], str]) -> FoundFiles:
     A server that holds a project's directory and does not answer within 2 s costs the project's file only.
     """
     try:
-        # Links are left as they are: where somebody works is what they typed.
+        # Symbolic links stay unresolved: the project is found along the path that the user typed.
         here: Path | None = Path(os.path.abspath(directory))  # noqa: PTH100
     except OSError:
         here = None  # the working directory was removed
@@ -185,12 +185,12 @@ def system_file() -> Path:
 def user_file() -> Path:
     """``$XDG_CONFIG_HOME/tonnage/tonnage.toml``, else below ``~/.config``."""
     base = os.environ.get("XDG_CONFIG_HOME") or ""
-    # expanduser leaves `~` alone where nobody knows the home; then there is no such file.
+    # expanduser leaves `~` alone where the home directory is unknown; then there is no such file.
     return (Path(base) if base.startswith("/") else Path(os.path.expanduser("~/.config"))) / "tonnage" / NAME  # noqa: PTH111
 
 
 def _read_files(here: Path | None, read: Callable[[Path], str]) -> FoundFiles:
-    """Those of everybody and of the user, and the project's where ``here`` is given."""
+    """Reads the system's and the user's files, and the project's where ``here`` is given."""
     common = [system_file(), user_file()]
 
     def look() -> tuple[dict[str, str], str | None]:
@@ -229,7 +229,7 @@ def _project_file(here: Path) -> tuple[Path | None, str | None]:
 
 
 def _foreign_link(path: Path, owners: set[int]) -> Path | None:
-    """The link of somebody else's through which a file is reached: whoever made it chose which file that is."""
+    """A link of another user on the way to a file: its owner chooses which file is read."""
     for _ in range(_MOST_LINKS):
         facts = path.lstat()
         if not stat.S_ISLNK(facts.st_mode):
@@ -241,7 +241,7 @@ def _foreign_link(path: Path, owners: set[int]) -> Path | None:
 
 
 def _is_trusted(directory: Path) -> bool:
-    """Whether this user said that whoever writes there may say where jobs go, and which programs are asked."""
+    """Whether this user trusts the owner of this directory to say where jobs go and which programs are run."""
     return str(directory) in os.environ.get(TRUSTED, "").split(os.pathsep)
 
 
@@ -264,7 +264,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A site, and where what it says was written."""
+    """A site, and the file and line of each of its values."""
 
     site: Site
     sources: tuple[Source, ...] = ()
@@ -278,7 +278,7 @@ class Loaded:
         """
         for source in reversed(self.sources):
             if server is None:
-                values: Section | None = source.site
+                values: DocumentTable | None = source.site
                 number = 0
             else:
                 number = next((at for at, one in enumerate(source.site.server) if one.name == server), -1)
@@ -297,7 +297,7 @@ def load_site(directory: Path, file: Path | None = None) -> Site:
 
 
 def site_path(given: str | os.PathLike[str] | None) -> Path | None:
-    """A file that somebody named; RequestError for an empty name, which is no file."""
+    """The path of a site file that the user named; RequestError for an empty name."""
     if given is not None and not os.fspath(given):
         raise RequestError("the name of the site file is empty; hint: leave it out")
     return None if given is None else Path(given)
@@ -346,11 +346,11 @@ def _merged(sites: list[Site]) -> Site:
 
 
 def _over(far: _Table, near: _Table) -> _Table:
-    """``far`` with every key that ``near`` says."""
+    """``far``, overridden by every key that ``near`` sets."""
     return far.model_copy(update={key: getattr(near, key) for key in near.model_fields_set})
 
 
-def _given(values: Section | None, key: Iterable[str]) -> bool:
+def _given(values: DocumentTable | None, key: Iterable[str]) -> bool:
     for part in key:
         if values is None or part not in values.model_fields_set:
             return False

@@ -1,4 +1,5 @@
-"""The directory in which a job starts, its program and its files: whether they are there, and answer."""
+"""Checks the directory in which a job starts, its program and its files: whether they exist, and whether their storage
+answers."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class _Place(TypedDict):
 
 
 class StartDirectory:
-    """A look at the program, and at the directory in which a job is to start, where for most its data is as well."""
+    """Examines the program, and the directory in which a job is to start; for most jobs the data is there as well."""
 
     def __init__(
         self, directory: str, program: str, *, timeout_s: float, needs: Mapping[str, str] | None = None
@@ -41,16 +42,17 @@ class StartDirectory:
         """``found``, ``here`` (in the directory alone), ``nowhere``, ``directory``, ``closed`` (not executable), or
         ``silent``: where it may be does not answer."""
         try:
-            # Where nothing on the way is a server's, no process is needed that could be left behind.
+            # Where no part of the path is on a server, this process can check it itself; otherwise a child does, which
+            # may hang.
             self._program_is, self._place, self._missing = carefully(
-                lambda: (self._find_program(), self._look(), self._find_missing()),
+                lambda: (self._find_program(), self._examine(), self._find_missing()),
                 [directory, *self._places(), *self._needs.values()],
                 timeout_s=timeout_s,
             )
         except TimeoutError as late:
             try:
                 # Which of the two is silent.
-                self._place = carefully(self._look, [directory], timeout_s=timeout_s)
+                self._place = carefully(self._examine, [directory], timeout_s=timeout_s)
             except OSError as error:
                 self._failed = late if isinstance(error, TimeoutError) else error
         except OSError as error:
@@ -74,7 +76,7 @@ class StartDirectory:
     def _find_missing(self) -> list[str]:
         return [what for what, path in self._needs.items() if not os.path.exists(path)]  # noqa: PTH110
 
-    def _look(self) -> _Place:
+    def _examine(self) -> _Place:
         place = _Place(may_enter=os.access(self._directory, os.X_OK), status=None, error=(None, None), refused=None)
         try:
             place["status"] = asdict(status_here(self._directory))

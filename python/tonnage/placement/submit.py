@@ -1,4 +1,5 @@
-"""A submission, once: written down, made, its receipt kept. A retry with the same key finds what the first try left."""
+"""Submits a job exactly once: writes the intent, submits, keeps the receipt. A retry with the same key finds the first
+job."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
 from tonnage.cluster.schedulers import scheduler_here
-from tonnage.cluster.waiting import wait_for
+from tonnage.cluster.wait_for_job import wait_for
 from tonnage.errors import RequestError, TonnageError
 from tonnage.late_signals import uncollected
 from tonnage.placement.ledger import Entry, Ledger, LedgerError
@@ -20,17 +21,18 @@ from tonnage.placement.scheduler_lists import Lists
 from tonnage.placement.site import Site, load_site
 from tonnage.placement.submit_request import SubmitRequest
 from tonnage.places import working_directory
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 
 _SETTLE_S = 2.0
-"""A scheduler that wakes up works through what it was sent while it hung; only then its list is complete."""
+"""A scheduler that recovers from a hang first handles the requests it received meanwhile; only then its list is
+complete."""
 _AGAIN_S = 0.25
 Tell = Callable[[Plan], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a wish."""
+    """The result of a submission."""
 
     plan: Plan | None
     """None where an earlier submission of this key was found."""
@@ -83,8 +85,8 @@ def queue_names() -> frozenset[str]:
 def submit(request: SubmitRequest, *, key_given: bool, tell: Tell) -> Outcome:
     """Submits it unless its key was submitted already. ``tell`` is called with the plan before the scheduler is.
 
-    SchedulerError in the scheduler's words where it refused; SubmissionUnknown where nobody knows whether it took the
-    job: the same key again finds out.
+    SchedulerError in the scheduler's words where it refused; SubmissionUnknown where it is unknown whether it took the
+    job: a retry with the same key finds out.
     """
     directory, site, found = _begin(request)
     timeout_s = site.policy.scheduler_timeout / 1e9
@@ -94,7 +96,7 @@ def submit(request: SubmitRequest, *, key_given: bool, tell: Tell) -> Outcome:
             return Outcome(plan=None, receipt=receipt)
         plan = make_plan(request, directory, site, ledger, found)
         found.check(plan.request)
-        # Those that were there before come first: what they leave is the new one's.
+        # Earlier arrays come first: the new one gets what they leave.
         risen = RunningCaps(site, ledger, found, plan.line_servers, plan.readings).rise()
         if risen:
             plan = make_plan(request, directory, site, ledger, found)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
-from tonnage.cluster.numbers import Numbers, count_of, parse_numbers, upto
-from tonnage.cluster.terms import Dependency, Event, Mail, Terms
+from tonnage.cluster.array_numbers import Numbers, count_of, parse_numbers, upto
+from tonnage.cluster.job_terms import Dependency, Event, Mail, Terms
 from tonnage.errors import RequestError
 from tonnage.units import parse_count
 
@@ -38,7 +38,7 @@ class SubmitRequest:
     hosts: tuple[str, ...] = ()
     """Where it is to run, whatever holds the data; best first."""
     prefer: bool = False
-    """``hosts`` are a wish, not a bound."""
+    """``hosts`` are a preference, not a requirement."""
     input: str | None = None
     terms: Terms = field(default_factory=Terms)
     pty: bool = False

@@ -1,4 +1,5 @@
-"""Which servers hold a path, and how that is known: looks at it, finds its mount, asks that file system."""
+"""Finds the servers that hold a path: examines the path, finds its mount, asks that file system, and says how each is
+known."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from tonnage.machine.time_limit import in_time
 from tonnage.placement.site import Server, Site
 
 _MOST_LAYERS = 4
-"""An overlay on an image on an overlay… ends somewhere."""
+"""The limit of nested overlays and images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class Located:
     """The storage's identity (``tonnage.machine.identity``): what a kept load line belongs to."""
     servers: tuple[str, ...] = ()
     """Hosts that serve it, best first: names or addresses as the tools print them, or, where none does, names of the
-    site file. Empty: nobody says."""
+    site file. Empty: unknown."""
     devices: tuple[Device, ...] = ()
     striped: bool = False
     """The data is spread over the servers: they are a set that carries load, not a place to pin a job to."""
@@ -63,7 +64,7 @@ class PathStatus:
     size_bytes: int
     inode: int
     denied: bool
-    """``rest`` may be there: who asks may not look."""
+    """``rest`` may exist: this user has no permission to see it."""
     deleted: bool
 
 
@@ -131,7 +132,7 @@ def _open_handle(path: str) -> int:
 
 
 def servers_of(located: Located, site: Site) -> tuple[Server, ...]:
-    """The servers that hold what was located, best first; empty where nobody knows.
+    """The servers that hold what was located, best first; empty where unknown.
 
     A name that a tool gave is the site's server of that name, alias or address; a device, or where no tool helped the
     mount's source or the path, is that of the server which ``holds`` it, by the longest pattern. What the site file
@@ -214,8 +215,8 @@ def locate(
     """Where the data of ``path`` lives. Never blocks longer than a few times ``timeout_s``, whatever its mount does.
 
     A path that does not exist yet lives where its nearest parent does. RequestError for one that leads nowhere (a
-    broken link); where nobody knows the servers, ``Located.problem`` says why. ``looked`` gives what
-    :func:`path_status` said of ``path``, or raises what it raised, where somebody has looked.
+    broken link); where the servers are unknown, ``Located.problem`` says why. ``looked`` gives what :func:`path_status`
+    said of ``path``, or raises what it raised, where somebody has looked.
     """
     asked = os.fsdecode(path)
     if not asked or "\0" in asked:
@@ -229,7 +230,8 @@ def _locate(
     whole = absolute(asked)
     seen, notes = _status(whole, looked or (lambda: path_status(asked, timeout_s=timeout_s)), timeout_s)
     mounts = read_mounts()
-    # What is not there yet has no links, and of what hangs nobody knows them: there ".." is what it looks like.
+    # A path that does not exist yet has no links, and those of a path that hangs are unknown: ".." is resolved
+    # textually there.
     real = os.path.normpath(os.path.join(seen.path, seen.rest) if seen else whole)  # noqa: PTH118
     mount = _mount(mounts, seen, real)
     others = other_names(whole, real, site, timeout_s=timeout_s) if seen else ()
@@ -294,7 +296,7 @@ def _by_site_file(located: Located, site: Site) -> Located:
 def _status(
     whole: str, looked: Callable[[], PathStatus], timeout_s: float
 ) -> tuple[PathStatus | None, tuple[str, ...]]:
-    """What a look says (None: it hangs), and what of it a user has to know."""
+    """The status of a path (None: it hangs), and notes on it for the user."""
     try:
         seen = looked()
     except TimeoutError:
@@ -311,7 +313,7 @@ def _status(
 
 
 def _mount(mounts: list[Mount], seen: PathStatus | None, real: str) -> Mount | None:
-    """The kernel's own word for what could be opened; what could not is found by its name."""
+    """The mount by the kernel's mount id where the path could be opened, else by its name."""
     if seen is not None and not seen.denied:
         with suppress(StopIteration):
             return next(mount for mount in mounts if mount.number == seen.mount_number)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tonnage.errors import RecordError
-from tonnage.records.names import APPENDED, CHAIN, ODD_BYTES, OUTPUT, SUFFIXES, TRIALS
+from tonnage.records.file_names import APPENDED, CHAIN, ODD_BYTES, OUTPUT, SUFFIXES, TRIALS
 
 if TYPE_CHECKING:
     from hashlib import _Hash

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tonnage.records.file_names import OUTPUT, SUFFIXES
 from tonnage.records.line_types import CopyLine, Json, TaskLine, TrialLine
-from tonnage.records.names import OUTPUT, SUFFIXES
 
 
 def promised(

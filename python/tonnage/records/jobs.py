@@ -1,4 +1,4 @@
-"""``jobs.jsonl``: what became of the jobs that carried out a run. Only who submits them writes it, also after the job
+"""``jobs.jsonl``: the jobs that carried out a run, and how each ended. Only the submitter writes it, also after a job
 has sealed the run: each line has a hash of itself and of those before it."""
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class HostEvents(TypedDict):
 
 
 class DeviceBalance(TypedDict):
-    """What one device holds of the files that were looked at."""
+    """What one device holds of the examined files."""
 
     device: str
     server: str | None
@@ -121,7 +121,7 @@ class NfsMount(NfsCounts):
     host: str
 
 
-class Said(TypedDict):
+class StatedRateLine(TypedDict):
     """The rate that a file of another tool states beside a count and a time."""
 
     text: str
@@ -137,7 +137,7 @@ class Origin(TypedDict):
 
     file: int
     line: int
-    said: Said | None
+    said: StatedRateLine | None
 
 
 class Totals(TypedDict, total=False):
@@ -186,6 +186,7 @@ class TrialLine(Totals, total=False):
     follow: FollowResult | None
     stage: StageResult | None
     checkpoint: CheckpointResult | None
+    found: int
     network: NetworkResult | None
     objects: ObjectsLine | None
     ensemble: Gathering | None
@@ -231,7 +232,7 @@ class DevicePart(TypedDict):
 
 
 class DeviceItem(TypedDict):
-    """A file or object that was looked at, and which devices hold it."""
+    """An examined file or object, and the devices that hold it."""
 
     name: str
     file: int | None

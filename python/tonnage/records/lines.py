@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 COLD_SHARE = 0.95
 """A read is cold when at least this share of its bytes came from a device."""
 AMPLIFIED = 1.05
-"""More bytes from a device for each byte read than this are told."""
+"""Read amplification above this is reported: bytes of the device for each byte read."""
 
 _WITHOUT_WRITES = {
     "read", "check", "make-tree", "remove-tree", "make-directory", "stat-directory", "rename-directory",
     "remove-directory", "stat", "rename", "read-directory", "remove", "restart", "drop",
 }  # fmt: skip
 """Phases in which nothing is written that could be made durable."""
-_CHANGES_NOTHING = {"read", "check", "make-tree", "remove-tree", "stat-directory", "stat", "read-directory"}
+_CHANGES_NOTHING = {"read", "check", "make-tree", "remove-tree", "stat-directory", "stat", "read-directory", "find"}
 """Phases that change neither names nor bytes, or that no sync of the file system follows."""
 _READS = ("read", "restart")
 
@@ -48,9 +48,9 @@ NO_CACHE_FACTS: CacheFacts = {
     "device_bytes": None,
     "hole_bytes": None,
 }
-"""Nobody looked."""
+"""Cache facts that were not measured."""
 
-COUNTED = ("files", "command")
+COUNTED = ("files", "command", "find")
 """Kinds of workload that are about operations per second, not bytes."""
 
 
@@ -72,7 +72,7 @@ def headline(line: TrialLine) -> tuple[float | None, str]:
 def headlines(lines: Trials) -> list[float | None]:
     """The rates of :func:`headline`."""
     counted = any(_is_counted(setting.get("kind"), "") for setting in lines.distinct("setting"))
-    if not counted and "drop" not in lines.distinct("phase") and not lines.having("checkpoint"):
+    if not counted and "drop" not in lines.distinct("phase") and not lines.where_set("checkpoint"):
         return lines.column("bandwidth_bytes_per_s")
     paths = (("setting", "kind"), ("phase",), ("checkpoint", "checkpoint_ns"), *((key,) for key in _FIGURES))
     return list(map(_rate_of, *(lines.column(*path) for path in paths)))
@@ -181,6 +181,7 @@ def trial_line(
         "stage": result.get("stage") if result else None,
         "checkpoint": result.get("checkpoint") if result else None,
         "network": result.get("network") if result else None,
+        **({"found": found} if (found := result.get("found") if result else None) is not None else {}),
         "objects": objects_of(result),
         "ensemble": gathering,
         "meanwhile": meanwhile,
@@ -220,14 +221,14 @@ def totals_of(tasks: Sequence[TaskResult]) -> Totals:
 
 
 def _retries(tasks: Sequence[TaskResult]) -> Totals:
-    """Attempts that failed and were followed by another; nothing where nobody counted them, as in older records."""
+    """Attempts that failed and were followed by another; nothing where they were not counted, as in older records."""
     counted = [task["retries"] for task in tasks if "retries" in task]
     return {"retries": sum(counted)} if counted else {}
 
 
 def _loop(tasks: Sequence[TaskResult]) -> Totals:
     """What the tasks moved each second between the end of their start-up and that of their last operation; nothing
-    where nobody told start-ups, as in older records, and None where a task had none, or did no more than that.
+    where start-ups are not recorded, as in older records, and None where a task had none, or did no more than that.
 
     A trial begins with nothing in flight, and each task ends when an operation does: where a storage completes them in
     bursts, all bytes over all time are those of one burst too many. Between two completions there is none too many, as
@@ -287,7 +288,7 @@ def copy_lines(line: TrialLine, result: PhaseResult | None) -> list[CopyLine]:
 
 
 def device_lines(line: TrialLine, items: Sequence[DeviceItem]) -> list[DeviceLine]:
-    """The lines of ``devices.jsonl`` that belong to a trial line: one for each file or object that was looked at."""
+    """The lines of ``devices.jsonl`` that belong to a trial line: one for each file or object that was examined."""
     head: OfRecord = {"trial": line["trial"], "record": line["record"]}
     return [{**head, **item} for item in items]
 

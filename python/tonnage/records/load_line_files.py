@@ -1,4 +1,4 @@
-"""Load lines that were measured, kept where placement finds them again: one small JSON file a line.
+"""Stores measured load lines for placement: one small JSON file a line.
 
 A line belongs to a target (``tonnage.machine.identity``) and an access pattern. Users share a directory without a lock
 and without rights to each other's files: a line is a whole file that appears in one rename, and none is ever changed.
@@ -50,11 +50,11 @@ class KeptLine:
     run: str
     """The run directory."""
     kernel: str = ""
-    """That host's release; empty where nobody said."""
+    """That host's kernel release; empty where unknown."""
     servers: tuple[str, ...] = ()
     """Who served the target, as its own tools called them; empty where they did not say."""
     measured_ns: int = 0
-    """How long the trials of its curve lasted together; 0 where nobody said, as in older files."""
+    """How long the trials of its curve lasted together; 0 where unknown, as in older files."""
 
 
 def keep_line(directory: Path, line: KeptLine) -> Path:
@@ -95,7 +95,7 @@ def _digest(target: str) -> str:
 
 
 def _line_in(path: Path) -> KeptLine:
-    """RecordError where the file holds no line: anybody may write into a shared directory."""
+    """RecordError where the file holds no line: all users may write into a shared directory."""
     try:
         value = json.loads(_text_of(path))
     except OSError as error:
@@ -111,7 +111,7 @@ def _line_in(path: Path) -> KeptLine:
 
 
 def _text_of(path: Path) -> bytes:
-    # Without O_NONBLOCK somebody's pipe in a shared directory would hold every reader.
+    # Without O_NONBLOCK another user's pipe in a shared directory would block every reader.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

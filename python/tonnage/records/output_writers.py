@@ -1,4 +1,4 @@
-"""That nobody else still writes to what the copies of a command said."""
+"""Checks that no process still writes to the outputs of the copies of a command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 
 from tonnage.records.chain import open_regular
-from tonnage.records.names import OUTPUT
+from tonnage.records.file_names import OUTPUT
 
 _BLOCK_BYTES = 1 << 20
 
@@ -54,7 +54,7 @@ def _settle(path: Path) -> None:
 def _may_be_written(handle: int) -> bool:
     """Whether a process may have the file open to write to it. The kernel gives a lease to read only where none has."""
     try:
-        # Who opens it just now breaks the lease, which is told by this signal: nobody minds it.
+        # A process that opens the file now breaks the lease; the kernel sends this signal, which is ignored.
         fcntl.fcntl(handle, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except OSError as error:

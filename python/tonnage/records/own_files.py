@@ -14,7 +14,7 @@ from typing import Any
 
 from tonnage.errors import RecordError
 from tonnage.records.chain import read_regular
-from tonnage.records.names import APPENDED, CHAIN, DIRECTORIES, ODD_BYTES, ORIGINALS, OUTPUT
+from tonnage.records.file_names import APPENDED, CHAIN, DIRECTORIES, ODD_BYTES, ORIGINALS, OUTPUT
 
 _COPY = "hint: copy the run directory (cp -r), not link it, and go on with the copy"
 
@@ -55,7 +55,7 @@ def refuse_links(run: Path) -> None:
 
 
 def _refuse_linked(path: Path, found: os.stat_result) -> None:
-    """RecordError where writing to a file would change what others know by another name."""
+    """RecordError where writing to a file would change a file that has another name (a link)."""
     if stat.S_ISLNK(found.st_mode):
         raise RecordError(f"{path} is a symbolic link, and a run's files are none; {_COPY}")
     if not stat.S_ISREG(found.st_mode):

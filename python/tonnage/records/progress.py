@@ -1,4 +1,4 @@
-"""What a run tells of itself while it goes on: one small file, replaced whole, and no record of anything."""
+"""The progress file of a running run: one small file, replaced atomically; it is no record."""
 
 from __future__ import annotations
 

@@ -12,18 +12,7 @@ from typing import Any, cast
 
 from tonnage.errors import RecordError
 from tonnage.records.chain import open_regular, read_regular, refuse_holes, sums_of
-from tonnage.records.line_types import (
-    CopyLine,
-    DeviceLine,
-    EventLine,
-    Json,
-    Manifest,
-    ObjectLine,
-    TaskLine,
-    TrialLine,
-    WorkflowLine,
-)
-from tonnage.records.names import (
+from tonnage.records.file_names import (
     COPIES,
     DEVICES,
     EVENTS,
@@ -34,6 +23,17 @@ from tonnage.records.names import (
     TASKS,
     TRIALS,
     WORKFLOW,
+)
+from tonnage.records.line_types import (
+    CopyLine,
+    DeviceLine,
+    EventLine,
+    Json,
+    Manifest,
+    ObjectLine,
+    TaskLine,
+    TrialLine,
+    WorkflowLine,
 )
 from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary
 from tonnage.records.rows import Trials, from_engine
@@ -136,7 +136,7 @@ class Run:
         return lines
 
     def each_trial(self) -> Trials:
-        """The same lines, read only: for who looks at all of what may be a million."""
+        """The same lines, read only: for callers that read all of up to a million lines."""
         _regular(self.path / TRIALS)
         found = from_engine(Trials, self.path / TRIALS, _TRIAL_KEYS, _SETTING_KEYS, _RECORD)
         if found is None or _is_odd(self.path / TRIALS):
@@ -185,7 +185,7 @@ class Run:
         return _lines(self.path / TASKS, _TASK_KEYS)
 
     def each_task(self) -> Tasks:
-        """The same lines by their record, read only: for who looks at all of what may be millions."""
+        """The same lines by their record, read only: for callers that read all of up to millions of lines."""
         _regular(self.path / TASKS)
         found = from_engine(TaskLines, self.path / TASKS, _TASK_KEYS, {}, _RECORD)
         return Tasks.of(self.tasks()) if found is None or _is_odd(self.path / TASKS) else Tasks(found)
@@ -205,7 +205,7 @@ class Run:
         return _lines(file, _WORKFLOW_KEYS) if file.exists() else []
 
     def devices(self) -> list[DeviceLine]:
-        """The lines of ``devices.jsonl``; none where nobody said which devices hold the files."""
+        """The lines of ``devices.jsonl``; none where it is unknown which devices hold the files."""
         file = self.path / DEVICES
         return _lines(file, _DEVICE_KEYS) if file.exists() else []
 
@@ -215,7 +215,8 @@ class Run:
         return _lines(file, _OBJECT_KEYS) if file.exists() else []
 
     def kept(self, room: str) -> frozenset[str]:
-        """Records that have a file in ``series``, ``heat``, ``latency`` or ``operations``: one look for all of them."""
+        """Records that have a file in ``series``, ``heat``, ``latency`` or ``operations``: listed once for all of
+        them."""
         try:
             return frozenset(file.name.partition(".")[0] for file in os.scandir(self.path / room))
         except FileNotFoundError:
@@ -275,7 +276,7 @@ class Run:
 
 
 def _regular(path: Path) -> None:
-    """RecordError where the engine would wait for a pipe's writer, or read what nobody wrote."""
+    """RecordError for a file that is not regular, on which the engine would block, or that has holes."""
     try:
         handle = open_regular(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a phase leaves behind, as the engine (``crates/records/src/result.rs``) or another program measured it.
+"""The result of a phase, as the engine (``crates/records/src/result.rs``) or another program measured it.
 
 ``docs/record-format.md`` says what each key means and in which unit; ``tests/records/test_line_types.py`` holds the
 types against the engine.
@@ -155,7 +155,7 @@ class PlacementResult(TypedDict):
 
 
 class TaskTimes(TypedDict):
-    """What each task of a record says, whoever carried it out."""
+    """The times of each task of a record, of any kind of workload."""
 
     task: int
     start_ns: int
@@ -265,6 +265,7 @@ class PhaseResult(EngineResult, total=False):
     follow: FollowResult | None
     copies: list[CopyResult]
     checkpoint: CheckpointResult | None
+    found: int | None
     placement: PlacementResult | None
     stage: StageResult | None
     network: NetworkResult | None

@@ -1,7 +1,7 @@
-"""The lines of ``trials.jsonl``, all at once, for who looks at every one of them.
+"""All lines of ``trials.jsonl`` as columns, for callers that read every line.
 
 A run may have a million, and a map of its own for each would take gigabytes, and minutes to look through. The engine
-keeps them as columns and what many have in common (a setting) once; who looks at all of them looks at columns.
+keeps them as columns, and what many have in common (a setting) once; callers read columns.
 """
 
 from __future__ import annotations
@@ -201,11 +201,11 @@ class Lines(Sequence[LineT]):
             known[name] = np.fromiter(values, dtype=np.int64, count=len(self))
         return [known[name] for name in names]
 
-    def having(self, *path: str) -> Self:
+    def where_set(self, *path: str) -> Self:
         """Those whose value there is neither missing nor empty nor 0."""
         return self.only(self._true(*path))
 
-    def lacking(self, *path: str) -> Self:
+    def where_unset(self, *path: str) -> Self:
         """Those whose value there is missing, empty or 0."""
         return self.only(~self._true(*path))
 
@@ -217,11 +217,11 @@ class Lines(Sequence[LineT]):
         """Those in which ``key`` is one of ``values``."""
         return self.only(self._is(key, values))
 
-    def unlike(self, key: str, value: str) -> Self:
+    def where_not(self, key: str, value: str) -> Self:
         """Those in which it is not."""
         return self.only(~self._is(key, (value,)))
 
-    def giving(self, value: Callable[[Self], Sequence[float | None]]) -> Self:
+    def where_positive(self, value: Callable[[Self], Sequence[float | None]]) -> Self:
         """Those of which ``value``, which gives one for each line, gives a positive one."""
         import numpy as np
 
@@ -317,7 +317,7 @@ class Trials(Lines["TrialLine"]):
 
 
 class Names(tuple[str, ...]):
-    """Names of records that know whose they are: a million are not looked up one by one."""
+    """Names of records with a reference to their lines: a million need no lookup one by one."""
 
     lines: Lines[Any] | None = None
 
@@ -436,7 +436,7 @@ def from_engine(
     """``lines`` of a file in which each has ``keys`` of their types and its setting those of its own, and is named by a
     ``record``.
 
-    None where the engine is not there, or takes exception to any line: whoever reads them one by one says to which.
+    None where the engine is missing or rejects any line; reading them one by one then finds which.
     """
     try:
         from tonnage._native import Rows

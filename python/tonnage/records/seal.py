@@ -1,4 +1,5 @@
-"""Whether a run's files are, byte for byte, what was recorded: by the hashes that were taken when they were written."""
+"""Checks that a run's files are, byte for byte, what was recorded: by the hashes that were taken when they were
+written."""
 
 from __future__ import annotations
 
@@ -25,8 +26,19 @@ from tonnage.records.chain import (
     sums_of,
     whole_lines,
 )
+from tonnage.records.file_names import (
+    APPENDED,
+    CHAIN,
+    FILES,
+    LINES,
+    MANIFEST,
+    ORIGINALS,
+    OUTPUT,
+    SUFFIXES,
+    SUMS,
+    TRIALS,
+)
 from tonnage.records.jobs import JOBS, altered_jobs
-from tonnage.records.names import APPENDED, CHAIN, FILES, LINES, MANIFEST, ORIGINALS, OUTPUT, SUFFIXES, SUMS, TRIALS
 from tonnage.records.reader import Run
 
 _SUM = re.compile(rb"([0-9a-f]{64})  ([^\\]+)\n")
@@ -42,8 +54,8 @@ class Seal:
     """What the hashes of a run say."""
 
     sha256: str
-    """Of ``manifest.json``: who keeps it elsewhere can tell this run from any other, also from one whose hashes were
-    all made anew."""
+    """Hash of ``manifest.json``: a copy kept elsewhere identifies this run, also against one whose hashes were all
+    recomputed."""
     kind: SealKind = "sealed"
     """``sealed``; ``open``: it goes on, or was killed; ``none``: made by an older version, or the seal was removed."""
     wrong: list[str] = field(default_factory=list)
@@ -93,8 +105,7 @@ def examine(run: Run) -> Seal:
 
 def altered(run: Run) -> str | None:
     """What is wrong with the manifest, or with the first of the files of lines that is not as it was when the run was
-    sealed; None where all are, and where the run was never sealed. Nothing else is looked at: that is what
-    :func:`examine` does."""
+    sealed; None where all are, and where the run was never sealed. It checks nothing else: :func:`examine` does."""
     sums = sums_of(run.manifest)
     if SEAL in run.manifest and not is_sealed(_read(run.path / MANIFEST) or b"", sums):
         return f"{MANIFEST} was altered since it was written"

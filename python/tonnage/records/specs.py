@@ -1,4 +1,4 @@
-"""What the engine is given, as JSON (``crates/workload/src/phase.rs``, ``crates/storage/src/target/mod.rs``).
+"""The input of the engine, as JSON (``crates/workload/src/phase.rs``, ``crates/storage/src/target/mod.rs``).
 
 Rust refuses a key that it does not know; ``tests/records/test_line_types.py`` gives it each of these.
 """
@@ -76,7 +76,7 @@ class SnapshotMeans(TypedDict, total=False):
 class Work(TypedDict, total=False):
     """What the tasks of a phase do: the keys of its ``kind``."""
 
-    kind: Literal["stream", "files", "tail", "command", "checkpoint"]
+    kind: Literal["stream", "files", "tail", "command", "find", "checkpoint"]
     op: str
     read_percent: int | None
     geometry: Geometry
@@ -121,6 +121,11 @@ class Work(TypedDict, total=False):
     coordination: str
     snapshot: SnapshotMeans | None
     of_round: int | None
+    root: str
+    name: str | None
+    size_bytes: int | None
+    changed_since_ns: int | None
+    files: int
 
 
 class PhaseSpec(TypedDict, total=False):

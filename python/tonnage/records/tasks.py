@@ -21,7 +21,7 @@ class TaskLines(Lines["TaskLine"]):
 
 
 class Tasks(Mapping[str, TaskLines]):
-    """Task lines by record, in the order they stand. A line becomes a map when somebody looks at it."""
+    """Task lines by record, in the order they stand. A line becomes a map at its first access."""
 
     def __init__(self, lines: TaskLines) -> None:
         self.lines = lines

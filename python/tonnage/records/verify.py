@@ -12,10 +12,10 @@ from tonnage.errors import RecordError
 from tonnage.records.chain import files_of
 from tonnage.records.checkpoint import checkpoint_contradictions
 from tonnage.records.expected_files import missing, promised
+from tonnage.records.file_names import COPIES, OBJECTS, TASKS, TRIALS, WORKFLOW
 from tonnage.records.latency import summarise
 from tonnage.records.line_types import CopyLine, Json, ObjectLine, TaskLine, TrialLine, WorkflowLine
 from tonnage.records.lines import cache_state, cached_share, device_ratio, device_share, rate, totals_of
-from tonnage.records.names import COPIES, OBJECTS, TASKS, TRIALS, WORKFLOW
 from tonnage.records.objects import object_contradictions
 from tonnage.records.reader import Run
 from tonnage.records.results import LatencySummary
@@ -38,8 +38,8 @@ class _Lines:
 def verify_files(run: Run, damaged: AbstractSet[str] = frozenset(), *, is_torn: bool = False) -> list[str]:
     """Sentences, one for each contradiction between the files of ``run``; empty where all agree.
 
-    ``damaged``: names of files that are known not to be as they were recorded: what is in those of a record is not
-    looked at. ``is_torn``: the run was killed, and lines of a record without a trial line do not count.
+    ``damaged``: names of files that are known to be altered: the content of those of a record is not checked.
+    ``is_torn``: the run was killed, and lines of a record without a trial line do not count.
     """
     trials, found = _read(run.trials)
     of = {line["record"]: _Lines() for line in trials}
@@ -156,7 +156,7 @@ def _cache(line: TrialLine) -> Iterator[str]:
         return
     told = cache.get("device_bytes"), cache.get("read_bytes", line["bytes"])
     share, ratio = device_share(*told), device_ratio(*told)
-    # Earlier versions told no ratio, and asked nothing but the share.
+    # Earlier versions recorded no ratio, only the share.
     state = cache_state(ratio, cached_share(cache)) if "device_ratio" in cache else cache_state(share)
     if cache.get("device_share") != share:
         yield f"cache.device_share is {cache.get('device_share')}, and {share} from device_bytes and bytes"

@@ -1,4 +1,4 @@
-"""Writes a run directory: what was appended is still there after a crash, and nothing half-written counts."""
+"""Writes a run directory: appended lines survive a crash, and incomplete ones do not count."""
 
 from __future__ import annotations
 
@@ -27,20 +27,7 @@ from tonnage.records.chain import (
     whole_lines,
 )
 from tonnage.records.expected_files import missing
-from tonnage.records.gathered import MOST_GATHERED_BYTES, Gathered
-from tonnage.records.line_types import (
-    CopyLine,
-    DeviceLine,
-    EventLine,
-    Json,
-    Manifest,
-    ObjectLine,
-    TaskLine,
-    TrialLine,
-    WorkflowLine,
-)
-from tonnage.records.lines import record_name
-from tonnage.records.names import (
+from tonnage.records.file_names import (
     CHAIN,
     COPIES,
     DEVICES,
@@ -59,6 +46,18 @@ from tonnage.records.names import (
     TRIALS,
     WORKFLOW,
 )
+from tonnage.records.line_types import (
+    CopyLine,
+    DeviceLine,
+    EventLine,
+    Json,
+    Manifest,
+    ObjectLine,
+    TaskLine,
+    TrialLine,
+    WorkflowLine,
+)
+from tonnage.records.lines import record_name
 from tonnage.records.output_writers import settle_output
 from tonnage.records.own_files import (
     Lost,
@@ -70,6 +69,7 @@ from tonnage.records.own_files import (
     truncate,
     truncate_torn_line,
 )
+from tonnage.records.write_buffer import MOST_GATHERED_BYTES, WriteBuffer
 
 _HINTS = {
     errno.ENOSPC: "make room there",
@@ -92,7 +92,7 @@ class RunWriter:
         self._records = records
         self._broken = False
         self._made: list[Path] = []
-        self._gathered: Gathered | None = None
+        self._gathered: WriteBuffer | None = None
 
     @classmethod
     def create(cls, path: str | Path, manifest: Json) -> RunWriter:
@@ -118,7 +118,7 @@ class RunWriter:
 
     @classmethod
     def reopen(cls, path: str | Path) -> RunWriter:
-        """Takes up a run that ended early: a torn last line goes, and so do tasks and events of a trial without a line.
+        """Reopens a run that ended early: removes a torn last line, and tasks and events of a trial without a line.
 
         The trial line is written last, so it is what says that a trial counts. RecordError where the run is not as it
         was sealed: what is added would make the alteration look recorded.
@@ -222,7 +222,7 @@ class RunWriter:
     def gathering(self) -> Iterator[None]:
         """Trials that are appended inside reach the disk together, in pieces of some MiB, and the last of them at its
         end: for who has the whole of what they come from, and begins anew after a crash."""
-        self._gathered = Gathered()
+        self._gathered = WriteBuffer()
         try:
             yield
             self._write_gathered(0)

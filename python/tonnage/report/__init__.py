@@ -1,4 +1,4 @@
-"""Prints what the analysis says: one self-contained page for a run, and a summary for the terminal."""
+"""Prints the analysis: one self-contained page for a run, and a summary for the terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tonnage.report.page import write_report
-    from tonnage.report.screen import print_screen
+    from tonnage.report.search_screen import print_screen
     from tonnage.report.terminal import print_summary
 
 __all__ = ["print_screen", "print_summary", "write_report"]
@@ -23,7 +23,7 @@ def __getattr__(name: str) -> Any:
 
         return print_summary
     if name == "print_screen":
-        from tonnage.report.screen import print_screen
+        from tonnage.report.search_screen import print_screen
 
         return print_screen
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from rich.cells import cell_len
 
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.report.figures.table import Table
 
 _GAP = 2

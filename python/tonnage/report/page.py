@@ -17,14 +17,16 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.errors import RequestError
 from tonnage.outputs import Form, Output
 from tonnage.records import Run, Tasks, Trials
-from tonnage.records.names import ODD_BYTES
+from tonnage.records.file_names import ODD_BYTES
 from tonnage.report import phrases
 from tonnage.report.answer import Answer
 from tonnage.report.figures.figure import Exhibit
 from tonnage.report.figures.table import Column
+from tonnage.report.page_data import Source
 from tonnage.report.published.comparisons import comparisons
-from tonnage.report.sections import divided, exhibits_of, findings, points, sentences_of, told_by_answers
-from tonnage.report.source import Source
+from tonnage.report.sections import codes_in_answers, exhibits_of, findings, sentences_of
+from tonnage.report.sections import divided_rates as divided
+from tonnage.report.sections import point_table as points
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -36,7 +38,7 @@ LISTED_MOST = 500
 """Trials that did not finish, of which a page has the list."""
 
 FOLDED_FROM = 9
-"""Settings of operations from which on a page is one to look up in: what is no answer is folded."""
+"""From so many settings of operations on, a page folds all but its answers."""
 
 _FILE = "report.html"
 _HEADING = re.compile(r'<h[12] id="([^"]+)-title">([^<]*)</h[12]>')
@@ -52,7 +54,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     from tonnage.analysis import analyse
 
     run = Run.open(run_path)
-    _output(_path_of(run, out)).look()
+    _output(_path_of(run, out)).check()
     trials, tasks = run.each_trial(), run.each_task()
     return write_page(run, analyse(run, trials, tasks), trials, tasks, out)
 
@@ -60,7 +62,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
 def write_page(run: Run, analysis: Analysis, trials: Trials, tasks: Tasks, out: str | Path | None = None) -> Path:
     """The same of a run whose trials and tasks were read and analysed."""
     page = _output(_path_of(run, out))
-    page.look()
+    page.check()
     page.write(render(analysis, Source.of(run, trials, tasks)))
     return page.path
 
@@ -83,7 +85,7 @@ def render(analysis: Analysis, source: Source) -> str:
         "page.html",
         [*lines, *closer],
         analysis=analysis,
-        # Of a load line the page tells in its own words.
+        # The page has its own sentence for a load line.
         load_lines=list(zip(analysis.load_lines, (one for one in told if one.curve in known), strict=True)),
         beside=[one for one in told if one.curve not in known],
         manifest=source.manifest,
@@ -91,7 +93,7 @@ def render(analysis: Analysis, source: Source) -> str:
         facts=_facts(source),
         state=_state(analysis, source),
         findings=findings.items(analysis.findings),
-        told_above=told_by_answers(analysis),
+        told_above=codes_in_answers(analysis),
         is_folded=len({(point.op, point.group) for point in analysis.points}) >= FOLDED_FROM,
         points=points.table(analysis.points),
         lines=lines,
@@ -109,7 +111,7 @@ def render(analysis: Analysis, source: Source) -> str:
 def write_answer(answer: Answer, out: str | Path) -> Path:
     """Writes the page of an answer; errors as of ``write_report``."""
     page = _output(Path(out))
-    page.look()
+    page.check()
     page.write(render_answer(answer))
     return page.path
 

@@ -1,7 +1,7 @@
-"""What the terminal says at the end of a run. Plain text on a pipe or with NO_COLOR: the console of rich decides.
+"""The summary of a run on a terminal. Plain text on a pipe or with NO_COLOR: the console of rich decides.
 
-The last lines are what the run says, for that is where the eye ends up. Above them stands what it rests on, no more of
-it than one looks at: the page and ``--json`` have all.
+The last lines are the answers of the run, for a reader sees the end first. Above them are the most important tables;
+the page and ``--json`` have all.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from rich.text import Text
 
 from tonnage.analysis.results import Finding
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.report import phrases
 from tonnage.report.answers import compare
 from tonnage.report.columns import fitting_blocks, laid_out
 from tonnage.report.figures.table import Table
 from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import findings as findings_section
-from tonnage.report.sections import of_terminal, points, sentences_of
-from tonnage.report.sections.section import Titled
+from tonnage.report.sections import of_terminal, sentences_of
+from tonnage.report.sections import point_table as points
+from tonnage.report.sections.section_type import Titled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 ROWS_MOST = 16
 """Rows of one table."""
 PUBLISHED_MOST = 24
-"""Rows of one that was printed before: who knows it looks for its own."""
+"""The number of rows of a published table, whose readers look up their own row."""
 LINES_MOST = 64
 """Lines of all tables of points together: about a screen."""
 ASIDE_MOST = 24
@@ -110,7 +111,7 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
     if told:
         blocks.begin()
     for one in told[:_TOLD_MOST]:
-        _print_told(console, one)
+        _print_statement(console, one)
     if len(told) > _TOLD_MOST:
         blocks.more(len(told) - _TOLD_MOST)
     if report_path is not None:
@@ -119,7 +120,7 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
 
 
 def _print_points(blocks: _Blocks, analysis: Analysis, elsewhere: str) -> None:
-    """A table a setting; where these are more than one looks at, one table with a row a setting."""
+    """A table a setting; where these are too many, one table with a row a setting."""
     tables = [titled for section in of_terminal() for titled in section.points(analysis)]
     if lines_of(tables) <= LINES_MOST:
         blocks.tables(tables, LINES_MOST)
@@ -166,7 +167,7 @@ def print_between(found: Between, console: Console) -> None:
         console.print()
         console.print(Text(told), soft_wrap=True)
     console.print()
-    _print_told(console, compare.headline(found))
+    _print_statement(console, compare.headline(found))
 
 
 def _side_by_side(content: Table, width: int) -> Table:
@@ -188,10 +189,10 @@ def print_answer(answer: Answer, console: Console) -> None:
             _print_table(console, title, content)
             console.print()
     for told in answer.told:
-        _print_told(console, told)
+        _print_statement(console, told)
 
 
-def _print_told(console: Console, told: Statement) -> None:
+def _print_statement(console: Console, told: Statement) -> None:
     name = f"{told.name}: " if told.name else ""
     console.print(Text(f"{name}{told.sentence}", style="bold" if told.sure else "bold yellow"), soft_wrap=True)
     for doubt in told.doubts:

@@ -1,4 +1,4 @@
-"""The user's program under ``stage run``: known by its number before it begins, so that the mover can watch it."""
+"""The user's program under ``stage run``: its PID is known before it begins, so that the mover can watch it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Application:
             )
 
     def give_up(self) -> None:
-        """It never begins: nobody opens the gate."""
+        """The program never begins."""
         for descriptor in (self._gate, self._failure):
             if descriptor >= 0:
                 os.close(descriptor)

@@ -47,7 +47,7 @@ def launch(module: str, plan: StagePlan) -> Launched:
 
 
 def detach(plan: StagePlan, first_line: str) -> None:
-    """In the new process, once the mover answers: says so, and speaks to its log from then on."""
+    """In the new process, once the mover answers: reports that, and redirects its output to its log."""
     log = os.open(plan.state / LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     sys.stdout.write(f"{first_line}\n")

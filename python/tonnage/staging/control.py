@@ -40,7 +40,7 @@ class ControlError(TonnageError):
 
 
 class NoMover(ControlError):
-    """Nobody listens: no mover runs with this state directory."""
+    """No mover runs with this state directory."""
 
 
 class Server:
@@ -67,7 +67,7 @@ class Server:
         threading.Thread(target=self._accept, name="stage-control", daemon=True).start()
 
     def close(self) -> None:
-        """From now on nobody answers."""
+        """Closes the socket; no request is answered any more."""
         # A thread in accept() wakes only by shutdown, not by close.
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -89,7 +89,7 @@ class Server:
             except OSError as error:
                 if self._socket.fileno() < 0 or error.errno in (errno.EINVAL, errno.EBADF):
                     return
-                # Nobody is served without a descriptor; those that are in use come back.
+                # Without a free descriptor no client can be served; those in use are released later.
                 time.sleep(_LOOK_S)
                 continue
             connection.settimeout(_IDLE_S)
@@ -147,7 +147,7 @@ def _requests(connection: socket.socket) -> Iterator[bytes]:
         came = connection.recv(_LONGEST_REQUEST)
         if not came:
             break
-        # The rest of what is too long is read, so that its sender hears the answer, and not kept.
+        # The rest of a request that is too long is read and dropped, so that its sender gets the answer.
         _, end, rest = came.partition(b"\n")
         held = held + came if len(held) <= _LONGEST_REQUEST else held + end + rest
     if held:
@@ -246,7 +246,7 @@ class Client:
 
 
 def _connected(state: Path) -> socket.socket | None:
-    """None where nobody listens."""
+    """None where no process listens."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     made.settimeout(_PATIENCE_S)
     try:

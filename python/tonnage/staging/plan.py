@@ -1,4 +1,4 @@
-"""What a mover is to do: every default, and how it is kept beside the journal for ``resume``."""
+"""The plan of a mover: its options with every default, stored beside the journal for ``resume``."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class StagePlan(BaseModel):
     """From the request to end. None: ``GRACE_NS`` after a signal, no bound after the application's own end."""
     metrics_port: int | None = None
     numbered: bool = False
-    """Nobody chose the name: where another mover has it, it gets a number."""
+    """The name is a default: where another mover has it, a number is appended."""
 
     def options(self) -> str:
         """For ``tonnage._native.Mover``."""

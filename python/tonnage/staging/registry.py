@@ -1,4 +1,4 @@
-"""The movers of this user on this host, by name. A convenience: what answers on its socket is the truth."""
+"""The movers of this user on this host, by name. Only a hint: a mover runs where its socket answers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def held_name(name: str, state: Path, *, numbered: bool) -> Iterator[str]:
         try:
             yield wished
         finally:
-            # Nobody has it open meanwhile, and would lock a file without a name.
+            # No other process has it open meanwhile and could lock a file without a name.
             with _locked() as place:
                 _lock_file(place, wished).unlink(missing_ok=True)
                 with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The life of a mover in this process: until the application, the user or the batch system ends it."""
+"""Runs a mover in this process until the application, the user or the batch system ends it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from signal import SIGINT
 
 from tonnage.staging.application import Application
 from tonnage.staging.host import Host, is_safe
-from tonnage.staging.movement import LOOK_S, Movement
+from tonnage.staging.moving_time import LOOK_S, Movement
 from tonnage.staging.signals import EndRequest, Signals
 from tonnage.staging.status import Status
 
@@ -17,7 +17,7 @@ Tell = Callable[[Status], None]
 """Gets the status a few times a second."""
 
 _NEAR_S = 0.05
-"""Between two looks while the end may come any moment."""
+"""Seconds between two checks while the end is near."""
 _TOLD_S = 0.25
 
 
@@ -88,7 +88,7 @@ def _ended(
     host: Host, started_ns: int, movement: Movement, asked: EndRequest | None, application: int | None = None
 ) -> Ended:
     status, now_ns = host.status(), time.monotonic_ns()
-    movement.look(status, now_ns)
+    movement.update(status, now_ns)
     return Ended(status, now_ns - started_ns, movement.moving_ns, asked, application)
 
 
@@ -101,7 +101,7 @@ def _beside(
     while not application.has_ended():
         # The end of a child wakes it.
         asked = signals.wait(LOOK_S)
-        movement.look(host.status(), time.monotonic_ns())
+        movement.update(host.status(), time.monotonic_ns())
         if asked and not asked.by_terminal:
             application.send(asked.number)
         if asked and first is None:
@@ -118,7 +118,7 @@ def _until_ended(host: Host, signals: Signals, tell: Tell, movement: Movement) -
     told_ns, near = 0, True
     while not host.has_ended():
         status = host.status()
-        movement.look(status, time.monotonic_ns())
+        movement.update(status, time.monotonic_ns())
         if time.monotonic_ns() - told_ns > _TOLD_S * 1e9:
             tell(status)
             told_ns, near = time.monotonic_ns(), status["progress"] == "draining"

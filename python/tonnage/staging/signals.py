@@ -1,4 +1,4 @@
-"""Signals taken one by one where they are wanted, instead of wherever they strike."""
+"""Receives signals one by one at chosen places instead of in handlers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FROM_KERNEL = 0x80
 
 @dataclass(frozen=True, slots=True)
 class EndRequest:
-    """Somebody wants this process to end."""
+    """A request to end this process."""
 
     number: signal.Signals
     by_terminal: bool

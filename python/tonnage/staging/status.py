@@ -1,4 +1,4 @@
-"""What a mover says of itself, and what a look at its copies says, as types (``crates/mover/src/status.rs``,
+"""The status of a mover and the report on its copies, as types (``crates/mover/src/status.rs``,
 ``crates/mover/src/manifest``). ``tests/records/test_line_types.py`` holds them against the engine."""
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MoverStatus(From):
 
 
 class Status(MoverStatus):
-    """The same with what only the mover's process, or whoever looks at its journal, knows."""
+    """The same, with fields that only the mover's process or a reader of its journal knows."""
 
     running: bool
     pid: int | None
@@ -76,7 +76,7 @@ Wrong = Literal["missing", "kind_differs", "size_differs", "checksum_differs", "
 
 
 class CopiesReport(TypedDict):
-    """What a look at the copies found. Paths are as ``TreePath`` prints them, in the order of their bytes."""
+    """The result of a check of the copies. Paths are as ``TreePath`` prints them, in the order of their bytes."""
 
     expected: int
     checked: int

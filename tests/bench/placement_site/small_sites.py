@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from placement_site.jobs import Jobs, Submission
-from placement_site.laws import Law
-from placement_site.world import FileServer, World
+from placement_site.measured_curves import Law
+from placement_site.site_model import FileServer, World
 
 MB = 1e6
 FLAT = Law("flat", "made up", (1, 4), (1.0, 4.0))

@@ -7,8 +7,8 @@ import heapq
 import numpy as np
 import pytest
 from placement_site.device import Device
-from placement_site.laws import Law
-from placement_site.world import World
+from placement_site.measured_curves import Law
+from placement_site.site_model import World
 from small_sites import FALLING, MB, small
 
 ONE = Law("one", "made up", (1,), (1.0,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from placement_site.laws import Law, ceph_read, gluster, iobsub, measured_laws
+from placement_site.measured_curves import Law, ceph_read, gluster, iobsub, measured_laws
 from small_sites import FALLING, FLAT
 
 

@@ -11,8 +11,8 @@ from placement_site import POLICIES, Race, draw_jobs, draw_world
 from placement_site.jobs import Jobs
 from placement_site.outcome import outcome_of
 from placement_site.policies import Fifo
-from placement_site.state import Placed, State
-from placement_site.world import World
+from placement_site.scheduler_state import Placed, State
+from placement_site.site_model import World
 from small_sites import FLAT, MB, arrays, small
 
 WORLD = draw_world(servers=6, hosts=300, seed=3)

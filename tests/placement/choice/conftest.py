@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tonnage.placement.caps import Demand
 from tonnage.placement.choice import Candidate
 from tonnage.placement.site import Policy
+from tonnage.placement.task_caps import Demand
 from tonnage.placement.where import Located
 
 GB = 10**9

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tonnage.placement.caps import Capacity, Demand, Plateau, choose_cap, line_in_use
+from tonnage.placement.task_caps import Capacity, Demand, Plateau, choose_cap, line_in_use
 
 
 def carried(tasks: int = 8, low: int = 6, high: int = 10, **given: Any) -> Capacity:

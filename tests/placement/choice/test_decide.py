@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tonnage.placement.caps import Capacity, Demand, Plateau
 from tonnage.placement.choice import Candidate, Decision, NoFileServer, NothingNear, decide, weight
 from tonnage.placement.site import Policy
+from tonnage.placement.task_caps import Capacity, Demand, Plateau
 from tonnage.placement.where import Located
 
 Make = Callable[..., Candidate]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as some
-from tonnage.placement.caps import Demand, Plateau
+from tonnage.placement.task_caps import Demand, Plateau
 
 rates = some.integers(1, 10**11)
 

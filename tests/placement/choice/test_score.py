@@ -9,8 +9,8 @@ from math import exp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tonnage.placement.caps import Demand
 from tonnage.placement.choice import Candidate, access_s, fill, load_share, wait_s, weight
+from tonnage.placement.task_caps import Demand
 
 counts = some.floats(0, 1000)
 candidates = some.builds(

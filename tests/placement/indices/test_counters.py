@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tonnage.placement.indices import kernel_files, node_exporter
 from tonnage.placement.indices.reading import Counters, comparable, counted, reading_between
 
-from .tree import Server, scrape
+from .proc_files import Server, scrape
 
 AT_S = 1_795_294_120.0
 
@@ -212,7 +212,7 @@ def test_the_run_queue_of_15_s_forgets() -> None:
 
 def test_the_command_that_ssh_runs_tells_the_same_as_this_hosts_own_files() -> None:
     said = subprocess.run(["sh", "-c", kernel_files._COMMAND], capture_output=True, text=True, check=True).stdout
-    found, own = kernel_files.parse_printed(said, AT_S), kernel_files.look("/proc", 5.0)
+    found, own = kernel_files.parse_printed(said, AT_S), kernel_files.read_counters("/proc", 5.0)
     assert (found.cpus, found.booted_s) == (own.cpus, own.booted_s)
     for name in ("run_15s", "run_1m", "logins", "tmp_free_bytes", "swap_free_bytes", "memory_free_bytes"):
         assert (getattr(found.host, name) is None) == (getattr(own.host, name) is None), name

@@ -24,7 +24,7 @@ from tonnage.placement.site import Server as Named
 
 from . import exporter as ways
 from .exporter import Exporter, exporter, until
-from .tree import Server, scrape
+from .proc_files import Server, scrape
 
 S = 10**9
 POLICY = Policy()
@@ -75,7 +75,7 @@ def test_two_looks_at_one_moment_leave_the_rates_to_the_third() -> None:
         asked = IndexedServer.at("rcss1", server.address)
         first = asked.ask(CacheEntry())
         second = asked.ask(first.asked(time.time()))
-        assert second.look == first.look and second.reading == first.reading and second.again
+        assert second.counters == first.counters and second.reading == first.reading and second.again
         time.sleep(0.5)
         third = asked.ask(second.asked(time.time()))
     assert third.reading is not None and abs((third.reading.ut_permille or 0) - 500) < 60 and not third.again
@@ -215,7 +215,7 @@ def test_an_answer_that_comes_too_late_is_there_for_the_next_caller() -> None:
     with exporter(ways.late(0.4, ways.tells(Running()))) as server:
         (first,) = read(server.address, wait_ns=50 * 10**6)
         assert first.problem == "it did not answer within 50 ms" and first.cpus is None
-        until(lambda: Cache().get("rcss1", server.address).look is not None)
+        until(lambda: Cache().get("rcss1", server.address).counters is not None)
         assert server.asked == 1
 
 
@@ -248,7 +248,7 @@ def test_a_server_that_was_too_slow_is_asked_by_a_process_that_outlives_the_comm
     with exporter(ways.late(1.0, ways.tells(Running()))) as server:
         now_s = time.time()
         decide(server, now_s)
-        assert server.asked == 1 and Cache().get("rcss1", server.address).look is None
+        assert server.asked == 1 and Cache().get("rcss1", server.address).counters is None
         now_s = time.time() + POLICY.index_refresh / S
         decide(server, now_s)
         # Others leave it to that process until it is time to ask again.

@@ -7,7 +7,7 @@ from random import Random
 from tonnage.placement.watch.episodes import MOST_USERS, Episode, Event, Tracker
 from tonnage.placement.watch.observation import RunningJobs, ServerObservation, UserJobs
 
-from .looks import ANN, BOB, EVERY_S, LONGEST_S, NOON_S, Clock, Looks, kinds, saw
+from .observations import ANN, BOB, EVERY_S, LONGEST_S, NOON_S, Clock, Looks, kinds, saw
 
 
 def test_an_episode_begins_at_the_first_of_two_looks_above_the_line_and_ends_at_the_first_of_two_that_are_not() -> None:
@@ -109,7 +109,7 @@ def test_an_episode_keeps_the_most_tasks_of_each_user_and_no_more_users_than_its
     clock = Clock()
     for users in ((ANN, BOB), (ANN,), (UserJobs(user="ann", jobs=1, tasks=9, names=()),)):
         clock.go(EVERY_S)
-        tracker.look(saw(9, users=users), *clock(), longest_s=LONGEST_S)
+        tracker.update(saw(9, users=users), *clock(), longest_s=LONGEST_S)
     assert tracker.episode is not None and tracker.episode.users == {"ann": 9, "bob": 3}
     many = tuple(UserJobs(user=f"u{number}", jobs=1, tasks=1, names=()) for number in range(MOST_USERS + 5))
     tracker.episode.add(RunningJobs(users=many))

@@ -12,7 +12,7 @@ from tonnage.placement.watch import history as module
 from tonnage.placement.watch.episodes import Episode
 from tonnage.placement.watch.history import EPISODES, SPAN_S, SPANS, AlreadyWatched, History, HistoryError, Span
 
-from .looks import NOON_S
+from .observations import NOON_S
 
 
 def span(number: int, server: str = "rcss1") -> Span:

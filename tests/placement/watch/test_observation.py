@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 from tonnage.cluster.scheduler import Job
-from tonnage.placement.caps import Plateau
 from tonnage.placement.cluster_snapshot import ClusterSnapshot
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.ledger import Entry
 from tonnage.placement.server_load import LoadReader, load_rows
 from tonnage.placement.site import Server, Site
+from tonnage.placement.task_caps import Plateau
 from tonnage.placement.watch.observation import ServerObservation, observations
 
-from .looks import NOON_S
+from .observations import NOON_S
 
 SITE = Site(server=(Server(name="rcss1", hosts=("fs1",), indices="proc:"), Server(name="rcss2", hosts=("fs2",))))
 READING = Reading(
@@ -40,16 +40,16 @@ def seen(
     plateau: int | None = PLATEAU,
 ) -> list[ServerObservation]:
     lines = {"rcss1": 8, "rcss2": 4} if lines is None else lines
-    look = LoadReader(SITE, SITE.server)
+    reader = LoadReader(SITE, SITE.server)
     readings = {"rcss1": reading}
-    look.snapshot = ClusterSnapshot(
+    reader.snapshot = ClusterSnapshot(
         now_s=NOON_S, jobs=jobs, jobs_at_s=NOON_S, readings=readings, placements=placements,
         lines={name: float(tasks) for name, tasks in lines.items()},
         plateaus={} if plateau is None else {"rcss1": Plateau(tasks=lines.get("rcss1", 1), bytes_per_s=plateau)},
     )  # fmt: skip
-    look.silent_lines = silent
-    look.jobs_problem = "jobs are not known: it hangs" if jobs is None else None
-    return observations(look, load_rows(SITE, readings, jobs, lines, now_s=NOON_S))
+    reader.silent_lines = silent
+    reader.jobs_problem = "jobs are not known: it hangs" if jobs is None else None
+    return observations(reader, load_rows(SITE, readings, jobs, lines, now_s=NOON_S))
 
 
 def test_the_load_is_the_tasks_of_the_schedulers_jobs_and_what_the_indices_show_beyond_them() -> None:

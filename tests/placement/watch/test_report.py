@@ -13,7 +13,7 @@ from tonnage.placement.watch.history import HistoryContent, Span
 from tonnage.placement.watch.report import ServerReport, reports
 from tonnage.records.load_line_files import KeptLine
 
-from .looks import NOON_S
+from .observations import NOON_S
 
 DAY_S = 86400
 MIDNIGHT_S = int(NOON_S) - 12 * 3600

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tonnage.placement.watch.history import SPAN_S, Span, Spans, by_the_hour
 
-from .looks import EVERY_S, LONGEST_S, NOON_S, Clock, saw
+from .observations import EVERY_S, LONGEST_S, NOON_S, Clock, saw
 
 
 def rows(loads: list[float | None], clock: Clock | None = None, *, lines: list[int] | None = None) -> list[Span]:
@@ -13,7 +13,7 @@ def rows(loads: list[float | None], clock: Clock | None = None, *, lines: list[i
     clock, spans, found = clock or Clock(), Spans(), list[Span]()
     for number, load in enumerate(loads):
         line = 8 if lines is None else lines[number]
-        found += spans.look(saw(load, line), *clock(), longest_s=LONGEST_S)
+        found += spans.update(saw(load, line), *clock(), longest_s=LONGEST_S)
         clock.go(EVERY_S)
     return [*found, *spans.close()]
 
@@ -34,9 +34,9 @@ def test_a_look_over_the_border_of_two_rows_is_in_both() -> None:
 
 def test_time_that_nobody_looked_at_is_in_no_row() -> None:
     clock, spans = Clock(), Spans()
-    assert spans.look(saw(9), *clock(), longest_s=LONGEST_S) == []
+    assert spans.update(saw(9), *clock(), longest_s=LONGEST_S) == []
     clock.go(LONGEST_S + 1)
-    spans.look(saw(9), *clock(), longest_s=LONGEST_S)
+    spans.update(saw(9), *clock(), longest_s=LONGEST_S)
     assert spans.close() == []
 
 
@@ -48,7 +48,7 @@ def test_a_line_that_changes_begins_a_row_of_its_own() -> None:
 def test_a_server_without_a_line_has_no_rows() -> None:
     clock, spans = Clock(), Spans()
     for _ in range(4):
-        spans.look(saw(9, None), *clock(), longest_s=LONGEST_S)
+        spans.update(saw(9, None), *clock(), longest_s=LONGEST_S)
         clock.go(EVERY_S)
     assert spans.close() == []
 
@@ -56,7 +56,7 @@ def test_a_server_without_a_line_has_no_rows() -> None:
 def test_a_clock_set_back_loses_and_doubles_no_time() -> None:
     clock, spans, found = Clock(), Spans(), list[Span]()
     for number in range(41):
-        found += spans.look(saw(9), *clock(), longest_s=LONGEST_S)
+        found += spans.update(saw(9), *clock(), longest_s=LONGEST_S)
         clock.go(EVERY_S)
         clock.at_s -= 900 if number == 20 else 0
     found += spans.close()

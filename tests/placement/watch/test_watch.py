@@ -16,7 +16,7 @@ from tonnage.placement.site import Server, Site
 from tonnage.placement.watch.history import History
 from tonnage.placement.watch.watch import Watch
 
-from .looks import ANN, EVERY_S, NOON_S, Clock, kinds, saw
+from .observations import ANN, EVERY_S, NOON_S, Clock, kinds, saw
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "watch.md"
 SITE = Site(server=(Server(name="rcss1"), Server(name="rcss2")))
@@ -37,7 +37,7 @@ class Desk:
         for load in loads:
             self.clock.go(EVERY_S)
             seen = [saw(load, users=(ANN,)), saw(other, server="rcss2")]
-            found += kinds(self.watch.take(load_rows(SITE, {}, [], {}, now_s=NOON_S), seen))
+            found += kinds(self.watch.record(load_rows(SITE, {}, [], {}, now_s=NOON_S), seen))
         return found
 
 
@@ -131,11 +131,11 @@ def test_who_keeps_nothing_knows_since_when_from_a_watch_that_runs(
     clock = Clock(at_s=desk.clock.at_s + age_s, tick_s=77.0)
     page = Watch(LoadReader(SITE, SITE.server), every_s=5, history=desk.history, clock=clock)
     found = load_rows(SITE, {}, [], {}, now_s=NOON_S)
-    monkeypatch.setattr(page, "look", lambda: (found, [saw(9), saw(0, server="rcss2")]))
-    first, second = page.glance()
+    monkeypatch.setattr(page, "observe", lambda: (found, [saw(9), saw(0, server="rcss2")]))
+    first, second = page.observe_only()
     assert first.since_s == (NOON_S + 30 if is_adopted else None) and second.since_s is None
-    monkeypatch.setattr(page, "look", lambda: (found, [saw(7), saw(0, server="rcss2")]))
+    monkeypatch.setattr(page, "observe", lambda: (found, [saw(7), saw(0, server="rcss2")]))
     for _ in range(3):
         clock.go(5)
-        states = page.glance()
+        states = page.observe_only()
     assert not states[0].above and (tmp_path / "episodes.jsonl").read_bytes() == before

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .stand_in import Tools, tools_in
+from .recorded_tools import Tools, tools_in
 
 
 @pytest.fixture

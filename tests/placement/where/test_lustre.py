@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tonnage.placement.site import Server, Site
 
-from .stand_in import Tools, answer, recorded
+from .recorded_tools import Tools, answer, recorded
 
 MOUNT = "40 21 0:50 / /mnt/lustre rw - lustre 192.168.0.201@tcp:192.168.0.202@tcp:/tfs1 rw,flock"
 OTHER = MOUNT.replace(":/tfs1", ":/tfs2/part")

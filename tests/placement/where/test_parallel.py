@@ -10,7 +10,7 @@ from tonnage.filesystems.glusterfs import bricks
 from tonnage.filesystems.servers import ObservedPath
 from tonnage.placement.site import Server, Site
 
-from .stand_in import Tools, answer, recorded
+from .recorded_tools import Tools, answer, recorded
 
 BEEGFS = "50 21 0:59 / /mnt/beegfs rw - beegfs beegfs_nodev rw,cfgFile=/etc/beegfs/beegfs-client.conf"
 GPFS = "44 21 0:53 / /gpfs/fs1 rw - gpfs FS1 rw,relatime"

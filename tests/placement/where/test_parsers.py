@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tonnage.filesystems import beegfs, cephfs, glusterfs, gpfs, lustre, objects
+from tonnage.filesystems import beegfs, cephfs, glusterfs, gpfs, lustre
+from tonnage.filesystems import bucket_mounts as objects
 
-from .stand_in import RECORDED, answer, place_on
+from .recorded_tools import RECORDED, answer, place_on
 
 READERS: list[Callable[[str], object]] = [
     lustre.Layout,

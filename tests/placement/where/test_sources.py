@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tonnage.filesystems.objects import endpoint_of
+from tonnage.filesystems.bucket_mounts import endpoint_of
 from tonnage.placement.site import Server, Site
 
-from .stand_in import answer
+from .recorded_tools import answer
 
 # Recorded: NFS on Linux 4 and 5 clients, from public notes.
 NFS3 = (

@@ -66,6 +66,7 @@ fn add(mut sum: PhaseResult, other: PhaseResult) -> PhaseResult {
     sum.follow = sum.follow.or(other.follow);
     sum.copies.extend(other.copies);
     sum.checkpoint = sum.checkpoint.zip(other.checkpoint).map(|(ours, theirs)| add_checkpoint(ours, &theirs));
+    sum.found = sum.found.zip(other.found).map(|(ours, theirs)| ours + theirs);
     sum.placement = match (sum.placement, other.placement) {
         (Some(ours), Some(theirs)) => Some(ours.with(theirs)),
         (ours, theirs) => ours.or(theirs),

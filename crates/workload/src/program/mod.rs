@@ -14,6 +14,7 @@
 //! ```
 
 mod copies;
+mod finds;
 mod follow;
 mod names;
 mod retry;
@@ -31,6 +32,7 @@ use starts::Starts;
 use stop_rule::{AtQuota, StopRule};
 
 pub use copies::{Copies, Deal};
+pub use finds::{Finds, Search};
 pub use follow::{FollowStep, Follower};
 pub use names::{ItemOf, Items};
 pub use retry::{Attempts, RetryRule};

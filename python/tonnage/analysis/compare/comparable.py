@@ -1,5 +1,5 @@
-"""Which points of several runs are of one thing: one storage, one kind of workload, and every factor that changes what
-is measured.
+"""Which points of several runs can be compared: the same storage, the same kind of workload, and equal values of every
+factor that changes what is measured.
 
 Runs are given in lots: all runs of a history are one lot, the runs of each side of a comparison another. Within a lot a
 factor that any two trials of one phase and number of tasks do not have alike keeps points apart; what is constant in
@@ -121,8 +121,8 @@ class Comparable:
         return self._sort(run, point.setting)
 
     def group_of(self, run: Run, point: Point) -> str:
-        """What tells it from other points of its operation and number of tasks, as one printable key; empty where there
-        is nothing to tell apart."""
+        """The factors that distinguish it from other points of its operation and number of tasks, as one printable key;
+        empty where there are none."""
         return self._groups.of(self._keyed(run, point.setting))
 
     def lost_of(self, run: Run, points: Sequence[Point]) -> list[Lost]:

@@ -1,5 +1,5 @@
-"""What is not the same on two sides of a comparison: what their manifests, and the settings of equal cells, do not say
-alike, but for what differs between any two runs."""
+"""Differences between two sides of a comparison: in their manifests and in the settings of equal cells, except for what
+differs between any two runs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _OF_ONE_RUN = frozenset(
         *("target.notes", "imported.at", "imported.files", "imported.factors"),
     }
 )
-"""Keys of the manifest that differ between any two runs, or that cells and figures tell themselves."""
+"""Keys of the manifest that differ between any two runs, or that cells and figures show themselves."""
 _TOLD_BY_PAIRS = NOT_FACTORS - {"time_limit_ns"}
 """Of a setting: what paired points have in common. How long to look is no factor, but may be why they are unlike."""
 _APART = 4
-"""The block that a search chooses follows from how fast the storage was, and from the room it had: that is told by
-other figures. So many times another it may fit a cache where the other one does not."""
+"""A search chooses its block by the speed of the storage and the free space, which other figures show. From this ratio
+on, one block may fit into a cache where the other does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def of_settings(pairs: Sequence[tuple[Point, Point]], *, searched: bool) -> Iter
 def _chosen(key: str, base: Any, other: Any) -> bool:
     """Whether a search chose both of these values, and that they are two does not matter."""
     if key != "block_size":
-        return key == "time_limit_ns"  # a share of the budget, which is told
+        return key == "time_limit_ns"  # a share of the budget, which is listed
     return isinstance(base, int) and isinstance(other, int) and max(base, other) < _APART * min(base, other)
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from tonnage.analysis import measured_points
-from tonnage.analysis.compare.change import CORRELATION, FEWEST, Step, Stretch, segments
 from tonnage.analysis.compare.comparable import Comparable, Lost, Sort, Storages
 from tonnage.analysis.compare.differences import Difference, differences
+from tonnage.analysis.compare.divisors import divided
+from tonnage.analysis.compare.level_change import CORRELATION, FEWEST, Step, Stretch, segments
 from tonnage.analysis.compare.normalise import Basis, unit_of
-from tonnage.analysis.compare.per import divided
-from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
+from tonnage.analysis.compare.rate_ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import THRESHOLD, named
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.results import Point
@@ -65,7 +65,7 @@ class Change:
     """The level changed after the run before ``low`` (``after``) and no later than with the run ``high``."""
     after: int
     alone: bool
-    """The newest run alone tells of it."""
+    """Whether only the newest run shows it."""
     ratio: float
     ratio_low: float
     ratio_high: float
@@ -106,12 +106,12 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Runs in order of time, and what became of each setting."""
+    """Runs in order of time, and the series of each setting."""
 
     runs: tuple[Dated, ...]
     series: tuple[Series, ...]
     confidence: float
-    """That of histories in which nothing changed at least this share is told so."""
+    """Of histories without a change, at least this share is reported so."""
     correlation: float = CORRELATION
     """Between neighbouring runs, up to which that holds."""
     apart_by: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Runs against runs: did it get faster? Equal cells are paired, and what else differs between the sides is listed.
+"""Compares runs with runs: pairs equal cells, and lists what else differs between the sides.
 
 A cell is an operation at one number of tasks with the factors that either side varied. What is constant on each side
 and differs between them (the storage, say) is what is asked about: it is listed, and does not keep cells apart.
@@ -16,11 +16,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tonnage.analysis import measured_points
+from tonnage.analysis.compare.added_time import AddedTime, added_time
 from tonnage.analysis.compare.comparable import Comparable, Lost, Storages
 from tonnage.analysis.compare.differences import Difference, Pair, differences
+from tonnage.analysis.compare.divisors import divided
 from tonnage.analysis.compare.normalise import Basis, unit_of
-from tonnage.analysis.compare.per import divided
-from tonnage.analysis.compare.ratio import (
+from tonnage.analysis.compare.rate_ratio import (
     DAYS_APART,
     LEAST_RUNS,
     UNCHANGED,
@@ -30,7 +31,6 @@ from tonnage.analysis.compare.ratio import (
     ratio_of_runs,
     repetitions_to_decide,
 )
-from tonnage.analysis.compare.times import AddedTime, added_time
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_noise
@@ -38,7 +38,7 @@ from tonnage.errors import RequestError
 from tonnage.records import Run
 
 THRESHOLD = 0.02
-"""A change below this is none that anybody acts on, however sure it is."""
+"""A change below this does not matter in practice, however certain it is."""
 SYSTEM, RUNS = "system", "runs"
 """What a verdict, or an interval, is of: of what was measured, on whatever day, or of these two runs alone."""
 _HOW_LONG = "workload.time_limit_ns"
@@ -147,7 +147,7 @@ class Between:
 
     @property
     def known(self) -> tuple[Difference, ...]:
-        """The differences that both sides tell of."""
+        """The differences of keys that both sides have."""
         unknown = (*self.unknown("base"), *self.unknown("other"))
         return tuple(one for one in self.differences if one not in unknown)
 

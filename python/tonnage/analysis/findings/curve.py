@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tonnage.analysis.figure_texts import count, some, speed
 from tonnage.analysis.findings.links import iperf3_limited
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.load_line.curve_hypotheses import nearest_law
 from tonnage.analysis.load_line.estimate import curve_of
 from tonnage.analysis.points import cpu_ns_of
 from tonnage.analysis.results import Finding, Point
-from tonnage.analysis.text import count, some, speed
 from tonnage.units import BANDWIDTH, share, time_text
 
 CLIENT_SHARE = 0.5

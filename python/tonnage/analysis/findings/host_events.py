@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.registry import Evidence, finding
 from tonnage.analysis.results import Finding
-from tonnage.analysis.text import count, some
 from tonnage.records.line_types import TrialLine
 from tonnage.units import share, size_text, time_text
 
@@ -87,7 +87,7 @@ def clock(evidence: Evidence) -> Iterator[Finding]:
             "Durations and rates are not touched; dates of records, and what is lined up with other logs, are. Let the "
             "clock be steered (chrony, ntpd) and not set.",
         )
-    unsure = evidence.trials.having("ensemble", "skew_ns").where("purpose", "measure")
+    unsure = evidence.trials.where_set("ensemble", "skew_ns").where("purpose", "measure")
     apart = [line for line in unsure if _skew(line) > SKEW]
     if apart:
         worst = max(apart, key=_skew)

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from tonnage.analysis.balance import UNEVEN, largest
 from tonnage.analysis.devices import devices_of
+from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.hosts import by_host, host_rates, tasks_on, work_of
 from tonnage.analysis.results import DevicePart, Devices, Finding, Point
-from tonnage.analysis.text import count, some
 from tonnage.units import BANDWIDTH, rate_text, share
 
 SLOW = 0.75
@@ -28,7 +28,7 @@ def straggler_device(evidence: Evidence) -> Iterator[Finding]:
     for one in largest.values():
         slow = [(part, ratio) for part in one.parts if (ratio := _ratio(one, part)) is not None and ratio < SLOW]
         if slow and len(slow) <= len(one.parts) // 2:
-            yield _told(one, slow)
+            yield _slow_devices(one, slow)
 
 
 def _ratio(found: Devices, part: DevicePart) -> float | None:
@@ -39,7 +39,7 @@ def _ratio(found: Devices, part: DevicePart) -> float | None:
     return max(part.rates) / statistics.median(others)
 
 
-def _told(found: Devices, slow: Sequence[tuple[DevicePart, float]]) -> Finding:
+def _slow_devices(found: Devices, slow: Sequence[tuple[DevicePart, float]]) -> Finding:
     worst, _ = min(slow, key=lambda pair: pair[1])
     middle = statistics.median(
         part.median_bytes_per_s for part in found.parts if part is not worst and part.median_bytes_per_s
@@ -87,7 +87,7 @@ _ADVICE = {
     "no-file-mark": "Remove the file by hand before the next run, or use a target on a file system with attributes.",
     "kept-foreign": "Nothing of yours is ever removed: take the file away by hand if you want the name.",
     "from-summary": "Equal values are each an iteration, but a drift over the run cannot be seen.",
-    "bytes-estimated": "Import the text or the JSON instead, where the tool wrote one: these say it.",
+    "bytes-estimated": "Import the tool's JSON instead, or IOR's text, where there is one: these say it.",
     "items-estimated": "The rate is what mdtest printed; only how many items it is of, and how long they took, is "
     "rounded.",
     "kept-apart": "State what the files leave out, if you know it, or import files that say it.",
@@ -128,7 +128,7 @@ def away_from_interrupt(evidence: Evidence) -> Iterator[Finding]:
     allowed, served = set(host.get("cpu_affinity") or ()), set(evidence.target.get("interrupt_cpus") or ())
     if not allowed or not served or allowed & served or evidence.simulated:
         return
-    if not evidence.trials.having("direct").where("purpose", "measure"):
+    if not evidence.trials.where_set("direct").where("purpose", "measure"):
         return
     yield Finding(
         "away-from-interrupt",
@@ -184,7 +184,7 @@ def same_device(evidence: Evidence) -> Iterator[Finding]:
 def notes(evidence: Evidence) -> Iterator[Finding]:
     """Notes of the storage, each code once, under its own code."""
     seen: dict[str, list[tuple[str, str]]] = {}
-    for record, told in evidence.trials.having("notes").columns("record", "notes"):
+    for record, told in evidence.trials.where_set("notes").columns("record", "notes"):
         for note in told:
             seen.setdefault(note["code"], []).append((record, note["message"]))
     for note in evidence.target.get("notes") or ():

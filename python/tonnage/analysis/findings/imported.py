@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
+from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.registry import Evidence, finding
 from tonnage.analysis.results import Finding
-from tonnage.analysis.text import count, some
 from tonnage.records import headline
 from tonnage.units import rate_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonnage.records.line_types import ImportedLine, Said
+    from tonnage.records.line_types import ImportedLine, StatedRateLine
 
 _FACTORS = {
     "1.024": (Fraction(1024, 1000), "a kB and a KiB"),
@@ -34,8 +34,8 @@ SLACK = 0.002
 @finding("unit-mismatch")
 def unit_mismatch(evidence: Evidence) -> Iterator[Finding]:
     """Bytes over time against the rate beside them, both as they were printed."""
-    found: dict[str, list[tuple[ImportedLine, Said, Fraction]]] = {}
-    for line in cast("Sequence[ImportedLine]", evidence.trials.having("origin")):
+    found: dict[str, list[tuple[ImportedLine, StatedRateLine, Fraction]]] = {}
+    for line in cast("Sequence[ImportedLine]", evidence.trials.where_set("origin")):
         said = line["origin"].get("said")
         if said and (judged := _mismatch(said)):
             found.setdefault(judged[0], []).append((line, said, judged[1]))
@@ -59,7 +59,7 @@ def unit_mismatch(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _mismatch(said: Said) -> tuple[str, Fraction] | None:
+def _mismatch(said: StatedRateLine) -> tuple[str, Fraction] | None:
     """Name of the factor (empty: none that is known) and stated over computed; None where they can agree."""
     if not said["count"] or not said["elapsed_low_ns"]:
         return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
 from tonnage.analysis.results import Finding, Point
-from tonnage.analysis.text import count, some
 from tonnage.analysis.workflow import ALL_ENGINE, ENGINE
 from tonnage.units import rate_text, share, time_text
 
@@ -21,7 +21,7 @@ LAG_NS = 10**9
 ENGINE_SHARE = 0.2
 """Of a workflow's elapsed time: an engine that takes more of it decides how partitions compare."""
 _POLLS = 5
-"""… and by so many looks at the end of the file: a slow look is no slow reader."""
+"""… and by so many polls of the end of the file: a slow poll is no slow reader."""
 
 
 @finding("late")
@@ -93,7 +93,7 @@ def copy_failed(evidence: Evidence) -> Iterator[Finding]:
         for copy in failed
     ]
     which = some([f"copy {copy['copy']} of {copy['record']}" for copy in failed], 3)
-    kept = evidence.trials.having("setting", "keep_output")
+    kept = evidence.trials.where_set("setting", "keep_output")
     yield Finding(
         "copy-failed",
         some(list(dict.fromkeys(str(copy["record"]) for copy in failed))),

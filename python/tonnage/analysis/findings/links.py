@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.links import Crossing, crossings
 from tonnage.analysis.results import Finding, Link
-from tonnage.analysis.text import some
 from tonnage.units import bits_text, rate_text, share
 
 LIMITED = 0.9
@@ -24,7 +24,7 @@ def link_crossings(evidence: Evidence) -> list[Crossing]:
     """What crossed a measured link, and how fast."""
     if evidence.simulated or not evidence.links:
         return []
-    lasted = dict(evidence.trials.having("elapsed_ns").columns("record", "elapsed_ns"))
+    lasted = dict(evidence.trials.where_set("elapsed_ns").columns("record", "elapsed_ns"))
     file_system = evidence.target.get("file_system")
     return list(crossings(evidence.links, evidence.points, evidence.tasks, lasted, file_system))
 
@@ -82,7 +82,7 @@ def rates_not_additive(evidence: Evidence) -> Iterator[Finding]:
 @finding("iperf3-versions")
 def iperf3_versions(evidence: Evidence) -> Iterator[Finding]:
     found: dict[str, set[str]] = {}
-    for flows in evidence.trials.having("network", "flows").column("network", "flows"):
+    for flows in evidence.trials.where_set("network", "flows").column("network", "flows"):
         for flow in flows:
             for end in ("sender", "receiver"):
                 if flow[f"{end}_version"]:  # of an imported report one end's is not known

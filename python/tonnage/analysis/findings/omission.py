@@ -1,4 +1,4 @@
-"""Findings about latencies that a closed loop made look better than they were."""
+"""Findings about latencies that a closed loop understates (coordinated omission)."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def _latencies(evidence: Evidence, point: Point) -> tuple[list[tuple[int, int]],
 def moment_wait_ns(pairs: Sequence[tuple[int, int]], spent_ns: float) -> int:
     """What an arrival at a random moment waits, or longer, one time in a hundred, in nanoseconds.
 
-    An operation of ``l`` ns makes whoever comes within its first ``l - x`` ns wait longer than ``x``: the share of
-    such moments is the sum of ``l - x`` over the operations longer than ``x``, by the time in all of them.
+    A request that arrives within the first ``l - x`` ns of an operation of ``l`` ns waits longer than ``x``: the share
+    of such moments is the sum of ``l - x`` over the operations longer than ``x``, by the time in all of them.
     """
     allowed_ns, operations, total_ns = _SHARE * spent_ns, 0, 0.0
     for place in range(len(pairs) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Where findings are registered, and what they may look at."""
+"""The registry of findings, and the evidence that they read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything a finding may look at; nothing that is not in the records or computed from them."""
+    """Everything a finding may read: only the records and what is computed from them."""
 
     run: Run
     trials: Trials
@@ -66,7 +66,7 @@ class Evidence:
     @cached_property
     def watched(self) -> Trials:
         """Measured trials that say what happened to the host meanwhile."""
-        return self.trials.where("purpose", "measure").having("meanwhile")
+        return self.trials.where("purpose", "measure").where_set("meanwhile")
 
     @cached_property
     def meanwhile(self) -> dict[str, Numbers]:
@@ -115,7 +115,7 @@ def asked_rate(setting: SettingValues) -> tuple[int, Count] | None:
 
 def judge(evidence: Evidence) -> list[Finding]:
     """All findings of a run, in the order of the registry; then those of plug-ins (:mod:`tonnage.plugins`). A plug-in
-    that fails is told by a :class:`~tonnage.plugins.PlugInWarning`, and what was measured stays."""
+    that fails gives a :class:`~tonnage.plugins.PlugInWarning`; the measurements stay."""
     own = [found for judge_of_code in REGISTRY.values() for found in judge_of_code(evidence)]
     return [*own, *(found for code, load in plugins.each(plugins.FINDINGS) for found in _added(code, load, evidence))]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tonnage.analysis.figure_texts import count
 from tonnage.analysis.findings.registry import Evidence, finding
 from tonnage.analysis.results import Finding
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
 from tonnage.analysis.statistics.fixed_cost import COSTS, UNCHANGED, Change
-from tonnage.analysis.text import count
 from tonnage.units import share, size_text, three_digits, time_text
 
 FIXED_SHARE = 0.10

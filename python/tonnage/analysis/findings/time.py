@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
+from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
 from tonnage.analysis.load_line.trials import RULE
 from tonnage.analysis.results import Finding, Point
-from tonnage.analysis.text import count, some
 from tonnage.records import loop_rate
 from tonnage.records.line_types import EventLine
 from tonnage.units import BANDWIDTH, rate_text, share, time_text

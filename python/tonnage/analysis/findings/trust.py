@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tonnage.analysis.ceilings import Ceiling, ceilings_at
+from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.links import above_link
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import Finding, Point
-from tonnage.analysis.text import count, some
 from tonnage.records.line_types import TrialLine
 from tonnage.records.lines import COLD_SHARE
 from tonnage.records.results import VerifyResult
@@ -45,7 +45,7 @@ def _kind(line: TrialLine) -> tuple[str, str]:
 @finding("damaged-data")
 def damaged_data(evidence: Evidence) -> Iterator[Finding]:
     verify: VerifyResult
-    for record, verify in evidence.trials.having("verify", "damaged_operations").columns("record", "verify"):
+    for record, verify in evidence.trials.where_set("verify", "damaged_operations").columns("record", "verify"):
         places = verify.get("first_damage") or []
         where = (
             f"; the first at offset {places[0]['offset']} of file {places[0]['file']}: {places[0]['what']}"
@@ -140,7 +140,7 @@ def _from_memory(point: Point) -> bool:
 
 @finding("holes")
 def holes(evidence: Evidence) -> Iterator[Finding]:
-    told = evidence.trials.having("cache", "hole_bytes").having("cache", "examined_bytes")
+    told = evidence.trials.where_set("cache", "hole_bytes").where_set("cache", "examined_bytes")
     holes_of, files = (told.floats("cache", key).tolist() for key in ("hole_bytes", "examined_bytes"))
     known = {record: hole / held for record, hole, held in zip(told.records, holes_of, files, strict=True)}
     for op, group, points in evidence.curves() if known else ():
@@ -200,11 +200,11 @@ def memory_backed(evidence: Evidence) -> Iterator[Finding]:
 
 @finding("wrapped")
 def wrapped(evidence: Evidence) -> Iterator[Finding]:
-    known = evidence.trials.where("phase", "write").having("wrapped")
+    known = evidence.trials.where("phase", "write").where_set("wrapped")
     for op, group, points in evidence.curves() if known else ():
         every = sum(len(point.records) for point in points)
         lines = (evidence.trials.named(point.records) for point in points)
-        again = sum(len(same.where("phase", "write").having("wrapped")) for same in lines)
+        again = sum(len(same.where("phase", "write").where_set("wrapped")) for same in lines)
         if again:
             yield Finding(
                 "wrapped",

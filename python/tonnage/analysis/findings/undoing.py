@@ -1,4 +1,5 @@
-"""Findings that undo an answer: with one of them the headline is not what was asked about, and it stands beside it."""
+"""Findings that invalidate an answer: with one of them the headline is not the measured question, and the finding is
+printed beside it."""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def doubts(
 def _failed(trials: Trials) -> Mapping[str, frozenset[Curve]]:
     """Of each phase the curves of which trials failed; that files were not laid out is told by what needed them."""
     lines = [line for line in trials.where("status", "failed") if line["purpose"] != "fill"]
-    # As the points are told apart.
+    # By the key that distinguishes the points.
     groups = Groups(same[0] for _, same in measured(trials).by("phase", "setting")) if lines else Groups(())
     phases: dict[str, set[Curve]] = {}
     for line in lines:
@@ -81,7 +82,7 @@ def _failed(trials: Trials) -> Mapping[str, frozenset[Curve]]:
 
 
 def _is_chance(curve: Curve, points: Sequence[Point], load_lines: Sequence[LoadLine]) -> bool:
-    """Whether nothing tells how far its answer may be off: a point beside the answer may have been measured once."""
+    """Whether the error of its answer is unknown: a point beside the answer may have been measured once."""
     lines = [line for line in load_lines if (line.op, line.group) == curve]
     if lines:
         return not any(line.confidence for line in lines)
@@ -108,8 +109,8 @@ def undone_answers(
     run: Run, points: Sequence[Point], curves: Iterable[Curve], lost: Collection[str] = ()
 ) -> tuple[Undone, ...]:
     """What undoes an answer that rests on these ``curves`` of ``run``, of which ``points`` are all points, and in which
-    settings of the operations ``lost`` are missing, for their trials failed. Only the findings that can are looked for:
-    a history has many runs. RecordError where the run cannot be read."""
+    settings of the operations ``lost`` are missing, for their trials failed. Evaluates only the findings that can
+    invalidate an answer: a history has many runs. RecordError where the run cannot be read."""
     path, state = str(run.path), run.state
     found = [Undone(path, state, "run", why)] if (why := _STATES.get(state)) else []
     trials = run.each_trial()
@@ -124,7 +125,7 @@ def undone_answers(
         long={},
         steady={},
         tasks=run.each_task(),
-        links=links_of(points, trials.having("network")),
+        links=links_of(points, trials.where_set("network")),
     )
     seen = [one for code, judge in REGISTRY.items() if code in _IN_SEVERAL for one in judge(evidence)]
     used = list(curves)

@@ -1,9 +1,10 @@
 """Ways in which a curve of throughput over tasks may run, each weighed by how well it explains the measured levels.
 
-Nobody knows the shape of a curve beforehand. So there are shapes with a formula (laws of saturation, alone and with a
+The shape of a curve is unknown beforehand. So there are shapes with a formula (laws of saturation, alone and with a
 slope that goes on, and the Universal Scalability Law, which has a peak) and shapes without one: some of the points
 share a level, the plateau, and each other point has a level of its own. The second kind takes stairs, dips, peaks and
-losses at odd numbers; the first tells more where it fits. Everything is on logarithms, for noise of rates multiplies.
+losses at odd numbers; the first gives narrower intervals where it fits. Everything is on logarithms, for noise of rates
+multiplies.
 """
 
 from __future__ import annotations
@@ -140,13 +141,16 @@ def nearest_law(curve: Curve) -> Nearest | None:
     if curve.degrees < _LEAST_DEGREES or len(curve.tasks) < _LEAST_POINTS:
         return None
     found = _joined(list(_formulas(curve)))
-    laws = np.flatnonzero(found.freedom > 0)
-    ratios = found.misfit[laws] / found.freedom[laws] / curve.variance
-    chances = np.array(
-        [f_tail(*each, curve.degrees) for each in zip(ratios.tolist(), found.freedom[laws].tolist(), strict=True)]
-    )
+    # Of laws with as many degrees of freedom, that with the least misfit has the greatest chance.
+    laws = [
+        np.flatnonzero(same)[found.misfit[same].argmin()]
+        for same in (found.freedom == freedom for freedom in np.unique(found.freedom) if freedom > 0)
+    ]
+    misfit, freedom = found.misfit[laws], found.freedom[laws]
+    ratios = misfit / freedom / curve.variance
+    chances = np.array([f_tail(*each, curve.degrees) for each in zip(ratios.tolist(), freedom.tolist(), strict=True)])
     # Where the chance of all is nothing, the least misfit is the nearest.
-    best = laws[np.lexsort((found.misfit[laws], -chances))[0]]
+    best = laws[np.lexsort((misfit, -chances))[0]]
     off = curve.level - found.plateau[best] - found.shape[best]
     worst = int(np.abs(off / curve.error()).argmax())
     return Nearest(
@@ -300,9 +304,12 @@ def _levels(curve: Curve) -> Hypotheses:
 
 def _below(curve: Curve, above: Floats, shared: Floats, weight: Floats) -> Floats:
     """Logarithm of the chance that the levels that are their own lie below the plateau. ``above``: how far above."""
+    import numpy as np
+
     error = (curve.variance * (1 / curve.count + 1 / weight[:, None])) ** 0.5
-    found: Floats = ((1 - shared) * log_normal_cdf(-above / error)).sum(axis=1)
-    return found
+    own, found = shared == 0, np.zeros_like(above)
+    found[own] = log_normal_cdf((-above / error)[own])
+    return np.asarray(found.sum(axis=1))
 
 
 @lru_cache(maxsize=16)

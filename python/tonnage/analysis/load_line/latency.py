@@ -22,11 +22,11 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from tonnage.analysis.figure_texts import count
 from tonnage.analysis.load_line.trials import ENDED_BY_FAILURE, stopped_by, two_speeds
 from tonnage.analysis.results import LatencyLine, Point
-from tonnage.analysis.statistics.distributions import coins
+from tonnage.analysis.statistics.distributions import fair_binomial_cdf
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, pooled_noise, student_t
-from tonnage.analysis.text import count
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
 from tonnage.records.line_types import Json, TrialLine
@@ -204,7 +204,7 @@ def _shown_by_signs(levels: _Levels, i: int, alone: bool, *, within: bool) -> bo
 def _chance(count: int, beyond: int) -> float:
     """Of ``beyond`` or more of ``count`` trials on one side of their median."""
     # As many heads at least as tails at most.
-    return coins(count - beyond, count)
+    return fair_binomial_cdf(count - beyond, count)
 
 
 def _rising(level: Floats, weight: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What a run says of numbers of tasks and nodes that it did not measure, and what it cannot say.
+"""Projects a run to numbers of tasks and nodes that it did not measure, or says why it cannot.
 
 A curve leads there: points with as many tasks on each node as were asked for, whatever the number of nodes; or points
 on as many nodes, whatever the number of tasks. Without such a curve of three points with repetitions nothing is said:

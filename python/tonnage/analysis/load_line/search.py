@@ -29,7 +29,7 @@ _PLATEAU_WIDTH = 0.02
 
 
 class MeasuredPoint(Protocol):
-    """What the search needs to know of a point: ``tonnage.analysis.results.Point`` has it."""
+    """The part of a point that the search reads: ``tonnage.analysis.results.Point`` has it."""
 
     @property
     def tasks(self) -> int: ...

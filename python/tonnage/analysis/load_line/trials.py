@@ -1,5 +1,5 @@
-"""What trials tell of themselves: from when on one is steady, by a named rule; whether it was too short to tell a rate;
-and whether equal ones ran at two speeds, some at about one rate, the others at a lower one, and few between.
+"""Checks of trials: when one becomes steady, by a named rule; whether it was too short to show a rate; and whether
+equal trials ran at two speeds, some at about one rate, the others at a lower one, and few between.
 
 The median of trials of two speeds is that of the more frequent one, or lies anywhere between where both are as
 frequent: it is a fact about chance, not about the storage.
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from tonnage.analysis.figure_texts import count
 from tonnage.analysis.results import Point
-from tonnage.analysis.text import count
 from tonnage.records import Trials
 from tonnage.records.intervals import sums
 from tonnage.records.line_types import TrialLine
@@ -172,7 +172,7 @@ def _hardly_began(line: TrialLine) -> bool:
 
 
 FALSE_ALARM = 0.0025
-"""Chance that trials of one speed, under log-normal noise, look so."""
+"""Probability of this finding for trials of one speed under log-normal noise."""
 FEWEST = 3
 """Trials of either speed."""
 LEAST_SHARE = 0.15

@@ -61,7 +61,7 @@ def f_tail(value: float, numerator: float, denominator: float) -> float:
     return _beta_tail(denominator / 2, numerator / 2, denominator / whole, numerator * value / whole)
 
 
-def coins(most: int, tosses: int) -> float:
+def fair_binomial_cdf(most: int, tosses: int) -> float:
     """Probability of at most so many heads in so many tosses of a fair coin."""
     if most < 0 or most >= tosses:
         return float(most >= tosses)

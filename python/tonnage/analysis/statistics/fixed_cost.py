@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tonnage.analysis.statistics.intervals import CONFIDENCE, student_t
 
 if TYPE_CHECKING:
-    from tonnage.analysis.statistics.sides import Numbers
+    from tonnage.analysis.statistics.paired_samples import Numbers
 
 _POWER_Z = 0.8416212335729143
 """Standard normal quantile of 0.8."""
@@ -122,7 +122,7 @@ def estimate(pairs: Sequence[Pair], groups: Sequence[Sequence[int]] = ()) -> Est
         raise ValueError("a cost needs pairs of positive times")
     import numpy as np
 
-    from tonnage.analysis.statistics.sides import Sides
+    from tonnage.analysis.statistics.paired_samples import Sides
 
     sides = Sides([pair.without_ns for pair in pairs], [pair.with_ns for pair in pairs])
     weights = sides.weights()

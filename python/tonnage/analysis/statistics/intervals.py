@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tonnage.analysis.statistics.distributions import coins, student_t_quantile
+from tonnage.analysis.statistics.distributions import fair_binomial_cdf, student_t_quantile
 
 CONFIDENCE = 0.95
 TOO_FEW = 4
@@ -99,4 +99,4 @@ def _of_order(ordered: Sequence[float], confidence: float) -> tuple[float, float
 
 def _inside(n: int, k: int) -> float:
     """Probability that the k-th smallest and the k-th largest of n values bracket the median."""
-    return 1 - 2 * coins(k - 1, n)
+    return 1 - 2 * fair_binomial_cdf(k - 1, n)

@@ -1,4 +1,4 @@
-"""What carries a trial out: one module a kind of workload; ``executor.py`` says what each promises."""
+"""Carries trials out: one module a kind of workload; ``executor.py`` has their interface."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ EXECUTORS = OnDemand[type[Executor[Any]]](
         "tail": f"{_HERE}.tail:TailExecutor",
         "checkpoint": f"{_HERE}.checkpoint:CheckpointExecutor",
         "command": f"{_HERE}.command:CommandExecutor",
+        "find": f"{_HERE}.find:FindExecutor",
         "stage": f"{_HERE}.stage:StageExecutor",
         "network": f"{_HERE}.network:NetworkExecutor",
     }

@@ -1,4 +1,5 @@
-"""Trials of ``command``: hooks, copies, hooks. A hook that fails fails the trial, or is told of where that is over."""
+"""Trials of ``command``: hooks, copies, hooks. A failing hook fails the trial, or is reported where the trial has
+ended."""
 
 from __future__ import annotations
 
@@ -133,7 +134,7 @@ def _placed(setting: CommandSetting, text: str) -> str:
 
 
 def _where(setting: CommandSetting) -> dict[str, str]:
-    """What the program may want to know of where the campaign wants it."""
+    """Variables that tell the program where the campaign runs it."""
     found = {} if setting.partition is None else {"TONNAGE_PARTITION": setting.partition}
     return found if setting.hosts is None else found | {"TONNAGE_HOSTS": ",".join(setting.hosts)}
 

@@ -1,4 +1,4 @@
-"""What a kind of workload promises to do: look before a run, and carry a trial out."""
+"""The interface of an executor: checks before a run, and carries a trial out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Executor(Generic[S]):
         return iter(())
 
     def try_out(self, setting: S, target: Target) -> PhaseSpec | None:  # noqa: ARG002  (for kinds that look)
-        """A PhaseSpec that is prepared and sent home before the run: what the storage refuses, it refuses now."""
+        """A PhaseSpec that is prepared and dropped before the run: what the storage refuses, it refuses now."""
         return None
 
     def first_phase(self, setting: S, target: Target) -> PhaseSpec | None:

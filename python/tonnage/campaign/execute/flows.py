@@ -1,4 +1,5 @@
-"""From what both ends of each pair say to one result: flows on one clock, and the window in which all of them ran."""
+"""Makes one result of the reports of both ends of each pair: flows on one clock, and the window in which all of them
+ran."""
 
 from __future__ import annotations
 
@@ -50,8 +51,8 @@ def began(client_ns: tuple[int, int], omit_ns: int, length_ns: int, clock_ns: in
 def result_of(flows: Sequence[Flow]) -> tuple[PhaseResult, list[Row]]:
     """A PhaseResult with a task a flow, and the rows of its series. MeasurementError where they did not overlap.
 
-    Tasks begin and end with the window in which all flows ran, and count the bytes that arrived in it: the sum of
-    rates that were not measured at the same time is nobody's rate.
+    Tasks begin and end with the window in which all flows ran, and count the bytes that arrived in it: a sum of rates
+    that were not measured at the same time means nothing.
     """
     start_ns, end_ns = max(flow.start_ns for flow in flows), min(flow.end_ns for flow in flows)
     if end_ns <= start_ns:

@@ -246,7 +246,7 @@ _CLOCK_LOOKS = 5
 
 @dataclass(slots=True)
 class Program:
-    """One that was started on a host, and the last that was told of it (service ``await-program``)."""
+    """A program that was started on a host, with its last known state (service ``await-program``)."""
 
     host: str
     argv: Sequence[str]

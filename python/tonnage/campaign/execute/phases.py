@@ -1,4 +1,4 @@
-"""A phase from its start line to its record: what the kinds of workload carry their trials out with."""
+"""Runs a phase from its start line to its record; the executors of all kinds of workload use it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Harvester = Callable[[PhaseResult, Callable[[], int], Callable[[], int]], Harves
 
 @dataclass(frozen=True, slots=True)
 class PhaseOutcome:
-    """What became of a phase."""
+    """The outcome of a phase."""
 
     status: Status
     line: TrialLine = field(default_factory=lambda: TrialLine())
@@ -125,7 +125,7 @@ class PhaseRunner:
     """Whether a process was lost: there is no going on without it."""
     hooks: RunHooks = field(default_factory=RunHooks)
     _noted: set[str] = field(default_factory=set)
-    """Codes of fallbacks that the user was told of."""
+    """Codes of fallbacks that the user was already told about."""
     _layout: FileLayout = field(init=False)
     _nfs: NfsCounts = field(init=False)
 
@@ -134,7 +134,7 @@ class PhaseRunner:
         self._nfs = NfsCounts(self.workspace.target.paths)
 
     def complain(self, reason: str) -> None:
-        """Takes down what went wrong outside the phases, and tells the user."""
+        """Records a problem outside the phases, and tells the user."""
         event: EventLine = {"trial": None, "record": None, "time_ns": self.clock.now_ns(), "kind": "hook-failed"}
         self.writer.append_events([{**event, "task": None, "message": reason}])
         self.observer.note(f"note: {reason}")

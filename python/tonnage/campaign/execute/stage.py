@@ -82,7 +82,7 @@ class StageOut(ABC):
         reason = self._bring(interrupts)
         safe_ns = time.monotonic_ns()
         self._progress.stop()
-        self._progress.look()
+        self._progress.sample()
         files, moved = _arrived(self.to)
         stopped = bool(interrupts) and reason is not None
         if reason is None and (files, moved) != (self.setting.tasks, written["bytes"]):
@@ -228,7 +228,7 @@ class StageExecutor(Executor[StageSetting]):
 
 
 def _run(argv: list[str], interrupts: Interrupts) -> str | None:
-    """Runs a command of ours to its end, or ends it where the run is interrupted; why it failed."""
+    """Runs a command to its end, or ends it where the run is interrupted; returns why it failed."""
     process = subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     )

@@ -1,4 +1,4 @@
-"""What is where while files are staged, a few times a second: the timeline of a ``stage`` phase."""
+"""Samples how much waits, is copied and is safe while files are staged: the timeline of a ``stage`` phase."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = 400
 _EVERY_S = 0.1
 
 Standing = Callable[[], tuple[int | None, int | None, int]]
-"""Bytes that wait, that are on their way, and that are safe; None where nobody knows."""
+"""Bytes that wait, that are being copied, and that are safe; None where unknown."""
 
 
 class Progress:
@@ -28,7 +28,7 @@ class Progress:
         self._thread = threading.Thread(target=self._run, name="stage-progress", daemon=True)
 
     def start(self) -> None:
-        """Begins to look."""
+        """Starts the sampling."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -37,7 +37,7 @@ class Progress:
         if self._thread.is_alive():
             self._thread.join()
 
-    def look(self) -> None:
+    def sample(self) -> None:
         """Takes one sample. What cannot be asked, as a tree that is being cleared, leaves none."""
         try:
             queued, copying, safe = self._standing()
@@ -49,7 +49,7 @@ class Progress:
     def _run(self) -> None:
         pause_s = _EVERY_S
         while not self._ended.wait(pause_s):
-            self.look()
+            self.sample()
             if len(self.samples) >= MOST:
                 del self.samples[1::2]
                 pause_s *= 2

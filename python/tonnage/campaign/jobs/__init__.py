@@ -1,1 +1,1 @@
-"""Runs that a scheduler's jobs carry out: submitted stretch by stretch, followed, taken up again."""
+"""Runs that a scheduler's jobs carry out: each job measures a stretch of the trials; runs can be resumed."""

@@ -14,8 +14,8 @@ from tonnage.campaign.kinds import Setting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Allocation, Schedule, Trial
 from tonnage.campaign.target import parse_target
+from tonnage.cluster.job_terms import Terms
 from tonnage.cluster.scheduler import ClusterHost, JobRequest, Queue, Scheduler, Spread
-from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
 from tonnage.records.line_types import TrialLine
 from tonnage.records.stop_reasons import Reason

@@ -1,4 +1,4 @@
-"""What a submitted job does: its part of the run, and a last word on how that went."""
+"""The program of a submitted job: it measures its part of the run and writes the outcome."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tonnage.campaign.jobs.ledger import Entry, latest
 from tonnage.campaign.observer import Snapshots
 from tonnage.campaign.run_lifecycle import resume_run
 from tonnage.errors import RequestError, TonnageError
-from tonnage.records.names import TRIALS
+from tonnage.records.file_names import TRIALS
 
 LAG_S = 60.0
 """A shared file system shows what another host wrote within so much time, or it is none to keep a run on."""

@@ -1,4 +1,4 @@
-"""Staying with a job of the run: what it measures reaches the observer as if it were measured here."""
+"""Follows a job of the run: the observer gets its measurements as if they were made here."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.observer import Observer, Progress, Step, read_progress
 from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
-from tonnage.cluster.waiting import FORGOTTEN_S, OVER, JobRows
+from tonnage.cluster.wait_for_job import FORGOTTEN_S, OVER, JobRows
 from tonnage.errors import MeasurementError
 from tonnage.machine.user import user_name
+from tonnage.records.file_names import TRIALS
 from tonnage.records.line_types import TrialLine
-from tonnage.records.names import TRIALS
 
 _LOOK_S = 0.25
-"""Between two looks at the run directory."""
+"""Seconds between two reads of the run directory."""
 _FIRST_S, _LAST_S = 0.25, 5.0
 """Between two questions to the scheduler: short at first, and never a burden to one with many who wait."""
 SILENCE_S = 600.0
@@ -25,7 +25,7 @@ SILENCE_S = 600.0
 CANCEL_S = 60.0
 """From cancelling a job to giving up on its end: a site gives programs half a minute to clear up."""
 LAG_S = 3.0
-"""A shared file system may show what a job wrote last so much later than the scheduler tells of its end."""
+"""A shared file system may show a job's last writes so much later than the scheduler reports its end."""
 RECORDS_LAG_S = 60.0
 """… and its records, which the job says are there: what is not seen would be measured again."""
 
@@ -41,7 +41,7 @@ class Ending:
     cancelled: bool
     """By this process."""
     progress: Progress | None
-    """The last that the job told; None: it never began, or its run directory is not this one."""
+    """The last progress of the job; None: it never began, or its run directory is not this one."""
 
     @property
     def code(self) -> int | None:
@@ -50,7 +50,7 @@ class Ending:
 
 
 class Follower:
-    """One for a whole run, so that each record is told once."""
+    """One follower for a whole run, so that each record is reported once."""
 
     def __init__(self, run: Path, scheduler: Scheduler, observer: Observer, interrupts: Interrupts) -> None:
         self._run = run
@@ -63,10 +63,9 @@ class Follower:
         self._step: Step | None = None
 
     def wait_for_end(self, number: int, job: str, where: str) -> Ending:
-        """Returns when the job is over, or was cancelled because this process was told to end and is over too.
-
-        SchedulerError where the scheduler is silent for ``SILENCE_S``; MeasurementError where a cancelled job does not
-        end within ``CANCEL_S``. A job that waits is waited for as long as it takes, and why it waits is told.
+        """Returns when the job has ended, also after it was cancelled because this process has to end. SchedulerError
+        where the scheduler does not answer for ``SILENCE_S``; MeasurementError where a cancelled job does not end
+        within ``CANCEL_S``. There is no limit on the wait for a pending job; the observer learns why it waits.
         """
         self._notes, self._step = 0, None
         cancelled_at_s: float | None = None
@@ -113,7 +112,7 @@ class Follower:
         return progress
 
     def _last_words(self, number: int) -> Progress | None:
-        # The local scheduler's jobs wrote on this host, and it tells of their end when their processes are gone.
+        # The local scheduler's jobs write on this host, and it reports their end when their processes are gone.
         began_s, lag_s = time.monotonic(), 0.0 if self._scheduler.name == "local" else LAG_S
         while True:
             progress = self.poll(number)

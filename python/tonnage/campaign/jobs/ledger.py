@@ -1,6 +1,5 @@
-"""The jobs of a run, as their submitter writes them down: before it asks, when it is told, and at the end.
-
-Whoever holds the ledger is the run's only submitter; the lock ends with the process.
+"""A log of the jobs of a run: the submitter writes a line before it submits, when it has the receipt, and at the end.
+The process that holds its lock is the run's only submitter; the lock ends with the process.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from types import TracebackType
 from tonnage.campaign.jobs.batch import Batch
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.errors import RequestError
+from tonnage.records.file_names import TRIALS
 from tonnage.records.jobs import append_job, job_lines, mend_jobs
 from tonnage.records.line_types import Json
-from tonnage.records.names import TRIALS
 
 LOCK = "jobs.lock"
 
@@ -29,17 +28,17 @@ class Entry:
 
     batch: Batch
     key: str
-    """The submission's own name: with it the scheduler tells whether it has the job."""
+    """The submission's key, by which the scheduler finds the job."""
     partition: str | None
     hosts: tuple[str, ...]
     """Those asked for, in order; none: anywhere."""
     nodes: int
     job: str | None = None
-    """Its number there; None: nobody was told."""
+    """Its number there; None: there was no receipt."""
     recorded_bytes: int = 0
     """Size of the trials' file when it was wanted: what its job must see, before it measures what is left."""
     ended: str | None = None
-    """How; None: it has not, as far as anybody knows."""
+    """How it ended; None: it has not ended, as far as known."""
 
     def where(self) -> str:
         """For people: which of the run's jobs this is."""

@@ -35,13 +35,13 @@ from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, Sub
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.records import Run, RunWriter, event_lines
+from tonnage.records.file_names import TRIALS
 from tonnage.records.line_types import SettingValues, TrialLine
-from tonnage.records.names import TRIALS
 
 ANSWER_S = 20.0
 """How long one of the scheduler's tools may take."""
 SETTLE_S = 20.0
-"""How long a submission without an answer is looked for, before it counts as never made."""
+"""How long to search for the job of a submission without an answer, before it counts as never made."""
 FRUITLESS = 3
 """Jobs in a row that end before their first trial, after which no more are submitted: the next would end so too."""
 _AGAIN_S = 0.5
@@ -57,7 +57,7 @@ def submit_run(
     detach: bool = False,
 ) -> Outcome:
     """Carries the campaign out by jobs of ``campaign.job.on`` in a new run directory. RequestError before anything is
-    submitted; the target is looked at where it is measured, by the jobs."""
+    submitted; the jobs examine the target where they measure it."""
     if campaign.seed is None:
         campaign = campaign.model_copy(update={"seed": secrets.randbelow(2**32)})
     scheduler = _scheduler(campaign)

@@ -1,4 +1,4 @@
-"""What a trial can do, as data: one module a kind of workload; ``kind.py`` says what each promises."""
+"""The kinds of workload as data, one module each; ``kind.py`` has their interface."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ WORKLOADS = OnDemand[type[WorkloadSection]](
         "tail": f"{_HERE}.tail:Tail",
         "checkpoint": f"{_HERE}.checkpoint:Checkpoint",
         "command": f"{_HERE}.command:Command",
+        "find": f"{_HERE}.find:Find",
         "stage": f"{_HERE}.stage:Stage",
         "network": f"{_HERE}.network:Network",
     }

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
+from tonnage.document_table import refuse, time_field
 from tonnage.fields import Count, EngineName, Flag, Sweep, Tasks, Time
-from tonnage.section import refuse, time_field
 
 PHASE = "command"
 COPY_BYTES = 3 << 10
@@ -99,7 +99,7 @@ class CommandSetting(Setting):
 
     @property
     def takes_jobs_itself(self) -> bool:
-        """Whether the program is told the partition: then it is the one that takes its jobs there."""
+        """Whether the program gets the name of the partition: then it submits its jobs there itself."""
         return any(PARTITION in text for text in (*self.argv, *self.environment))
 
     @property
@@ -196,5 +196,5 @@ _TRACES = {"nextflow": "trace*.txt", "snakemake": ".snakemake/log/*.snakemake.lo
 
 
 def usual_trace(engine: str) -> str:
-    """Where an engine writes its trace unless told otherwise, in the directory in which it runs: a pattern."""
+    """Where an engine writes its trace by default, in the directory in which it runs: a pattern."""
     return _TRACES.get(engine, f"{engine}*.trace")

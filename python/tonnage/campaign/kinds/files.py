@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
 from tonnage.campaign.target import Target
+from tonnage.document_table import refuse, time_field
 from tonnage.fields import Count, Device, Flag, Length, Sweep, Tasks, Time
-from tonnage.section import refuse, time_field
 from tonnage.units import format_size
 
 Phase = Literal[
@@ -179,7 +179,7 @@ class FilesSetting(Setting):
 
     @property
     def _writes_over(self) -> bool:
-        """Whether it writes what an earlier run left: files with their space, or empty ones, which nobody knows."""
+        """Whether it writes what an earlier run left: files with allocated space or empty ones, which is unknown."""
         return "write" in self.phases and "create" not in self.phases
 
     def is_checked(self, target: Target) -> bool:

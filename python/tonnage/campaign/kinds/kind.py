@@ -1,4 +1,4 @@
-"""What a kind of workload promises as data: a table of the file, and the settings it expands into.
+"""The interface of a kind of workload as data: a table of the file, and the settings it expands into.
 
 ``execute/`` has what carries a setting out.
 """
@@ -16,10 +16,10 @@ from pydantic import Field
 
 from tonnage.campaign.target import Target
 from tonnage.cluster.launcher import Placing
+from tonnage.document_table import DocumentTable, refuse
 from tonnage.fields import Count, HostSets, Name, Sweep, is_sweep
 from tonnage.records.line_types import SettingValues
 from tonnage.records.specs import Cut, Delays, TargetSpec
-from tonnage.section import Section, refuse
 from tonnage.units import format_size
 
 Factors = dict[str, Any]
@@ -158,7 +158,7 @@ class Setting:
 
     @property
     def made_by_time(self) -> bool:
-        """Whether a time limit ends what is written long before all is there, so that nobody knows how much it is."""
+        """Whether a time limit ends the writing long before all is written, so that the amount is unknown."""
         return False
 
     @property
@@ -168,9 +168,8 @@ class Setting:
 
     def is_checked(self, target: Target) -> bool:
         """Whether its files must fit before anything is written. Files that the user named are there already where they
-        are only read; and where a time limit ends their write long before its block does, as benchmarks that are
-        stopped by time ask for, nobody knows how large they become: such phases are watched instead
-        (``limit.watch_space``)."""
+        are only read; and where a time limit ends the write long before its block does, as in benchmarks that are
+        stopped by time, their final size is unknown: such phases are watched instead (``limit.watch_space``)."""
         by_time = self.time_limit_ns is not None and not self.reserves_space
         named = bool(target.names) and (self.phases == ("read",) or by_time)
         return target.scheme != "path" or not (named or self.made_by_time)
@@ -203,7 +202,7 @@ class Setting:
         return f"{needed} of memory are needed, and {available} are available; hint: use fewer tasks"
 
 
-class WorkloadSection(Section):
+class WorkloadSection(DocumentTable):
     """A ``[workload]`` table. Every list is a factor: each combination becomes a setting. Factors vary in the order in
     which they stand here, the last one fastest."""
 
@@ -257,7 +256,7 @@ class WorkloadSection(Section):
 
     @property
     def is_endless(self) -> bool:
-        """Whether its work begins again until the time is over, so that nobody knows how much it moves."""
+        """Whether its work is repeated until the time is over, so that its amount is unknown."""
         return False
 
     @property

@@ -1,4 +1,4 @@
-"""A table of names of which each stands for something in a module of its own, imported when it is asked for."""
+"""A table of names whose values are in modules of their own, imported at their first use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class OnDemand(Mapping[str, T], Generic[T]):
-    """Name → what ``module:name`` is. To look which names there are imports nothing; a run needs one or two of them."""
+    """Name → what ``module:name`` is. Listing the names imports nothing; a run needs one or two values."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
         self._places = places

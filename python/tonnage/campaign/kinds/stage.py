@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.kinds.stream import Direct, StreamSetting, Sync, plain_stream
 from tonnage.campaign.target import Target
+from tonnage.document_table import refuse, unit_field
 from tonnage.fields import Count, Device, Size, Sweep, Tasks
-from tonnage.section import refuse, unit_field
 from tonnage.units import format_size
 
 WRITE = "write"
@@ -32,7 +32,7 @@ class StageSetting(Setting):
     sync: str
     to_device: int
     check_copies: str | None
-    """None where nobody checks."""
+    """None: copies are not checked."""
     workers: int | None
 
     @property

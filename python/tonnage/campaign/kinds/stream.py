@@ -11,9 +11,9 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.target import Target
+from tonnage.document_table import refuse, time_field, unit_field
 from tonnage.fields import Count, Depth, Device, Flag, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
 from tonnage.records.specs import Cut, Delays, TargetSpec
-from tonnage.section import refuse, time_field, unit_field
 from tonnage.units import format_size, size_text
 
 Op = Literal["write", "read", "mixed"]
@@ -354,7 +354,7 @@ def plain_stream() -> StreamSetting:
 
 
 def searched(workloads: Sequence[WorkloadSection]) -> Stream:
-    """The stream that a search looks at; ValueError where there is none, or more."""
+    """The stream that a search measures; ValueError where there is none, or more than one."""
     if len(workloads) != 1 or not isinstance(workloads[0], Stream):
         refuse("search", "a search looks at one workload of kind stream", "leave [search] out")
     return workloads[0]

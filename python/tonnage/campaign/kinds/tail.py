@@ -9,10 +9,10 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from tonnage import units
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
+from tonnage.document_table import time_field, unit_field
 from tonnage.errors import RequestError
 from tonnage.fields import RATE_SCHEMA, Flag, Size, Sweep, Time
 from tonnage.records.specs import Delays
-from tonnage.section import time_field, unit_field
 from tonnage.units import format_size, format_time
 
 PHASE = "tail"
@@ -125,7 +125,7 @@ class Tail(WorkloadSection):
 
     def knobs(self, factors: Factors, scale: float) -> Factors:
         if not factors["readers"]:
-            # Nobody follows or waits: the writer alone is one setting, whatever its readers would do.
+            # Without readers: the writer alone is one setting, for all values of the readers' factors.
             factors |= {"follow": self.follow[0], "wait": self.wait[0], "poll_ns": self.poll_ns[0]}
         return super().knobs(factors, scale) | {
             "tasks": 1 + factors["readers"],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
 from dataclasses import asdict
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
-from tonnage.option import Option
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 
 COMMAND = Command(
     "cancel",
@@ -29,7 +29,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where one of the jobs was not cancelled; the others are all the same."""
     from tonnage.machine.user import user_name
     from tonnage.placement.jobs import CancelAnswer, asked_scheduler, cancel_jobs

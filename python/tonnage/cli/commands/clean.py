@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.errors import RequestError
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 
 if TYPE_CHECKING:
     from tonnage.campaign.scratch import Leftover
-from tonnage.cli.command import Command
-from tonnage.option import Option
+from tonnage.cli.command import Arguments
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 
 COMMAND = Command(
     "clean",
@@ -48,7 +48,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 if something could not be removed."""
     from tonnage.campaign.scratch import file_leftovers, leftovers, pool_leftovers, remove_leftover
     from tonnage.campaign.target import parse_target

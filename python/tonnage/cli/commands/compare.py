@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,10 @@ if TYPE_CHECKING:
 
     from tonnage.analysis.compare.normalise import Basis
     from tonnage.analysis.compare.runs import Between, Side
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON
-from tonnage.option import Option
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.units import parse_share
 
 COMMAND = Command(
@@ -70,7 +70,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where ``--fail-if`` holds."""
     from tonnage.analysis.compare.runs import SYSTEM, THRESHOLD, compare_sides
     from tonnage.cli.runs import console, failed_text, failing, print_json, same_runs, tell_undone
@@ -122,7 +122,7 @@ def run(arguments: Namespace) -> int:
 
 def _sides(paths: Sequence[str], asked: str | None) -> list[Side]:
     """Each path a side: a run, or a directory of runs, of which each counts once."""
-    from tonnage.analysis.compare.per import given_to, owner_of
+    from tonnage.analysis.compare.divisors import given_to, owner_of
     from tonnage.analysis.compare.runs import Side
     from tonnage.cli.runs import once, runs_in, told_twice
 
@@ -155,7 +155,7 @@ def _require_one_workload(between: Between, *, searched: bool) -> None:
 
 def _judged(found: Sequence[Between]) -> None:
     """``--fail-if`` without anything that can have a verdict would pass whatever happened. RequestError."""
-    from tonnage.analysis.compare.ratio import LEAST_RUNS
+    from tonnage.analysis.compare.rate_ratio import LEAST_RUNS
     from tonnage.analysis.compare.runs import RUNS
 
     for between in found:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
-from tonnage.cli.command import Command
-from tonnage.option import Option
+from tonnage.cli.command import FRONT_ENDS, Arguments
+from tonnage.command_help import help_text
+from tonnage.command_line import Command, HelpAsked
+from tonnage.command_option import Option
 
 COMMAND = Command(
     "compat",
@@ -25,7 +26,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.compat.install import how_to_use, install
 
@@ -37,126 +38,35 @@ def run(arguments: Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FrontEndCommand:
-    """A command whose words ``module`` reads: its ``run(words, voice)`` gives the exit code."""
+    """A command whose words ``loads[0]`` reads: its ``run(words, voice)`` gives the exit code."""
 
     COMMAND: Command
-    module: str
-    is_watched: bool = False
+    is_watched: bool
     """It measures, and is handed who tells of that on the way."""
 
-    def run(self, arguments: Namespace) -> int:
+    def run(self, arguments: Arguments) -> int:
         """Exit code."""
         from tonnage.compat.output import Voice
 
-        module, voice = import_module(self.module), Voice(sys.stdout, sys.stderr)
-        if self.is_watched:
-            from tonnage.cli.live import observer
+        run, voice = import_module(self.COMMAND.loads[0]).run, Voice(sys.stdout, sys.stderr)
+        try:
+            if self.is_watched:
+                from tonnage.cli.live import observer
 
-            watched: int = module.run(arguments.words, observer(), voice)
-            return watched
-        code: int = module.run(arguments.words, voice)
+                watched: int = run(arguments.words, observer(), voice)
+                return watched
+            code: int = run(arguments.words, voice)
+        except HelpAsked as asked:
+            voice.say(help_text(asked.command))
+            return 0
         return code
 
 
-def _front_end(
-    name: str,
-    module: str,
-    summary: str,
-    description: str,
-    examples: tuple[tuple[str, str], ...],
-    is_watched: bool = False,
-) -> FrontEndCommand:
-    path = f"tonnage.compat.{module}"
-    command = Command(name, summary, description, (), examples, verbatim=True, loads=(path,))
-    return FrontEndCommand(command, path, is_watched)
+_WATCHED = ("mdtest", "sob")
 
 
-IOR = _front_end(
-    "ior",
-    "ior.command",
-    "IOR's command lines, measured here",
-    "Takes the options, directives and scripts of IOR 4.1 and prints what it prints, on files of the names that IOR "
-    "gives them. Tasks are threads of one process: -N or --tasks says how many. `tonnage explain ior` has the "
-    "options; what the output does not say comes after it on stderr.",
-    (
-        ("tonnage ior -t 16m -b 1g -F -g -G 27 -k -e -o /scratch/me/FILE", "write, then read, a file of 1 GiB"),
-        ("tonnage ior -N 16 -w -z -E -F -k -e -m -d 0.1 -i 10 -t 4k -b 16m -o FILE", "random writes, 16 tasks"),
-    ),
-)
-MDTEST = _front_end(
-    "mdtest",
-    "mdtest.front",
-    "mdtest's command lines, measured here",
-    "Takes the options of mdtest 4.1 and prints its tables: rates of making, looking at, reading, renaming and "
-    "removing files and directories, by tasks that --tasks starts in one process. `tonnage explain mdtest` has the "
-    "options.",
-    (("tonnage mdtest --tasks 4 -n 1000 -F -d /scratch/me", "1000 files of each of four tasks"),),
-    is_watched=True,
-)
-SOB = _front_end(
-    "sob",
-    "sob.front",
-    "sob's command lines, measured here",
-    "Takes the options of sob, the tool of the knox-epouta experiment, and prints what it printed: files written and "
-    "read one after the other by one task in the current directory, and random reads. `tonnage explain sob` has the "
-    "options.",
-    (("tonnage sob -rw -b 8m -s 10g", "write and read a file of 10 GiB in blocks of 8 MiB"),),
-    is_watched=True,
-)
-SPECTRAL_WAIT = _front_end(
-    "spectral_wait",
-    "spectral_wait.front",
-    "Spectral's wait, for scripts that call it",
-    "Takes the place of spectral_wait.py at the end of a script: waits for the mover of PERSIST_DIR, or for what the "
-    "lines of spectral.log in PFS_DIR announce, and prints the counts that Spectral prints until all files are moved. "
-    "`tonnage explain spectral_wait` has more.",
-    (("tonnage spectral_wait", "with PERSIST_DIR and PFS_DIR in the environment, after the application"),),
-)
-IOBSUB = _front_end(
-    "iobsub",
-    "iobsub.front",
-    "iobsub's command lines: a job goes to the server that holds the working directory",
-    "Takes the options of iobsub, the script of the experiment of that name, and prints what it printed. "
-    "`tonnage explain iobsub` has the options.",
-    (("tonnage iobsub -o out.dat go.sh", "as it was published"),),
-)
-LSLOAD = _front_end(
-    "lsload",
-    "lsload.front",
-    "LSF's load table, of file servers",
-    "Prints what `tonnage load` knows in the columns of `lsload -l`. `tonnage explain lsload` has the options.",
-    (("tonnage lsload -l", "every index"),),
-)
-BJOBS = _front_end(
-    "bjobs",
-    "lsf.bjobs",
-    "LSF's list of jobs, of any scheduler",
-    "Prints what `tonnage jobs` knows in the columns of `bjobs`. `tonnage explain bjobs` has the options.",
-    (("tonnage bjobs -w", "your jobs"),),
-)
-BKILL = _front_end(
-    "bkill",
-    "lsf.bkill",
-    "LSF's end of jobs, of any scheduler",
-    "Ends jobs that Tonnage submitted, as `tonnage cancel` does. `tonnage explain bkill` has the options.",
-    (("tonnage bkill 3734", "with all its copies"),),
-)
-BQUEUES = _front_end(
-    "bqueues",
-    "lsf.bqueues",
-    "LSF's list of queues, of any scheduler",
-    "Prints what `tonnage queues` knows in the columns of `bqueues`. `tonnage explain bqueues` has the options.",
-    (("tonnage bqueues", "all"),),
-)
-BHOSTS = _front_end(
-    "bhosts",
-    "lsf.bhosts",
-    "LSF's list of batch hosts, of any scheduler",
-    "Prints the scheduler's hosts in the columns of `bhosts`. `tonnage explain bhosts` has the options.",
-    (("tonnage bhosts", "all"),),
-)
-FRONT_ENDS = {
-    front.COMMAND.name: front
-    for front in (IOR, MDTEST, SOB, SPECTRAL_WAIT, IOBSUB, LSLOAD, BJOBS, BKILL, BQUEUES, BHOSTS)
-}
-"""By their names."""
+def front_end(name: str) -> FrontEndCommand:
+    """The command of that name. No other one's options are imported."""
+    path = f"tonnage.compat.{FRONT_ENDS[name]}"
+    options = import_module(f"{path.rpartition('.')[0]}.options")
+    return FrontEndCommand(replace(getattr(options, name.upper()), loads=(path,)), name in _WATCHED)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Callable, Iterable
 
-from tonnage.cli.command import Command, all_commands, spelled_out
-from tonnage.option import Option
+from tonnage.cli.command import Arguments, all_commands, spelled_out
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 
 COMMAND = Command(
     "completions",
@@ -17,7 +17,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     print(SHELLS[arguments.shell](), end="")
     return 0
@@ -161,8 +161,12 @@ def _fish_option(command: Command, option: Option) -> str:
     if option.positional:
         return f"{start} -f -a '{' '.join(option.choices)}'" if option.choices else ""
     values = f" -x -a '{' '.join(option.choices)}'" if option.choices else "" if option.is_flag else " -r"
-    names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
+    names = " ".join(map(_fish_name, option.names))
     return f"{start} {names} -d {_fish_quote(option.help)}{values}"
+
+
+def _fish_name(name: str) -> str:
+    return f"-l {name[2:]}" if name.startswith("--") else f"-{'s' if len(name) == 2 else 'o'} {name[1:]}"
 
 
 def _fish_quote(text: str) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
-    from tonnage.analysis.tiers.crossing import Crossing, Tier
-from tonnage.cli.command import Command
+    from tonnage.analysis.tiers.two_tiers import Crossing, Tier
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, PAGE
-from tonnage.option import Option
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.units import parse_count
 
 
@@ -25,7 +25,7 @@ def _rate(text: str) -> int:
 
 
 def _operations(text: str) -> tuple[str, ...]:
-    from tonnage.analysis.tiers.run import METRICS
+    from tonnage.analysis.tiers.crossover import METRICS
 
     found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     for part in found:
@@ -69,9 +69,9 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code 0 where a crossover, or that there is none, can be said."""
-    from tonnage.analysis.tiers.crossing import crossings
+    from tonnage.analysis.tiers.two_tiers import crossings
     from tonnage.cli.runs import console, print_json
     from tonnage.report.answers.crossover import answer
 
@@ -122,7 +122,7 @@ def _targets(*tiers: str) -> dict[str, str]:
 
 
 def _tier(name: str) -> Tier:
-    from tonnage.analysis.tiers.crossing import tier_of_run
+    from tonnage.analysis.tiers.two_tiers import tier_of_run
     from tonnage.cli.runs import sealed_run
     from tonnage.report.published import summit_tiers
 
@@ -132,8 +132,8 @@ def _tier(name: str) -> Tier:
 
 
 def _divided(found: list[Crossing], asked: str, names: tuple[str, str]) -> list[Crossing]:
-    from tonnage.analysis.compare.per import Owner, given_to, owner_of
-    from tonnage.analysis.tiers.crossing import parts_of
+    from tonnage.analysis.compare.divisors import Owner, given_to, owner_of
+    from tonnage.analysis.tiers.two_tiers import parts_of
     from tonnage.cli.runs import sealed_run
     from tonnage.report.published import summit_tiers
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, SITE
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
-from tonnage.plain import columns
+from tonnage.printable_text import columns
 from tonnage.units import parse_time, rate_text, size_text, three_digits
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ _TARGET = ("TARGET", "FREE", "O_DIRECT")
 _LINK = "TO THE NEXT"
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 if something is wrong."""
     from tonnage.placement.doctor.site_checks import examine
     from tonnage.placement.doctor.site_facts import gather_site_facts
@@ -99,7 +99,7 @@ def run(arguments: Namespace) -> int:
     return 1 if wrong else 0
 
 
-def _examine_hosts(arguments: Namespace) -> int:
+def _examine_hosts(arguments: Arguments) -> int:
     from tonnage.cluster.remote import START_S, remote_hosts
     from tonnage.placement.doctor.host_checks import examine
     from tonnage.placement.doctor.host_facts import gather_host_facts

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 from difflib import get_close_matches
 from pathlib import Path
 
 import tonnage
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 COMMAND = Command(
     "example",
@@ -31,7 +31,7 @@ FILES = Path(tonnage.__file__).parent / "examples"
 """``examples`` of a checkout links to them: there is one copy of each."""
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     files = {path.name: path for path in sorted(FILES.iterdir()) if path.suffix in (".toml", ".ipynb")}
     if arguments.name is None:

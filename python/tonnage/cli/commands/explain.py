@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import getdoc
@@ -11,9 +10,10 @@ from pathlib import Path
 
 import tonnage
 from tonnage import plugins
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 COMMAND = Command(
     "explain",
@@ -46,7 +46,7 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     findings, pages = _pages(FINDINGS), _pages(DOCUMENTATION)
     added = {code: _told(load()) for code, load in plugins.each(plugins.FINDINGS)}

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import sys
 import time
-from argparse import Namespace
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, PAGE, SITE
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import MeasurementError, RequestError
-from tonnage.option import Option
 from tonnage.units import parse_share, parse_time
 
 _DAYS = re.compile(r"([0-9]{1,6})d")
@@ -93,17 +93,17 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where ``--fail-if`` holds."""
     if arguments.servers:
         return _of_servers(arguments)
     if arguments.since is not None or arguments.site is not None:
         raise RequestError("--since and --site are for file servers; hint: add --servers")
     if not arguments.runs:
-        raise RequestError("the following arguments are required: DIR; hint: see `tonnage history --help`")
-    from tonnage.analysis.compare.change import FEWEST
+        raise RequestError("tonnage history needs DIR; hint: write `tonnage history [OPTION]... DIR...`")
+    from tonnage.analysis.compare.divisors import given_to, owner_of
     from tonnage.analysis.compare.history import history_of
-    from tonnage.analysis.compare.per import given_to, owner_of
+    from tonnage.analysis.compare.level_change import FEWEST
     from tonnage.analysis.compare.runs import THRESHOLD
     from tonnage.cli.runs import console, failed_text, failing, once, print_json, runs_in, tell_undone
     from tonnage.report.answers.history import answer, unjudged
@@ -146,8 +146,8 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _of_servers(arguments: Namespace) -> int:
-    from tonnage.analysis.text import count
+def _of_servers(arguments: Arguments) -> int:
+    from tonnage.analysis.figure_texts import count
     from tonnage.cli.runs import print_json
     from tonnage.cli.server_history import answer, text
     from tonnage.placement.server_load_lines import all_lines

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 from tonnage import __version__, plugins
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, NO_REPORT, OUT
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
 from tonnage.importers.registry import KINDS
-from tonnage.option import Option
 
 
 def _kind(word: str) -> str:
@@ -40,7 +40,13 @@ COMMAND = Command(
             parse=_kind,
             optional=True,
         ),
-        Option(("files",), "what the tool printed or wrote, the oldest first", "FILE", repeats=True, completes="file"),
+        Option(
+            ("files",),
+            "what the tool printed or wrote, the oldest first; of IO500 also a result directory",
+            "FILE",
+            repeats=True,
+            completes="file",
+        ),
         Option(
             ("--factor",),
             "what the files do not state, as snapshot=yes; with a pattern before it of the files whose names fit: "
@@ -65,6 +71,7 @@ COMMAND = Command(
             "tonnage import ior plain.out snap.out --factor snapshot=no --factor 'snap*:snapshot=yes' --out run-ior",
             "with and without a snapshot: what each adds, in seconds",
         ),
+        ("tonnage import io500 results/*", "result directories of IO500, of any year"),
         ("tonnage import fio randread.json --out run-fio", "what fio --output-format=json wrote"),
         ("tonnage import fio-log randread_bw.1.log --out run-log", "and its log, with throughput over time"),
     ),
@@ -72,21 +79,22 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     import uuid
 
     from tonnage.analysis.compare.normalise import parse_link
     from tonnage.campaign.trial_loop import run_directory
     from tonnage.cli.runs import present
-    from tonnage.importers.import_run import import_files, kind_of
-    from tonnage.importers.stated import parse_factor
+    from tonnage.importers.import_run import import_files, kind_of, result_files
+    from tonnage.importers.user_factors import parse_factor
 
     run_id = uuid.uuid4().hex[:8]
-    kind = arguments.kind or kind_of(arguments.files)
+    files = result_files(arguments.files)
+    kind = arguments.kind or kind_of(files)
     imported = import_files(
         kind,
-        arguments.files,
+        files,
         run_directory(arguments.out, f"import-{kind}", run_id),
         run_id,
         directory=str(Path.cwd()),

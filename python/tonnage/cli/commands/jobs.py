@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
-from tonnage.plain import columns
+from tonnage.printable_text import columns
 
 if TYPE_CHECKING:
     from tonnage.cluster.scheduler import Job, Scheduler
@@ -47,7 +47,7 @@ HEADINGS = (
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.machine.user import user_name
     from tonnage.placement.jobs import JobsAnswer, asked_scheduler

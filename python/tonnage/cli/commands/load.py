@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, METRICS, SERVER, SITE
 from tonnage.cli.stream import is_plain
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
-from tonnage.plain import columns
+from tonnage.printable_text import columns
 from tonnage.units import parse_time
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ HEADINGS = (
 _UNKNOWN = "-"
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where no index of any server could be read, 2 where the site file names none."""
     from tonnage.cli.commands.watch import not_too_often
     from tonnage.placement.server_load import LoadReader, require_read, select_servers
@@ -97,7 +97,7 @@ def _json(found: Sequence[LoadRow], notes: Sequence[str]) -> str:
     return json.dumps(asdict(load_answer(found, notes)), ensure_ascii=False, allow_nan=False)
 
 
-def _go_on(look: LoadReader, arguments: Namespace) -> int:
+def _go_on(look: LoadReader, arguments: Arguments) -> int:
     """Until Ctrl-C, which is how one leaves it."""
     every_s = (_EVERY_NS if arguments.every is None else arguments.every) / 1e9
     latest: list[LoadRow] = []
@@ -125,7 +125,7 @@ def _serve(stack: ExitStack, port: int, latest: Sequence[LoadRow]) -> None:
     print(f"tonnage: metrics on {endpoint.address}", file=sys.stderr, flush=True)
 
 
-def _shower(stack: ExitStack, arguments: Namespace) -> Callable[[Sequence[LoadRow], Sequence[str]], None]:
+def _shower(stack: ExitStack, arguments: Arguments) -> Callable[[Sequence[LoadRow], Sequence[str]], None]:
     """How each look is shown."""
     if arguments.json:
         return lambda found, notes: print(_json(found, notes), flush=True)

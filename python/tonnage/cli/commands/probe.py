@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, VERBOSE
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 from tonnage.units import parse_count, parse_size, parse_time
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ COMMAND = Command(
 )
 
 
-def campaign_of(arguments: Namespace) -> Campaign:
+def campaign_of(arguments: Arguments) -> Campaign:
     """What was typed, as a campaign."""
     from tonnage.campaign.campaign_file import probe_campaign
 
@@ -136,7 +136,7 @@ def campaign_of(arguments: Namespace) -> Campaign:
     )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.campaign.campaign_file import in_options
     from tonnage.campaign.run_lifecycle import run_campaign

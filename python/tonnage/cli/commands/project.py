@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, PAGE
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 from tonnage.units import parse_count
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code 2 where nothing can be said."""
     from tonnage.analysis.load_line.projection import project
     from tonnage.cli.runs import console, print_json, sealed_run

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
-from tonnage.plain import columns
+from tonnage.command_line import Command
+from tonnage.printable_text import columns
 
 if TYPE_CHECKING:
     from tonnage.cluster.scheduler import Queue
@@ -35,7 +35,7 @@ _MOST_HOSTS = 6
 """Of a queue; ``--json`` has them all."""
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.placement.jobs import QueuesAnswer, asked_scheduler
 

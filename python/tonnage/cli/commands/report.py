@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from pathlib import Path
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, PAGE, RUN, VERBOSE
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 COMMAND = Command(
     "report",
@@ -45,7 +45,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     if arguments.storage is not None:
         return _of_storage(arguments)
@@ -69,7 +69,7 @@ def run(arguments: Namespace) -> int:
     return 0 if report else 1
 
 
-def _of_storage(arguments: Namespace) -> int:
+def _of_storage(arguments: Arguments) -> int:
     from tonnage.cli.runs import console
     from tonnage.cli.storage_report import of_storage
     from tonnage.report.terminal import print_answer

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from tonnage import plugins
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, VERBOSE
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.units import is_factor, parse_count, parse_time
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ _OF_JOBS = ("partition", "nodes", "tasks_per_node", "time_limit", "mpi", "accoun
 """Options that say how jobs are submitted."""
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     if (arguments.file is None) == (arguments.resume is None):
         raise RequestError("give either a campaign file or --resume RUN; hint: see `tonnage run --help`")
@@ -141,7 +141,7 @@ def run(arguments: Namespace) -> int:
     )
 
 
-def _start(campaign: Campaign, text: str, arguments: Namespace) -> Outcome:
+def _start(campaign: Campaign, text: str, arguments: Arguments) -> Outcome:
     from tonnage.cli.live import observer
 
     told = observer()
@@ -165,7 +165,7 @@ def _start(campaign: Campaign, text: str, arguments: Namespace) -> Outcome:
     )
 
 
-def _resume(arguments: Namespace) -> Outcome:
+def _resume(arguments: Arguments) -> Outcome:
     from tonnage.campaign.jobs.run_by_jobs import resume_jobs, was_submitted
     from tonnage.campaign.run_lifecycle import resume_run
     from tonnage.cli.live import observer
@@ -181,7 +181,7 @@ def _resume(arguments: Namespace) -> Outcome:
     return resume_jobs(arguments.resume, on=arguments.on, observer=observer(), detach=arguments.detach)
 
 
-def _with_job(campaign: Campaign, arguments: Namespace) -> Campaign:
+def _with_job(campaign: Campaign, arguments: Arguments) -> Campaign:
     """The campaign with what the command line says of its jobs."""
     from pydantic import ValidationError
 
@@ -217,8 +217,8 @@ def _option(key: str) -> str:
 
 def dry_run(campaign: Campaign) -> int:
     """Prints the plan after the checks that a run would make; writes nothing."""
-    from tonnage.campaign.needs import check_needs
     from tonnage.campaign.plan import check, describe, make_plan
+    from tonnage.campaign.resource_needs import check_needs
     from tonnage.cluster.registry import launcher
 
     plan = make_plan(campaign)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
-from tonnage.option import Option
+from tonnage.cli.command import Arguments
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -39,7 +39,7 @@ COMMAND = Command(
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.cli.runs import print_json
 

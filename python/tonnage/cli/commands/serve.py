@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.commands.load import HEADINGS, cells, problems
 from tonnage.cli.shared_options import SITE
 from tonnage.cli.stage.list_movers import statuses
 from tonnage.cli.stage.status_words import details, progress_line, share_done, totals_text
+from tonnage.command_line import Command
+from tonnage.command_option import Option, parse_port
 from tonnage.dashboard.boards import Board, Row, Table
 from tonnage.errors import RequestError
-from tonnage.option import Option, parse_port
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 
 if TYPE_CHECKING:
     from tonnage.placement.server_load import LoadReader
@@ -87,7 +87,7 @@ _DRAINS_S = 2.0
 _MOST_DETAILS = 4
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code; Ctrl-C is how one leaves it."""
     from tonnage.dashboard.server import ServeRequest, serve
 
@@ -143,7 +143,7 @@ def servers_board(directory: Path, site_file: str | None) -> Board | None:
 
 def _servers(look: LoadReader, watch: Watch) -> Callable[[], Table]:
     def ask() -> Table:
-        found = watch.glance()
+        found = watch.observe_only()
         return Table(tuple(map(_server, found)), (*problems([state.row for state in found]), *look.notes))
 
     return ask

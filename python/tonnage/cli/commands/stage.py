@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from tonnage.cli.command import Command, CommandModule
+from tonnage.cli.command import Arguments, CommandModule
 from tonnage.cli.stage import copy_in, limit, list_movers, resume, start, status, stop, verify, wait
 from tonnage.cli.stage import run as run_program
+from tonnage.command_line import Command
 
 _ACTIONS: tuple[CommandModule, ...] = (
     run_program, start, status, wait, stop, limit, verify, resume, copy_in, list_movers
@@ -26,6 +25,6 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     return next(module for module in _ACTIONS if module.COMMAND.name == arguments.action).run(arguments)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from argparse import Namespace
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
 from tonnage.cli.stream import STDOUT_HINT, StdoutError
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError, TonnageError
-from tonnage.option import Option
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.units import parse_count, parse_share, parse_size, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tonnage.cluster.numbers import Numbers
-    from tonnage.cluster.terms import Dependency, Event
+    from tonnage.cluster.array_numbers import Numbers
+    from tonnage.cluster.job_terms import Dependency, Event
     from tonnage.placement.choice import NoFileServer, Scored
     from tonnage.placement.plan import Plan
     from tonnage.placement.submit import Outcome
@@ -47,19 +47,19 @@ def _copies(text: str) -> tuple[Numbers, int | None]:
 
 
 def _dependency(text: str) -> Dependency:
-    from tonnage.cluster.terms import parse_dependency
+    from tonnage.cluster.job_terms import parse_dependency
 
     return parse_dependency(text)
 
 
 def _mail(text: str) -> tuple[Event, ...]:
-    from tonnage.cluster.terms import parse_mail
+    from tonnage.cluster.job_terms import parse_mail
 
     return parse_mail(text)
 
 
 def _words(text: str) -> tuple[str, ...]:
-    from tonnage.cluster.terms import split_words
+    from tonnage.cluster.job_terms import split_words
 
     return split_words(text)
 
@@ -138,6 +138,8 @@ COMMAND = Command(
         ("tonnage submit --dry-run -q short ./align.sh", "where it would go, and why"),
     ),
     program="COMMAND [WORD]...",
+    hints=dict.fromkeys(("-W", "-t", "--time"), "the time after which the scheduler ends it is --time-limit")
+    | dict.fromkeys(("-D", "--chdir"), "cd to the directory first: a job starts where it is submitted"),
     loads=("tonnage.placement.submit_request", "tonnage.placement.submit"),
 )
 
@@ -145,7 +147,7 @@ _MOST_ROWS = 16
 _COLUMNS = ("HOST", "SERVER", "BESIDE", "ACCESS", "LOAD", "WAIT", "SCORE", "")
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code; an interactive job's own."""
     from tonnage.placement.answers import submitted
     from tonnage.placement.choice import NoFileServer
@@ -188,7 +190,7 @@ def _answer(text: str, outcome: Outcome) -> None:
         raise TonnageError(f"{error}; job {job} is submitted; hint: `tonnage jobs` lists it") from None
 
 
-def wish_of(arguments: Namespace) -> SubmitRequest:
+def wish_of(arguments: Arguments) -> SubmitRequest:
     """What the options and the program's words ask for; RequestError where they contradict each other."""
     from tonnage.placement.submit_request import SubmitOptions
 
@@ -198,7 +200,7 @@ def wish_of(arguments: Namespace) -> SubmitRequest:
     return options.request(arguments.program)
 
 
-def _refuse_with_interactive(arguments: Namespace) -> None:
+def _refuse_with_interactive(arguments: Arguments) -> None:
     for option, given, why in (
         ("--copies", arguments.copies is not None, "has one terminal"),
         ("--input", arguments.input is not None, "reads from this terminal"),

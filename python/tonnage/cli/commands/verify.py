@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +10,9 @@ from tonnage.errors import MeasurementError, RequestError
 
 if TYPE_CHECKING:
     from tonnage.analysis.verify import Verdict
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, RUN
+from tonnage.command_line import Command
 
 COMMAND = Command(
     "verify",
@@ -28,12 +28,12 @@ COMMAND = Command(
 _WITHOUT = "only figures that follow from others were compared"
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.analysis.verify import verify
     from tonnage.cli.runs import print_json
     from tonnage.records import Run
-    from tonnage.records.names import CHAIN, MANIFEST, TRIALS
+    from tonnage.records.file_names import CHAIN, MANIFEST, TRIALS
 
     path = Path(arguments.run_directory)
     if not any((path / name).exists() for name in (MANIFEST, TRIALS, CHAIN)):
@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _told(found: Verdict, path: Path) -> list[str]:
-    from tonnage.records.names import MANIFEST
+    from tonnage.records.file_names import MANIFEST
 
     count = found.trials
     lines = [f"{count} records agree with their raw files" if count != 1 else "1 record agrees with its raw files"]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import METRICS, SERVER, SITE
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError, TonnageError
-from tonnage.option import Option
 from tonnage.units import format_time, parse_time
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _SHORTEST_NS = 10**8
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 0 also after Ctrl-C, which is how one leaves it."""
     from tonnage.placement.server_load import JOBS_NS, LoadReader, select_servers
     from tonnage.placement.site import load_site
@@ -79,7 +79,7 @@ def _once(watch: Watch, *, as_json: bool) -> int:
     """What one look says; an episode is one that another watch keeps. Writes nothing."""
     from tonnage.cli.watch_lines import of_state, told
 
-    states = watch.glance()
+    states = watch.observe_only()
     now_s = time.time()
     for line in told([of_state(state, now_s) for state in states], json_wanted=as_json):
         print(line)
@@ -98,10 +98,10 @@ def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
             while True:
                 began_s = time.monotonic()
                 with stop.open():
-                    rows, seen = watch.look()
+                    rows, seen = watch.observe()
                     risen = watch.raise_caps()
                 before = watch.problem
-                for line in told([of_event(event) for event in watch.take(rows, seen)], json_wanted=as_json):
+                for line in told([of_event(event) for event in watch.record(rows, seen)], json_wanted=as_json):
                     print(line, flush=True)
                 for sentence in risen:
                     _narrate(sentence)

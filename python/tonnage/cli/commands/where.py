@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 
 if TYPE_CHECKING:
     from tonnage.placement.indices.reading import Reading
     from tonnage.placement.server_load_lines import KnownLine
     from tonnage.placement.site import Server
     from tonnage.placement.where import Located
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, SITE
-from tonnage.option import Option
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 
 COMMAND = Command(
     "where",
@@ -38,7 +38,7 @@ _MOST_ROWS = 16
 """Of the servers of a large file system; ``--json`` has them all."""
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where nobody knows the servers."""
     from tonnage.placement.path_report import report_path
 

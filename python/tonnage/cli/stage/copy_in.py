@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from tonnage.cli.command import Command
-from tonnage.cli.stage.options import FILES, NAME, PACE, STATE, TREES_CHANGED
-from tonnage.option import Option
+from tonnage.cli.command import Arguments
+from tonnage.cli.stage.shared_options import FILES, NAME, PACE, STATE, TREES_CHANGED
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 
 COMMAND = Command(
     "in",
@@ -33,7 +32,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.cli.stage.find_mover import plan_of
     from tonnage.cli.stage.start import attached

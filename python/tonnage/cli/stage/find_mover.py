@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 from pathlib import Path
 
+from tonnage.cli.command import Arguments
 from tonnage.errors import RequestError
 from tonnage.staging.plan import STATE_DIRECTORY, Marks, StagePlan, make_plan
 from tonnage.staging.registry import Registered, check_name, name_of, registered
@@ -17,7 +17,7 @@ LOG = "spectral.log"
 """Spectral writes it into PFS_DIR."""
 
 
-def plan_of(arguments: Namespace, *, direction: str = "out") -> StagePlan:
+def plan_of(arguments: Arguments, *, direction: str = "out") -> StagePlan:
     """What was typed, as a plan; what was not is left to the plan's defaults. RequestError where a tree is missing."""
     given = vars(arguments)
     variables = (LOCAL, REMOTE) if direction == "out" else (REMOTE, LOCAL)
@@ -51,7 +51,7 @@ def plan_of(arguments: Namespace, *, direction: str = "out") -> StagePlan:
     )
 
 
-def find(arguments: Namespace) -> Path:
+def find(arguments: Arguments) -> Path:
     """The state directory of the mover that is meant. RequestError where that is not clear."""
     given = vars(arguments)
     source = given["from"] or (None if given["name"] or given["to"] or given["state"] else os.environ.get(LOCAL))
@@ -73,7 +73,7 @@ def find(arguments: Namespace) -> Path:
     return _only(states, known, arguments, source)
 
 
-def _only(states: set[Path], known: list[Registered], arguments: Namespace, source: str | None) -> Path:
+def _only(states: set[Path], known: list[Registered], arguments: Arguments, source: str | None) -> Path:
     if len(states) > 1:
         alive = {entry.state for entry in known if entry.alive}
         states = alive or states

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
-from tonnage.cli.command import Command
-from tonnage.cli.stage.options import WHICH
+from tonnage.cli.command import Arguments
+from tonnage.cli.stage.shared_options import WHICH
 from tonnage.cli.stage.status_words import limits_text, parse_limit
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 COMMAND = Command(
     "limit",
@@ -24,7 +23,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.staging.control import Client, NoMover

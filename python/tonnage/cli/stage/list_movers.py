@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.shared_options import JSON
 from tonnage.cli.stage.status import status_now
 from tonnage.cli.stage.status_words import totals_text
+from tonnage.command_line import Command
 from tonnage.errors import TonnageError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     silent: list[str] = []
     found = statuses(silent.append)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
-from tonnage.cli.stage.options import DROP_ATTRIBUTES, TREES_CHANGED, WHICH
+from tonnage.cli.command import Arguments
+from tonnage.cli.stage.shared_options import DROP_ATTRIBUTES, TREES_CHANGED, WHICH
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 if TYPE_CHECKING:
     from tonnage.staging.plan import StagePlan
@@ -34,7 +34,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.cli.stage.start import attached, in_background
@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> int:
     return attached(plan, drain=True) if arguments.wait else in_background(plan)
 
 
-def saved_plan(arguments: Namespace, state: Path) -> StagePlan:
+def saved_plan(arguments: Arguments, state: Path) -> StagePlan:
     """The plan it had; where that is lost, the defaults for the trees that are named."""
     from tonnage.cli.stage.find_mover import LOCAL, REMOTE
     from tonnage.staging.plan import StagePlan, make_plan

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 
-from tonnage.cli.command import Command
-from tonnage.cli.stage.options import FILES, OUT, PACE, TREES, TREES_CHANGED, WATCHED
+from tonnage.cli.command import Arguments
+from tonnage.cli.stage.shared_options import FILES, OUT, PACE, TREES, TREES_CHANGED, WATCHED
+from tonnage.command_line import Command
 from tonnage.errors import RequestError
 
 COMMAND = Command(
@@ -27,7 +27,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """The program's exit status, or 1 where a file is not safe."""
     from tonnage.cli.stage.find_mover import LOCAL, REMOTE, plan_of
     from tonnage.cli.stage.view import carry_out, view

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
-from tonnage.cli.stage.options import FILES, OUT, PACE, TREES, TREES_CHANGED, WATCHED
-from tonnage.option import Option
+from tonnage.cli.stage.shared_options import FILES, OUT, PACE, TREES, TREES_CHANGED, WATCHED
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 
 if TYPE_CHECKING:
     from tonnage.staging.plan import StagePlan
@@ -39,7 +39,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.cli.stage.find_mover import plan_of
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON
-from tonnage.cli.stage.options import WHICH
+from tonnage.cli.stage.shared_options import WHICH
 from tonnage.cli.stage.status_words import report
-from tonnage.option import Option
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 
 if TYPE_CHECKING:
     from tonnage.staging.status import Status
@@ -26,11 +26,11 @@ COMMAND = Command(
         ("tonnage stage status", "of the only mover, or that of PERSIST_DIR"),
         ("tonnage stage status --name run7 --json", "for a script"),
     ),
-    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.waiting"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.wait_for_mover"),
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where a file failed, or a mover that does not run left files."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.staging.host import is_safe
@@ -46,7 +46,7 @@ def status_now(state: Path, *, watching: bool = False) -> Status:
     from tonnage.cli.stage.view import view
     from tonnage.staging.control import Client, NoMover
     from tonnage.staging.host import status_of
-    from tonnage.staging.waiting import watch
+    from tonnage.staging.wait_for_mover import watch
 
     try:
         with Client(state) as client:

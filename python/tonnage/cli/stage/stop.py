@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
-from tonnage.cli.stage.options import WHICH
+from tonnage.cli.stage.shared_options import WHICH
 from tonnage.cli.stage.status_words import RESUME, details, totals_text
-from tonnage.option import Option
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.units import parse_time
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ COMMAND = Command(
         ("tonnage stage stop", "at the end of a job, after `stage wait`"),
         ("tonnage stage stop --deadline 5m", "five minutes for what matters most"),
     ),
-    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.waiting"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.wait_for_mover"),
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where files are left."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.staging.control import Client, NoMover
@@ -63,7 +63,7 @@ def stop(client: Client, deadline_ns: int | None) -> int:
     """Exit code."""
     from tonnage.cli.stage.view import view
     from tonnage.staging.host import is_safe
-    from tonnage.staging.waiting import wait_until_gone, watch
+    from tonnage.staging.wait_for_mover import wait_until_gone, watch
 
     shown = view()
     client.ask("stop", deadline_ns=deadline_ns)

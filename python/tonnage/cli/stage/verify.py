@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.shared_options import JSON
 from tonnage.cli.stage.status_words import files_text, volume
 from tonnage.cli.stream import is_plain, terminal
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.option import Option
 from tonnage.units import parse_count
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ COMMAND = Command(
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where a file is not what its manifest says, or a manifest cannot be read."""
     from tonnage.cli.stage.find_mover import REMOTE
     from tonnage.staging.verify import verify

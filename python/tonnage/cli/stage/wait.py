@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 
-from tonnage.cli.command import Command
+from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
-from tonnage.cli.stage.options import WHICH
+from tonnage.cli.stage.shared_options import WHICH
 from tonnage.cli.stage.status_words import RESUME, details, totals_text
-from tonnage.option import Option
+from tonnage.command_line import Command
+from tonnage.command_option import Option
 from tonnage.units import parse_time
 
 COMMAND = Command(
@@ -22,17 +22,17 @@ COMMAND = Command(
         ("tonnage stage wait", "between two steps of a job"),
         ("tonnage stage wait --name run7 --timeout 10m || exit 1", "at most ten minutes"),
     ),
-    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.waiting"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.wait_for_mover"),
 )
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Exit code: 1 where something is not safe."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.cli.stage.view import view
     from tonnage.staging.control import Client, NoMover
     from tonnage.staging.host import is_safe, status_of
-    from tonnage.staging.waiting import wait_until_safe
+    from tonnage.staging.wait_for_mover import wait_until_safe
 
     state = find(arguments)
     shown = view()

@@ -1,7 +1,7 @@
-"""Many processes, started by an MPI launcher: the first has the run, the others follow it.
+"""Many processes, started by an MPI launcher: the first one controls the run, the others are its workers.
 
-``started`` tells from the environment alone who this process is; ``join`` meets the others. Followers import this
-package, ``tonnage.cluster.host_group`` and the engine, and nothing that takes long.
+``started`` reads rank and size of this process from the environment alone; ``join`` connects it with the others.
+Workers import this package, ``tonnage.cluster.host_group`` and the engine, and nothing that takes long.
 """
 
 from tonnage.cluster.mpi.launch_environment import Started, started

@@ -1,26 +1,26 @@
-"""The start line across processes: a barrier of those that take part, busy only here.
+"""The start line across processes: a barrier of the processes that take part. Only here do they wait busily.
 
-Where each process has a processor the barrier is a dissemination barrier: all get away at about the same time. Where
-processes share processors what counts is how many messages there are, and by a tree there are fewest."""
+Where each process has its own processor this is a dissemination barrier, which all leave at about the same time. Where
+processes share processors the number of messages decides, and a tree needs the fewest."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 
-from tonnage.cluster.mpi.limits import BARRIER_S
+from tonnage.cluster.mpi.binomial_tree import children, parent
 from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.time_limits import BARRIER_S
 from tonnage.cluster.mpi.transport import Tag
-from tonnage.cluster.mpi.tree import children, parent
 
 REHEARSALS = 3
 """Barriers before the one that counts: the first gathers those that come late, the others are timed."""
 _SPINS = 64
-"""Looks between two thoughts of giving up."""
+"""Polls between two checks of whether to give up."""
 _CROWDED_S = 50e-6
-"""Sleep after each look where processes share processors: the one waited for may need this one's."""
+"""Sleep after each poll where processes share processors: the awaited process may need this processor."""
 _RUNG_S = 0.005
-"""The same where the one waited for rings."""
+"""The same where the awaited process sends a wakeup."""
 
 
 def cross(ranks: Ranks, members: Sequence[int], serial: int, ended: Callable[[], bool]) -> list[int]:
@@ -38,8 +38,9 @@ def cross(ranks: Ranks, members: Sequence[int], serial: int, ended: Callable[[],
 
 
 def _by_tree(ranks: Ranks, members: Sequence[int], position: int, name: bytes, ended: Callable[[], bool]) -> None:
-    """Up the tree goes that all below have come, and the first tells each that all have: two messages each. Whoever
-    was told works at once, on a processor that those below it would have to wait for: so it is not they who pass it on.
+    """Each process reports to its parent that all below it have arrived; the first process then tells each one that all
+    have: two messages a process. A released process starts to work at once and occupies a processor that its children
+    may need, so parents do not pass the release on.
     """
     below = [members[child] for child in children(position, len(members))]
     for rank in reversed(below):
@@ -54,7 +55,7 @@ def _by_tree(ranks: Ranks, members: Sequence[int], position: int, name: bytes, e
 
 
 def _by_rounds(ranks: Ranks, members: Sequence[int], position: int, name: bytes, ended: Callable[[], bool]) -> None:
-    """After round k each process has heard, by way of others, of the 2^(k+1) before it."""
+    """After round k each process knows, through others, of the arrival of the 2^(k+1) processes before it."""
     count, step = len(members), 1
     while step < count:
         ranks.transport.send(members[(position + step) % count], Tag.BARRIER, name)
@@ -68,7 +69,7 @@ def _await(ranks: Ranks, sender: int, name: bytes, ended: Callable[[], bool]) ->
     rest_s = (_RUNG_S if ranks.transport.near else _CROWDED_S) if ranks.crowded else 0.0
     spins = 0
     while True:
-        found = ranks.transport.look(Tag.BARRIER, sender)
+        found = ranks.transport.try_receive(Tag.BARRIER, sender)
         if found is not None and found[1] == name:
             return
         if rest_s:

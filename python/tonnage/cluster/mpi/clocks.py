@@ -1,4 +1,4 @@
-"""How the wall clocks of hosts differ from the first one's, by messages there and back: the shortest way counts."""
+"""How the wall clocks of hosts differ from the first one's, measured by round trips: the shortest one counts."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def ask(ranks: Ranks, rank: int) -> Offset:
 
 
 def answer(ranks: Ranks, rank: int) -> None:
-    """Says the time as often as ``rank`` asks. The first question was read; returns after the last."""
+    """Answers the clock requests of ``rank``. The caller has received the first one; returns after the last."""
     ranks.transport.send(rank, Tag.PING, b"%d" % time.time_ns())
     until = time.monotonic() + _LIMIT_S
     while time.monotonic() < until:
-        found = ranks.transport.look(Tag.PING, rank)
+        found = ranks.transport.try_receive(Tag.PING, rank)
         if found is None:
             time.sleep(0)
         elif found[1]:
@@ -52,7 +52,7 @@ def answer(ranks: Ranks, rank: int) -> None:
 def _reply(ranks: Ranks, rank: int) -> bytes:
     until = time.monotonic() + _LIMIT_S
     while time.monotonic() < until:
-        found = ranks.transport.look(Tag.PING, rank)
+        found = ranks.transport.try_receive(Tag.PING, rank)
         if found is not None:
             return found[1]
         time.sleep(0)

@@ -1,4 +1,4 @@
-"""An order goes down the tree, everybody carries it out, and the answers come up, merged on the way."""
+"""A command goes down the tree, every process carries it out, and the answers come up, merged on the way."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from tonnage.cluster.host_group import Arguments
+from tonnage.cluster.mpi.binomial_tree import children, parent
 from tonnage.cluster.mpi.ranks import Ranks
 from tonnage.cluster.mpi.transport import Tag
-from tonnage.cluster.mpi.tree import children, parent
 from tonnage.errors import RequestError, TonnageError
 
 FEW = 8
-"""So many problems are told; the others are alike."""
+"""The number of problems that an error lists."""
 _LOOK_S = 0.1
 _LEVEL_S = 0.5
-"""So much earlier than the one above a process gives up waiting, so that its answer still arrives."""
+"""By so much the limit of a process is shorter than that of its parent, so that its answer still arrives in time."""
 
 Kind = Literal["os", "value", "memory", "request", "other"]
 
 
 class Problem(NamedTuple):
-    """Why a process could not carry out an order."""
+    """Why a process could not carry out a command."""
 
     rank: int
     host: str
@@ -61,7 +61,7 @@ class Problem(NamedTuple):
 
 
 class Answer:
-    """Of a process and all below it."""
+    """The merged answer of a process and all below it."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Answer:
         """One that any of them was sent."""
 
     def add(self, other: Answer) -> None:
-        """Merges what another one said."""
+        """Merges another answer into this one."""
         self.problems = sorted([*self.problems, *other.problems], key=lambda one: one.rank)[:FEW]
         self.notes = list(dict.fromkeys([*self.notes, *other.notes]))
         self.lost = self.lost or other.lost
@@ -92,14 +92,14 @@ class Answer:
 
 
 def read_answer(message: bytes) -> tuple[int, Answer]:
-    """The number of the order, and the answer."""
+    """The number of the command, and the answer."""
     serial, problems, notes, lost, signal = json.loads(message)
     found = Answer([Problem(*one) for one in problems], [tuple(note) for note in notes], lost and tuple(lost), signal)
     return serial, found
 
 
 class Command(NamedTuple):
-    """What is to be done, by whom, and how long it may take."""
+    """A command: its name, its arguments, and its time limit."""
 
     serial: int
     verb: str
@@ -129,14 +129,15 @@ def pass_on(ranks: Ranks, members: Sequence[int], order: Command) -> list[int]:
 def carry_out(
     ranks: Ranks, members: Sequence[int], order: Command, act: Callable[[], Sequence[tuple[str, str]] | None]
 ) -> Answer:
-    """Passes it on, does ``act``, whose notes are told, and waits for all below. What ``act`` raises is its problem."""
+    """Passes the command on, calls ``act``, which returns notes, and waits for the answers from below. An exception of
+    ``act`` becomes the problem of this process."""
     until = time.monotonic() + order.limit_s
     below = pass_on(ranks, members, order)
     answer = Answer()
     try:
         answer.notes = list(act() or ())
     except Exception as error:
-        # Whatever it was: the others wait for an answer.
+        # Every exception is caught: the other processes wait for an answer.
         answer.problems.append(Problem.of(error, ranks))
     for rank in below:
         answer.add(_await(ranks, rank, order, until))
@@ -155,7 +156,7 @@ def _await(ranks: Ranks, rank: int, order: Command, until: float) -> Answer:
     moved = time.monotonic()
     next_look = moved + _LOOK_S
     while True:
-        found = ranks.transport.look(Tag.ANSWER, rank)
+        found = ranks.transport.try_receive(Tag.ANSWER, rank)
         if found is not None:
             serial, answer = read_answer(found[1])
             if serial == order.serial:

@@ -1,4 +1,4 @@
-"""The first process: it has the run, and tells the others what to do."""
+"""The first process: it controls the run and sends commands to the others."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tonnage.cluster.host_group import Answer as Said
+from tonnage.cluster.host_group import Answer as ServiceAnswer
 from tonnage.cluster.host_group import Arguments, perform
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import clocks
 from tonnage.cluster.mpi.commands import Answer, Command, Problem, carry_out, pass_on
-from tonnage.cluster.mpi.limits import ORDER_S, silent_s
 from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.time_limits import ORDER_S, silent_s
 from tonnage.cluster.mpi.transport import Tag
 from tonnage.errors import RequestError
 
 _GOODBYE_S = 1.0
-"""For the others to remove what is their own, once one is lost."""
+"""Time in which the others remove their own scratch directories after one process is lost."""
 
 Act = Callable[[], Sequence[tuple[str, str]] | None]
 
 
 class Coordinator:
-    """Orders, services and the end of all processes."""
+    """Sends commands and service requests to all processes, and ends them."""
 
     def __init__(self, ranks: Ranks) -> None:
         self.ranks = ranks
@@ -60,8 +60,8 @@ class Coordinator:
             )
 
     def order(self, verb: str, arguments: Arguments, act: Act) -> list[tuple[str, str]]:
-        """Has all processes do it, this one ``act``; what they have to say. Raises the problem of the first that has
-        one; ProcessLost where one does not answer."""
+        """Sends a command to all processes and calls ``act`` in this one; returns the merged answer. Raises the problem
+        of the first process that has one; ProcessLost where one does not answer."""
         return self.order_to(range(self.ranks.size), Command(self.next_serial(), verb, arguments, ORDER_S), act)
 
     def order_to(self, members: Sequence[int], order: Command, act: Act) -> list[tuple[str, str]]:
@@ -90,7 +90,7 @@ class Coordinator:
         return Problem(*told).error()
 
     def begin(self, members: Sequence[int]) -> None:
-        """Tells those that stand prepared to come to the line."""
+        """Tells the prepared processes to go to the start line."""
         pass_on(self.ranks, members, Command(self.next_serial(), "go", {}, ORDER_S))
 
     def _look_at(self, answer: Answer) -> None:
@@ -100,17 +100,19 @@ class Coordinator:
             raise self.break_off(self.ranks.lost(*answer.lost))
 
     def signalled(self, number: int) -> None:
-        """Another process was sent a signal to end: it counts as this one's, as long as there is a run to end."""
+        """Another process received a signal to end: it is handled as if this one had received it, as long as a run is
+        going on."""
         if not self._closing:
             os.kill(os.getpid(), number)
 
-    def look(self) -> None:
-        """Reads what others say without being asked."""
-        while (found := self.ranks.transport.look(Tag.SIGNAL)) is not None:
+    def check_processes(self) -> None:
+        """Reads the unsolicited messages of other processes."""
+        while (found := self.ranks.transport.try_receive(Tag.SIGNAL)) is not None:
             self.signalled(int(found[1]))
 
     def break_off(self, lost: ProcessLost) -> ProcessLost:
-        """A process is lost: the others remove what is their own, and no order follows. The error to raise."""
+        """A process is lost: the others remove their own scratch directories, and no command follows. Returns the error
+        to raise."""
         if self.lost is not None:
             return self.lost
         self.lost = lost
@@ -120,7 +122,7 @@ class Coordinator:
         until = time.monotonic() + _GOODBYE_S
         rest = self.ranks.transport.poll_pause(0.01)
         while told and time.monotonic() < until:
-            found = self.ranks.transport.look(Tag.REPLY)
+            found = self.ranks.transport.try_receive(Tag.REPLY)
             if found is None:
                 rest.pause()
                 told = {rank for rank in told if not self.ranks.gone(rank)}
@@ -136,17 +138,17 @@ class Coordinator:
                 self._offsets[host] = clocks.Offset(0, 0) if own else clocks.ask(self.ranks, rank)
         return self._offsets
 
-    def ask(self, service: str, arguments: Mapping[str, Arguments], timeout_s: float) -> dict[str, Said]:
+    def ask(self, service: str, arguments: Mapping[str, Arguments], timeout_s: float) -> dict[str, ServiceAnswer]:
         """Has the first process of each host do its service; see ``HostGroup.ask``."""
         serial = self.next_serial()
         firsts = self.ranks.first_on_host
-        said: dict[str, Said] = {}
+        said: dict[str, ServiceAnswer] = {}
         asked: dict[int, str] = {}
         for host, given in arguments.items():
             if host not in firsts:
-                said[host] = Said(problem=f"there is no process on {host}")
+                said[host] = ServiceAnswer(problem=f"there is no process on {host}")
             elif self.lost is not None and firsts[host] != self.ranks.rank:
-                said[host] = Said(problem=f"not asked: {self.lost}")
+                said[host] = ServiceAnswer(problem=f"not asked: {self.lost}")
             elif firsts[host] != self.ranks.rank:
                 message = {"serial": serial, "service": service, "arguments": given}
                 self.ranks.transport.send(firsts[host], Tag.DUTY, json.dumps(message).encode())
@@ -159,24 +161,24 @@ class Coordinator:
         return {host: said[host] for host in arguments}
 
     def _await_replies(
-        self, serial: int, asked: dict[int, str], said: dict[str, Said], until: float, timeout_s: float
+        self, serial: int, asked: dict[int, str], said: dict[str, ServiceAnswer], until: float, timeout_s: float
     ) -> None:
         rest = self.ranks.transport.poll_pause()
         while asked:
-            found = self.ranks.transport.look(Tag.REPLY)
+            found = self.ranks.transport.try_receive(Tag.REPLY)
             if found is not None:
                 message = json.loads(found[1])
                 if message["serial"] == serial and found[0] in asked:
-                    said[asked.pop(found[0])] = Said(message["value"], message["problem"])
+                    said[asked.pop(found[0])] = ServiceAnswer(message["value"], message["problem"])
                     rest.again()
                 continue
             rest.pause()
             late = time.monotonic() > until
             for rank, host in list(asked.items()):
                 if self.ranks.gone(rank):
-                    said[asked.pop(rank)] = Said(problem=f"its process {rank} on {host} has ended")
+                    said[asked.pop(rank)] = ServiceAnswer(problem=f"its process {rank} on {host} has ended")
                 elif late:
-                    said[asked.pop(rank)] = Said(problem=f"it did not answer within {timeout_s:g} s")
+                    said[asked.pop(rank)] = ServiceAnswer(problem=f"it did not answer within {timeout_s:g} s")
 
     def close(self, code: int) -> None:
         """The command ended: all processes leave with its exit code."""

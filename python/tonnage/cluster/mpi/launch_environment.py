@@ -1,4 +1,4 @@
-"""Who this process is among those that a launcher started, from the environment alone: MPI is not loaded for that."""
+"""Rank and size of this process among those that a launcher started, from the environment alone: MPI is not loaded."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SAID = (
     # Of a step: a batch script has SLURM_NTASKS as well, and is one process.
     ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
-"""Launchers, and where each says a process's number and how many there are."""
+"""Launchers, and the variables in which each sets the rank and the number of processes."""
 
 
 class Started(NamedTuple):
     """One of the processes of a launcher."""
 
     by: str
-    """Whose variables said so."""
+    """The launcher whose variables are set."""
     rank: int
     size: int
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from tonnage import _native
 from tonnage.cluster.host_group import Answer, Arguments
 from tonnage.cluster.launcher import ANYWHERE, Ensemble, LauncherFacts, Placing
-from tonnage.cluster.live import Live
+from tonnage.cluster.live_figures import Live
 from tonnage.cluster.local_launcher import Local
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import run_together
-from tonnage.cluster.mpi.assign import Share, as_runs, assign, clipped, hosts_in_order, hosts_of
 from tonnage.cluster.mpi.commands import Command
 from tonnage.cluster.mpi.coordinator import Coordinator
-from tonnage.cluster.mpi.limits import ORDER_S
 from tonnage.cluster.mpi.phase_share import PhaseShare
+from tonnage.cluster.mpi.task_assignment import Share, as_runs, assign, clipped, hosts_in_order, hosts_of
+from tonnage.cluster.mpi.time_limits import ORDER_S
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class MpiStep:
                 raise self._coordinator.break_off(self._part.lost)
             if time.monotonic() >= until:
                 break
-        self._coordinator.look()
+        self._coordinator.check_processes()
         if done:
             self._came_ns = self._ensemble.now_ns()
         return done
@@ -168,7 +168,7 @@ class MpiEnsemble:
 
 
 _forgotten: list[int] = []
-"""Numbers of targets that nobody here uses any more; the next order to open one tells the others."""
+"""Numbers of targets that are not used any more; the next command to open one tells the others."""
 
 
 class MpiHostGroup:

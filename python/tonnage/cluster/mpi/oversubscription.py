@@ -1,4 +1,4 @@
-"""What keeps hundreds of processes on a few processors from holding each other up while they start and end."""
+"""Keeps hundreds of processes on a few processors from slowing each other down while they start and end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class unhurried:
     """Within it this thread's short sleeps may take some milliseconds longer.
 
     An MPI library waits for other processes by looking every 0.1 ms: hundreds that do so leave no processor to those
-    that are still to come. Where the kernel has no such thing, all is as the library does it.
+    that are still to come. Without support by the kernel this has no effect.
     """
 
     def __enter__(self) -> None:

@@ -1,4 +1,5 @@
-"""One process's part in a phase: its own tasks, and what it passes on for the processes below it in the tree."""
+"""One process's part of a phase: it runs its own tasks and forwards the messages of the processes below it in the
+tree."""
 
 from __future__ import annotations
 
@@ -9,29 +10,29 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tonnage import _native
-from tonnage.cluster.live import Live, together
+from tonnage.cluster.live_figures import Live, together
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import barrier
-from tonnage.cluster.mpi.assign import Share
+from tonnage.cluster.mpi.binomial_tree import children, parent
 from tonnage.cluster.mpi.commands import FEW, Problem
-from tonnage.cluster.mpi.limits import BEAT_S, SIGNALLED_S
 from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.task_assignment import Share
+from tonnage.cluster.mpi.time_limits import BEAT_S, SIGNALLED_S
 from tonnage.cluster.mpi.transport import Tag
-from tonnage.cluster.mpi.tree import children, parent
 
 if TYPE_CHECKING:
     from tonnage.records.specs import PhaseSpec
 
 _MEETING_REST_S = 0.001
-"""Longest sleep between two looks while tasks wait for those of other processes."""
+"""Longest sleep between two polls while tasks wait for those of other processes."""
 _LOOK_S = 0.1
-"""Between two looks at whether the processes below are still there."""
+"""Seconds between two checks of whether the processes below still run."""
 _SIZE = struct.Struct("<QI")
 """Before a share: number of the phase, bytes of the JSON that comes first."""
 
 
 class Beat(TypedDict):
-    """What a process tells the one above it from time to time, of all below."""
+    """The heartbeat of a process to its parent, with the state of all below."""
 
     serial: int
     live: Live
@@ -50,10 +51,10 @@ class Handed(TypedDict):
 
 
 class PhaseShare:
-    """From the preparation to the share. ``turn`` is called again and again; nothing else waits."""
+    """From the preparation to the result of this process. The caller calls ``turn`` repeatedly; nothing else waits."""
 
     def __init__(self, ranks: Ranks, serial: int, shares: Sequence[Share], silent_s: float) -> None:
-        """``shares``: of all processes that take part. The first process always does, if only to pass things on."""
+        """``shares``: of all processes that take part. The first process always does, if only to forward messages."""
         self._ranks = ranks
         self._serial = serial
         self._silent_s = silent_s
@@ -67,9 +68,9 @@ class PhaseShare:
         self.opened_ns = 0
         """Wall clock at this process's opening of the line."""
         self.ended_ns: int | None = None
-        """When its own tasks had ended, and with them their meetings (monotonic)."""
+        """When its own tasks had ended, and with them their agreements (monotonic)."""
         self.opened: dict[str, list[int]] = {}
-        """Of each host, first and last opening by its own wall clock, of those heard from."""
+        """The first and last opening of each host by its own wall clock, of the processes that have reported."""
         self.problems: list[list[Any]] = []
         """Of processes here and below that could not say what their tasks did."""
         self.failed = False
@@ -78,7 +79,7 @@ class PhaseShare:
         self._phase: _native.Phase | None = None
         self._share: bytes | None = None
         self._came: set[int] = set()
-        """Of those below, whose shares are here."""
+        """The processes below whose results have arrived."""
         self._live: dict[int, Live] = {}
         self._heard: dict[int, float] = {}
         self._round = 0
@@ -99,7 +100,7 @@ class PhaseShare:
         self._phase = target.start(json.dumps({**spec, "tasks": tasks}), share=True)
 
     def go(self, ended: Callable[[], bool]) -> None:
-        """Crosses the line with all others. ProcessLost names who did not come."""
+        """Crosses the start line with all others. ProcessLost names the process that did not arrive."""
         self.barriers_ns = barrier.cross(self._ranks, self.members, self._serial, ended)
         if self._phase is not None:
             self._phase.go()
@@ -113,7 +114,8 @@ class PhaseShare:
             self.ended_ns = time.monotonic_ns()
 
     def turn(self, timeout_s: float) -> bool:
-        """Waits at most so long, passes on what came; True once its own tasks and all below have handed in."""
+        """Waits at most so long and forwards the messages that arrived; True once its own tasks and all below have
+        delivered their results."""
         if self.ended_ns is not None or self._ranks.rank in self._arrived:
             self._pause.pause()
         elif self._phase is not None:
@@ -148,7 +150,7 @@ class PhaseShare:
         return together([*mine, *self._live.values()])
 
     def beat(self, number: int = 0) -> None:
-        """Tells above that this process is there, how all below do, and which signal it was sent."""
+        """Sends a heartbeat to the parent: the state of all below, and the signal that this process received."""
         self._next_beat = time.monotonic() + BEAT_S
         lost = (self.lost.rank, self.lost.how) if self.lost else None
         message = Beat(serial=self._serial, live=self.live(), failed=self.failed, lost=lost, signal=number)
@@ -187,24 +189,24 @@ class PhaseShare:
             self._share = share if self._share is None else _native.merge_shares(self._share, share)
 
     def _read(self) -> None:
-        """All messages about this phase that are here."""
+        """Reads all messages of this phase that have arrived."""
         transport = self._ranks.transport
         for rank in self.below:
-            while (found := transport.look(Tag.BEAT, rank)) is not None:
+            while (found := transport.try_receive(Tag.BEAT, rank)) is not None:
                 self._read_beat(rank, json.loads(found[1]))
-            while (found := transport.look(Tag.ARRIVED, rank)) is not None:
+            while (found := transport.try_receive(Tag.ARRIVED, rank)) is not None:
                 serial, number, value = map(int, found[1].split())
                 if (serial, number) == (self._serial, self._round):
                     self._heard_of(rank)
                     self._arrived[rank] = value
-            while rank not in self._came and (found := transport.look(Tag.SHARE, rank)) is not None:
+            while rank not in self._came and (found := transport.try_receive(Tag.SHARE, rank)) is not None:
                 self._read_share(rank, found[1])
         if self.above is None:
             return
-        while (found := transport.look(Tag.STOP, self.above)) is not None:
+        while (found := transport.try_receive(Tag.STOP, self.above)) is not None:
             if int(found[1]) == self._serial:
                 self.stop()
-        while (found := transport.look(Tag.AGREED, self.above)) is not None:
+        while (found := transport.try_receive(Tag.AGREED, self.above)) is not None:
             serial, number, value = map(int, found[1].split())
             if (serial, number) == (self._serial, self._round):
                 self._agree(value)
@@ -240,7 +242,7 @@ class PhaseShare:
         self._came.add(rank)
 
     def _meet(self) -> None:
-        """Tells above once all that still work, here and below, have come to the agreement point."""
+        """Tells the parent once all tasks that still work, here and below, have reached the agreement point."""
         waiting = [rank for rank in self.below if rank not in self._came]
         mine = self.ended_ns is not None or self._ranks.rank in self._arrived
         if self._said_arrived or not self._arrived or not mine or any(rank not in self._arrived for rank in waiting):
@@ -263,7 +265,7 @@ class PhaseShare:
         self._pause = self._ranks.transport.poll_pause()
 
     def _look_below(self, now: float) -> None:
-        """Marks as lost who ended, or said nothing for too long."""
+        """Marks processes as lost that ended, or sent no heartbeat for too long."""
         for rank in self.below:
             if rank in self._came or self.lost is not None:
                 continue

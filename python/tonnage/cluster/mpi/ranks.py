@@ -1,4 +1,4 @@
-"""All processes of a launcher: who they are, where they run, whether they are still there."""
+"""All processes of a launcher: their identities, their hosts, and whether they still run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi.launch_environment import Started
-from tonnage.cluster.mpi.limits import LEAVE_S, MEET_S, silent_s
-from tonnage.cluster.mpi.member import Member, crowded, meet
+from tonnage.cluster.mpi.membership import Member, crowded, meet
 from tonnage.cluster.mpi.oversubscription import unhurried, within
+from tonnage.cluster.mpi.time_limits import LEAVE_S, MEET_S, silent_s
 from tonnage.cluster.mpi.transport import Transport, Wakeup
 from tonnage.errors import RequestError
 
@@ -27,7 +27,7 @@ class Ranks:
         """Meets the others, which takes until the last of them has come."""
         self._mpi = mpi
         communicator = mpi.COMM_WORLD
-        # An error is told, not answered by the end of all: who is lost goes into the records.
+        # MPI returns errors instead of aborting all processes: the records name the lost process.
         communicator.Set_errhandler(mpi.ERRORS_RETURN)
         if communicator.Get_size() != started.size:
             raise RequestError(
@@ -35,7 +35,7 @@ class Ranks:
                 f"{communicator.Get_size()} of them: it is of another make than the launcher; hint: start them with "
                 "the mpiexec of that MPI, or name the launcher's own library with MPI4PY_LIBMPI"
             )
-        # No communicator of its own, nor another collective call: in those each looks without a pause for the last.
+        # There is no own communicator and no other collective call: in those each process polls busily for the last.
         self.transport = Transport(mpi, communicator)
         self.rank: int = communicator.Get_rank()
         self.size = started.size
@@ -44,7 +44,7 @@ class Ranks:
         with contextlib.suppress(OSError):
             self.transport.wakeup = Wakeup(self.members, self.rank)
         self.patience_s = silent_s()
-        """Without a sign of life, until a process counts as lost."""
+        """Seconds without a heartbeat until a process counts as lost."""
         crowds = crowded(self.members)
         self.crowded = self.me.host in crowds
         """Whether this host has more processes than processors."""
@@ -83,7 +83,7 @@ class Ranks:
         return _state(member.pid) == "Z"
 
     def stopped(self, rank: int) -> bool:
-        """Whether that process is there and held up by a signal; False as well where that cannot be seen from here."""
+        """Whether that process is stopped by a signal; False as well where that cannot be seen from here."""
         member = self.members[rank]
         return member.place == self.me.place and _state(member.pid) in ("T", "t")
 
@@ -96,12 +96,13 @@ class Ranks:
         with within(LEAVE_S, lambda: os._exit(1)), unhurried():
             self.transport.sent()
             if self.crowded:
-                # The launcher has to hear of each end within two seconds (PMIx), and all end at once: it goes first.
+                # The launcher must notice each end within two seconds (PMIx), and all processes end at once: with a
+                # lower priority here it runs first.
                 os.nice(_LEAVING_NICE)
             self._mpi.Finalize()
 
     def abort(self, code: int) -> None:
-        """Ends all processes, those as well that do not answer."""
+        """Ends all processes, including those that do not answer."""
         sys.stdout.flush()
         sys.stderr.flush()
         self._mpi.COMM_WORLD.Abort(code)
@@ -132,7 +133,7 @@ def join(started: Started) -> Ranks:
 
 def _choose_library(started: Started) -> None:
     """Has mpi4py load the library of the launcher. Left alone it looks for MPICH's first, a wheel's before the site's,
-    whose processes neither Open MPI's launcher nor Slurm's PMIx can start: they end before anybody could say so."""
+    whose processes neither Open MPI's launcher nor Slurm's PMIx can start: they end without a message."""
     by_pmix = started.by == "Open MPI" or any(name.startswith("PMIX_") for name in os.environ)
     if not by_pmix or "MPI4PY_LIBMPI" in os.environ:
         return
@@ -150,7 +151,7 @@ def library(mpi: Any) -> str:
 
 
 def _nobody_came() -> None:
-    # From a thread beside one that may never come back: there is nobody to raise an error to.
+    # This runs in a thread beside one that may never return: no caller could catch an error.
     text = f"the other processes did not answer within {MEET_S:.0f} s; hint: look at the launcher's own messages"
     sys.stderr.write(f"tonnage: error: {text}\n")
     sys.stderr.flush()
@@ -158,7 +159,7 @@ def _nobody_came() -> None:
 
 
 def _state(pid: int) -> str:
-    """Of a process, as the kernel calls it: ``Z`` has ended, and nobody has waited for it yet."""
+    """The state of a process by the kernel: ``Z`` has ended, and its parent has not collected it yet."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123
             return file.read().rpartition(")")[2].split()[0]

@@ -1,4 +1,4 @@
-"""Where a command meets the other processes of its launcher, and leaves them again."""
+"""Connects a command with the other processes of its launcher, and ends them with it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tonnage.cluster.mpi.launch_environment import Started
-from tonnage.cluster.mpi.limits import silent_s
+from tonnage.cluster.mpi.time_limits import silent_s
 from tonnage.errors import TonnageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def coordinator() -> Coordinator | None:
 
 
 def run_together(started: Started, command: Callable[[], int], complain: Callable[[str, int], int]) -> int:
-    """Runs ``command`` in the first process, which the others follow; the exit code of all of them.
+    """Runs ``command`` in the first process, with the others as its workers; returns the exit code of all of them.
 
     ``complain`` prints an error; where the processes cannot find each other the first one does so, for all.
     """
@@ -35,9 +35,9 @@ def run_together(started: Started, command: Callable[[], int], complain: Callabl
     except TonnageError as error:
         return _complain_once(started, error, complain)
     if ranks.rank:
-        from tonnage.cluster.mpi.worker import follow
+        from tonnage.cluster.mpi.worker import run_worker
 
-        code = follow(ranks, patience_s)
+        code = run_worker(ranks, patience_s)
         ranks.leave()
         return code
     return _lead(ranks, command)

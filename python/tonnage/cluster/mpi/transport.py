@@ -1,7 +1,7 @@
-"""Messages between processes: bytes under a tag, sent without waiting and looked for without blocking.
+"""Messages between processes: bytes under a tag, sent and received without blocking.
 
-Nothing here waits inside MPI, where a process that died would be waited for without end. Whoever waits asks again and
-again and rests in between, longer the longer nothing came.
+Nothing here waits inside MPI, where a process that died would be waited for without end. A waiting process polls and
+sleeps in between; the sleeps grow while nothing arrives.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tonnage.cluster.mpi.member import Member
+    from tonnage.cluster.mpi.membership import Member
 
 _SHORTEST_S = 50e-6
 _LONGEST_S = 0.05
 _SHORTEST_RUNG_S = 0.005
-"""Where all the others ring, looking is only for what they cannot tell."""
+"""The shortest sleep where all other processes send wakeups: polling then only finds what wakeups cannot report."""
 _LONGEST_RUNG_S = 0.2
 _SHARE_OF_WAIT = 8
-"""A rest is this part of the time since the last message: what comes is found soon, what does not come costs little."""
+"""A sleep is this share of the time since the last message: a message is found soon, and waiting costs little."""
 _FINEST_S = 0.001
-"""What the kernel counts in where it waits for a ring; shorter rests are slept."""
+"""The resolution of the kernel when it waits for a wakeup; shorter waits are slept."""
 
 
 class Tag(IntEnum):
@@ -61,9 +61,10 @@ class Transport:
         self._status = mpi.Status()
         self._sending: list[tuple[Any, bytes]] = []
         self.wakeup: Wakeup | None = None
-        """Those of the processes here, once all are known."""
+        """Wakeups of the processes on this host, once all are known."""
         self.rings_at_barrier = False
-        """Whether those who wait at a barrier rest: others look without a pause, and a ring would only cost time."""
+        """Whether processes that wait at a barrier sleep: otherwise they poll busily, and a wakeup would only cost
+        time."""
 
     def send(self, to: int, tag: Tag, message: bytes) -> None:
         """Sends it on its way; it is kept until it has left."""
@@ -73,8 +74,8 @@ class Transport:
         if self.wakeup is not None and (tag != Tag.BARRIER or self.rings_at_barrier):
             self.wakeup.ring(to)
 
-    def look(self, tag: Tag, sender: int | None = None) -> tuple[int, bytes] | None:
-        """The next message under the tag, of one sender or of anybody: who sent it, and its bytes. None: none yet."""
+    def try_receive(self, tag: Tag, sender: int | None = None) -> tuple[int, bytes] | None:
+        """The next message under the tag, of one sender or of any: its sender and its bytes. None: none has arrived."""
         sender = self._mpi.ANY_SOURCE if sender is None else sender
         arrived = self._communicator.Improbe(sender, tag, self._status)
         if arrived is None:
@@ -88,7 +89,7 @@ class Transport:
     def take(self, tag: Tag, sender: int) -> bytes:
         """The next message of one sender, waited for without a limit: the caller has one."""
         rest = self.poll_pause()
-        while (found := self.look(tag, sender)) is None:
+        while (found := self.try_receive(tag, sender)) is None:
             rest.pause()
         return found[1]
 
@@ -103,28 +104,28 @@ class Transport:
         return True
 
     def is_sending(self) -> bool:
-        """Whether messages are still to leave, which they do only while somebody here looks."""
+        """Whether messages are still to be sent, which happens only while this process polls."""
         self._sending = [kept for kept in self._sending if not kept[0].Test()]
         return bool(self._sending)
 
     @property
     def near(self) -> bool:
-        """Whether whoever sends something here rings."""
+        """Whether every sender also sends a wakeup."""
         return self.wakeup is not None and self.wakeup.near
 
     def poll_pause(self, longest_s: float | None = None) -> PollPause:
-        """For somebody who waits for messages, and looks at least every ``longest_s``."""
+        """The pauses of a caller that waits for messages and polls at least every ``longest_s``."""
         return PollPause(self, longest_s)
 
     def wait(self, limit_s: float) -> None:
-        """Does nothing for so long, or until somebody on this host has sent something."""
+        """Sleeps for so long, or until a process on this host has sent something."""
         time.sleep(limit_s) if self.wakeup is None else self.wakeup.wait(limit_s)
         # Open MPI answers a question from what it had before, and only then takes in what has come: so this one first.
         self._communicator.Iprobe(self._rank, Tag.NOTHING)
 
 
 class PollPause:
-    """Sleeps between two looks."""
+    """Sleeps between two polls."""
 
     def __init__(self, transport: Transport, longest_s: float | None) -> None:
         self._transport = transport
@@ -132,7 +133,7 @@ class PollPause:
         self._since = time.monotonic()
 
     def again(self) -> None:
-        """Something came: look often for a while."""
+        """A message arrived: poll often for a while."""
         self._since = time.monotonic()
 
     def pause(self) -> None:
@@ -144,8 +145,8 @@ class PollPause:
 
 
 class Wakeup:
-    """This process's wakeup, and those of the others on its host, which are rung after a message: so a process rests,
-    and wakes at once. A courtesy: one that does not ring costs a rest of a few milliseconds, never a message."""
+    """This process's wakeup and those of the others on its host, which a sender triggers after a message: a process
+    sleeps and wakes at once. A missed wakeup costs a sleep of a few milliseconds, never a message."""
 
     def __init__(self, members: Sequence[Member], rank: int) -> None:
         """OSError where this process can have none."""
@@ -154,26 +155,26 @@ class Wakeup:
             other: _name(member) for other, member in enumerate(members) if member.place == mine.place and other != rank
         }
         self.near = len(self._names) == len(members) - 1
-        """Whether all the others ring this one."""
+        """Whether all the others wake this process."""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._socket.bind(_name(mine))
         self._rung = select.poll()
         self._rung.register(self._socket, select.POLLIN)
 
     def ring(self, rank: int) -> None:
-        """Wakes that process, if it is here and rests."""
+        """Wakes that process, if it is on this host and sleeps."""
         name = self._names.get(rank)
         if name is not None:
-            # A wakeup that cannot take another ring has one to answer.
+            # A full wakeup buffer means that a wakeup is pending.
             with suppress(OSError):
                 self._socket.sendto(b"", name)
 
     def wait(self, limit_s: float) -> None:
-        """Returns once it was rung, at the latest after ``limit_s``."""
+        """Returns at the next wakeup, after ``limit_s`` at the latest."""
         if limit_s < _FINEST_S:
             time.sleep(limit_s)
         elif self._rung.poll(limit_s * 1e3):
-            # All rings until now are answered by the one look that follows.
+            # The next poll answers all wakeups until now.
             with suppress(BlockingIOError):
                 while True:
                     self._socket.recv(1)

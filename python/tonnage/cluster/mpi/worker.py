@@ -1,4 +1,5 @@
-"""A process that follows the first one: it waits without a load, does what it is told, and leaves nothing behind."""
+"""A worker process: it waits without using a processor, carries out the commands of the first process, and removes its
+files."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from tonnage import _native
 from tonnage.cluster import own_scratch
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import clocks
-from tonnage.cluster.mpi.assign import of_runs
 from tonnage.cluster.mpi.commands import Command, carry_out, pass_on, tell_above
-from tonnage.cluster.mpi.limits import LEAVE_S, SIGNALLED_S, SILENT_S
 from tonnage.cluster.mpi.phase_share import PhaseShare
 from tonnage.cluster.mpi.ranks import Ranks
+from tonnage.cluster.mpi.task_assignment import of_runs
+from tonnage.cluster.mpi.time_limits import LEAVE_S, SIGNALLED_S, SILENT_S
 from tonnage.cluster.mpi.transport import Tag
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from tonnage.records.specs import PhaseSpec
 
 _TICK_S = 0.1
-_LOOK_S = 1.0
-"""Between two looks at whether the first process is still there."""
+_CHECK_S = 1.0
+"""Seconds between two checks of whether the first process still runs."""
 _ALONE_S = 2.0
-"""From a signal to end, with no order following, until this process leaves by itself."""
+"""From a signal to end, without a following command, until this process ends by itself."""
 
 
 class ServiceRequest(TypedDict):
@@ -44,7 +45,7 @@ class ServiceRequest(TypedDict):
 
 
 class Worker:
-    """Serves until it is told to leave."""
+    """Serves the first process until the command to leave."""
 
     def __init__(self, ranks: Ranks, silent_s: float) -> None:
         self._ranks = ranks
@@ -53,7 +54,7 @@ class Worker:
         self._part: PhaseShare | None = None
         self._signal = 0
         self._signalled_at = 0.0
-        self._told = False
+        self._signal_sent = False
         self._code: int | None = None
 
     def serve(self) -> int:
@@ -61,17 +62,17 @@ class Worker:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._remember)
-        rest, next_look = self._ranks.transport.poll_pause(), 0.0
+        poll_pause, next_check = self._ranks.transport.poll_pause(), 0.0
         while self._code is None:
             if self._serve_one():
-                rest.again()
+                poll_pause.again()
                 continue
-            rest.pause()
+            poll_pause.pause()
             self._tell_signal()
             now = time.monotonic()
-            if now < next_look:
+            if now < next_check:
                 continue
-            next_look = now + _LOOK_S
+            next_check = now + _CHECK_S
             if self._ranks.gone(0) or (self._signal and now - self._signalled_at > _ALONE_S):
                 self._give_up()
         own_scratch.leave_all()
@@ -82,19 +83,19 @@ class Worker:
         self._signalled_at = time.monotonic()
 
     def _tell_signal(self) -> None:
-        if self._signal and not self._told:
-            self._told = True
+        if self._signal and not self._signal_sent:
+            self._signal_sent = True
             self._ranks.transport.send(0, Tag.SIGNAL, b"%d" % self._signal)
 
     def _serve_one(self) -> bool:
         transport = self._ranks.transport
-        if (found := transport.look(Tag.ORDER)) is not None:
+        if (found := transport.try_receive(Tag.ORDER)) is not None:
             self._obey(Command.read(found[1]))
-        elif (found := transport.look(Tag.DUTY, 0)) is not None:
+        elif (found := transport.try_receive(Tag.DUTY, 0)) is not None:
             self._do_duty(json.loads(found[1]))
-        elif (found := transport.look(Tag.PING, 0)) is not None:
+        elif (found := transport.try_receive(Tag.PING, 0)) is not None:
             clocks.answer(self._ranks, 0)
-        elif transport.look(Tag.ABANDON, 0) is not None:
+        elif transport.try_receive(Tag.ABANDON, 0) is not None:
             self._abandon()
         else:
             return False
@@ -108,7 +109,7 @@ class Worker:
                 self._run(self._part)
             self._part = None
             return
-        # A phase that was prepared and not begun goes home.
+        # A phase that was prepared and not begun is dropped.
         self._part = None
         members: Sequence[int] = range(ranks.size)
         if order.verb == "prepare":
@@ -148,21 +149,21 @@ class Worker:
         self._code = code
 
     def _run(self, part: PhaseShare) -> None:
-        """From the line to the share."""
+        """Runs the phase from the start line to the result."""
         try:
             part.go(lambda: bool(self._signal) and time.monotonic() - self._signalled_at > SIGNALLED_S)
         except ProcessLost as lost:
             part.lost = lost
             part.beat()
             return
-        told = 0
+        sent_signal = 0
         while not part.turn(_TICK_S):
-            if self._signal and not told:
-                told = self._signal
-                self._told = True
-                part.beat(told)
+            if self._signal and not sent_signal:
+                sent_signal = self._signal
+                self._signal_sent = True
+                part.beat(sent_signal)
                 part.stop()
-            if self._ranks.transport.look(Tag.ABANDON, 0) is not None:
+            if self._ranks.transport.try_receive(Tag.ABANDON, 0) is not None:
                 part.stop()
                 part.turn(_TICK_S)
                 self._abandon()
@@ -185,7 +186,8 @@ class Worker:
         self._ranks.transport.send(0, Tag.REPLY, json.dumps({"serial": message["serial"], **told}).encode())
 
     def _abandon(self) -> None:
-        """Another process is lost, and the first one ends the run: removes what is its own, says so, awaits the end."""
+        """Another process is lost, and the first one ends the run: this process removes its scratch, confirms that, and
+        waits for the end."""
         self._part = None
         self._targets.clear()
         own_scratch.leave_all()
@@ -195,13 +197,13 @@ class Worker:
         os._exit(1)
 
     def _give_up(self) -> None:
-        """Nobody is there to obey any more."""
+        """The first process is gone: this one ends."""
         own_scratch.leave_all()
         sys.stderr.flush()
         os._exit(1)
 
 
-def follow(ranks: Ranks, silent_s: float) -> int:
+def run_worker(ranks: Ranks, silent_s: float) -> int:
     """Serves the first process; the exit code of its command."""
     try:
         return Worker(ranks, silent_s).serve()

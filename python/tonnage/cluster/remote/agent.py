@@ -1,4 +1,4 @@
-"""The far end: ``tonnage agent``, a process on a host that does services until its pipe ends.
+"""``tonnage agent``: a process on a remote host that performs services until its pipe ends.
 
 Started by ``tonnage.cluster.remote`` over ssh or by a scheduler, never by hand. Imports little, so that a host answers
 soon; each service runs in a thread of its own, so that one which a dead mount holds does not hold the others.
@@ -79,11 +79,11 @@ def _do(request: Request, said: _Replies) -> None:
         )
         raw = line(Reply(id=request["id"], value=answer.value, problem=answer.problem))
     except Exception as error:
-        # A fault of ours: whoever asked must hear of it, and not wait.
+        # An error of this program: the caller gets it as an answer and does not wait.
         problem = f"{service} failed: {type(error).__name__}: {error}"
         raw = line(Reply(id=request["id"], value=None, problem=problem))
     try:
         said.write(raw)
     except OSError:
-        # Nobody is there any more.
+        # The caller is gone.
         os.kill(os.getpid(), signal.SIGTERM)

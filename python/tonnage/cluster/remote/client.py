@@ -17,7 +17,7 @@ from tonnage.cluster.remote.connections import first_line
 from tonnage.cluster.remote.host_process import HostProcess
 
 START_S = 30.0
-"""In which a host must be there: longer than a login on a busy one takes."""
+"""Seconds in which a host must answer: longer than a login on a busy host takes."""
 END_S = 8.0
 """For all hosts together to end what they started, before they are ended from here."""
 _TERM_S = 1.0
@@ -147,12 +147,12 @@ class RemoteHostGroup:
         self.close()
 
     def _nudge(self) -> None:
-        """There is something to send, or the end has come."""
+        """Wakes the listener: there is something to send, or the group closes."""
         with contextlib.suppress(OSError):
             os.write(self._wake, b".")
 
     def _listen(self) -> None:
-        """The thread's life."""
+        """The loop of the thread."""
         while not self._closing:
             self._offer()
             for key, events in self._selector.select(_LOOK_S if self._silent else None):
@@ -174,7 +174,7 @@ class RemoteHostGroup:
                 self._silent.setdefault(there, time.monotonic() + 1)
 
     def _offer(self) -> None:
-        """Looks for room in the pipes of those that have something to send, and of no others."""
+        """Polls for room in the pipes of the processes that have something to send, and of no others."""
         with self._changed:
             for there in self._processes.values():
                 if there.process is None or there.process.stdin is None:
@@ -187,7 +187,7 @@ class RemoteHostGroup:
                     self._selector.unregister(pipe)
 
     def _bury(self) -> None:
-        """Tells of those that have ended, as soon as their status is known."""
+        """Reports the processes that have ended, as soon as their status is known."""
         for there, until_s in list(self._silent.items()):
             status = there.process.poll() if there.process else None
             if status is not None or time.monotonic() > until_s:

@@ -1,7 +1,7 @@
 """How a process comes to a host: argument lists, each of which starts ``sh -s`` there with our pipes.
 
-The program and its words go over the pipe as the first line that this shell reads, quoted as POSIX says. So whatever
-they are, no user's login shell takes part: ssh remote_hosts its words to one, whichever the user has there.
+The program and its words go over the pipe as the first line that this shell reads, quoted as POSIX says. So no login
+shell interprets them: ssh hands its words to the user's login shell, whichever that is.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def srun(host: str, start_s: float, queue: str | None = None) -> list[str]:
 
 
 def in_a_job() -> bool:
-    """Whether Slurm has given hosts to whoever started this process."""
+    """Whether this process runs inside a Slurm job."""
     return "SLURM_JOB_ID" in os.environ
 
 

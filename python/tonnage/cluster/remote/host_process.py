@@ -1,4 +1,4 @@
-"""One host's process as whoever asks knows it: what is sent, what was heard, and what is wrong with it."""
+"""The caller's side of the process on one host: requests sent, answers received, and its problem."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class HostProcess:
 
     def __init__(self, argv: Sequence[str], first_line: bytes) -> None:
         self.name = argv[0]
-        """The program that went there, for what is told of its failure."""
+        """The program that connects to the host (``ssh``, ``srun``), for error messages."""
         self.problem: str | None = None
         """Why it will not answer any more; None: it may."""
         self.hello: Hello | None = None
@@ -70,25 +70,25 @@ class HostProcess:
         self._unsent += line(Request(id=number, service=service, arguments=arguments))
 
     def forget(self, number: int) -> None:
-        """Its answer, should it come, is for nobody."""
+        """Drops its answer, should it arrive."""
         self._asked.discard(number)
         self.answers.pop(number, None)
 
     def send(self) -> None:
-        """What the pipe takes now."""
+        """Sends as much as the pipe takes now."""
         assert self.process and self.process.stdin
         try:
             sent = os.write(self.process.stdin.fileno(), self._unsent[:_CHUNK])
         except BlockingIOError:
             return
         except OSError:
-            # It is gone; its outputs, and its status, say why.
+            # The process has ended; its outputs and its status say why.
             self._unsent.clear()
             return
         del self._unsent[:sent]
 
     def hear(self, descriptor: int) -> bool:
-        """Reads what one of its outputs has now; False at its end."""
+        """Reads what is available on one of its outputs; False at its end."""
         assert self.process and self.process.stderr
         try:
             chunk = os.read(descriptor, _CHUNK)
@@ -101,7 +101,7 @@ class HostProcess:
         return bool(chunk)
 
     def take(self, chunk: bytes) -> None:
-        """Reads what the far end said, whatever that is: answers, or the problem that it is none."""
+        """Takes bytes of the remote process: answers, or a problem where they are no answers."""
         self._heard += chunk
         lines: list[bytearray] = []
         if b"\n" in chunk:
@@ -154,7 +154,7 @@ class HostProcess:
             self.problem = f"{self.name} failed with status {status}{told}" if status else f"{self.name} ended{told}"
 
     def let_go(self) -> None:
-        """Its pipe ends, and with it the far end."""
+        """Closes its pipe, which ends the remote process."""
         self._unsent.clear()
         if self.process and self.process.stdin:
             with contextlib.suppress(OSError):

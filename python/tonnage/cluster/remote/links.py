@@ -1,8 +1,8 @@
-"""Duties: a short look at the way between two hosts, by a TCP connection of our own.
+"""Services: a short test of the network between two hosts, by a TCP connection.
 
 One host waits for the other (``link-listen``) and says under which addresses; the other one (``link-try``) connects,
-shows the word that it was given, sends small messages to and fro, then as much as goes in a moment. What arrives is
-counted where it arrives.
+sends the given secret word, exchanges small messages, then sends as much as possible for a moment. The receiver counts
+the bytes.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _attend(server: socket.socket, word: str) -> None:
                 with link:
                     link.settimeout(_STEP_S)
                     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    # A stranger, who knows no word, does not end the wait.
+                    # A connection without the secret word does not end the wait.
                     if hmac.compare_digest(_exactly(link, len(word)), word.encode("ascii")):
                         link.sendall(_PING)
                         _serve(link)
@@ -142,7 +142,7 @@ def _serve(link: socket.socket) -> None:
     counted, began_ns, last_ns = 0, 0, 0
     while got := link.recv_into(room):
         last_ns = time.monotonic_ns()
-        # What came with the first message came before the clock ran.
+        # Bytes that came with the first message are not counted: the clock had not started.
         counted, began_ns = (counted + got, began_ns) if began_ns else (0, last_ns)
     link.sendall(_COUNTED.pack(counted, last_ns - began_ns))
 

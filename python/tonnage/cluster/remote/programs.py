@@ -1,4 +1,4 @@
-"""Duties: programs that a host runs for somebody far away, and that end with whoever asked for them.
+"""Services: programs that a host runs for a remote caller, and that end with that caller.
 
 Each has a supervisor (``supervisor.py``): a process that notices when this one is gone, however it went, and ends the
 program with all that it started.
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from tonnage.errors import TonnageError
-from tonnage.machine.tool import ToolError, ToolMissing
+from tonnage.machine.site_tools import ToolError, ToolMissing
 
 MOST_OUTPUT = 8 << 20
 """Bytes kept of what a program prints on each of its outputs; the rest is read and dropped."""
@@ -141,7 +141,7 @@ class _Program:
             os.write(self._supervisor.stdin.fileno(), b"t")
 
     def end(self) -> None:
-        """Cuts the tie: its keeper ends it. Does not wait."""
+        """Closes the pipe to its supervisor, which ends it. Does not wait."""
         with contextlib.suppress(OSError):
             assert self._supervisor.stdin
             self._supervisor.stdin.close()
@@ -235,7 +235,7 @@ def stop_program(handle: str, grace_s: float = GRACE_S) -> ProgramState:
 
 
 def end_programs() -> None:
-    """Ends all that this process started, and waits a moment for their keepers."""
+    """Ends all that this process started, and waits a moment for their supervisors."""
     left = [_programs.pop(handle) for handle in list(_programs)]
     for program in left:
         program.end()
@@ -256,8 +256,8 @@ def _known(handle: str) -> _Program:
 
 
 def _listens(pid: int, port: int) -> bool:
-    """Whether a socket of this process takes connections at the port. Nobody connects to find out: a server that takes
-    one client would take that for it."""
+    """Whether a socket of this process takes connections at the port. It does not connect to find out: a server that
+    accepts one client would take that connection for it."""
     held = set()
     with contextlib.suppress(OSError):
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():

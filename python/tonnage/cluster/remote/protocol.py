@@ -1,4 +1,4 @@
-"""What the two ends of a pipe say to each other: one JSON object a line, in ASCII.
+"""The protocol between the two ends of a pipe: one JSON object a line, in ASCII.
 
 The far end begins with a line of its own, ``tonnage-agent {…}``: what a login prints before it is passed over. Then
 each request ``{"id", "service", "arguments"}`` gets one answer ``{"id", "value", "problem"}``, in any order. The end of

@@ -1,8 +1,8 @@
-"""Keeps one program for a process that may itself be killed. Run as a script, with nothing of Tonnage.
+"""Runs one program for a process that may itself be killed. Run as a script, with nothing of Tonnage.
 
-``supervisor.py DESCRIPTOR PROGRAM WORD…``. Its standard input ties it to whoever started it: a byte there asks the
-program to end, the end of it ends the program and all that it started. It tells on the descriptor: ``started PID``, or
-``refused ERRNO``; then ``ended STATUS``, where 128 + n stands for signal n.
+``supervisor.py DESCRIPTOR PROGRAM WORD…``. Its standard input connects it with the process that started it: a byte
+there asks the program to end, the end of it ends the program and all that it started. It tells on the descriptor:
+``started PID``, or ``refused ERRNO``; then ``ended STATUS``, where 128 + n stands for signal n.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _end(program: subprocess.Popen[bytes]) -> int | None:
                 os.kill(child, signal.SIGKILL)
         status = program.poll()
         if status is not None:
-            # Orphans that have come here: nobody else waits for them.
+            # Orphans that this process has adopted: no other process collects them.
             with contextlib.suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass

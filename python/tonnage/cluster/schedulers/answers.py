@@ -1,6 +1,5 @@
-"""What a scheduler's tool printed is what it was asked for, or is told as what it is: never an empty list.
-
-Of a submission that failed: whether it was refused. All else leaves it open whether the job is there.
+"""Checks the output of a scheduler's tools: unexpected output is an error with its text, never an empty list. Of a
+failed submission it finds whether the scheduler refused it; otherwise the job may exist.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 
 from tonnage.cluster.hostlist import how_many, unfold
 from tonnage.cluster.scheduler import Job, NoSuchQueue, SchedulerError, SubmissionUnknown
-from tonnage.machine.tool import ToolError, ToolSilent
+from tonnage.machine.site_tools import ToolError, ToolSilent
 from tonnage.machine.user import user_name
 
 _SHOWN = 100
@@ -100,7 +99,7 @@ class Refusals:
         return self.of(error, f"the scheduler refused: {error}" if self.is_clear(error) else str(error))
 
     def of(self, error: ToolError, text: str) -> SchedulerError:
-        """What to raise for a submission that failed so; ``text``: as a user is told."""
+        """The error to raise for a failed submission; ``text``: the message for the user."""
         if not self.is_clear(error):
             return SubmissionUnknown(text)
         is_queue = self._no_queue is not None and self._no_queue in error.output

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import time
 
+from tonnage.cluster.array_numbers import Numbers, each
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.numbers import Numbers, each
+from tonnage.cluster.job_terms import OwnWords, Spelling, every
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -24,9 +25,8 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, moment, with_key
 from tonnage.cluster.schedulers.answers import hosts as named
-from tonnage.cluster.terms import OwnWords, Spelling, every
 from tonnage.errors import RequestError
-from tonnage.machine.tool import ToolError, ToolOutput, ask
+from tonnage.machine.site_tools import ToolError, ToolOutput, ask
 from tonnage.machine.user import user_name
 
 _IN_NAME = ".tonnage-"

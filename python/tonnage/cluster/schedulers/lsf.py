@@ -11,8 +11,9 @@ import re
 import shlex
 import time
 
+from tonnage.cluster.array_numbers import spelled
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.numbers import spelled
+from tonnage.cluster.job_terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -25,8 +26,7 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
-from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
-from tonnage.machine.tool import ToolError, ToolMissing, ToolOutput, ToolSilent, ask, site_tool
+from tonnage.machine.site_tools import ToolError, ToolMissing, ToolOutput, ToolSilent, ask, site_tool
 from tonnage.machine.user import user_name
 
 _RECEIPT = re.compile(r"^Job <(\d+)> is submitted to .*$", re.MULTILINE)
@@ -77,7 +77,7 @@ class Lsf:
         if request.queue is not None:
             options += ["-q", request.queue]
         if request.hosts:
-            # Weights keep the order; "others" makes it a wish.
+            # Weights keep the order; "others" makes it a preference.
             weighted = [f"{host}+{len(request.hosts) - at}" for at, host in enumerate(request.hosts)]
             options += ["-m", " ".join([*weighted, "others"] if request.prefer else request.hosts)]
         if request.spread is not None:
@@ -227,7 +227,7 @@ OPENLAVA = Spelling(
     "Openlava",
     {
         **LSF.table,
-        # It reads no units: kilobytes in a limit, megabytes in a wish.
+        # It reads no units: kilobytes in a limit, megabytes in a requirement.
         "memory_bytes": lambda size: [
             "-M", str(in_units(size, 1 << 10)), "-R", f"rusage[mem={in_units(size, 1 << 20)}]"
         ],

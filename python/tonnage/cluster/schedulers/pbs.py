@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.job_terms import Dependency, Mail, OwnWords, Spelling, Terms, check_jobs, every, hours, in_units
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -28,9 +29,8 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
-from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, Terms, check_jobs, every, hours, in_units
 from tonnage.errors import RequestError
-from tonnage.machine.tool import ToolError, ToolOutput, ask
+from tonnage.machine.site_tools import ToolError, ToolOutput, ask
 from tonnage.machine.user import user_name
 
 _T = TypeVar("_T")
@@ -52,7 +52,7 @@ class Pbs:
     def present(self) -> bool:
         import shutil
 
-        # Other schedulers bring a qsub of their own, but no pbsnodes that speaks JSON.
+        # Other schedulers have a qsub of their own, but no pbsnodes that prints JSON.
         return shutil.which("qsub") is not None and shutil.which("pbsnodes") is not None
 
     def check(self, request: JobRequest, *, interactive: bool = False) -> None:
@@ -176,10 +176,11 @@ def _executor(command: list[str], run: Callable[[list[str]], str], place: Path) 
 
 
 class _NoThread:
-    """For the one in which PSI/J would look at its jobs: that never ends, and takes signals meant for us."""
+    """Replaces the thread in which PSI/J would poll its jobs: that thread never ends, and takes signals meant for this
+    process."""
 
     def register_job(self, job: Any) -> None:
-        """A submission ends before anybody asks what became of it."""
+        """Does nothing: a submission does not poll its job."""
 
 
 def _states(text: str) -> Mapping[str, State]:

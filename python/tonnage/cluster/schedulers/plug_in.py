@@ -1,5 +1,5 @@
-"""A scheduler of a plug-in: whatever one of its methods does, the caller gets what ``Scheduler`` promises or an error
-that names plug-in and method."""
+"""A scheduler of a plug-in: the caller gets results of the types of ``Scheduler``, or an error that names plug-in and
+method."""
 
 from __future__ import annotations
 

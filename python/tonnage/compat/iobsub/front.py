@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.cluster.terms import Terms
-from tonnage.compat.front import Given, HelpAsked, help_text, parse_arguments
+from tonnage.cluster.job_terms import Terms
+from tonnage.compat.front import Given, parse_arguments
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.iobsub.program import find_directory, find_program
 from tonnage.compat.iobsub.script import read_script
@@ -25,14 +25,10 @@ NOT_FOUND = "Cannot find fileserver for current working directory."
 
 def run(words: Sequence[str], voice: Voice) -> int:
     """Exit code; an interactive job's own."""
-    try:
-        asked = read_words(words, queue_names)
-        if not asked.program and (script := read_script()) is not None:
-            asked = with_script(asked, script, queue_names)
-        given = parse_arguments(IOBSUB, asked.options)
-    except HelpAsked:
-        voice.say(help_text(IOBSUB))
-        return 0
+    asked = read_words(words, queue_names)
+    if not asked.program and (script := read_script()) is not None:
+        asked = with_script(asked, script, queue_names)
+    given = parse_arguments(IOBSUB, asked.options)
     if not asked.program or not asked.program[0]:
         raise RequestError("iobsub: there is no program to run; hint: iobsub [OPTION]... PROGRAM [WORD]...")
     translated = translate(given, site_scheduler().name) if any(given[name] for name in OF_LSF) else Translated(Terms())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tonnage.command_option import Option
 from tonnage.compat.front import FrontEnd, number
 from tonnage.compat.iobsub.counterparts import counterparts
-from tonnage.option import Option
 
 _OF_BSUB = """
     -alloc_flags -app -ar -clusters -cn_cu -cn_mem -core_isolation -csm -data -datachk -datagrp -eo -Ep -eptl -env -ext
@@ -82,7 +82,7 @@ which are not taken, are refused by their names.
         ("iobsub -J 'align[1-50]%8' -W 2:00 -M 4GB ./align.sh", "50 copies, 8 at once, 2 hours and 4 GB each"),
         ("iobsub -w 'done(3734)' < collect.sh", "a script with lines of #BSUB, once that job has ended well"),
     ),
-    usage="[OPTION]... PROGRAM [WORD]... | [OPTION]... < SCRIPT",
+    program="PROGRAM [WORD]... | [OPTION]... < SCRIPT",
     tables=counterparts(),
     not_taken=frozenset(_OF_BSUB.split()),
 )

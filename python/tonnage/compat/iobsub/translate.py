@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from tonnage.cluster.numbers import Numbers, parse_numbers
-from tonnage.cluster.terms import Dependency, Event, Mail, Terms, When
+from tonnage.cluster.array_numbers import Numbers, parse_numbers
+from tonnage.cluster.job_terms import Dependency, Event, Mail, Terms, When
 from tonnage.compat.front import Given
 from tonnage.errors import RequestError
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from tonnage.cluster.scheduler import SchedulerError
-from tonnage.compat.front import split_program
+from tonnage.command_line import split_program
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.iobsub.script import Script
 from tonnage.errors import RequestError

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from tonnage.campaign.run_lifecycle import Outcome, run_campaign
+from tonnage.command_line import HelpAsked
 from tonnage.compat.ior.build import campaign_of, seed_of
 from tonnage.compat.ior.csvform import CsvPrinter
 from tonnage.compat.ior.details import SummaryFile, refuse_foreign, save
@@ -17,14 +18,14 @@ from tonnage.compat.ior.help import help_text
 from tonnage.compat.ior.jsonform import JsonPrinter
 from tonnage.compat.ior.observer import Rows, begin_test
 from tonnage.compat.ior.options import Parameters
-from tonnage.compat.ior.parse import parse, wants_help
+from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.results import TestResult
 from tonnage.compat.ior.striping import problems, refuse_striping
 from tonnage.compat.ior.text import TextPrinter
 from tonnage.compat.ior.validate import validate
 from tonnage.compat.output import Voice
 from tonnage.compat.shared import Ranks, in_front_words, records_directory
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.records import Run
 
 AnyPrinter = TextPrinter | CsvPrinter | JsonPrinter
@@ -51,16 +52,18 @@ _WORDS = {
 """What the messages of a campaign name → IOR's options."""
 
 
-def run(words: Sequence[str], voice: Voice) -> int:
-    """The exit code: 0 only where everything that was asked for was done, and no data was damaged."""
-    if wants_help(words):
+def run(words: Sequence[str], voice: Voice, out: str | None = None) -> int:
+    """The exit code: 0 only where everything that was asked for was done, and no data was damaged. ``out``: the run
+    directory; None: as :func:`records_directory` says."""
+    try:
+        with in_front_words(_WORDS, "ior"):
+            return _run(words, voice, out or records_directory())
+    except HelpAsked:
         voice.out.write(help_text())
         return 0
-    with in_front_words(_WORDS, "ior"):
-        return _run(words, voice)
 
 
-def _run(words: Sequence[str], voice: Voice) -> int:
+def _run(words: Sequence[str], voice: Voice, base: str | None) -> int:
     ranks = Ranks.here()
     tests = parse(words)
     for test in tests:
@@ -82,15 +85,17 @@ def _run(words: Sequence[str], voice: Voice) -> int:
         voice.tell(f"ior: note: without effect, for hints are of MPIIO and GPFS: {one_line(', '.join(hints))}")
     form = FORMATS[tests[-1].summary_format.lower()]
     if not tests[-1].summary_file:
-        return _run_tests(tests, form(voice.out, ["ior", *words]), voice, words)
+        return _run_tests(tests, form(voice.out, ["ior", *words]), voice, words, base)
     with SummaryFile(tests[-1], voice) as file:
-        code = _run_tests(tests, form(cast("TextIO", file), ["ior", *words]), voice, words)
+        code = _run_tests(tests, form(cast("TextIO", file), ["ior", *words]), voice, words, base)
         return max(code, file.conclude())
 
 
-def _run_tests(tests: Sequence[Parameters], printer: AnyPrinter, voice: Voice, words: Sequence[str]) -> int:
+def _run_tests(
+    tests: Sequence[Parameters], printer: AnyPrinter, voice: Voice, words: Sequence[str], base: str | None
+) -> int:
     results: list[TestResult] = []
-    code, base = 0, records_directory()
+    code = 0
     for identifier, test in enumerate(tests):
         result = TestResult(test, identifier)
         if test.dry_run:

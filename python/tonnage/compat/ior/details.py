@@ -78,7 +78,7 @@ def refuse_foreign(tests: Sequence[Parameters]) -> None:
     once = list({(output.asked_by, str(output.path)): output for output in found}.values())
     refuse_one_for_two(once, measured if once else (), "a file that is measured")
     for output in once:
-        output.look()
+        output.check()
 
 
 def _measured(test: Parameters) -> Iterator[str]:

@@ -14,8 +14,8 @@ from tonnage.compat.ior.parameters import aggregate_bytes
 from tonnage.compat.ior.results import Row, TestResult, row_of
 from tonnage.compat.ior.text import now
 from tonnage.compat.output import Voice
+from tonnage.records.file_names import TASKS
 from tonnage.records.line_types import TaskLine, TrialLine
-from tonnage.records.names import TASKS
 
 
 class Printer(Protocol):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from tonnage.option import Option
+from tonnage.command_option import Option
+from tonnage.compat.front import FrontEnd
 
 Kind = Literal["flag", "number", "seconds", "text", "directives"]
 
@@ -21,6 +22,14 @@ class Spelling(Option):
     campaign: str
     """The key of a campaign that it becomes, for ``docs/ior.md``; empty where there is none."""
     module: str
+
+    @property
+    def is_flag(self) -> bool:
+        return self.kind == "flag"
+
+    @property
+    def value_name(self) -> str:
+        return {"number": "N", "seconds": "SECONDS", "directives": "NAME=VALUE,..."}.get(self.kind, "TEXT")
 
     @property
     def short(self) -> str:
@@ -285,15 +294,9 @@ class Parameters:
     # fmt: on
 
 
-def spelling(parameter: Field[Any]) -> Spelling:
-    """How a field of ``Parameters`` is given."""
-    found: Spelling = parameter.metadata["spelling"]
-    return found
-
-
 def spellings() -> dict[str, Spelling]:
-    """Field → how it is given, in the order of IOR's ``-h``."""
-    return {parameter.name: spelling(parameter) for parameter in fields(Parameters)}
+    """Field of ``Parameters`` → how it is given, in the order of IOR's ``-h``."""
+    return {parameter.name: parameter.metadata["spelling"] for parameter in fields(Parameters)}
 
 
 DEFAULTS = Parameters()
@@ -301,5 +304,27 @@ DIRECTIVES = {found.directive.lower(): name for name, found in spellings().items
     "reordertasks": "reorder_tasks",
 }
 """Directive, in small letters → field."""
-SHORT = {found.short: name for name, found in spellings().items() if found.short}
-LONG = {found.long: name for name, found in spellings().items() if found.long}
+NAMES = {name: field for field, found in spellings().items() for name in found.names}
+"""Option → field."""
+_OF_IOR_3 = {
+    "B": "is --posix.odirect since 4.0",
+    "q": "is not needed: a failed operation ends the test",
+    **dict.fromkeys("HpPSU", "is MPIIO's, which this build lacks"),
+    "V": "is MPIIO's, which this build lacks; -v prints more",
+    **dict.fromkeys("IJn", "is HDF5's or NCMPI's, which this build lacks"),
+}
+"""Options that 4.1 has no more → what to do."""
+IOR = FrontEnd(
+    "ior",
+    "IOR's command lines, measured here",
+    "Takes the options, directives and scripts of IOR 4.1 and prints what it prints, on files of the names that IOR "
+    "gives them. Tasks are threads of one process: -N or --tasks says how many. What the output does not say comes "
+    "after it on stderr.",
+    tuple(found for found in spellings().values() if found.names),
+    (
+        ("tonnage ior -t 16m -b 1g -F -g -G 27 -k -e -o /scratch/me/FILE", "write, then read, a file of 1 GiB"),
+        ("tonnage ior -N 16 -w -z -E -F -k -e -m -d 0.1 -i 10 -t 4k -b 16m -o FILE", "random writes, 16 tasks"),
+    ),
+    hints={f"-{letter}": f"IOR 3's -{letter} {told}" for letter, told in _OF_IOR_3.items()},
+    asks_help="-h",
+)

@@ -8,82 +8,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tonnage.compat.ior.options import DIRECTIVES, LONG, SHORT, Parameters, Spelling, spellings
+from tonnage.command_line import typed
+from tonnage.command_option import nearest
+from tonnage.compat.ior.options import DIRECTIVES, IOR, NAMES, Parameters, Spelling, spellings
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
-from tonnage.option import nearest
 
 _SPELLINGS = spellings()
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _LARGEST = 2**63
-_OF_IOR_3 = {
-    "B": "is --posix.odirect since 4.0",
-    "q": "is not needed: a failed operation ends the test",
-    **dict.fromkeys("HpPSU", "is MPIIO's, which this build lacks"),
-    "V": "is MPIIO's, which this build lacks; -v prints more",
-    **dict.fromkeys("IJn", "is HDF5's or NCMPI's, which this build lacks"),
-}
-"""Options that 4.1 has no more → what to do."""
 
 
 def parse(arguments: Sequence[str]) -> list[Parameters]:
     """The tests that a command line asks for, in order; with ``-f`` one for each ``RUN`` of the script."""
     test = Parameters()
-    left = list(arguments)
-    while left:
-        token = left.pop(0)
-        if not token.startswith("-") or token in ("-", "--"):
-            raise RequestError(f"ior has no option {token!r}; hint: see `tonnage ior -h`")
-        if token.startswith("--"):
-            _long(test, token, left)
+    for _, given, text in typed(IOR, arguments):
+        name = NAMES[given]
+        spelling = _SPELLINGS[name]
+        if text is None:
+            setattr(test, name, getattr(test, name) + 1)
+        elif spelling.kind == "directives":
+            parse_directives(test, text)
         else:
-            _shorts(test, token, left)
+            value = _value(spelling, text, given)
+            setattr(test, name, max(value, 0) if spelling.kind == "flag" else value)
     return read_script(test.test_scripts, test) if test.test_scripts else [test]
-
-
-def wants_help(arguments: Sequence[str]) -> bool:
-    """Whether ``-h`` or ``--help`` is among them."""
-    return any(argument in ("-h", "--help") for argument in arguments)
-
-
-def _long(test: Parameters, token: str, left: list[str]) -> None:
-    name, equals, value = token[2:].partition("=")
-    if name not in LONG:
-        hint = nearest(f"--{name}", (f"--{known}" for known in LONG), "see `tonnage ior -h`")
-        raise RequestError(f"ior has no option {token!r}; hint: {hint}")
-    _take(test, LONG[name], f"--{name}", value if equals else None, left)
-
-
-def _shorts(test: Parameters, token: str, left: list[str]) -> None:
-    """``-wre``, ``-b 1m``, ``-b=1m``, ``-b1m``, and ``-wb 1m``."""
-    letters, equals, value = token[1:].partition("=")
-    for at, letter in enumerate(letters):
-        if letter not in SHORT:
-            hint = f"IOR 3's -{letter} {_OF_IOR_3[letter]}" if letter in _OF_IOR_3 else "see `tonnage ior -h`"
-            raise RequestError(f"ior has no option -{letter} (in {token!r}); hint: {hint}")
-        name, rest = SHORT[letter], letters[at + 1 :]
-        if _SPELLINGS[name].kind == "flag":
-            _take(test, name, f"-{letter}", value if equals and not rest else None, left)
-            continue
-        attached = f"{rest}{equals}{value}" if rest else value if equals else None
-        _take(test, name, f"-{letter}", attached, left)
-        return
-
-
-def _take(test: Parameters, name: str, given: str, value: str | None, left: list[str]) -> None:
-    spelling = _SPELLINGS[name]
-    if spelling.kind == "flag":
-        old: int = getattr(test, name)
-        setattr(test, name, old + 1 if value is None else max(whole_number(value, given), 0))
-        return
-    if value is None:
-        if not left:
-            raise RequestError(f"ior {given} needs a value; hint: see `tonnage ior -h`")
-        value = left.pop(0)
-    if spelling.kind == "directives":
-        parse_directives(test, value)
-    else:
-        setattr(test, name, _value(spelling, value, given))
 
 
 def parse_directives(test: Parameters, text: str) -> None:
@@ -99,7 +48,7 @@ def parse_directives(test: Parameters, text: str) -> None:
 
 
 def _directive(test: Parameters, key: str, value: str) -> None:
-    name = DIRECTIVES.get(key.lower()) or (LONG.get(key[2:]) if key.startswith("--") else None)
+    name = DIRECTIVES.get(key.lower()) or (NAMES.get(key) if key.startswith("--") else None)
     if name is None:
         hint = nearest(key, (_SPELLINGS[known].directive for known in DIRECTIVES.values()), "see `tonnage ior --help`")
         raise RequestError(f"there is no directive {key!r}; hint: {hint}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import ClusterHost
-from tonnage.compat.front import HelpAsked, help_text
+from tonnage.compat.front import parse_arguments
 from tonnage.compat.lsf.bqueues import table
 from tonnage.compat.lsf.options import BHOSTS
-from tonnage.compat.lsf.read import FAILED, read_words
+from tonnage.compat.lsf.read import FAILED
 from tonnage.compat.lsf.words import UNKNOWN
 from tonnage.compat.output import Voice
 from tonnage.placement.jobs import asked_scheduler
@@ -19,11 +19,8 @@ _WIDTHS = (-18, -15, 4, 6, 6, 6, 6, 6, 6)
 
 def run(typed: Sequence[str], voice: Voice) -> int:
     """Exit code: 255 where one of the hosts is not there."""
-    try:
-        given, names = read_words(BHOSTS, typed)
-    except HelpAsked:
-        voice.say(help_text(BHOSTS))
-        return 0
+    given = parse_arguments(BHOSTS, typed)
+    names = given.texts("names")
     wide = bool(given["-w"])
     hosts = asked_scheduler(None, None).hosts()
     found = [host for host in hosts if not names or host.name in names]

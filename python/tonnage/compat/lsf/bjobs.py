@@ -6,17 +6,17 @@ import json
 from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Job, State
-from tonnage.compat.front import Given, HelpAsked, help_text
+from tonnage.compat.front import Given, parse_arguments
 from tonnage.compat.lsf import words
 from tonnage.compat.lsf.fields import Format, read_format
 from tonnage.compat.lsf.long import long_form
 from tonnage.compat.lsf.options import BJOBS
-from tonnage.compat.lsf.read import FAILED, matches, named, read_words
+from tonnage.compat.lsf.read import FAILED, matches, named
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.placement.jobs import asked_scheduler
-from tonnage.plain import shown
+from tonnage.printable_text import shown
 
 _COLUMNS = (
     ("JOBID", 7),
@@ -43,11 +43,8 @@ _NONE = {"-r": "running", "-p": "pending", "-s": "suspended", "-d": "DONE/EXIT"}
 
 def run(typed: Sequence[str], voice: Voice) -> int:
     """Exit code: 255 where there is no such job."""
-    try:
-        given, names = read_words(BJOBS, typed)
-    except HelpAsked:
-        voice.say(help_text(BJOBS))
-        return 0
+    given = parse_arguments(BJOBS, typed)
+    names = given.texts("names")
     form = None if given["-o"] is None else read_format(given.text("-o"))
     if given["-json"] and form is None:
         raise RequestError("bjobs -json needs fields; hint: add -o 'jobid stat'")

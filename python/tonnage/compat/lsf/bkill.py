@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Job, Scheduler
-from tonnage.compat.front import Given, HelpAsked, help_text
+from tonnage.compat.front import Given, parse_arguments
 from tonnage.compat.lsf.options import BKILL
-from tonnage.compat.lsf.read import FAILED, matches, named, read_words
+from tonnage.compat.lsf.read import FAILED, matches, named
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
@@ -19,11 +19,8 @@ EVERY = "0"
 
 def run(typed: Sequence[str], voice: Voice) -> int:
     """Exit code: 255 where one of the jobs was not ended; the others are all the same."""
-    try:
-        given, names = read_words(BKILL, typed)
-    except HelpAsked:
-        voice.say(help_text(BKILL))
-        return 0
+    given = parse_arguments(BKILL, typed)
+    names = given.texts("names")
     if given["-u"] not in (None, user_name()):
         raise RequestError("bkill ends jobs of yours alone; hint: leave -u out")
     chosen = any(given[option] is not None for option in ("-J", "-q", "-m"))

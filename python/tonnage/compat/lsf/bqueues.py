@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Queue
-from tonnage.compat.front import HelpAsked, help_text
+from tonnage.compat.front import parse_arguments
 from tonnage.compat.lsf.options import BQUEUES
-from tonnage.compat.lsf.read import FAILED, read_words
+from tonnage.compat.lsf.read import FAILED
 from tonnage.compat.lsf.words import UNKNOWN
 from tonnage.compat.output import Voice
 from tonnage.placement.jobs import asked_scheduler
-from tonnage.plain import shown
+from tonnage.printable_text import shown
 
 _HEADINGS = ("QUEUE_NAME", "PRIO", "STATUS", "MAX", "JL/U", "JL/P", "JL/H", "NJOBS", "PEND", "RUN", "SUSP")
 _WIDTHS = (-15, 4, -14, 4, 4, 4, 4, 5, 5, 5, 5)
@@ -20,11 +20,8 @@ _WIDTHS = (-15, 4, -14, 4, 4, 4, 4, 5, 5, 5, 5)
 
 def run(typed: Sequence[str], voice: Voice) -> int:
     """Exit code: 255 where one of the queues is not there."""
-    try:
-        given, names = read_words(BQUEUES, typed)
-    except HelpAsked:
-        voice.say(help_text(BQUEUES))
-        return 0
+    given = parse_arguments(BQUEUES, typed)
+    names = given.texts("names")
     queues = asked_scheduler(None, None).queues()
     found = [queue for queue in queues if not names or queue.name in names]
     missing = [name for name in names if name not in {queue.name for queue in queues}]

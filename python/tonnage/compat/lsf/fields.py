@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tonnage.cluster.scheduler import Job
 from tonnage.compat.lsf import words
 from tonnage.errors import RequestError
-from tonnage.plain import shown
+from tonnage.printable_text import shown
 
 _SPLIT = re.compile(r"delimiter=(?P<quote>['\"]?)(?P<sign>.+?)(?P=quote)(?:\s|$)")
 _FIELD = re.compile(r"(?P<name>[a-z_]+)(?::(?P<right>-)?(?P<width>\d{1,4})?)?", re.IGNORECASE)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Job
 from tonnage.compat.lsf import words
-from tonnage.plain import shown
+from tonnage.printable_text import shown
 
 _WIDTH = 80
 _INDENT = " " * 21

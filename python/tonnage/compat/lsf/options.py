@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tonnage.command_option import Option
 from tonnage.compat.front import FrontEnd
-from tonnage.option import Option
 
 _CHOICE = (
     Option(("-J",), "jobs of this name; * in it stands for anything, align[3] is a copy", "NAME"),
@@ -17,6 +17,12 @@ _OF_BJOBS = (
     "-pei -pi -plan -prio -psum -rusage -script -sla -sms -ss -sum -unfinished -UF -WF -WL -WP"
 )
 """What LSF's takes besides, of more than one letter: never read as letters."""
+
+
+def _named(help: str, metavar: str) -> Option:
+    # An empty name is one of nothing, and told of as that.
+    return Option(("names",), help, metavar, parse=str, optional=True, repeats=True)
+
 
 BJOBS = FrontEnd(
     "bjobs",
@@ -37,6 +43,7 @@ start_time finish_time run_time pend_reason exit_reason`, and `server`, the file
 `NAME:WIDTH` cuts a value to that width, `NAME:-WIDTH` puts it to the right, `delimiter=','` takes the place of columns.
 """,
     (
+        _named("these jobs alone, like 3734, or 3734[5] for a copy", "JOB"),
         Option(("-u",), "jobs of this user, or all", "USER"),
         _WIDE,
         Option(("-a",), "also those that ended lately"),
@@ -56,7 +63,6 @@ start_time finish_time run_time pend_reason exit_reason`, and `server`, the file
         ("bjobs -noheader -o stat 3734", "the state of one"),
         ("bjobs -o \"jobid stat exit_code delimiter=','\" -a", "for a script"),
     ),
-    usage="[OPTION]... [JOB]...",
     not_taken=frozenset(_OF_BJOBS.split()),
 )
 BKILL = FrontEnd(
@@ -72,6 +78,7 @@ is 255. Jobs that Tonnage did not submit are left alone: `tonnage cancel --any` 
 signals: other ones cannot be sent.
 """,
     (
+        _named("these jobs, like 3734, or 3734[1-4,9] for copies; 0: all", "JOB"),
         *_CHOICE,
         Option(("-u",), "only your own name is taken", "USER"),
         Option(("-s",), "signal", "SIGNAL", refused="the scheduler ends a job with signals of its own"),
@@ -81,7 +88,6 @@ signals: other ones cannot be sent.
         ("bkill '3734[5]'", "one copy"),
         ("bkill -q short 0", "all of one queue"),
     ),
-    usage="[OPTION]... [JOB]...",
     not_taken=frozenset(["-app", "-sla", "-stat"]),
 )
 BQUEUES = FrontEnd(
@@ -93,9 +99,8 @@ for what is not known: PRIO, the limits JL/U, JL/P and JL/H, and SUSP. `MAX` cou
 Closed:Inact where a queue takes or starts no jobs. A queue that is not there is `NAME: No such queue` and exit code
 255.
 """,
-    (_WIDE,),
+    (_named("these queues alone", "QUEUE"), _WIDE),
     (("bqueues", "all"), ("bqueues short", "one")),
-    usage="[OPTION]... [QUEUE]...",
     not_taken=frozenset(["-alloc", "-noheader"]),
 )
 BHOSTS = FrontEnd(
@@ -107,8 +112,7 @@ those in use; `-` stands for what is not known: JL/U, SSUSP, USUSP and RSV. `STA
 in use (closed_Full with `-w`), or unavail where it takes no jobs. A host that is not there is `NAME: Bad host name` and
 exit code 255.
 """,
-    (_WIDE,),
+    (_named("these hosts alone", "HOST"), _WIDE),
     (("bhosts", "all"), ("bhosts -w rcss1", "one")),
-    usage="[OPTION]... [HOST]...",
     not_taken=frozenset(["-aff", "-alloc", "-cname", "-cu", "-gpu", "-loc", "-noheader", "-rc", "-rconly"]),
 )

@@ -1,4 +1,4 @@
-"""What the four commands share: words apart, and which jobs are meant."""
+"""What the four commands share: which jobs are meant."""
 
 from __future__ import annotations
 
@@ -6,25 +6,12 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from tonnage.cluster.scheduler import Job
-from tonnage.compat.front import FrontEnd, Given, parse_arguments, split_program
+from tonnage.compat.front import Given
 from tonnage.compat.lsf import words
 from tonnage.placement.jobs import job_and_copies
 
 FAILED = 255
 """LSF's commands exit with it where something is not there."""
-
-
-def read_words(front: FrontEnd, typed: Sequence[str]) -> tuple[Given, list[str]]:
-    """Options, as ``parse_arguments`` gives them, and the other words: they may stand before options too."""
-    options: list[str] = []
-    names: list[str] = []
-    rest = list(typed)
-    while rest:
-        own, others = split_program(front, rest)
-        options += own
-        names += others[:1]
-        rest = others[1:]
-    return parse_arguments(front, options), names
 
 
 def matches(job: Job, given: Given) -> bool:

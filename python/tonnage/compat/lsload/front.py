@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.compat.front import Given, HelpAsked, help_text, parse_arguments, split_program
+from tonnage.compat.front import Given, parse_arguments
 from tonnage.compat.lsload.indices import INDICES, LONG, SHORT, UNKNOWN, status, value
 from tonnage.compat.lsload.options import LSLOAD
 from tonnage.compat.lsload.requirement import index_name, parse
@@ -21,12 +21,8 @@ _NAME = 20
 
 def run(words: Sequence[str], voice: Voice) -> int:
     """Exit code: 1 where no index of any server could be read, or no server satisfies what was required."""
-    try:
-        options, names = split_program(LSLOAD, words)
-        given = parse_arguments(LSLOAD, options)
-    except HelpAsked:
-        voice.say(help_text(LSLOAD))
-        return 0
+    given = parse_arguments(LSLOAD, words)
+    names = given.texts("names")
     if given["-N"] and given["-E"]:
         raise RequestError("lsload: -N and -E say how run queues are shown; hint: give one of them")
     requirement = parse(given.text_if("-R") or "")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tonnage.command_option import Option
 from tonnage.compat.front import FrontEnd, number
-from tonnage.option import Option
 
 LSLOAD = FrontEnd(
     "lsload",
@@ -38,6 +38,7 @@ is not understood are refused.
         Option(("-I",), "these indices alone, like r1m:ut:bio", "INDEX[:INDEX]..."),
         Option(("-n",), "so many servers at most, the best", "NUMBER", None, parse=number(1)),
         Option(("-R",), "servers that satisfy this resource requirement, in its order", "REQUIREMENT"),
+        Option(("names",), "only these; with -s: shares of these names", "SERVER", optional=True, repeats=True),
         Option(("-s",), "what jobs share instead: tasks that load lines still carry, and licences; names may follow"),
     ),
     (
@@ -46,5 +47,4 @@ is not understood are refused.
         ("lsload -R 'select[ut < 0.5 && mem > 4000] order[bio]' -n 1", "the one with the least disk operations"),
         ("lsload -s", "what is left of load lines and licences"),
     ),
-    usage="[OPTION]... [SERVER]...",
 )

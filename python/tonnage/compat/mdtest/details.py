@@ -21,7 +21,7 @@ def refuse_foreign(request: Request) -> None:
     found = [output for output, _ in _wanted(request)]
     refuse_one_for_two(found, request.places, "a directory that is measured")
     for output in found:
-        output.look()
+        output.check()
 
 
 def save(request: Request, found: Sequence[Results], items: int) -> list[str]:

@@ -11,14 +11,14 @@ from pathlib import Path
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import refuse_odd_name
 from tonnage.campaign.run_lifecycle import Outcome
-from tonnage.compat.front import HelpAsked, help_text, parse_arguments
+from tonnage.compat.front import parse_arguments
 from tonnage.compat.mdtest import text
 from tonnage.compat.mdtest.details import refuse_foreign, save
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import OPERATIONS_MOST, Request, campaign_of, tree_name, understand
 from tonnage.compat.mdtest.results import TESTS, Results, results
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import Finding, Headed, Ranks, conclude, in_front_words, measure, records_directory
+from tonnage.compat.shared import Finding, HeaderObserver, Ranks, conclude, in_front_words, measure, records_directory
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
 from tonnage.records import Run
@@ -37,13 +37,9 @@ _MEAN_DIFFERS = 0.05
 """Share by which a mean of rates may be off before it is told."""
 
 
-def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
-    """Exit code."""
-    try:
-        asked = parse_arguments(MDTEST, words)
-    except HelpAsked:
-        voice.say(help_text(MDTEST))
-        return 0
+def run(words: Sequence[str], observer: Observer, voice: Voice, out: str | None = None) -> int:
+    """Exit code. ``out``: the run directory; None: as :func:`records_directory` says."""
+    asked = parse_arguments(MDTEST, words)
     ranks = Ranks.here()
     if ranks.hosts and not any(word.startswith("--tasks") for word in words):
         asked["--tasks"] = ranks.default
@@ -58,7 +54,7 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
         _refuse_trees(request)
         refuse_foreign(request)
         with in_front_words(_WORDS, "mdtest"):
-            return _measure(request, campaign, made, observer, voice)
+            return _measure(request, campaign, made, observer, voice, out or records_directory())
     finally:
         for place in ours:
             # What is in it stays, and so does the directory then.
@@ -67,9 +63,14 @@ def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
 
 
 def _measure(
-    request: Request, campaign: Mapping[str, object], made: int | None, observer: Observer, voice: Voice
+    request: Request,
+    campaign: Mapping[str, object],
+    made: int | None,
+    observer: Observer,
+    voice: Voice,
+    base: str | None,
 ) -> int:
-    outcomes, lines = _carry_out(request, campaign, Headed(text.head(request), voice, observer))
+    outcomes, lines = _carry_out(request, campaign, HeaderObserver(text.head(request), voice, observer), base)
     items = request.items if made is None else made
     found = results([Run.open(outcome.path) for outcome in outcomes], request)
     for part in found:
@@ -93,13 +94,12 @@ def _measure(
 
 
 def _carry_out(
-    request: Request, campaign: Mapping[str, object], observer: Observer
+    request: Request, campaign: Mapping[str, object], observer: Observer, base: str | None
 ) -> tuple[list[Outcome], list[TrialLine]]:
     """How each run ended, and the trials of all. A run has one place: iterations with trees of their own are a run
     each, and the first that fails is the last."""
     outcomes: list[Outcome] = []
     lines: list[TrialLine] = []
-    base = records_directory()
     for iteration in range(request.iterations if request.keeps_trees else 1):
         place = {"name": tree_name(iteration), "fresh": request.create, "keep": not request.remove}
         whole = campaign if request.dummy else {**campaign, "place": place}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 import shutil
 
+from tonnage.command_option import Option
 from tonnage.compat.front import FrontEnd, number, size
 from tonnage.errors import RequestError
-from tonnage.option import Option
 
 _OTHER_MODULE = "this build has only POSIX and DUMMY"
 _NO_DELAY = "this build's DUMMY takes no time"

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from tonnage.compat.mdtest.request import Request
 from tonnage.compat.mdtest.results import TESTS, TREE, Results, deviation
-from tonnage.plain import one_line
+from tonnage.printable_text import one_line
 from tonnage.records.line_types import TrialLine
 
 VERSION = "4.1.0+dev"

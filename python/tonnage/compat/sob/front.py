@@ -6,7 +6,7 @@ import resource
 from collections.abc import Iterator, Sequence
 
 from tonnage.campaign.observer import Observer
-from tonnage.compat.front import Given, HelpAsked, help_text, parse_arguments
+from tonnage.compat.front import Given, parse_arguments
 from tonnage.compat.output import Voice
 from tonnage.compat.shared import Finding, Ranks, conclude, measure, records_directory
 from tonnage.compat.sob.options import SOB
@@ -26,11 +26,7 @@ _DURABLE_DIFFERS = 0.05
 
 def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
     """Exit code."""
-    try:
-        asked = parse_arguments(SOB, words)
-    except HelpAsked:
-        voice.say(help_text(SOB))
-        return 0
+    asked = parse_arguments(SOB, words)
     outcome, lines, tasks = measure(
         "sob", campaign_of(asked, Ranks.here().default), words, observer, records_directory()
     )

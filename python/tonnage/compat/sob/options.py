@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tonnage.command_option import Option
 from tonnage.compat.front import FrontEnd, number, size
-from tonnage.option import Option
 
 SOB = FrontEnd(
     "sob",

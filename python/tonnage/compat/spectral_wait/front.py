@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tonnage.compat.front import HelpAsked, help_text, parse_arguments
+from tonnage.compat.front import parse_arguments
 from tonnage.compat.output import Voice
 from tonnage.compat.spectral_wait.log import Log
 from tonnage.compat.spectral_wait.options import SPECTRAL_WAIT
@@ -25,11 +25,7 @@ _SAY_S = 1.0
 
 def run(words: Sequence[str], voice: Voice, environment: Mapping[str, str] | None = None) -> int:
     """Exit code: 1 where something did not arrive."""
-    try:
-        parse_arguments(SPECTRAL_WAIT, words)
-    except HelpAsked:
-        voice.say(help_text(SPECTRAL_WAIT))
-        return 0
+    parse_arguments(SPECTRAL_WAIT, words)
     local, remote = _trees(os.environ if environment is None else environment)
     with LocalMover(local) as mover:
         return _wait(mover, Log(remote / LOG), local, voice)

@@ -1,4 +1,4 @@
-"""``tonnage doctor``: each thing that is wrong with a site, or with hosts that are to measure, is one line."""
+"""``tonnage doctor``: reports each problem of a site, or of hosts that are to measure together, in one line."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _MOST = 4
 
 
 def own_hint(problem: str, otherwise: str) -> tuple[str, str]:
-    """Somebody else's words, and the hint that they end with; ``otherwise`` where they have none."""
+    """Splits a message of another module into its text and its hint; ``otherwise`` is the hint where it has none."""
     what, _, hint = problem.partition("; hint: ")
     return what, hint or otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complaint:
-    """One thing, in one line."""
+    """One problem or note, in one line."""
 
     code: str
     """Which check it came from: ``unknown-host``."""

@@ -15,7 +15,7 @@ CLOCK_S, CLOCK_NOTE_S = 2.0, 0.1
 BUSY = 0.25
 """Load per CPU."""
 PRESSURE_PERCENT = {"cpu": 10.0, "io": 10.0, "memory": 1.0}
-"""Of the last 10 s in which somebody waited for it."""
+"""Share of the last 10 s in which a task waited for it."""
 FREE_SHARE = 0.1
 """Of memory; with less the page cache is not what it is else."""
 SWAP_SHARE = 0.01
@@ -65,7 +65,7 @@ def _clock(group: HostGroupFacts) -> Iterator[Complaint]:
 
 
 def _load(group: HostGroupFacts) -> Iterator[Complaint]:
-    """Nobody else uses it."""
+    """No other load runs on it."""
     for host in group.there:
         cpus, one = host.facts["cpus_allowed"], host.facts["load_1min"]
         if one > BUSY * cpus:

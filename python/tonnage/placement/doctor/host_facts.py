@@ -1,4 +1,4 @@
-"""What the host checks look at: each host, its clock, the target as it sees it, and links to neighbours.
+"""The facts that the host checks examine: each host, its clock, the target as it sees it, and links to its neighbours.
 
 Every question goes to all hosts at once and has a limit; a host that does not answer one is not asked the rest.
 """
@@ -49,10 +49,10 @@ _LinkFacts = Annotated[LinkFacts, _AS_TOLD]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Host:
-    """One host, as far as it told."""
+    """What is known of one host."""
 
     name: str
-    """As it was asked for."""
+    """The name as the user gave it."""
     problem: str | None = None
     """Why it does not answer; then nothing else is known."""
     facts: _HostState = field(default_factory=lambda: cast("HostState", {}))

@@ -1,4 +1,4 @@
-"""Whether what a site file says is so: of the scheduler, the servers, the mounts and the load lines."""
+"""Checks a site file against the scheduler, the servers, the mounts and the load lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the site checks look at: the site, the scheduler, the servers and this host. Each look has its limit."""
+"""The facts that the site checks examine: the site, the scheduler, the servers and this host. Each query has a time
+limit."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ class SiteFacts:
     readings: dict[str, Reading]
     mounted: tuple[tuple[Mount, Located], ...]
     mounts_left: int
-    """Those that nobody looked at, for want of time."""
+    """Mounts that were not examined, for lack of time."""
     lines: tuple[KeptLine, ...]
     line_problems: tuple[str, ...]
     shared_lines: str | None
@@ -96,7 +97,7 @@ class SiteFacts:
 
 
 def gather_site_facts(loaded: Loaded) -> SiteFacts:
-    """Asks everybody. TonnageError only where this host itself cannot be looked at."""
+    """Queries the scheduler, the servers and this host. TonnageError only where this host itself cannot be examined."""
     site = loaded.site
     lines, problems = all_lines(site)
     mounted, left = _mounted(site)
@@ -182,7 +183,7 @@ def _mounted(site: Site) -> tuple[list[tuple[Mount, Located]], int]:
 
 
 def _refused(site: Site) -> Refused | None:
-    """As ``submit`` decides, by lists of now, without asking for a job."""
+    """As ``submit`` decides with the current lists, without submitting a job."""
     policy = site.policy.model_copy(update={"list_age": 0})
     site = site.model_copy(update={"policy": policy})
     try:
@@ -205,7 +206,7 @@ def _refused(site: Site) -> Refused | None:
             why, _, hint = str(error).partition("; hint: ")
             return Refused(path=path, why=why, servers=(), hint=hint)
     except TonnageError:
-        pass  # What does not answer is told where it is asked for.
+        pass  # Other queries report what does not answer.
     return None
 
 

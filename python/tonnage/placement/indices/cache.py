@@ -1,4 +1,4 @@
-"""What is known of each server from one command to the next: a small file a server, replaced whole."""
+"""Keeps the load indices of each server between commands: one small file a server, replaced atomically."""
 
 from __future__ import annotations
 
@@ -29,32 +29,33 @@ class CacheEntry:
     """When it was asked last, whether it answered or not."""
     took_ns: int | None = None
     """How long it took to answer then, at least; None: not known."""
-    look: Counters | None = None
-    """The last look that rates were taken to, or may be taken from."""
+    counters: Counters | None = None
+    """The last sample of counters that rates end at, or may begin at."""
     reading: Reading | None = None
     again: bool = False
-    """It answered, and one more look gives rates."""
+    """The server answered, and one more sample gives rates."""
 
     def is_due(self, now_s: float, refresh_ns: int) -> bool:
-        """Whether it should be asked again: after ``refresh_ns``, or as soon as a second look gives rates."""
+        """Whether to ask the server again: after ``refresh_ns``, or as soon as a second sample gives rates."""
         wait_s = 2 * SHORTEST_S if self.again else refresh_ns / 1e9
         return not -_CLOCKS_S <= now_s - self.asked_s < wait_s
 
     def asked(self, now_s: float) -> CacheEntry:
-        """A question was put to it."""
+        """The entry after a request was sent to the server."""
         return replace(self, asked_s=now_s, again=False)
 
-    def answered(self, server: str, source: str, look: Counters, took_ns: int) -> CacheEntry:
-        """It told its counters."""
-        if self.look is not None and 0 <= look.at_s - self.look.at_s < SHORTEST_S and self.reading is not None:
-            # Another process asked at the same time: two looks this near make no rate.
+    def answered(self, server: str, source: str, counters: Counters, took_ns: int) -> CacheEntry:
+        """The entry after the server answered with its counters."""
+        before = self.counters
+        if before is not None and 0 <= counters.at_s - before.at_s < SHORTEST_S and self.reading is not None:
+            # Another process asked at the same time: two samples this close together give no rate.
             return replace(self, took_ns=took_ns, again=self.reading.ut_permille is None)
-        look = look.after(self.look)
-        told = reading_between(server, source, self.look, look)
-        return replace(self, took_ns=took_ns, look=look, reading=told, again=told.ut_permille is None)
+        counters = counters.after(before)
+        reading = reading_between(server, source, before, counters)
+        return replace(self, took_ns=took_ns, counters=counters, reading=reading, again=reading.ut_permille is None)
 
     def failed(self, server: str, source: str, now_s: float, problem: str, took_ns: int) -> CacheEntry:
-        """It told nothing: the old figures stay, with the reason why there are no new ones."""
+        """The entry after a failed request: the old figures stay, with the reason why there are no new ones."""
         old = self.reading or Reading(server=server, source=source, at_s=now_s)
         return replace(self, took_ns=took_ns, reading=replace(old, problem=problem), again=False)
 
@@ -90,7 +91,7 @@ class Cache:
         keep_file(file, json.dumps(asdict(kept)).encode())
 
     def _file(self, server: str, address: str) -> Path:
-        # A home directory is shared by many hosts, of which each is another one to itself.
+        # Many hosts share a home directory, and ``proc:`` means another host on each of them.
         whose = os.uname().nodename if address == "proc:" else ""
         digest = hashlib.blake2s(os.fsencode("\0".join((server, address, whose))), digest_size=8).hexdigest()
         name = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', server)[:64].lstrip('.')}-{digest}.json"
@@ -98,11 +99,11 @@ class Cache:
 
 
 def _read(found: Any) -> CacheEntry:
-    look, told = found["look"], found["reading"]
+    counters, told = found["counters"], found["reading"]
     return CacheEntry(
         asked_s=float(found["asked_s"]),
         took_ns=None if found["took_ns"] is None else int(found["took_ns"]),
-        look=None if look is None else Counters.from_dict(look),
+        counters=None if counters is None else Counters.from_dict(counters),
         reading=None if told is None else Reading.from_dict(told),
         again=bool(found["again"]),
     )

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tonnage.machine.host_load import parse_pressure
-from tonnage.machine.tool import ToolError, ask
+from tonnage.machine.site_tools import ToolError, ask
 from tonnage.placement.indices.reading import Counters, Host, queue
 from tonnage.placement.indices.source import SourceError
 
@@ -21,7 +21,7 @@ _TMP = "/tmp"
 _UTMP = "/run/utmp"
 WHO = ("who", "-u")
 ASKED = {"who": f"env LC_ALL=C {' '.join(WHO)}", "df": f"df -Pk {_TMP}", "utmp": f"stat -c %Y {_UTMP}"}
-"""What no file of the kernel tells, and the command that does."""
+"""Facts that no file of the kernel contains, and the command that prints each."""
 _SECTOR = 512
 _TICKS_PER_S = 100
 """USER_HZ, which the kernel keeps at 100 on every architecture that HPC servers have."""
@@ -31,7 +31,8 @@ _DAY_S = 86400.0
 # Name, terminal, time, how long nobody typed (``.``: less than a minute), process.
 _SESSION = re.compile(r"^\S+\s+\S+\s.*\s(?P<idle>\.|old|\d+:\d\d)\s+\d+(?:\s|$)", re.MULTILINE)
 _HOST = re.compile(r"(?:[\w.-]+@)?[\w.:\[\]%-]+", re.ASCII)
-# Every login shell reads this alike. tail writes each file's name before it, and goes on past one that is not there.
+# Every login shell interprets this in the same way. tail writes each file's name before it, and goes on past one that
+# is not there.
 _COMMAND = "; ".join(
     (
         f"tail -n +1 {' '.join(f'/proc/{name}' for name in FILES)}",
@@ -42,7 +43,7 @@ _COMMAND = "; ".join(
 _HEADING = re.compile(r"^==> /proc/(\S+) <==\n", re.MULTILINE)
 
 
-def look(root: str, timeout_s: float) -> Counters:
+def read_counters(root: str, timeout_s: float) -> Counters:
     """Reads ``root`` (``/proc``); SourceError."""
     found = _asked_here(timeout_s)
     for name in FILES:
@@ -51,7 +52,7 @@ def look(root: str, timeout_s: float) -> Counters:
         except OSError:
             continue
     try:
-        # The clock is this host's own, whatever the second in which it is said to have started.
+        # The clock is this host's own: there is no offset, whatever the boot time in whole seconds implies.
         return replace(parse(found, time.time()), wall_s=None)
     except (ValueError, KeyError, IndexError):
         raise SourceError(f"{root} does not tell what this host's CPUs do") from None
@@ -185,7 +186,7 @@ def _free_of_df(text: str) -> int | None:
     return int(words[at]) * _KIB if at > 0 and re.fullmatch(r"[0-9]{1,18}", words[at]) else None
 
 
-def look_over_ssh(host: str, timeout_s: float) -> Counters:
+def read_counters_over_ssh(host: str, timeout_s: float) -> Counters:
     """Asks ``[USER@]HOST``, which must let this user in without a question; SourceError."""
     if not _HOST.fullmatch(host):
         raise SourceError(f"'ssh:{host}' names no host; hint: write ssh:HOST, and the rest in ~/.ssh/config")

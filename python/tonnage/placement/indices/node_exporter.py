@@ -70,7 +70,7 @@ def fetch(address: str, timeout_s: float) -> str:
 
 def _sealed(connection: socket.socket, host: str) -> socket.socket:
     """The same over TLS, with a certificate that this host's authorities vouch for."""
-    # Where nobody asks for it, its import is not waited for.
+    # Imported only where needed: the import takes long.
     import ssl
 
     return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
@@ -106,7 +106,7 @@ def _body(host: str, raw: bytes) -> str:
     return body.decode("utf-8", errors="replace")
 
 
-def look(address: str, timeout_s: float) -> Counters:
+def read_counters(address: str, timeout_s: float) -> Counters:
     """Asks ``http://HOST:PORT/metrics``; SourceError."""
     text = fetch(address, timeout_s)
     at_s = time.time()

@@ -1,4 +1,4 @@
-"""Asks servers for their indices, for a decision and for a person who looks; keeps what they say."""
+"""Reads the load indices of servers, for a decision and for a user who watches; keeps them in the cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tonnage.placement.indices.reading import Reading
 from tonnage.placement.indices.source import Source, SourceError, source
 
 ANSWER_S = 5.0
-"""No server is waited for longer, also where nobody waits."""
+"""The time limit of one request, also in the background."""
 _THREADS = 64
 """Servers that are asked at once."""
 _UNDER_WAY: set[tuple[str, str]] = set()
@@ -24,7 +24,7 @@ _UNDER_WAY: set[tuple[str, str]] = set()
 their time. Two servers may have one address."""
 _UNDER_WAY_LOCK = threading.Lock()
 _GAP_S = 0.5
-"""Between two looks where there was none before."""
+"""Seconds between two samples where there was none before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ class IndexedServer:
         problem = self.problem
         if self.source is not None:
             try:
-                look = self.source.look(ANSWER_S)
-                return kept.answered(self.name, self.source.name, look, time.monotonic_ns() - began_ns)
+                counters = self.source.read(ANSWER_S)
+                return kept.answered(self.name, self.source.name, counters, time.monotonic_ns() - began_ns)
             except SourceError as error:
                 problem = str(error)
         took_ns = time.monotonic_ns() - began_ns
@@ -92,7 +92,7 @@ class _Round:
         self._servers, self._cache = servers, cache
         self._todo: SimpleQueue[IndexedServer] = SimpleQueue()
         self._heard: SimpleQueue[tuple[IndexedServer, CacheEntry]] = SimpleQueue()
-        # Held for every decision on who is late: an answer must not be replaced by word of its absence.
+        # Held while late servers are determined: a missing-answer entry must not replace an answer.
         self._lock = threading.Lock()
         self._over = False
 
@@ -101,7 +101,7 @@ class _Round:
         for server in self._servers:
             self._todo.put(server)
         for _ in range(min(len(self._servers), _THREADS)):
-            # Nobody waits for a daemon at the end of the process: a server that hangs holds no command.
+            # Daemon threads do not delay the end of the process: a server that hangs holds up no command.
             threading.Thread(target=self._work, name="indices", daemon=True).start()
         found: dict[str, CacheEntry] = {}
         while len(found) < len(self._servers) and self._hear(found, end_ns - time.monotonic_ns()):
@@ -141,7 +141,7 @@ class _Round:
                 is_asked = asked in _UNDER_WAY
                 _UNDER_WAY.add(asked)
             if is_asked:
-                # One that hangs is not asked once more by each look: its earlier question will be answered, or end.
+                # A server that hangs does not get another request: the earlier one will be answered or time out.
                 continue
             try:
                 kept = server.ask(self._before[server.name])
@@ -157,7 +157,7 @@ class _Round:
 
 def ask_apart(servers: Sequence[IndexedServer]) -> None:
     """Starts it, and does not wait: the answers are in the cache when they have come."""
-    # A decision that asks nobody so need not wait for its import.
+    # Imported here: most decisions do not need it.
     import subprocess
 
     isolated = ["-I"] if sys.flags.isolated else []
@@ -173,7 +173,7 @@ def ask_apart(servers: Sequence[IndexedServer]) -> None:
         with process.stdin:
             process.stdin.write(json.dumps({server.name: server.address for server in servers}).encode())
     except OSError:
-        # No process to be had: the old figures stay what they are, and so does their age.
+        # No process could be started: the old figures stay, with their age.
         return
     threading.Thread(target=process.wait, name="indices-apart", daemon=True).start()
 
@@ -198,9 +198,9 @@ class Refreshed(Protocol):
 def read_indices(servers: Iterable[Indexed], policy: Refreshed, *, now_s: float, wait_ns: int) -> dict[str, Reading]:
     """Server → its reading, for a decision: as kept if that is younger than the policy's ``index_refresh``, else asked.
 
-    No longer than ``wait_ns`` is waited for all of them together. Who does not answer in it is told by the old figures
-    with a ``problem``; what it still says is kept for the next caller. A server that was too slow before is asked by a
-    process of its own, which outlives this one. A server whose indices the site file does not name is left out.
+    No longer than ``wait_ns`` is waited for all of them together. A server that misses this limit keeps its old
+    figures, with a ``problem``; a later answer is kept for the next caller. A server that was too slow before is asked
+    by a process of its own, which outlives this one. A server whose indices the site file does not name is left out.
     """
     cache = Cache()
     asked = [IndexedServer.at(server.name, server.indices) for server in servers if server.indices]
@@ -208,7 +208,7 @@ def read_indices(servers: Iterable[Indexed], policy: Refreshed, *, now_s: float,
     due = [one for one in asked if kept[one.name].is_due(now_s, policy.index_refresh)]
     slow = [one for one in due if one.is_slow(kept[one.name], wait_ns)]
     for one in slow:
-        # Whoever looks meanwhile leaves it to that process.
+        # Other readers leave the request to that process meanwhile.
         kept[one.name] = kept[one.name].asked(now_s)
         cache.put(one.name, one.address, kept[one.name])
     if slow:
@@ -220,7 +220,7 @@ def read_indices(servers: Iterable[Indexed], policy: Refreshed, *, now_s: float,
 def fresh_indices(servers: Iterable[Indexed], *, wait_ns: int, refresh_ns: int = 0) -> dict[str, Reading]:
     """Server → its reading of this moment, for a person who looks: each is asked, twice where rates need it.
 
-    Takes up to ``wait_ns`` for each of the two looks, and half a second between them. Figures younger than
+    Takes up to ``wait_ns`` for each of the two samples, and half a second between them. Figures younger than
     ``refresh_ns`` are taken as they are kept.
     """
     addresses = {server.name: server.indices for server in servers if server.indices}
@@ -235,7 +235,7 @@ def fresh_indices_at(addresses: Mapping[str, str], *, wait_ns: int, refresh_ns: 
     now_s = time.time()
 
     def is_due(known: CacheEntry) -> bool:
-        # Of one look there are no rates, however young it is.
+        # One sample gives no rates, however recent it is.
         return known.reading is None or known.again or known.is_due(now_s, refresh_ns)
 
     due = [one for one in asked if is_due(kept[one.name])]

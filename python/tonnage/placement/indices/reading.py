@@ -14,9 +14,9 @@ _STACKED = re.compile(r"(?:dm-|md|loop|zd|drbd|bcache|ram|zram|fd|sr|nvme\d+c)\d
 takes discs: an operation there is none of a device, or counts again on the device below."""
 _PARTITION = re.compile(r"(?P<whole>.*?[^\d])(?P<number>\d+)")
 SHORTEST_S = 0.2
-"""Between two looks: CPU time is counted in hundredths of a second."""
+"""The shortest time between two samples: CPU time is counted in hundredths of a second."""
 LONGEST_S = 600.0
-"""A rate over more says nothing of now."""
+"""The longest time between two samples: a rate over more does not show the present."""
 _WOBBLE_S = 2.0
 """By how much the time of the start may move while the clock is kept right."""
 
@@ -26,13 +26,13 @@ class Host:
     """None: it does not tell."""
 
     run_15s: float | None = None
-    """Processes that run or wait for a CPU: averaged over looks, a look's weight falling to 1/e in 15 s."""
+    """Processes that run or wait for a CPU: averaged over samples, whose weight falls to 1/e in 15 s."""
     run_1m: float | None = None
     """The kernel's load averages; on Linux they count who waits for a disk as well."""
     run_15m: float | None = None
     logins: int | None = None
     idle_s: float | None = None
-    """Since somebody who is logged in typed; where nobody is, since the last one came or left."""
+    """Since a logged-in user last typed; without logins, since the last login or logout."""
     tmp_free_bytes: int | None = None
     swap_free_bytes: int | None = None
     memory_free_bytes: int | None = None
@@ -55,13 +55,13 @@ NOT_TOLD = Host()
 
 
 def queue(running: float | None) -> float | None:
-    """Processes that run or want to, without the one that looks."""
+    """Runnable processes, without the one that reads the counters."""
     return None if running is None else max(0.0, running - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What was read of one server. Rates are over the time between two looks at its counters; None is unknown."""
+    """What was read of one server. Rates are over the time between two samples of its counters; None is unknown."""
 
     server: str
     source: str
@@ -76,7 +76,7 @@ class Reading:
     rpc_per_s: float | None = None
     """NFS server calls."""
     pressure_permille: int | None = None
-    """Time in which some task waited for I/O (PSI ``io some``): between the two looks, or the kernel's average over
+    """Time in which some task waited for I/O (PSI ``io some``): between the two samples, or the kernel's average over
     10 s where it tells that."""
     pages_per_s: float | None = None
     """Moved from and to swap space."""
@@ -104,7 +104,7 @@ class Reading:
 def counted(names: Iterable[str]) -> frozenset[str]:
     """The whole devices among ``names`` (``sda``, ``nvme0n1``, ``vda``, ``nbd0``, ``rbd0``), without their partitions.
 
-    Where only stacked devices are listed, they count: an exporter that was told to show one loop device means it.
+    Where only stacked devices are listed, they count: an exporter configured to show one loop device means it.
     """
     listed = frozenset(names)
     whole = frozenset(name for name in listed if not _is_partition(name, listed))
@@ -123,14 +123,14 @@ def _is_partition(name: str, listed: frozenset[str]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """One look. What a server does not tell is None, or empty."""
+    """One sample of the counters of a server. What the server does not report is None, or empty."""
 
     at_s: float
     """When, in seconds since 1970, by this host's clock."""
     clock_s: float
-    """A clock of the server's own, for differences: two looks from two hosts still measure one time."""
+    """A clock of the server's own, for differences: two samples from two hosts still measure one time."""
     wall_s: float | None
-    """The server's idea of the time, in seconds since 1970; None where its clock is ours."""
+    """The server's wall clock, in seconds since 1970; None where it is this host's clock."""
     booted_s: float
     """When it started, by the same."""
     cpus: int
@@ -163,7 +163,7 @@ class Counters:
             raise ValueError("a counter is no number")
 
     def after(self, before: Counters | None) -> Counters:
-        """With the averages that go on from the last look."""
+        """This sample with the averages continued from the previous one."""
         if before is None:
             return self
         return replace(self, host=self.host.averaged(before.host, self.at_s - before.at_s))
@@ -176,7 +176,7 @@ class Counters:
 
 
 def comparable(before: Counters | None, after: Counters) -> bool:
-    """Whether rates may be taken between the two: one life of the server, far enough apart, no clock that jumped."""
+    """Whether rates may be computed between the two samples: no reboot in between, enough time, no clock step."""
     if before is None or abs(after.booted_s - before.booted_s) > _WOBBLE_S:
         return False
     elapsed_s, ours_s = after.clock_s - before.clock_s, after.at_s - before.at_s
@@ -228,7 +228,7 @@ def _less(after: float | None, before: float | None) -> float | None:
 
 
 def _disk_steps(before: Counters, after: Counters) -> tuple[int | None, int | None]:
-    """(operations, bytes) of the devices that were there at both looks; None where there are none, or one was reset."""
+    """(operations, bytes) of the devices that both samples contain; None where there are none, or one was reset."""
     both = counted(after.disks).intersection(before.disks)
     steps = [[new - old for new, old in zip(after.disks[one], before.disks[one], strict=True)] for one in both]
     if not steps or any(step < 0 for pair in steps for step in pair):

@@ -1,4 +1,4 @@
-"""Where indices come from: an address of the site file, and who reads it."""
+"""The source of load indices: an address of the site file, and the function that reads it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tonnage.placement.indices.reading import Counters
 
 
 class SourceError(TonnageError):
-    """A source that cannot be reached, or does not say what it should; the text says which and why."""
+    """A source cannot be reached, or returns something else than indices; the text says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,26 +22,26 @@ class Source:
     """``node_exporter``, ``proc`` or ``ssh``."""
     module: str
     function: str
-    """Of that module, ``function(rest, timeout_s)`` asks it."""
-    rest: str
+    """Of that module, ``function(target, timeout_s)`` asks it."""
+    target: str
     prompt: bool
     """Whether it usually answers while a decision waits."""
 
-    def look(self, timeout_s: float) -> Counters:
+    def read(self, timeout_s: float) -> Counters:
         """Asks it, within ``timeout_s``; SourceError."""
-        found: Counters = getattr(import_module(f"{__package__}.{self.module}"), self.function)(self.rest, timeout_s)
+        found: Counters = getattr(import_module(f"{__package__}.{self.module}"), self.function)(self.target, timeout_s)
         return found
 
 
 def source(address: str) -> Source:
-    """What an address of the site file means; SourceError where it is none."""
+    """The source of an address of the site file; SourceError where it is no address."""
     kind, _, rest = address.partition(":")
     if kind in ("http", "https"):
-        return Source("node_exporter", "node_exporter", "look", address, prompt=True)
+        return Source("node_exporter", "node_exporter", "read_counters", address, prompt=True)
     if kind == "ssh":
-        return Source("ssh", "kernel_files", "look_over_ssh", rest, prompt=False)
+        return Source("ssh", "kernel_files", "read_counters_over_ssh", rest, prompt=False)
     if address == "proc:":
-        return Source("proc", "kernel_files", "look", "/proc", prompt=True)
+        return Source("proc", "kernel_files", "read_counters", "/proc", prompt=True)
     raise SourceError(f"{address!r} is no source of indices; hint: write http://HOST:9100/metrics, ssh:HOST or proc:")
 
 

@@ -1,1 +1,2 @@
-"""When a server's load passes its load line, since when, and whose jobs are there; kept from one watch to the next."""
+"""Watches whether a server's load exceeds its load line: since when, and whose jobs run there. Keeps a history across
+watches."""

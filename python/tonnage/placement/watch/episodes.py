@@ -1,4 +1,4 @@
-"""When an episode above the line begins and ends: no I/O, no clock of its own."""
+"""Detects when an episode above the line begins and ends. Does no I/O and reads no clock."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Literal
 from tonnage.placement.watch.observation import RunningJobs, ServerObservation
 
 IN_A_ROW = 2
-"""Looks that say the same before an episode begins or ends: one noisy look makes none."""
+"""Observations in a row that agree before an episode begins or ends: one noisy observation makes none."""
 MOST_USERS = 32
-"""Of an episode that are kept by name."""
+"""The largest number of users that an episode keeps by name."""
 _CLOCK_SET_S = 5.0
-"""By which the clock must have been set for the times of before to be told by the new one."""
+"""A clock step of more than this shifts earlier times to the new clock."""
 Kind = Literal["began", "ended", "unknown", "known", "no-line"]
 
 
@@ -24,31 +24,31 @@ class Episode:
     identity: str
     server: str
     began_s: float
-    """Seconds since 1970: the first of the looks that found it above its line."""
+    """Seconds since 1970: the first of the observations above its line."""
     seen_s: float
-    """The last look at it."""
+    """The last observation of it."""
     ended_s: float | None = None
-    """The first of the looks that found it at its line or below; None: it goes on, or the watch ended first."""
+    """The first of the observations at its line or below; None: it goes on, or the watch ended first."""
     unknown_s: float = 0.0
-    """Of it, while nobody looked or a look failed."""
+    """The part of it without observations, or with failed ones."""
     line: int
     """The newest."""
     most: float
     """The highest load."""
     users: dict[str, int] = field(default_factory=dict)
-    """User → most tasks at one look."""
+    """User → the largest number of tasks in one observation."""
     others: int = 0
-    """Looks that had more users than are kept."""
+    """Observations that had more users than are kept."""
     only_own: bool | None = None
 
     @property
     def lasted_s(self) -> float:
-        """Without what is not known."""
+        """Its length without unknown time."""
         end_s = self.seen_s if self.ended_s is None else self.ended_s
         return max(0.0, end_s - self.began_s - self.unknown_s)
 
     def saw(self, seen: ServerObservation, at_s: float) -> None:
-        """One more look that found it above its line."""
+        """Adds one more observation above its line."""
         self.seen_s = at_s
         if seen.line is not None and seen.load is not None:
             self.line, self.most = seen.line, max(self.most, seen.load)
@@ -67,7 +67,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What a look changed."""
+    """A change that an observation showed."""
 
     at_s: float
     kind: Kind
@@ -84,14 +84,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A moment, by the calendar and by a clock that nobody sets."""
+    """A moment, by the wall clock and by a clock that is never set."""
 
     at_s: float
     tick_s: float
 
 
 class Tracker:
-    """One server, look after look."""
+    """Follows one server through its observations."""
 
     def __init__(self, server: str) -> None:
         self.server = server
@@ -99,18 +99,18 @@ class Tracker:
         self.episodes = 0
         """That began since this was made."""
         self.ended: Episode | None = None
-        """That which the last look ended."""
+        """The episode that the last observation ended."""
         self.known = False
-        """Whether the last look told whether it is above its line."""
+        """Whether the last observation showed whether it is above its line."""
         self._began = _Mark(0.0, 0.0)
         self._unknown: _Mark | None = None
         self._streak: list[tuple[_Mark, ServerObservation]] = []
-        """The last looks, in a row, that say otherwise than what holds."""
+        """The last observations in a row that contradict the current state."""
         self._last: _Mark | None = None
         self._told_no_line = False
 
     def resume(self, episode: Episode, at_s: float, tick_s: float) -> None:
-        """Goes on with an episode that another watch left; the time since its last look is not known."""
+        """Continues an episode that another watch left; the time since its last observation is unknown."""
         gap_s = max(0.0, at_s - episode.seen_s)
         if episode.began_s > at_s:
             episode.began_s = at_s  # the clock was set back since
@@ -120,9 +120,9 @@ class Tracker:
         self.episode, self._began = episode, _Mark(episode.began_s, tick_s - (at_s - episode.began_s))
         self._last, self.known = _Mark(at_s, tick_s), False
 
-    def look(self, seen: ServerObservation, at_s: float, tick_s: float, *, longest_s: float) -> list[Event]:
-        """What a look changes. ``at_s``: seconds since 1970; ``tick_s``: of a clock that goes on evenly. Looks that are
-        further apart than ``longest_s`` tell nothing of the time between."""
+    def update(self, seen: ServerObservation, at_s: float, tick_s: float, *, longest_s: float) -> list[Event]:
+        """Takes an observation and returns what it changes. ``at_s``: seconds since 1970; ``tick_s``: of a monotonic
+        clock. Between observations further apart than ``longest_s`` the time is unknown."""
         now, last = _Mark(at_s, tick_s), self._last
         self._last, self.ended = now, None
         gap_s = 0.0 if last is None else max(0.0, tick_s - last.tick_s)
@@ -215,7 +215,7 @@ class Tracker:
         return [Event(at_s=now.at_s, kind="no-line", seen=seen)]
 
     def _set_clock(self, now: _Mark) -> None:
-        """Where the clock was set, times of before are told by the new one, so that no length comes out wrong."""
+        """After a clock step, earlier times are converted to the new clock, so that lengths stay right."""
         if self.episode is not None:
             self._began = self._by(now, self._began)
             self.episode.began_s = self._began.at_s

@@ -1,8 +1,8 @@
-"""What watches saw, kept from one to the next: rows of minutes, and episodes. Append-only JSON lines, bounded.
+"""The history of watches: rows of some minutes each, and episodes. Append-only JSON lines of bounded size.
 
-``spans.jsonl`` and ``episodes.jsonl`` in a directory of this user's, and ``lock``: its first byte is held by whoever
-writes, one of the others by the watch of each server. An episode is written when it begins, with each row that becomes
-whole, and when it ends; its newest line counts.
+``spans.jsonl`` and ``episodes.jsonl`` in a directory of this user's, and ``lock``: its first byte is locked by the
+writer, and one of the others by the watch of each server. An episode is written when it begins, with each row that
+becomes whole, and when it ends; its newest line counts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ _NUMBERS = ("at_s", "known_s", "above_s", "unknown_s", "load_s", "most", "began_
 
 @dataclass(slots=True, kw_only=True)
 class Span:
-    """One server's looks of some minutes, at one load line. Sums, so that several make one."""
+    """One server's observations of some minutes, at one load line. Its fields are sums, so that several rows can be
+    merged."""
 
     server: str
     at_s: int
@@ -50,15 +51,15 @@ class Span:
     line: int | None
     """None: what its line was is not known."""
     known_s: float = 0.0
-    """Time after looks that told whether the server was above its line, each until the next one."""
+    """Time after observations that showed whether the server was above its line, each until the next one."""
     above_s: float = 0.0
     """Of that, above it."""
     unknown_s: float = 0.0
-    """Time after looks that did not tell."""
+    """Time after observations that did not show it."""
     load_s: float = 0.0
     """Load times seconds, of the known time: over ``known_s`` it is the mean."""
     most: float = 0.0
-    """The highest load at one look."""
+    """The highest load in one observation."""
 
     def add(self, other: Span) -> None:
         """What another one has."""
@@ -70,14 +71,14 @@ class Span:
 
 
 class Spans:
-    """Those that are not whole yet, of all servers."""
+    """The incomplete rows of all servers."""
 
     def __init__(self) -> None:
         self._open: dict[str, Span] = {}
         self._last: dict[str, tuple[ServerObservation, float, float]] = {}
 
-    def look(self, seen: ServerObservation, at_s: float, tick_s: float, *, longest_s: float) -> list[Span]:
-        """Takes one more look, and gives the rows that it makes whole. Arguments as ``Tracker.look``."""
+    def update(self, seen: ServerObservation, at_s: float, tick_s: float, *, longest_s: float) -> list[Span]:
+        """Takes one more observation and returns the rows that it completes. Arguments as ``Tracker.update``."""
         before = self._last.get(seen.server)
         self._last[seen.server] = (seen, at_s, tick_s)
         if before is None:
@@ -87,7 +88,7 @@ class Spans:
         if not 0 < lasted_s <= longest_s or (last.line is None and not last.missing):
             return []
         whole = []
-        # By the clock as it is set now: of a look before it was set nobody knows when that was by it.
+        # By the current clock: the time of an observation before a clock step is unknown.
         for start, part_s in _divided(at_s - lasted_s, lasted_s):
             whole += self._add(last, start, part_s)
         return whole
@@ -152,7 +153,7 @@ class AlreadyWatched(RequestError):
 
 @dataclass(frozen=True, slots=True)
 class HistoryContent:
-    """What the history says."""
+    """The content of the history."""
 
     spans: tuple[Span, ...]
     episodes: tuple[Episode, ...]
@@ -173,7 +174,7 @@ class History:
     @contextmanager
     def held(self, servers: Iterable[str]) -> Iterator[None]:
         """Keeps other watches away from these servers; AlreadyWatched where one of them has one."""
-        # A lock for each: locks of one open file do not keep each other away.
+        # One open file a lock: locks of one open file do not exclude each other.
         descriptor = self._open_lock()
         try:
             for server in servers:

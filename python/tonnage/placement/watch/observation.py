@@ -1,4 +1,4 @@
-"""What one look says of a server: its load in tasks, against its line, and whose jobs are there."""
+"""One observation of a server: its load in tasks, its load line, and the jobs that run there."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RunningJobs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerObservation:
-    """One server at one look."""
+    """One observation of one server."""
 
     server: str
     line: int | None = None
@@ -54,23 +54,23 @@ class ServerObservation:
     """Tasks that use it: those of the scheduler's jobs that run there, and ``others``. Where one of the two is not
     known, what the other says: at least so many. None: neither is known."""
     others: float | None = None
-    """Of it, what the indices show beyond those jobs; None: they tell nothing of now, or not that."""
+    """The part of ``load`` that the indices show beyond those jobs; None: they are stale, or lack that."""
     there: RunningJobs | None = None
     """None: the scheduler did not tell."""
     missing: tuple[str, ...] = ()
-    """A sentence for each thing that could not be looked at."""
+    """A sentence for each thing that could not be observed."""
 
     @property
     def above(self) -> bool | None:
-        """Whether its load is above its line. None where that is not known: what was seen is not above it, and
-        something could not be seen."""
+        """Whether its load is above its line. None where that is unknown: the observed load is not above it, and
+        something could not be observed."""
         if self.line is None or self.load is None:
             return None
         return True if self.load > self.line else None if self.missing else False
 
 
 def observations(reader: LoadReader, rows: Iterable[LoadRow]) -> list[ServerObservation]:
-    """What the look that gave these rows says of each server with a line, and that there is none of the others."""
+    """The observation of each server from the rows of one read; servers without a line have no load."""
     snapshot, policy = reader.snapshot, reader.site.policy
     # All servers of the site: a job that uses another one is not beside this one.
     counted = _counted(reader.site.server, snapshot, reader.only_own)
@@ -85,7 +85,7 @@ def observations(reader: LoadReader, rows: Iterable[LoadRow]) -> list[ServerObse
 
 @dataclass(slots=True)
 class _Counted:
-    """What the scheduler's jobs are at one server."""
+    """The scheduler's jobs at one server."""
 
     running: list[Counted] = field(default_factory=list)
     """Those that are suspended do no I/O."""

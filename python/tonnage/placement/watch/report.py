@@ -1,4 +1,4 @@
-"""What the history says of a server: when it was above its line, whose jobs were there, what it carried when."""
+"""Summarises the history of a server: when it was above its line, whose jobs ran there, and its load by hour."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _HOURS = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sum:
-    """What rows of the history add up to."""
+    """The sum of some rows of the history."""
 
     known_s: float
-    """Time after looks that told."""
+    """Time after observations that showed the load."""
     above_s: float
     """Of it, above the line."""
     unknown_s: float
-    """Time after looks that did not tell."""
+    """Time after observations that did not show it."""
     mean: float | None
     """Load in tasks, over the known time."""
     most: float | None

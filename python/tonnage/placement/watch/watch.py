@@ -1,4 +1,4 @@
-"""Looks at servers, follows their episodes, and keeps what it saw."""
+"""Observes servers, follows their episodes, and keeps the history."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tonnage.placement.watch.history import History, HistoryError, Span, Spans
 from tonnage.placement.watch.observation import ServerObservation, observations
 
 _SHORTEST_S = 60.0
-"""Looks that are further apart than thrice their interval, and than this, tell nothing of the time between."""
+"""Between observations further apart than three intervals, and than this, the time is unknown."""
 _FRESH_S = 900.0
-"""A watch that runs writes of an episode that goes on more often than this, unless it looks very seldom."""
+"""A running watch writes an episode that goes on more often than this, unless its interval is very long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What is held of one server."""
+    """The state of one server."""
 
     row: LoadRow
     seen: ServerObservation
@@ -32,7 +32,7 @@ class State:
     lasts_s: float | None
     """How long that goes on."""
     known: bool
-    """Whether the last look told."""
+    """Whether the last observation showed the load."""
     episodes: int
     """That began since the watch did."""
 
@@ -43,7 +43,7 @@ class State:
 
 
 def _clock() -> tuple[float, float]:
-    """By the calendar; and evenly, also while this host sleeps."""
+    """The wall clock, and a monotonic clock that also runs while this host sleeps."""
     return time.time(), time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -52,21 +52,21 @@ class Watch:
 
     def __init__(
         self,
-        look: LoadReader,
+        reader: LoadReader,
         *,
         every_s: float,
         history: History | None,
         clock: Callable[[], tuple[float, float]] = _clock,
     ) -> None:
         """``history``: None where nothing is kept. ``clock``: seconds since 1970, and those of an even clock."""
-        self._look, self._clock, self._history = look, clock, history
+        self._reader, self._clock, self._history = reader, clock, history
         self._longest_s = max(_SHORTEST_S, 3 * every_s)
-        self._trackers = {server.name: Tracker(server.name) for server in look.servers}
+        self._trackers = {server.name: Tracker(server.name) for server in reader.servers}
         self._spans = Spans()
         self.states: tuple[State, ...] = ()
-        """After the last look."""
+        """After the last observation."""
         self.problem: str | None = None
-        """Why the last look could not be kept."""
+        """Why the last observation could not be kept."""
 
     @property
     def servers(self) -> list[str]:
@@ -83,7 +83,7 @@ class Watch:
             yield
 
     def resume(self) -> None:
-        """Goes on with the episodes that the history has as going on, whoever saw them."""
+        """Continues the episodes that the history has as going on, of any watch."""
         if self._history is not None:
             at_s, tick_s = self._clock()
             for server, episode in self._history.open_episodes().items():
@@ -91,8 +91,7 @@ class Watch:
                     self._trackers[server].resume(episode, at_s, tick_s)
 
     def _adopt(self, seen: Sequence[ServerObservation]) -> None:
-        """For who keeps nothing: of servers that are above their lines, the episodes of a watch that runs now, which
-        knows since when."""
+        """For a reader that keeps nothing: takes the begin of episodes from a watch that runs now."""
         if self._history is None:
             return
         at_s, tick_s = self._clock()
@@ -102,28 +101,29 @@ class Watch:
             if one.above and tracker.episode is None and episode and abs(at_s - episode.seen_s) < _FRESH_S:
                 tracker.resume(episode, at_s, tick_s)
 
-    def look(self) -> tuple[list[LoadRow], list[ServerObservation]]:
-        """Looks once. Whoever ends it in the middle has lost this look alone."""
-        rows = self._look()
-        return rows, observations(self._look, rows)
+    def observe(self) -> tuple[list[LoadRow], list[ServerObservation]]:
+        """Observes once. An interrupt loses this observation alone."""
+        rows = self._reader()
+        return rows, observations(self._reader, rows)
 
     def raise_caps(self) -> tuple[str, ...]:
-        """After a look: brings this user's own arrays to what others have left, a sentence each."""
-        look = self._look
-        if look.scheduler is None or look.snapshot.jobs is None:
+        """After an observation: raises the caps of this user's own arrays to what others have left; returns a sentence
+        for each."""
+        reader, snapshot = self._reader, self._reader.snapshot
+        if reader.scheduler is None or snapshot.jobs is None:
             return ()
-        jobs = [job for job in look.snapshot.jobs if isinstance(job, Job)]
-        return RunningCaps(look.site, Ledger(), look.scheduler, self.servers, look.snapshot.readings).rise(jobs=jobs)
+        jobs = [job for job in snapshot.jobs if isinstance(job, Job)]
+        return RunningCaps(reader.site, Ledger(), reader.scheduler, self.servers, snapshot.readings).rise(jobs=jobs)
 
-    def glance(self) -> tuple[State, ...]:
-        """Looks once for who keeps nothing."""
-        rows, seen = self.look()
+    def observe_only(self) -> tuple[State, ...]:
+        """Observes once and keeps nothing."""
+        rows, seen = self.observe()
         self._adopt(seen)
         self._see(rows, seen)
         return self.states
 
-    def take(self, rows: Sequence[LoadRow], seen: Sequence[ServerObservation]) -> list[Event]:
-        """What a look changed; keeps it."""
+    def record(self, rows: Sequence[LoadRow], seen: Sequence[ServerObservation]) -> list[Event]:
+        """Updates the episodes from an observation and keeps them; returns the events."""
         events, whole, changed, at_s = self._see(rows, seen)
         self._keep(whole, changed, at_s)
         return events
@@ -138,8 +138,8 @@ class Watch:
         states = []
         for row, one in zip(rows, seen, strict=True):
             tracker = self._trackers[one.server]
-            found = tracker.look(one, at_s, tick_s, longest_s=self._longest_s)
-            spans = self._spans.look(one, at_s, tick_s, longest_s=self._longest_s)
+            found = tracker.update(one, at_s, tick_s, longest_s=self._longest_s)
+            spans = self._spans.update(one, at_s, tick_s, longest_s=self._longest_s)
             if tracker.ended is not None:
                 changed.append(tracker.ended)
             if tracker.episode is not None and (spans or any(event.kind == "began" for event in found)):

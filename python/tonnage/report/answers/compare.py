@@ -1,4 +1,4 @@
-"""Runs against runs: what got faster or slower, what else is different, and how sure that is."""
+"""Compares runs with runs: what got faster or slower, with intervals, and what else differs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tonnage import __version__, units
+from tonnage.analysis.compare.added_time import AddedTime
 from tonnage.analysis.compare.comparable import UNKNOWN
 from tonnage.analysis.compare.differences import Difference
-from tonnage.analysis.compare.ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED, UNDECIDED
+from tonnage.analysis.compare.rate_ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import RUNS, SYSTEM, Between, Cell, named
-from tonnage.analysis.compare.times import AddedTime
 from tonnage.analysis.points import campaign_name
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
@@ -18,7 +18,7 @@ from tonnage.report.figures import hover
 from tonnage.report.figures.figure import Exhibit, Figure, Variant
 from tonnage.report.figures.forest import Row, forest
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.divided import beyond as doubts
+from tonnage.report.sections.divided_rates import beyond as doubts
 
 _RATIO = (
     "A ratio is the throughput of the other side ÷ that of the base, by the medians of their runs; a point right of "
@@ -243,7 +243,7 @@ def _named(cell: Cell) -> str:
 
 
 def differences(between: Between) -> Table:
-    """What both sides tell of and is not the same; first the storages."""
+    """Differences of values that both sides have; first the storages."""
     storages = between.base_storages, between.other_storages
     rows = [
         (campaign_name(one.key), value_text(one.base, one.key), value_text(one.other, one.key))
@@ -278,7 +278,7 @@ def unpaired(between: Between) -> list[str]:
 
 
 def value_text(value: object, key: str = "") -> str:
-    """Of a manifest, with its unit as the key's end tells it; a dash where it is not there."""
+    """Of a manifest, with its unit by the end of the key; a dash where it is not there."""
     if value is None:
         return units.NOT_MEASURED
     if isinstance(value, list):
@@ -311,7 +311,7 @@ def exhibits(found: Sequence[Between]) -> list[Exhibit]:
 
 def _rows(between: Between) -> list[Row]:
     return [
-        Row(_named(cell), cell.ratio, cell.low, cell.high, _verdict(between, cell), _told(cell))
+        Row(_named(cell), cell.ratio, cell.low, cell.high, _verdict(between, cell), _hover_text(cell))
         for cell in between.cells
     ]
 
@@ -333,7 +333,7 @@ def figure(between: Between, beside: Sequence[Row] = ()) -> Figure:
     )
 
 
-def _told(cell: Cell) -> str:
+def _hover_text(cell: Cell) -> str:
     return "<br>".join(
         f"{name} {units.rated(value, cell.metric, cell.unit)}, {hover.records(records)}"
         for name, value, records in (("base", cell.base, cell.base_records), ("other", cell.other, cell.records))

@@ -1,4 +1,4 @@
-"""Two tiers against nodes: where their lines cross, and what that stands on."""
+"""Two tiers over the number of nodes: where their curves cross, and the evidence."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from math import log10
 
 from tonnage import units
 from tonnage.analysis.compare.differences import Difference
-from tonnage.analysis.tiers.crossing import At, Crossing, Parts, Wins, wins
-from tonnage.analysis.tiers.shared import MeasuredRate
+from tonnage.analysis.tiers.shared_tier import MeasuredRate
+from tonnage.analysis.tiers.two_tiers import At, Crossing, Parts, Wins, wins
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.answers.compare import against
@@ -30,7 +30,8 @@ from tonnage.report.figures.plotly import Note, Shape, Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.phrases import number
 from tonnage.report.published import summit_tiers
-from tonnage.report.sections import divided, tiers
+from tonnage.report.sections import divided_rates as divided
+from tonnage.report.sections import tiers
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 _NOTES = (
@@ -47,7 +48,7 @@ def answer(found: Sequence[Crossing]) -> Answer:
     """A sentence for each operation, the table, the picture."""
     first = found[0]
     facts = (("fast tier", first.fast), ("shared tier", first.slow))
-    told = tuple(told for one in found for told in _told(one))
+    told = tuple(told for one in found for told in _statements(one))
     top = max(map(_top, found))
     ends = {metric: _ends([one for one in found if _metric(one) == metric], top) for metric in map(_metric, found)}
     variants = tuple(Variant(one.crossover.op, (_figure(one, top, ends[_metric(one)]),)) for one in found)
@@ -56,7 +57,7 @@ def answer(found: Sequence[Crossing]) -> Answer:
     return Answer("Crossover", facts, told, (exhibit,), (_titled(found), *_parts(found)), _NOTES)
 
 
-def _told(found: Crossing) -> list[Statement]:
+def _statements(found: Crossing) -> list[Statement]:
     crossover, undone = found.crossover, phrases.undone(found.undone_by)
     told = [Statement(crossover.op, _sentence(found), tuple(_why(found)), _answered(found) and not undone, undone)]
     if found.at is not None:

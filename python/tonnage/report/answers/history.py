@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis.compare.change import CORRELATION, FEWEST
 from tonnage.analysis.compare.history import Change, Dated, History, Series
-from tonnage.analysis.compare.ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
+from tonnage.analysis.compare.level_change import CORRELATION, FEWEST
+from tonnage.analysis.compare.rate_ratio import FASTER, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.points import campaign_name
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
@@ -21,7 +21,7 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, 
 from tonnage.report.figures.panels import OWN, have_one_axis, reached
 from tonnage.report.figures.plotly import Axis, Note, Shape, Stroke, Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections import divided
+from tonnage.report.sections import divided_rates as divided
 
 _COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}
 _SLOWER_BAND = band_colour("read")
@@ -50,7 +50,7 @@ def answer(history: History) -> Answer:
     tables = (("Setting by setting", settings(history)), ("What changed beside it", beside(history)))
     undone = phrases.undone(history.undone_by)
     why = (*_undated(history), *_failed(history), *unjudged(history), *_beyond(history))
-    changes = [replace(one, sure=not undone) for one in _told(history)]
+    changes = [replace(one, sure=not undone) for one in _statements(history)]
     sure = not (undone or unjudged(history) or _is_too_short(history))
     told = (Statement("", sentence(history), why, sure, undone), *changes)
     return Answer("History", facts, told, tuple(_exhibits(history)), tables, _NOTES)
@@ -133,7 +133,7 @@ def _beyond(history: History) -> list[str]:
     return divided.beyond("the link", over)
 
 
-def _told(history: History) -> list[Statement]:
+def _statements(history: History) -> list[Statement]:
     """A sentence for each time, with all settings that changed then."""
     times: dict[tuple[int, int], list[str]] = {}
     for one in history.series:

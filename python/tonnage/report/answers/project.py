@@ -33,7 +33,7 @@ _NOTES = (
 def answer(run: str, found: Sequence[Projection], refused: Sequence[Refused], bases: Sequence[Basis] = ()) -> Answer:
     """A sentence for each operation, also for those of which nothing can be said. ``bases``: what figures are also
     divided by; a link is that of each node."""
-    told = [_told(one, bases) for one in found]
+    told = [_statement(one, bases) for one in found]
     told += [
         Statement(phrases.subject(one.op, one.group), f"Nothing can be said: {one.why}.", (), False) for one in refused
     ]
@@ -53,7 +53,7 @@ def normalised(found: Projection, basis: Basis) -> Normalised:
     return normalise(found.median, metric, basis, found.low, found.high)
 
 
-def _told(found: Projection, bases: Sequence[Basis]) -> Statement:
+def _statement(found: Projection, bases: Sequence[Basis]) -> Statement:
     at = f"{phrases.tasks(found.tasks)}{_on(found.nodes)}"
     expected = f"{_speed(found, found.median)}, {units.share(found.confidence)} interval {_interval(found)}"
     why = [_far(found)]

@@ -71,7 +71,7 @@ def answer(storage: str, measured: Sequence[Measured], history: History | None, 
         ("runs", str(len(measured))),
         *((("first", _when(min(dates))), ("last", _when(max(dates)))) if dates else ()),
     )
-    told = (*_newest(lines), *_changed(history), _judged(measured), _jobs_told(placed))
+    told = (*_newest(lines), *_changed(history), _judged(measured), _jobs_statement(placed))
     exhibits = [one for one in (_by_size(lines), _over_time(lines)) if one is not None]
     if history is not None:
         exhibits += over_time.answer(history).exhibits
@@ -101,7 +101,8 @@ def _size(curve: Sequence[Point]) -> int | None:
 
 
 def _plateau(line: LoadLine, best: Point) -> tuple[float | None, float, float]:
-    """With its interval; where the load line was not reached, the best that was measured stands for neither."""
+    """With its interval; where the load line was not reached, the best measured rate is neither a plateau nor a load
+    line."""
     if not line.reached or line.plateau is None:
         return None, best.low, best.high
     plateau = float(line.plateau)
@@ -141,7 +142,7 @@ def _judged(measured: Sequence[Measured]) -> Statement:
     return Statement("findings", f"In so many of {_many(len(measured), 'run')}: {named}.")
 
 
-def _jobs_told(placed: Sequence[Placed]) -> Statement:
+def _jobs_statement(placed: Sequence[Placed]) -> Statement:
     if not placed:
         return Statement("jobs", "This user's ledger has no job that was placed by it.")
     were = "was" if len(placed) == 1 else "were"

@@ -1,4 +1,4 @@
-"""Axes with their units, and the ticks that tell a scale."""
+"""Axes with their units and ticks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _log_axis(title: str, low: float, high: float, text: Callable[[float], str])
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """At most seven round values between two powers of ten; as few as still tell the scale, the coarser steps first."""
+    """At most seven round values between two powers of ten; as few as still show the scale, the coarser steps first."""
     ticks: list[float] = []
     for steps in _TICK_STEPS:
         if len(ticks) < 3:

@@ -1,7 +1,7 @@
 """Colours, written ``@<light>|<dark>``; the page's script picks one by the theme.
 
-The hues are Okabe and Ito's (2008), told apart with every common form of colour blindness; ordered things take steps of
-cividis (Nuñez et al. 2018).
+The hues are Okabe and Ito's (2008), distinguishable with every common form of colour blindness; ordered things take
+steps of cividis (Nuñez et al. 2018).
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def error_bars(
 
 
 def colour_bar(title: str, ticks: Sequence[float] = (), texts: Sequence[str] = ()) -> ColourBar:
-    """The scale of a heat map, in its quiet look."""
+    """The colour bar of a heat map, without a frame."""
     found: ColourBar = {
         "title": {"text": title, "side": "right", "font": {"size": 12}},
         "thickness": 12,

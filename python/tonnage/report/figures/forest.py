@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tonnage import units
-from tonnage.analysis.compare.ratio import FASTER, SLOWER
+from tonnage.analysis.compare.rate_ratio import FASTER, SLOWER
 from tonnage.report.figures.axes import ratio_axis
 from tonnage.report.figures.colours import KNEE, LINES, MUTED
 from tonnage.report.figures.figure import Figure, error_bars, layout, words
@@ -15,7 +15,7 @@ from tonnage.report.figures.table import Table
 
 _COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}
 _SYMBOLS = {FASTER: "triangle-up", SLOWER: "triangle-down"}
-"""Verdicts are told apart without any colour."""
+"""Symbols distinguish verdicts without colour."""
 _EDGE = 160
 """Right margin that holds the verdicts."""
 
@@ -29,14 +29,14 @@ class Row(NamedTuple):
     high: float
     verdict: str
     told: str
-    """Where the pointer is: what both sides measured, and in which records."""
+    """Hover text: the values of both sides, with their records."""
 
 
 def forest(
     rows: Sequence[Row], *, title: str, axis: str, unit: str, told: str, table: Table, beside: Sequence[Row] = ()
 ) -> Figure:
-    """``unit`` follows a ratio where the pointer is, such as ``times as long``; ``told`` says it all in words;
-    ``beside``: rows of other panels that have the same axis."""
+    """``unit`` follows a ratio in the hover text, such as ``times as long``; ``told`` is the hover text; ``beside``:
+    rows of other panels that have the same axis."""
     trace: Trace = {
         "x": [row.ratio for row in rows],
         "y": [words(row.name) for row in rows],

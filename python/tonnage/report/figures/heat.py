@@ -11,7 +11,7 @@ from tonnage.report.figures.axes import latency_axis
 from tonnage.report.figures.figure import Figure, colour_bar, layout
 from tonnage.report.figures.plotly import Axis, ColourBar, Trace
 from tonnage.report.figures.table import Column, Table, text_column
-from tonnage.report.source import Columns
+from tonnage.report.page_data import Columns
 
 _MOST_COLUMNS = 200
 COLOURS = [[0.0, "@#dbe7f3|#16273a"], [0.35, "@#7fb0d8|#2b5f92"], [0.7, "@#2b78b5|#5aa7dc"], [1.0, "@#08306b|#eaf4fd"]]

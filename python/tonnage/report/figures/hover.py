@@ -1,4 +1,4 @@
-"""What a mark says where the pointer is: how much, how sure, and which records say so."""
+"""Hover texts of marks: the value, its interval, and its records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_NAMED = 5
 
 
 def of_point(point: Point, what: str = "") -> str:
-    """A point; ``what`` stands for its number of tasks where more tells it from others."""
+    """A point; ``what`` replaces its number of tasks where more distinguishes it from others."""
     return "<br>".join(
         [
             what or phrases.tasks(point.tasks),

@@ -1,4 +1,4 @@
-"""The same axes in all panels of a section: who changes the choice compares pictures, not the numbers beside them."""
+"""The same axes in all panels of a section: a reader who changes the choice can compare the pictures."""
 
 from __future__ import annotations
 

@@ -36,14 +36,14 @@ class Stroke(TypedDict, total=False):
 
 
 class Pattern(TypedDict):
-    """Hatching of a bar, so that colour is not all that tells it."""
+    """Hatching of a bar, so that it does not depend on colour."""
 
     shape: str
     solidity: float
 
 
 class Marker(TypedDict, total=False):
-    """How a mark or a bar looks."""
+    """The style of a mark or a bar."""
 
     color: str | Sequence[str]
     size: float
@@ -130,13 +130,13 @@ class _Ticks(TypedDict, total=False):
 
 
 class Axis(_Ticks, total=False):
-    """What a figure says of an axis; ``layout`` adds its look."""
+    """The settings of an axis of a figure; ``layout`` adds its style."""
 
     title: str
 
 
 class DrawnAxis(_Ticks, total=False):
-    """An axis with its look."""
+    """An axis with its style."""
 
     title: Title
     gridcolor: str

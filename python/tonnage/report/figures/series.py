@@ -17,7 +17,7 @@ from tonnage.report.figures.colours import ALERT, ALERT_BAND, VEIL, line_colour
 from tonnage.report.figures.figure import Figure, layout, upright_band
 from tonnage.report.figures.plotly import Note, Shape, Trace
 from tonnage.report.figures.table import Column, Table
-from tonnage.report.source import Columns, TaskEvent
+from tonnage.report.page_data import Columns, TaskEvent
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 _MOST_INTERVALS = 600
@@ -79,7 +79,7 @@ def figure(
     found_stalls = standstills(stalls, begin)
     shapes, notes = stall_marks(found_stalls)
     shapes += retry_marks(again, begin)
-    story = stalls_said(stalls, found_stalls) + retries_said(again)
+    story = stalls_sentence(stalls, found_stalls) + retries_sentence(again)
     return Figure(
         title="Throughput over time",
         caption=f"{record}, all tasks together, by interval. {story}",
@@ -154,7 +154,7 @@ def standstills(stalls: list[TaskEvent], begin_ns: int) -> list[Standstill]:
     return joined
 
 
-def stalls_said(stalls: list[TaskEvent], found: list[Standstill]) -> str:
+def stalls_sentence(stalls: list[TaskEvent], found: list[Standstill]) -> str:
     """The sentence below the picture."""
     if not stalls:
         return "No task stood still for a second or more."
@@ -190,7 +190,7 @@ _RETRY_HEIGHT = 0.035
 """Of the plot."""
 
 
-def retries_said(retries: Sequence[TaskEvent]) -> str:
+def retries_sentence(retries: Sequence[TaskEvent]) -> str:
     """The sentence below the picture; empty where nothing was tried again."""
     if not retries:
         return ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tonnage import published, units
+from tonnage.analysis.compare.divisors import OSD, contradiction
 from tonnage.analysis.compare.normalise import normalise, parse_link, parse_per
-from tonnage.analysis.compare.per import OSD, contradiction
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
@@ -128,7 +128,7 @@ def _costs(analysis: Analysis) -> Told:
         )
     sides = [f"{whose} {what}" for whose in ("published", "ours") for what in ("without", "with", "adds", "of a round")]
     notes = (
-        " ".join(snapshots.said(theirs)),
+        " ".join(snapshots.cost_sentences(theirs)),
         "Its authors said “not much impact”: true of the rounds that write much, whose noise is larger than the cost.",
     )
     columns: tuple[str | Column, ...] = ("transfer", "tasks", "a round", *sides)

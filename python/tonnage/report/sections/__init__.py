@@ -1,5 +1,5 @@
-"""What a run's report says, one file a section. The page, the terminal, the live page and notebooks take what they show
-from this list."""
+"""The sections of a report, one file each. The page, the terminal, the live page and notebooks take their sections from
+this list."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures.figure import Exhibit
+from tonnage.report.page_data import Source
 from tonnage.report.sections import (
     balance,
     command,
     comparisons,
     devices,
-    divided,
     files,
     hosts,
+    io500,
     links,
     load_line,
     mixed,
@@ -32,11 +33,12 @@ from tonnage.report.sections import (
     trials,
     workflow,
 )
-from tonnage.report.sections.section import Section
-from tonnage.report.source import Source
+from tonnage.report.sections import divided_rates as divided
+from tonnage.report.sections.section_type import Section
 
 SECTIONS: tuple[Section, ...] = (
     load_line.SECTION,
+    io500.SECTION,
     snapshots.SECTION,
     settings.SECTION,
     sizes.SECTION,
@@ -67,13 +69,13 @@ _TERMINAL = (
 
 
 def of_terminal() -> list[Section]:
-    """The same in the order of a terminal, whose reader begins at the end: what most look for stands near it."""
+    """The same in the order of a terminal, where the end is read first: the most important sections come last."""
     order = {name: place for place, name in enumerate(_TERMINAL)}
     return sorted(SECTIONS, key=lambda section: order.get(section.name, len(order)))
 
 
-def told_by_answers(analysis: Analysis) -> frozenset[str]:
-    """Codes of findings whose evidence the answers of this run say already."""
+def codes_in_answers(analysis: Analysis) -> frozenset[str]:
+    """Codes of findings whose evidence is already part of the answers of this run."""
     return frozenset(
         code for section in SECTIONS if section.tells and section.sentences(analysis) for code in section.tells
     )
@@ -105,7 +107,7 @@ def sentences_of(analysis: Analysis) -> list[Statement]:
 
 
 def _doubted(told: Statement, section: Section, analysis: Analysis) -> Statement:
-    """With what was found that undoes it: a headline knows its findings."""
+    """The statement with the findings that invalidate it."""
     rests_on = [
         (point.op, point.group)
         for point in (analysis.points if analysis.doubts else ())

@@ -11,8 +11,8 @@ from tonnage.report.figures import hover
 from tonnage.report.figures.colours import MUTED, line_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
 
 MOST_ROWS = 40
 """OSDs that a table names; of more, those with the largest and the smallest shares."""

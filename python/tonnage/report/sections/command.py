@@ -15,9 +15,9 @@ from tonnage.report.figures.colours import ALERT, LINES
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, timeline, words
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.table import Table
-from tonnage.report.sections.points import groups_of
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.point_table import groups_of
+from tonnage.report.sections.section_type import Section, Titled
 
 MOST_TRIALS = 24
 """Trials whose copies a page offers."""

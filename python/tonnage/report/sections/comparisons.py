@@ -10,8 +10,8 @@ from tonnage.report.figures import hover
 from tonnage.report.figures.figure import Exhibit, Figure, Variant
 from tonnage.report.figures.forest import Row, forest
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
 
 
 def tables(analysis: Analysis) -> list[Titled]:
@@ -65,7 +65,7 @@ def _at_once(one: Comparison) -> str:
 
 def _figure(comparisons: list[Comparison], points: tuple[Point, ...]) -> Figure:
     return forest(
-        [Row(one.group, one.ratio, one.low, one.high, one.verdict, _told(one, points)) for one in comparisons],
+        [Row(one.group, one.ratio, one.low, one.high, one.verdict, _hover_text(one, points)) for one in comparisons],
         title=f"How many times as long as {comparisons[0].base}",
         axis="Elapsed time ÷ that of the first setting",
         unit="times as long",
@@ -74,7 +74,7 @@ def _figure(comparisons: list[Comparison], points: tuple[Point, ...]) -> Figure:
     )
 
 
-def _told(one: Comparison, points: tuple[Point, ...]) -> str:
+def _hover_text(one: Comparison, points: tuple[Point, ...]) -> str:
     """What both sides took, and in which records."""
     mine = {point.group: point.records for point in points if (point.workload, point.tasks) == _side(one)}
     return "<br>".join(

@@ -16,7 +16,7 @@ from tonnage.report.figures.figure import EDGE, Figure, edge_note, error_bars, i
 from tonnage.report.figures.panels import Panels
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.points import drawn
+from tonnage.report.sections.point_table import drawn
 
 _LISTED_MOST = 50
 """Repetitions whose values a table lists."""

@@ -13,8 +13,8 @@ from tonnage.report.figures.axes import rate_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
 
 _MOST = 64
 """Devices that are drawn and listed; of more, those that hold most."""
@@ -46,7 +46,7 @@ def largest(devices: Sequence[Devices]) -> list[Devices]:
 
 
 def story(found: Devices) -> str:
-    """How many files were looked at, and the busiest device's part of them."""
+    """The number of examined files, and the busiest device's share of them."""
     most = max(found.parts, key=lambda part: part.bytes)
     of = f" of {phrases.number(found.total)}" if found.total and found.total > found.examined else ""
     fair = units.share(1 / len(found.parts))
@@ -87,11 +87,11 @@ def _figure(found: Devices) -> Figure:
     scale, title = rate_scale_title(max(part.median_bytes_per_s or 0.0 for part in parts)) if rates else (0.01, "")
     values = [(part.median_bytes_per_s or 0.0 if rates else part.share) / scale for part in parts]
     what = title if rates else "Share of the bytes (%)"
-    story_told = story(found)
+    sentence = story(found)
     return Figure(
         title="Rate on each device" if rates else "Bytes on each device",
-        caption=story_told,
-        alt=f"{what} by device. {story_told}",
+        caption=sentence,
+        alt=f"{what} by device. {sentence}",
         traces=[
             {
                 "type": "bar",

@@ -14,9 +14,9 @@ from tonnage.report.figures.colours import INK, MUTED, step_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout, words
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.points import groups_of
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.point_table import groups_of
+from tonnage.report.sections.section_type import Section, Titled
 
 _QUANTILES = (("p50_ns", "p50", "circle"), ("p99_ns", "p99", "diamond"), ("max_ns", "max", "line-ns-open"))
 _TIMED = {key for key, _, _ in _QUANTILES}

@@ -16,8 +16,8 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, word
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Columns, Source
+from tonnage.report.page_data import Columns, Source
+from tonnage.report.sections.section_type import Section, Titled
 from tonnage.units import BANDWIDTH
 
 MOST_ROWS = 20
@@ -233,7 +233,7 @@ def over_time(found: Hosts, columns: Columns, tasks: list[TaskLine]) -> Figure |
 
 
 def _rate(moved: float, start_ns: int, end_ns: int, bundle: Bundle) -> float | None:
-    """A host's part in an interval, a second; None where all of the row were done: a gap, told from standing still."""
+    """A host's part in an interval, a second; None where all of the row were done: a gap, unlike a rate of 0."""
     if not moved and start_ns >= max(part.last_done_ns for part in bundle):
         return None
     return moved * 1e9 / (end_ns - start_ns) / len(bundle)

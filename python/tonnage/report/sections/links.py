@@ -16,19 +16,19 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, 
 from tonnage.report.figures.heat import COLOURS
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
 
 _WAYS = {"send": "one way", "receive": "one way", "both": "both ways at once"}
 _SAME = 0.05
-"""Rates so near to each other are told as the same."""
+"""Rates this close to each other are called equal."""
 
 _NAMED = 8
 """So many receivers at most, and their cells have room for words."""
 _DRAWN = 12
-"""Flows that a picture can tell apart."""
+"""The number of flows that a picture can show."""
 _TOLD = 2
-"""So many ways are told one by one."""
+"""The number of directions that a sentence lists one by one."""
 
 
 def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:

@@ -30,11 +30,11 @@ from tonnage.report.figures.figure import (
 from tonnage.report.figures.panels import OWN, Panels
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
 from tonnage.report.figures.table import Column, Table, text_column
+from tonnage.report.page_data import Source
 from tonnage.report.sections import settings
 from tonnage.report.sections.curves import latency_by_tasks, latency_by_throughput, one_point, points_table
-from tonnage.report.sections.points import drawn, left_out
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.sections.point_table import drawn, left_out
+from tonnage.report.sections.section_type import Section, Titled
 from tonnage.units import BANDWIDTH
 
 _MODEL_NAMES = {"usl": "USL", "hinge": "hinge"}
@@ -46,7 +46,7 @@ def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
     """One section for each operation of streams; settings besides tasks become choices. One for all phases of files
     that have a load line, and one for commands."""
     streams = [point for point in analysis.points if point.kind == "stream"]
-    # Also of different operations: writes and reads are looked at side by side.
+    # Also for different operations: readers compare writes and reads.
     together = Panels(tuple(_curves(streams).values()))
     # Settings of one number of tasks each are dots, and stand in one picture already.
     dots = settings.stands_for(streams)

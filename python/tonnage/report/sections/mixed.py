@@ -14,8 +14,8 @@ from tonnage.report.figures.colours import line_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
 
 Pair = tuple[Point, MixPart]
 
@@ -96,12 +96,12 @@ def _line(name: str, pairs: list[Pair], y: list[float], op: str | None = None, d
         "name": name,
         "line": {"color": colour, "width": 2, "dash": dash},
         "marker": {"color": colour, "size": 8},
-        "text": [_told(*pair) for pair in pairs],
+        "text": [_hover_text(*pair) for pair in pairs],
         "hovertemplate": f"{name}<br>%{{text}}<extra></extra>",
     }
 
 
-def _told(point: Point, part: MixPart) -> str:
+def _hover_text(point: Point, part: MixPart) -> str:
     return "<br>".join(
         [
             phrases.tasks(point.tasks),

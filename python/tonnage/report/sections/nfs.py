@@ -14,8 +14,8 @@ from tonnage.report.figures.colours import line_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.table import Table
-from tonnage.report.sections.section import Section
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section
 
 _MOST = 12
 """Kinds of call that are shown: those that took most time."""

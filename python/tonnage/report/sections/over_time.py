@@ -18,8 +18,8 @@ from tonnage.report.figures.colours import ALERT, INK, line_colour, step_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section
 
 LEAST_TRIALS = 3
 """Of settings that were repeated: with fewer there is no order to see."""
@@ -125,7 +125,7 @@ def _seconds(started: str | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """Marks of one look."""
+    """Marks of one style."""
 
     name: str
     colour: str
@@ -206,10 +206,10 @@ def _relative(
     slowest, fastest = units.ratio(min(ratios)), units.ratio(max(ratios))
     told = f"The slowest had {slowest} times the median of its setting, the fastest {fastest} times."
     many = phrases.number(len(marks))
-    about = f"1 is the median of all trials of the same setting.{_line_told(level)}"
+    about = f"1 is the median of all trials of the same setting.{_line_sentence(level)}"
     return Figure(
         title="Each trial against the median of its setting",
-        caption=f"{about}{_trouble_told(marks, troubled)}{fewer}",
+        caption=f"{about}{_trouble_sentence(marks, troubled)}{fewer}",
         alt=f"Throughput of {many} trials over time, divided by the median of their settings. {told}",
         traces=traces,
         layout=layout(
@@ -228,7 +228,7 @@ def _absolute(
     scale, title = speed_scale_title(most, metric, phrases.done(marks[0].point.kind))
     return Figure(
         title="Throughput of each trial",
-        caption=f"In the colours of the picture beside it.{_trouble_told(marks, troubled)}{fewer}",
+        caption=f"In the colours of the picture beside it.{_trouble_sentence(marks, troubled)}{fewer}",
         alt=f"Throughput of {phrases.number(len(marks))} trials over time, up to {units.speed(most, metric)}.",
         traces=[
             _trace(one, [mark.value / scale for mark in one.marks], troubled, marks[0].at, is_model=is_model)
@@ -255,12 +255,12 @@ def _trace(one: _Series, values: Sequence[float], troubled: set[str], since: flo
             "symbol": ["x" if bad else one.symbol for bad in ill] if any(ill) else one.symbol,
             "line": {"width": 0},
         },
-        "text": [_told(mark) for mark in one.marks],
+        "text": [_hover_text(mark) for mark in one.marks],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
 
-def _told(mark: _Mark) -> str:
+def _hover_text(mark: _Mark) -> str:
     what = words(phrases.subject(mark.point.op, mark.point.group))
     return (
         f"{what}, {phrases.tasks(mark.point.tasks)}<br>{units.speed(mark.value, mark.point.metric)}, "
@@ -269,7 +269,7 @@ def _told(mark: _Mark) -> str:
 
 
 def _level(marks: Sequence[_Mark], *, is_model: bool) -> Trace | None:
-    """Medians of stretches with as many trials each: what a slope or a step looks like without the noise."""
+    """Medians of stretches with as many trials each: they show a slope or a step without the noise."""
     stretches = min(_STRETCHES, len(marks) // _LEAST_IN_STRETCH)
     if stretches < 2:
         return None
@@ -295,11 +295,11 @@ def _lasted(part: Sequence[_Mark]) -> float:
     return part[-1].at - part[0].at
 
 
-def _line_told(level: Trace | None) -> str:
+def _line_sentence(level: Trace | None) -> str:
     return " The line is the median of trials that ran one after the other." if level is not None else ""
 
 
-def _trouble_told(marks: Sequence[_Mark], troubled: set[str]) -> str:
+def _trouble_sentence(marks: Sequence[_Mark], troubled: set[str]) -> str:
     many = sum(mark.record in troubled for mark in marks)
     return f" A cross: a task stood still, or tried again ({phrases.number(many)})." if many else ""
 

@@ -16,8 +16,8 @@ from tonnage.report.figures.colours import step_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.table import Table
-from tonnage.report.sections.section import Section
-from tonnage.report.source import Histogram, Source
+from tonnage.report.page_data import Histogram, Source
+from tonnage.report.sections.section_type import Section
 
 _QUANTILES = (("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999))
 _NAMED = (
@@ -30,7 +30,7 @@ _NAMED = (
     (1e6, "99.9999 %"),
 )
 _MOST_STEPS = 240
-"""Steps drawn of one line: more cannot be told apart at the width of a page."""
+"""Steps drawn of one line: more are not visible at the width of a page."""
 
 Curve = list[tuple[float, int]]
 """(1/(1-q), latency in ns), ascending."""

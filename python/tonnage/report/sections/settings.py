@@ -15,9 +15,9 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, 
 from tonnage.report.figures.panels import reached
 from tonnage.report.figures.plotly import Axis, Note, Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.points import drawn
-from tonnage.report.sections.section import Section
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.point_table import drawn
+from tonnage.report.sections.section_type import Section
 
 _MOST_ROWS = 40
 """Settings that are drawn; of more, the fastest and the slowest half of so many."""
@@ -79,7 +79,7 @@ def _figure(op: str, rows: Sequence[Point], *, with_tasks: bool) -> Figure:
     names = [_name(point, with_tasks=with_tasks) for point in shown]
     axis, scale = _axis(shown)
     fewer = "" if shown == list(rows) else f" The fastest and the slowest {_MOST_ROWS // 2} of {len(rows)} are drawn."
-    told, places = _told(rows, with_tasks=with_tasks), list(range(len(shown)))
+    told, places = _caption(rows, with_tasks=with_tasks), list(range(len(shown)))
     lines = max(name.count("<br>") + 1 for name in names)
     return Figure(
         title=f"{op}: settings, the fastest above",
@@ -102,8 +102,8 @@ def _figure(op: str, rows: Sequence[Point], *, with_tasks: bool) -> Figure:
     )
 
 
-def _told(rows: Sequence[Point], *, with_tasks: bool) -> str:
-    """Which is ahead, and how many cannot be told from it."""
+def _caption(rows: Sequence[Point], *, with_tasks: bool) -> str:
+    """The fastest setting, and how many intervals reach its own."""
     first, last = rows[0], rows[-1]
     best = f"Most: {_plain(first, with_tasks=with_tasks)} with {units.speed(first.median, first.metric)}"
     least = f"least: {_plain(last, with_tasks=with_tasks)} with {units.speed(last.median, last.metric)}"
@@ -165,7 +165,7 @@ def _medians(op: str, shown: Sequence[Point], scale: float) -> Trace:
 
 
 def _repetitions(shown: Sequence[Point], scale: float) -> Trace:
-    """Behind the medians, as many as can be told apart."""
+    """Drawn behind the medians, as many as are visible."""
     most = max(2, _MOST_MARKS // len(shown))
     marks = [
         (at, point, value, record)

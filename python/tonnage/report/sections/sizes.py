@@ -9,7 +9,7 @@ from typing import Any
 from tonnage import units
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.analysis.sizes import Roof, Sweep, line_of, ridge_bytes, roofs_of, size_of, sweeps_of
+from tonnage.analysis.transfer_sizes import Roof, Sweep, line_of, ridge_bytes, roofs_of, size_of, sweeps_of
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import log_ticks, rate_axis, sizes_axis, speed_scale_title, tick_texts
@@ -18,8 +18,8 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, 
 from tonnage.report.figures.heat import COLOURS
 from tonnage.report.figures.plotly import ColourBar, Shape, Trace
 from tonnage.report.figures.table import Table
-from tonnage.report.sections.section import Section
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section
 
 _INTRODUCTION = (
     "A rate of operations bounds small transfers, a rate of bytes large ones. The solid roofs are the best that this "
@@ -83,7 +83,7 @@ def _everything(sweep: Sweep) -> Trace:
         "mode": "markers",
         "name": "each number of tasks",
         "marker": {"color": line_colour(sweep.op), "size": 6, "opacity": 0.4, "line": {"width": 0}},
-        "text": [told(point) for point in points],
+        "text": [hover_text(point) for point in points],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
@@ -105,7 +105,7 @@ def _best(sweep: Sweep) -> Trace:
             1.5,
             5,
         ),
-        "text": [told(point) for point in best],
+        "text": [hover_text(point) for point in best],
         "hovertemplate": "%{text}<extra></extra>",
     }
 
@@ -165,8 +165,8 @@ def _valued(roof: Roof) -> str:
     return f"{roof.name} {value}{f' at {units.size(roof.size_bytes)}' if roof.size_bytes is not None else ''}"
 
 
-def told(point: Point) -> str:
-    """A point in the words of a mark: where, how much, how sure, and which records say so."""
+def hover_text(point: Point) -> str:
+    """The hover text of a point: its size and tasks, its rate with interval, and its records."""
     return hover.of_point(point, f"{units.size(size_of(point))}, {phrases.tasks(point.tasks)}")
 
 
@@ -292,7 +292,7 @@ def _trace(cells: Cells, sizes: Sequence[int], tasks: Sequence[int]) -> Trace:
         "y": [units.size(size) for size in sizes],
         "z": [[None if point is None else height(point) for point in row] for row in rows],
         "text": [["" if point is None else _two_digits(point) for point in row] for row in rows],
-        "hovertext": [["" if point is None else told(point) for point in row] for row in rows],
+        "hovertext": [["" if point is None else hover_text(point) for point in row] for row in rows],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "hoverongaps": False,
     }

@@ -17,9 +17,9 @@ from tonnage.report.figures.colours import KNEE_BAND, LINES, MUTED, step_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout, level, words
 from tonnage.report.figures.plotly import Axis, Shape, Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.points import groups_of
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.point_table import groups_of
+from tonnage.report.sections.section_type import Section, Titled
 from tonnage.units import size_text
 
 _TIMES = 2.0
@@ -61,7 +61,7 @@ def sentences(analysis: Analysis) -> list[Statement]:
     """The same as what the run says; sure where a cost is shown."""
     found = []
     for cost in analysis.snapshots:
-        first, *more = said(cost)
+        first, *more = cost_sentences(cost)
         found.append(Statement("", first, tuple(more), bool(cost.cost.confidence) and cost.cost.verdict != NOT_SHOWN))
     return found
 
@@ -71,7 +71,7 @@ def name(found: SnapshotCost) -> str:
     return ", ".join(filter(None, (found.means, found.group)))
 
 
-def said(found: SnapshotCost) -> list[str]:
+def cost_sentences(found: SnapshotCost) -> list[str]:
     """The cost, what share of which round it is, and whether it changes."""
     least = min(found.rounds, key=lambda rounds: rounds.without_ns)
     most = max(found.rounds, key=lambda rounds: rounds.without_ns)
@@ -296,7 +296,7 @@ def by_tasks(found: SnapshotCost) -> Figure:
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )
-    told = " ".join(said(found)[1:])
+    told = " ".join(cost_sentences(found)[1:])
     return Figure(
         title="What a snapshot adds, by tasks",
         caption="With 95 % intervals; the band is that of all together.",

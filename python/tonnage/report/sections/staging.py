@@ -18,9 +18,9 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, upri
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.series import intervals
 from tonnage.report.figures.table import Column, Table
-from tonnage.report.sections.section import Section
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section
 from tonnage.report.sections.tiers import NAMES
-from tonnage.report.source import Source
 
 Steps = list[tuple[int, float]]
 """``(nanoseconds since the first write, bytes)``, in order of time."""
@@ -28,7 +28,7 @@ Steps = list[tuple[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class _Timeline:
-    """One ``stage`` phase. Where nobody sampled it, what was waiting and free is not known."""
+    """One ``stage`` phase. Without samples, the waiting and free bytes are unknown."""
 
     record: str
     by: str
@@ -121,7 +121,7 @@ def _bytes(found: _Timeline) -> Figure:
         ("safe on the slow tier", found.safe, KNEE, "solid"),
     ]
     traces = [_line(found, name, steps, colour, dash, scale) for name, steps, colour, dash in lines if steps]
-    told = _told(found)
+    told = _caption(found)
     return Figure(
         title="Written, waiting, safe",
         caption=f"{found.record}. {told}",
@@ -137,7 +137,7 @@ def _bytes(found: _Timeline) -> Figure:
     )
 
 
-def _told(found: _Timeline) -> str:
+def _caption(found: _Timeline) -> str:
     application, drain = (units.duration(found.stage[key]) for key in ("application_ns", "drain_ns"))
     early = found.stage["copied_before_end_bytes"] / found.total if found.total else 0.0
     then = f"{units.share(early)} was copied by then, and all was safe {drain} later"
@@ -176,7 +176,7 @@ def _head_room(found: _Timeline) -> Figure:
 
 
 def _table(found: _Timeline) -> Table:
-    """A row for each moment in which somebody looked, beside what was written by then."""
+    """A row for each sample, with the bytes written by then."""
     columns = (Column("time", "s"), "written", "waits", "arrived", "safe", "free")
     others = [dict(steps) for steps in (found.waiting, found.arrived, found.safe, found.free)]
     rows = tuple(

@@ -16,11 +16,11 @@ from tonnage.report.figures.axes import latency_axis, rate_scale_title
 from tonnage.report.figures.colours import band_colour, line_colour, step_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, interval_band, layout, words
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
-from tonnage.report.figures.series import stall_marks, stalls_said, standstills
+from tonnage.report.figures.series import stall_marks, stalls_sentence, standstills
 from tonnage.report.figures.table import Column, Table
-from tonnage.report.sections.points import groups_of, worth_a_look
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Columns, Source
+from tonnage.report.page_data import Columns, Source
+from tonnage.report.sections.point_table import groups_of, notable_points
+from tonnage.report.sections.section_type import Section, Titled
 
 MOST_TRIALS = 24
 """Trials whose lag a page offers."""
@@ -77,7 +77,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     points = [point for point in analysis.points if point.kind == "tail"]
     close: list[Variant] = []
     busiest, most = 0, -1
-    for point, record in worth_a_look(points, source)[:MOST_TRIALS]:
+    for point, record in notable_points(points, source)[:MOST_TRIALS]:
         figures = lag_figures(record, source)
         label = f"{phrases.subject('tail', point.group)}, {_many(readers(point))} ({record})"
         if figures:
@@ -212,7 +212,7 @@ def lag_figures(record: str, source: Source) -> tuple[Figure, ...]:
         share = len(followers) if trial.get("setting", {}).get("follow") == "share" else 1
         behind = {task: lag_of(writer, tracks.get(task, []), share) for task in sorted(followers)}
         shapes, notes = stall_marks(standstills(stalls, trial.get("first_start_ns") or 0))
-        story = stalls_said(stalls, standstills(stalls, trial.get("first_start_ns") or 0))
+        story = stalls_sentence(stalls, standstills(stalls, trial.get("first_start_ns") or 0))
         found += [_lag_figure(record, behind, which, shapes, notes, story) for which in ("bytes", "time")]
     return tuple(found)
 

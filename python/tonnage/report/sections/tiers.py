@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tonnage import units
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.analysis.tiers.run import Crossover, Tiers, Way
-from tonnage.analysis.tiers.shared import MeasuredRate
+from tonnage.analysis.tiers.crossover import Crossover, Tiers, Way
+from tonnage.analysis.tiers.shared_tier import MeasuredRate
 from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
@@ -13,8 +13,8 @@ from tonnage.report.figures.colours import LINES
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 NAMES = {

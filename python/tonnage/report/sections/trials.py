@@ -20,9 +20,9 @@ from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, word
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.points import worth_a_look
-from tonnage.report.sections.section import Section
-from tonnage.report.source import Columns, Source
+from tonnage.report.page_data import Columns, Source
+from tonnage.report.sections.point_table import notable_points
+from tonnage.report.sections.section_type import Section
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 MOST_TRIALS = 48
@@ -51,10 +51,10 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
 
 
 def _chosen(analysis: Analysis, source: Source) -> list[tuple[Point, str]]:
-    """Trials worth a look. Those of a tail and of commands have sections of their own, and removing snapshots moves
-    nothing."""
+    """The most informative trials. Those of a tail and of commands have sections of their own, and removing snapshots
+    moves nothing."""
     kinds = ("stream", "files", "checkpoint")
-    return worth_a_look([point for point in analysis.points if point.kind in kinds and point.op != "drop"], source)
+    return notable_points([point for point in analysis.points if point.kind in kinds and point.op != "drop"], source)
 
 
 def _most_telling(shown: list[tuple[Point, str]], analysis: Analysis, source: Source) -> int:
@@ -151,7 +151,7 @@ def name_of(bundle: Bundle) -> str:
 
 
 def _rate(moved: float, start_ns: int, lasted_ns: int, bundle: Bundle) -> float | None:
-    """Of a task of the row, a second; None where all of the row were done: a gap, told from standing still."""
+    """Of a task of the row, a second; None where all of the row were done: a gap, unlike a rate of 0."""
     if not moved and start_ns >= max(task["end_ns"] for task in bundle):
         return None
     many: int = sum(task.get("tasks", 1) for task in bundle)

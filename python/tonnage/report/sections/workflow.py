@@ -15,8 +15,8 @@ from tonnage.report.figures.colours import ALERT, LINES, MUTED
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, timeline, words
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.table import Table, text_column
-from tonnage.report.sections.section import Section, Titled
-from tonnage.report.source import Source
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
 
 MOST_RUNS = 12
 """Workflow runs whose timelines a page offers."""
@@ -166,7 +166,7 @@ def _engine(tasks: list[WorkflowLine], begin: int, end: int) -> Trace:
     )
     return {
         **bars,
-        # Striped as well: told apart without any colour.
+        # Striped as well: distinguishable without colour.
         "marker": {"color": LINES["mixed"], "pattern": {"shape": "/", "solidity": 0.5}},
         "hovertemplate": "%{text} %{x:.3g} s<extra></extra>",
     }

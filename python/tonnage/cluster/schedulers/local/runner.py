@@ -6,19 +6,18 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
-from tonnage.cluster.schedulers.local.process import Process, adopt, descendants
 from tonnage.cluster.schedulers.local.spool import FILE, UNREADABLE, WHOLE, Ended, Entry, Spool
 from tonnage.cluster.schedulers.local.spooler_contact import ensure_spooler, wake
-from tonnage.cluster.schedulers.local.streams import UnfitError, file_name, open_input, open_output
+from tonnage.cluster.schedulers.local.streams import UnfitError, open_streams
 from tonnage.errors import TonnageError
-from tonnage.machine.tool import ToolError, ToolMissing
+from tonnage.machine.site_tools import ToolError, ToolMissing
+from tonnage.processes import Process, adopt_orphans, descendants
 
 GRACE_NS = 5 * 10**9
 """What a cancelled job has between SIGTERM and SIGKILL."""
@@ -31,11 +30,10 @@ CANNOT_RUN, NOT_FOUND = 126, 127
 Known = TypeVar("Known")
 
 
-def attend(spool: Spool, number: int, copy: int, claimed: Callable[[], object]) -> None:
-    """In the background, in a process that blocks all signals. ``claimed`` is called once it is written down."""
-    won = _patient(spool, lambda: spool.claim(number, copy, Process.this()))
-    claimed()
-    if not won:
+def attend(spool: Spool, number: int, copy: int, starter: Process) -> None:
+    """In the background, in a process that blocks all signals and that ``starter`` forked for this copy."""
+    me = Process.this()
+    if not _patient(spool, lambda: spool.claim(number, copy, starter, me)):
         return
     entry = _patient(spool, lambda: spool.entry(number))
     if _ordered_ns(spool, number, copy) is not None:
@@ -58,7 +56,7 @@ def attend_here(spool: Spool, request: JobRequest, *, timeout_s: float) -> int:
     ended = Ended("cancelled", None, "interrupted before it began")
     try:
         wake(spool, timeout_s=timeout_s)
-        while not spool.claim(number, WHOLE, me):
+        while not spool.claim(number, WHOLE, me, me):
             _refuse_cancelled(spool, number)
             time.sleep(LOOK_S)
             ensure_spooler(spool, timeout_s=timeout_s)
@@ -116,17 +114,12 @@ def _run(spool: Spool, entry: Entry, copy: int) -> Ended:
     request = entry.request
     streams: list[int] = []
     os.umask(entry.umask)
-    adopt()
+    adopt_orphans()
     try:
-        _open_streams(entry, copy, streams)
-        program = _start(spool, entry, copy, streams)
-    except OSError as error:
-        missing = isinstance(error, FileNotFoundError) and error.filename == request.argv[0]
-        elsewhere = error.filename not in (None, request.argv[0])
-        why = f"its directory {error.filename} cannot be entered: {error.strerror}" if elsewhere else error.strerror
-        return _not_run(request, streams, str(why), NOT_FOUND if missing else CANNOT_RUN)
-    except UnfitError as error:
-        return _not_run(request, streams, str(error), CANNOT_RUN)
+        open_streams(request, entry.number, copy, streams)
+        program = _start(entry, copy, streams)
+    except (UnfitError, OSError) as error:
+        return _not_run(request, streams, error)
     finally:
         for file in streams:
             os.close(file)
@@ -141,29 +134,26 @@ def _await(spool: Spool, number: int, copy: int, program: int) -> bool:
 
     The spooler sends SIGTERM when it is to be looked for an order; it stays pending until it is waited for here.
     """
+    while (ordered_ns := _ordered_ns(spool, number, copy)) is None:
+        if _has_ended(program):
+            return False
+        signal.sigwait({signal.SIGCHLD, signal.SIGTERM})
+    with suppress(ProcessLookupError):
+        os.killpg(program, signal.SIGTERM)
     told: set[Process] = set()
-    is_ordered = False
     while True:
-        ordered_ns = _ordered_ns(spool, number, copy)
-        if ordered_ns is None:
-            if _has_ended(program):
-                return False
-            signal.sigwait({signal.SIGCHLD, signal.SIGTERM})
-            continue
-        if not is_ordered:
-            is_ordered = True
-            with suppress(ProcessLookupError):
-                os.killpg(program, signal.SIGTERM)
-        found = descendants()
-        for process in found:
-            # The program itself is waited for later, when its status is wanted.
-            if process.ended and process.parent == os.getpid() and process.pid != program:
-                os.waitpid(process.pid, os.WNOHANG)
-        left = [process for process in found if not process.ended]
-        late = time.time_ns() - ordered_ns > GRACE_NS
-        stays = [process for process in left if not _end(process, program, told, late=late)]
-        # One that this user may not signal would hold the slot for ever; the program itself does.
-        if left == stays and program not in {process.pid for process in left}:
+        left = [process for process in descendants() if not process.ended]
+        if time.time_ns() - ordered_ns > GRACE_NS:
+            # One that this user may not signal would hold the slot for ever; the program itself does.
+            ending = [process for process in left if process.signal(signal.SIGKILL) or process.pid == program]
+        else:
+            ending = left
+            for process in left:
+                # The program's group got SIGTERM as a whole.
+                if process not in told and process.group != program:
+                    process.signal(signal.SIGTERM)
+                told.add(process)
+        if not ending:
             return True
         signal.sigtimedwait({signal.SIGCHLD}, LOOK_S)
 
@@ -176,32 +166,24 @@ def _has_ended(program: int) -> bool:
     return False
 
 
-def _end(process: Process, program: int, told: set[Process], *, late: bool) -> bool:
-    """False where it cannot be ended."""
-    if late:
-        return process.signal(signal.SIGKILL)
-    try:
-        # The program's group got SIGTERM as a whole.
-        is_told = process in told or os.getpgid(process.pid) == program
-    except ProcessLookupError:
-        is_told = True
-    told.add(process)
-    if not is_told:
-        process.signal(signal.SIGTERM)
-    return True
-
-
-def _not_run(request: JobRequest, streams: list[int], why: str, status: int) -> Ended:
+def _not_run(request: JobRequest, streams: list[int], error: UnfitError | OSError) -> Ended:
     """Says so in the output too, where that could be opened."""
-    reason = f"{request.argv[0]} cannot be run: {why}"
+    program, why, status = request.argv[0], str(error), CANNOT_RUN
+    if isinstance(error, OSError):
+        why = str(error.strerror)
+        if error.filename not in (None, program):
+            why = f"its directory {error.filename} cannot be entered: {why}"
+        elif error.filename is not None and isinstance(error, FileNotFoundError):
+            status = NOT_FOUND
+    reason = f"{program} cannot be run: {why}"
     if len(streams) > 1:
         with suppress(OSError):
             os.write(streams[-1], f"tonnage: {reason}\n".encode("utf-8", "surrogateescape"))
     return Ended("failed", status, reason)
 
 
-def _start(spool: Spool, entry: Entry, copy: int, streams: list[int]) -> subprocess.Popen[bytes]:
-    environment = spool.environment(entry.number)
+def _start(entry: Entry, copy: int, streams: list[int]) -> subprocess.Popen[bytes]:
+    environment = entry.environment
     if copy != WHOLE:
         environment["TONNAGE_COPY"] = environment["LSB_JOBINDEX"] = str(copy)
     stdin, stdout, stderr = streams
@@ -215,30 +197,6 @@ def _start(spool: Spool, entry: Entry, copy: int, streams: list[int]) -> subproc
         start_new_session=True,
         preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, ()),  # this process has one thread
     )
-
-
-def _open_streams(entry: Entry, copy: int, streams: list[int]) -> None:
-    """Standard input, output and error."""
-    request = entry.request
-    output = request.output or ("tonnage-%J.out" if request.copies is None else "tonnage-%J_%I.out")
-    error = request.error or output
-    given = Path(os.devnull) if request.input is None else file_name(request.input, request, entry.number, copy)
-    with _naming_file("input", given):
-        streams.append(open_input(given))
-    files = [file_name(pattern, request, entry.number, copy) for pattern in (output, error)]
-    with _naming_file("output", files[0]):
-        streams.append(open_output(files[0], named=request.output is not None))
-    with _naming_file("error output", files[1]):
-        streams.append(os.dup(streams[1]) if files[0] == files[1] else open_output(files[1], named=True))
-
-
-@contextmanager
-def _naming_file(what: str, path: Path) -> Iterator[None]:
-    """UnfitError that names the file, where it cannot be opened."""
-    try:
-        yield
-    except OSError as error:
-        raise UnfitError(f"its {what} {path} cannot be opened: {error.strerror}") from None
 
 
 def _ending(status: int, *, cancelled: bool) -> Ended:

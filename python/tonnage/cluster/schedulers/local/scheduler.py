@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+from tonnage.cluster.job_terms import Spelling
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -20,8 +21,7 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers.local import spooler_contact
 from tonnage.cluster.schedulers.local.spool import WHOLE, Spool, explain
-from tonnage.cluster.schedulers.local.streams import file_name, unfit_input, unfit_output
-from tonnage.cluster.terms import Spelling
+from tonnage.cluster.schedulers.local.streams import unfit_stream
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
 from tonnage.machine.time_limit import in_time
@@ -30,7 +30,7 @@ from tonnage.machine.user import user_name
 QUEUE = "local"
 """The only one."""
 MOST_COPIES = 100_000
-"""The spool has files of each, and its process a number of each that waits."""
+"""The spool has a row of each, and looks at all that wait whenever one ends."""
 
 
 _NONE = "the local scheduler knows no "
@@ -65,20 +65,14 @@ class Local:
         return True
 
     def check(self, request: JobRequest, *, interactive: bool = False) -> None:
-        self._check_here(request, interactive=interactive)
-        if not interactive:
-            self._check_files(request)
-
-    def _check_here(self, request: JobRequest, *, interactive: bool = False) -> None:
         if interactive and request.copies is not None:
             raise RequestError("copies cannot share a terminal; hint: leave one of the two out")
-        if request.queue not in (None, QUEUE):
-            raise NoSuchQueue(f"there is no queue {request.queue}; hint: the local scheduler has one, {QUEUE}")
-        if request.hosts and not request.prefer and not any(self._is_here(host) for host in request.hosts):
-            raise SchedulerError(
-                f"the local scheduler runs jobs on {self._host} only, not on {', '.join(request.hosts)}"
-            )
-        self._refuse(request)
+        self._check_place(request)
+        # One that does not answer now may do so when the job runs, which looks again.
+        with suppress(TimeoutError, OSError):
+            why = None if interactive else in_time(lambda: unfit_stream(request), timeout_s=self._timeout_s)
+            if why is not None:
+                raise RequestError(f"the job would not run: {why}")
 
     def command(self, request: JobRequest) -> list[str]:
         """The program itself: no tool stands between. RequestError as ``submit``."""
@@ -88,9 +82,7 @@ class Local:
     def submit(self, request: JobRequest) -> Submitted:
         """The job with this key where there is one: a second submission of it adds nothing."""
         with self._spool() as spool:
-            self._check(spool, request)
-            request = self._on_this_host(spool, request)
-            number, is_new = spool.add(request)
+            number, is_new = spool.add(self._fitted(spool, request))
             try:
                 spooler_contact.wake(spool, timeout_s=self._timeout_s)
             except (SchedulerError, OSError) as error:
@@ -109,14 +101,12 @@ class Local:
         return None if number is None else _receipt(number)
 
     def interactive(self, request: JobRequest) -> int:
-        with self._spool() as spool:
-            self._check(spool, request)
-            if request.copies is not None:
-                raise SchedulerError("a job in the foreground has no copies; nothing was started")
-            # What runs a program is not for those who only ask.
-            from tonnage.cluster.schedulers.local.runner import attend_here
+        # What runs a program is not for those who only ask.
+        from tonnage.cluster.schedulers.local.runner import attend_here
 
-            return attend_here(spool, self._on_this_host(spool, request), timeout_s=self._timeout_s)
+        self.check(request, interactive=True)
+        with self._spool() as spool:
+            return attend_here(spool, self._fitted(spool, request), timeout_s=self._timeout_s)
 
     def hides_others(self) -> bool:
         return True
@@ -130,34 +120,43 @@ class Local:
             if spool.numbers():
                 spooler_contact.ensure_spooler(spool, timeout_s=self._timeout_s)
             found = spool.jobs(spooler_contact.slots(spool), ended=ended)
-        return [replace(job, user=me, queue=QUEUE, from_host=self._host, hosts=self._hosts_of(job)) for job in found]
+        here = (self._host,)
+        return [
+            replace(job, user=me, queue=QUEUE, from_host=self._host, hosts=() if job.started_at_s is None else here)
+            for job in found
+        ]
 
     def queues(self) -> list[Queue]:
-        with self._spool() as spool:
-            slots = spooler_contact.slots(spool)
-            found = spool.jobs(slots)
+        slots, found = self._listed()
         pending = sum(job.count for job in found if job.state == "pending")
         running = sum(job.state == "running" for job in found)
         return [Queue(name=QUEUE, default=True, hosts=(self._host,), slots=slots, pending=pending, running=running)]
 
     def hosts(self) -> list[ClusterHost]:
+        slots, found = self._listed()
+        used = sum(job.slots for job in found if job.state == "running")
+        return [ClusterHost(name=self._host, up=True, slots=slots, slots_used=used, queues=(QUEUE,))]
+
+    def _listed(self) -> tuple[int, list[Job]]:
+        """How many slots there are, and what waits or runs."""
         with self._spool() as spool:
             slots = spooler_contact.slots(spool)
-            used = sum(job.slots for job in spool.jobs(slots) if job.state == "running")
-        return [ClusterHost(name=self._host, up=True, slots=slots, slots_used=used, queues=(QUEUE,))]
+            return slots, spool.jobs(slots)
 
     def cancel(self, job: str, copy: int | None = None) -> None:
         with self._spool() as spool:
             number = self._active(spool, job)
-            if copy is not None:
-                self._check_copy(spool, number, copy)
+            found = None if copy in (None, WHOLE) else spool.copy(number, copy)
+            if copy is not None and found is None:
+                raise RequestError(f"job {number} has no copy {copy}")
+            if found is not None and found.ended_ns is not None:
+                raise SchedulerError(f"copy {copy} of job {number} has ended already")
             spool.cancel(number, copy)
             spooler_contact.wake(spool, timeout_s=self._timeout_s)
 
     def set_cap(self, job: str, cap: int) -> None:
         with self._spool() as spool:
-            number = self._active(spool, job)
-            spool.set_cap(number, cap)
+            spool.set_cap(self._active(spool, job), cap)
             spooler_contact.wake(spool, timeout_s=self._timeout_s)
 
     @contextmanager
@@ -170,55 +169,23 @@ class Local:
 
     def _active(self, spool: Spool, job: str) -> int:
         number = int(job) if re.fullmatch("[0-9]{1,18}", job) else 0
-        if not spool.is_active(number):
-            known = spool.entry(number) is not None
+        if number not in spool.numbers():
+            known = number in spool.numbers(ended=True)
             raise SchedulerError(f"job {job} has ended already" if known else f"there is no job {job}")
         return number
 
-    def _check_copy(self, spool: Spool, number: int, copy: int) -> None:
-        found = None if copy == WHOLE else spool.copy(number, copy)
-        if found is None:
-            raise RequestError(f"job {number} has no copy {copy}")
-        if found.ended_ns is not None:
-            raise SchedulerError(f"copy {copy} of job {number} has ended already")
-
-    def _check(self, spool: Spool, request: JobRequest) -> None:
-        if not request.argv:
-            raise SchedulerError("there is no program to run")
-        self._check_here(request)
-        slots = spooler_contact.slots(spool)
-        if request.slots > slots:
-            raise SchedulerError(f"the job wants {request.slots} slots, and {self._host} has {slots}")
-        totals = dict(request.licence_totals)
-        for name, count in request.licences:
-            if name not in totals:
-                raise SchedulerError(
-                    f"nobody says how many licences {name} there are; hint: set slots of its server in tonnage.toml"
-                )
-            if count > totals[name]:
-                raise SchedulerError(f"the job wants {count} licences {name}, and there are {totals[name]}")
-
-    def _check_files(self, request: JobRequest) -> None:
-        """RequestError for those of which the name is known before the job is, and which it would not open."""
-
-        def look() -> str | None:
-            named = [(name, unfit_output) for name in (request.output, request.error)]
-            for name, unfit in (*named, (request.input, unfit_input)):
-                if name is not None and "%J" not in name and ("%I" not in name or request.copies is None):
-                    why = unfit(file_name(name, request, 0, 0))
-                    if why is not None:
-                        return why
-            return None
-
-        try:
-            why = in_time(look, timeout_s=self._timeout_s)
-        except (TimeoutError, OSError):
-            return  # it may answer when the job runs, which looks again
-        if why is not None:
-            raise RequestError(f"the job would not run: {why}")
+    def _check_place(self, request: JobRequest) -> None:
+        """For what there is none of on one host."""
+        if request.queue not in (None, QUEUE):
+            raise NoSuchQueue(f"there is no queue {request.queue}; hint: the local scheduler has one, {QUEUE}")
+        if request.hosts and not request.prefer and not any(self._is_here(host) for host in request.hosts):
+            raise SchedulerError(
+                f"the local scheduler runs jobs on {self._host} only, not on {', '.join(request.hosts)}"
+            )
+        self._refuse(request)
 
     def _refuse(self, request: JobRequest) -> None:
-        """RequestError for what there is none of on one host."""
+        """RequestError for what no local scheduler has."""
         if request.spread is not None and request.spread.nodes > 1:
             raise RequestError(
                 f"{request.spread.nodes} nodes are asked for, and the local scheduler has {self._host} alone"
@@ -228,20 +195,30 @@ class Local:
         if (request.copies or 1) > MOST_COPIES:
             raise RequestError(f"the local scheduler takes at most {MOST_COPIES} copies of a job; hint: ask for fewer")
 
-    def _on_this_host(self, spool: Spool, request: JobRequest) -> JobRequest:
-        """One that is spread over nodes, of which there is one, or wants this one for itself, as a plain job."""
-        spread = request.spread
-        if spread is None:
-            return replace(request, slots=spooler_contact.slots(spool)) if request.terms.exclusive else request
-        launch = () if spread.per_node == 1 else ("mpiexec", "-n", str(spread.per_node))
-        slots = spooler_contact.slots(spool) if spread.alone else request.slots
-        return replace(request, argv=(*launch, *request.argv), slots=slots, spread=None)
+    def _fitted(self, spool: Spool, request: JobRequest) -> JobRequest:
+        """One that is spread over nodes, of which there is one, or wants this one for itself, as a plain job.
+        SchedulerError for more than there is here."""
+        if not request.argv:
+            raise SchedulerError("there is no program to run")
+        self._check_place(request)
+        slots, totals = spooler_contact.slots(spool), dict(request.licence_totals)
+        if request.slots > slots:
+            raise SchedulerError(f"the job wants {request.slots} slots, and {self._host} has {slots}")
+        for name, count in request.licences:
+            if name not in totals:
+                raise SchedulerError(
+                    f"nobody says how many licences {name} there are; hint: set slots of its server in tonnage.toml"
+                )
+            if count > totals[name]:
+                raise SchedulerError(f"the job wants {count} licences {name}, and there are {totals[name]}")
+        spread, launch = request.spread, tuple[str, ...]()
+        if spread is not None and spread.per_node > 1:
+            launch = ("mpiexec", "-n", str(spread.per_node))
+        is_alone = request.terms.exclusive if spread is None else spread.alone
+        return replace(request, argv=(*launch, *request.argv), slots=slots if is_alone else request.slots, spread=None)
 
     def _is_here(self, host: str) -> bool:
         return host in (self._host, "localhost") or host.partition(".")[0] == self._host.partition(".")[0]
-
-    def _hosts_of(self, job: Job) -> tuple[str, ...]:
-        return () if job.started_at_s is None else (self._host,)
 
 
 def _receipt(number: int) -> Submitted:

@@ -1,9 +1,13 @@
 """The spool: one SQLite file of a user on a host, which has every job and what became of each of its copies.
 
-``jobs.sqlite`` in the spool's directory says what is true. Beside it lie ``spooler`` and ``starting``, of which locks
-are held, ``wake``, a FIFO that says when to look, and ``log``. Each change is one transaction that is on the disk when
-it returns. A connection lasts for one transaction: the spooler forks, and a fork must not inherit one. That, and home
-directories on network file systems, is why the journal is not SQLite's write-ahead log.
+``jobs.sqlite`` in the spool's directory says what is true. Beside it lie ``spooler``, of which the spooler holds a
+lock, and ``log``. Each change is one transaction that is on the disk when it returns. A connection lasts for one
+transaction: the spooler forks, and a fork must not inherit one. That, and home directories on network file systems, is
+why the journal is not SQLite's write-ahead log.
+
+A copy goes one way: ``pending``; ``starting``, when it has its slots and ``waiter`` is who may start it; ``running``,
+when ``waiter`` is who waits for its program; then how it ended. Each step is taken by one statement that names the
+state before it, so that of several who would take it one does.
 """
 
 from __future__ import annotations
@@ -15,19 +19,19 @@ import re
 import sqlite3
 import time
 import weakref
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from tonnage.cluster.numbers import Range, each
+from tonnage.cluster.array_numbers import Range, each
+from tonnage.cluster.job_terms import Terms
 from tonnage.cluster.scheduler import Job, JobRequest, SchedulerError, State
 from tonnage.cluster.schedulers.local.dispatch import Turn, Waiting, next_turn
-from tonnage.cluster.schedulers.local.process import Process
-from tonnage.cluster.terms import Terms
 from tonnage.errors import RequestError
 from tonnage.machine.state import checked_inside, checked_own
+from tonnage.processes import Process
 
 WHOLE = 0
 """The copy of a job that is no array."""
@@ -35,13 +39,14 @@ REMEMBERED_NS = 7 * 24 * 3600 * 10**9
 """How long after its submission an ended job is remembered,"""
 REMEMBERED = 2000
 """and how many of them."""
-UNREADABLE = "what was asked for cannot be read: another version of Tonnage submitted it, or it is damaged"
-"""Why such a job does not run."""
+FORGET_AFTER = 500
+"""Jobs that are submitted between two looks at what may be forgotten."""
 LATELY_NS = 3600 * 10**9
 """How long a job that ended is listed."""
+UNREADABLE = "what was asked for cannot be read: another version of Tonnage submitted it, or it is damaged"
+"""Why such a job does not run."""
 FILE = "jobs.sqlite"
 _VERSION = 1
-_HELD = re.compile(r"/proc/self/fd/[0-9]+")
 _TABLES = (
     """create table job (number integer primary key autoincrement, key text not null unique,
         slots integer not null, cap integer, licences text not null, totals text not null,
@@ -54,19 +59,20 @@ _TABLES = (
     "create index ended on copy (ended_ns) where ended_ns is not null",
     f"pragma user_version = {_VERSION}",
 )
+_HELD = re.compile(r"/proc/self/fd/[0-9]+")
 _AWAY = "move it away, and the jobs in it are forgotten"
-_STATES = (*get_args(State), "starting")
-_COPY = "job, copy, state, foreground, waiter, program, started_ns, cancelled_ns, ended_ns, status, reason"
+_REST = "state, foreground, waiter, program, started_ns, cancelled_ns, ended_ns, status, reason"
+_COPIES = f"select job, copy, 1, {_REST} from copy where"
 _ACTIVE = "select job from copy where ended_ns is null"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A job as it was submitted."""
 
     number: int
     request: JobRequest
     umask: int
+    environment: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +81,12 @@ class Copy:
 
     job: int
     copy: int
+    count: int
+    """Of copies that are told of as one, of which this is the first."""
     state: Literal[State, "starting"]
-    """``starting``: its process in the foreground may run it."""
     foreground: bool
     """``waiter`` asked for it, and runs it with its own terminal."""
     waiter: Process | None
-    """Who waits for the program, and writes down how it ended."""
     program: Process | None
     started_ns: int | None
     cancelled_ns: int | None
@@ -91,16 +97,16 @@ class Copy:
     reason: str
 
 
-class _Damaged(Exception):
-    """A row is not one that a spool writes."""
-
-
 class Ended(NamedTuple):
     """How a copy ended."""
 
     state: State
     status: int | None
     reason: str
+
+
+class _Damaged(Exception):
+    """A row is not one that a spool writes."""
 
 
 class Spool:
@@ -119,7 +125,6 @@ class Spool:
         weakref.finalize(self, os.close, handle)
         self.open_directory = Path(f"/proc/self/fd/{handle}")
         """The directory itself, to be used: in this process, and in those that it forks."""
-        self.wake = self.open_directory / "wake"
         if (self.open_directory / "jobs").exists():
             raise RequestError(
                 f"{self.directory} has jobs of an older version of Tonnage, which this one cannot read; hint: when "
@@ -127,11 +132,8 @@ class Spool:
             )
         with suppress(FileExistsError):
             os.close(os.open(self.open_directory / FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        version = self._version()
-        # Not before: what is refused stays as it is.
-        with suppress(FileExistsError):
-            os.mkfifo(self.wake, 0o600)
-        if version == 0:
+        # What is refused stays as it is.
+        if self._version() == 0:
             with self.change() as db:
                 if db.execute("pragma user_version").fetchone() == (0,):
                     for statement in _TABLES:
@@ -190,35 +192,38 @@ class Spool:
         """
         os.umask(umask := os.umask(0o077))
         # ASCII: words that are no UTF-8 are kept as lone surrogates, which only an escape can spell.
-        licences, totals = json.dumps(request.licences), json.dumps(request.licence_totals)
-        row = (request.key, request.slots, request.cap, licences, totals, umask, time.time_ns())
-        texts = (json.dumps(asdict(request)), json.dumps(dict(os.environ)))
+        parts = (request.licences, request.licence_totals, asdict(request), dict(os.environ))
+        licences, totals, asked, environment = map(json.dumps, parts)
+        row = (request.key, request.slots, request.cap, licences, totals, umask, time.time_ns(), asked, environment)
+        numbers = each(request.numbers) if request.numbers else (WHOLE,)
         with self.change() as db:
             known = _number_of(db, request.key)
             if known is not None:
                 return known, False
-            number = db.execute(
-                "insert into job (key, slots, cap, licences, totals, umask, submitted_ns, request, environment)"
-                " values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*row, *texts),
-            ).lastrowid
-            assert number is not None
+            columns = "key, slots, cap, licences, totals, umask, submitted_ns, request, environment"
+            db.execute(f"insert into job ({columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            (number,) = db.execute("select last_insert_rowid()").fetchone()
             db.executemany(
                 "insert into copy (job, copy, foreground, waiter) values (?, ?, ?, ?)",
-                (
-                    (number, copy, waiter is not None, waiter and str(waiter))
-                    for copy in (each(request.numbers) if request.numbers else (WHOLE,))
-                ),
+                ((number, copy, waiter is not None, waiter and str(waiter)) for copy in numbers),
             )
+        if number % FORGET_AFTER == 0:
+            self.forget()
         return number, True
 
     def withdraw(self, number: int) -> bool:
         """Takes a job back that was just added; False where a copy of it began meanwhile, and nothing was done."""
+        begun = "select job from copy where state != 'pending'"
         with self.change() as db:
-            begun = "select job from copy where state != 'pending'"
-            taken = db.execute(f"delete from job where number = ? and number not in ({begun})", (number,))
-            db.execute("delete from copy where job not in (select number from job)")
-            return bool(taken.rowcount)
+            return _remove(db, f"number = ? and number not in ({begun})", number)
+
+    def forget(self) -> None:
+        """Removes what ended long ago."""
+        ended = f"number not in ({_ACTIVE})"
+        newest = f"select number from job where {ended} order by number desc limit ?"
+        oldest_ns = time.time_ns() - REMEMBERED_NS
+        with self.change() as db:
+            _remove(db, f"{ended} and (submitted_ns < ? or number not in ({newest}))", oldest_ns, REMEMBERED)
 
     def find(self, key: str) -> int | None:
         """The number of the job with that key."""
@@ -228,25 +233,15 @@ class Spool:
     def entry(self, number: int) -> Entry | None:
         """What was asked for; None where the spool has no such job, or one that cannot be read."""
         with self._transaction() as db:
-            row = db.execute("select request, umask from job where number = ?", (number,)).fetchone()
+            row = db.execute("select request, umask, environment from job where number = ?", (number,)).fetchone()
         request = None if row is None else _request(row[0])
-        return None if request is None else Entry(number, request, row[1])
-
-    def environment(self, number: int) -> dict[str, str]:
-        """That of whoever submitted the job."""
-        with self._transaction() as db:
-            (text,) = db.execute("select environment from job where number = ?", (number,)).fetchone()
-        return {str(name): str(value) for name, value in json.loads(text).items()}
+        return None if request is None else Entry(number, request, row[1], json.loads(row[2]))
 
     def numbers(self, *, ended: bool = False) -> list[int]:
         """The jobs that wait or run, or those that ended, in the order of submission."""
         with self._transaction() as db:
             found = db.execute(f"select number from job where number {'not' if ended else ''} in ({_ACTIVE})")
             return sorted(number for (number,) in found)
-
-    def is_active(self, number: int) -> bool:
-        """Whether it is among those that wait or run."""
-        return number in self.numbers()
 
     def set_cap(self, number: int, cap: int) -> None:
         """From now on."""
@@ -267,46 +262,33 @@ class Spool:
                 (now_ns, now_ns if one else None, json.dumps("cancelled before it began" if one else ""), *job),
             )
 
-    def forget(self) -> None:
-        """Removes what ended long ago."""
-        oldest_ns = time.time_ns() - REMEMBERED_NS
-        with self.change() as db:
-            db.execute(
-                f"delete from job where number not in ({_ACTIVE}) and (submitted_ns < ? or number not in"
-                f" (select number from job where number not in ({_ACTIVE}) order by number desc limit ?))",
-                (oldest_ns, REMEMBERED),
-            )
-            db.execute("delete from copy where job not in (select number from job)")
-
     # Copies
 
-    def begin(self, slots: int, taken: Collection[tuple[int, int]] = ()) -> list[Copy]:
-        """The copies whose turn it is, for whoever calls to start those in the background; those in the foreground are
-        told. ``taken``: (job, copy) of those that somebody is about to start, or has."""
-        begun = []
+    def begin(self, slots: int, starter: Process) -> list[Copy]:
+        """Gives the copies whose turn it is their slots; those that ``starter`` is to start, which are the ones in the
+        background."""
+        begun: list[Copy] = []
         with self._transaction() as db:
-            where = "state = 'pending' and job = ? and copy = ?"
-            early = {one for one in taken if _copies(db, where, *one)}
-            for number, count in _turn(db, slots, early).starts.items():
+            for number, count in _turn(db, slots).starts.items():
                 where = "job = ? and state = 'pending' and ended_ns is null order by rowid limit ?"
-                found = _copies(db, where, number, count + len(early))
-                begun += [one for one in found if (one.job, one.copy) not in early][:count]
-        for one in begun:
-            if one.foreground:
-                self._update(
-                    "state = 'starting', started_ns = ? where state = 'pending'", (time.time_ns(),), one.job, one.copy
-                )
-        return begun
+                begun += _copies(db.execute(f"{_COPIES} {where}", (number, count)))
+        if begun:
+            # One that is cancelled meanwhile gets none, and whoever would claim it finds that.
+            what = "state = 'starting', started_ns = ?, waiter = coalesce(waiter, ?) where state = 'pending'"
+            values = ((time.time_ns(), str(starter), one.job, one.copy) for one in begun)
+            with self.change() as db:
+                db.executemany(f"update copy set {what} and job = ? and copy = ?", values)
+        return [one for one in begun if not one.foreground]
 
-    def claim(self, number: int, copy: int, waiter: Process) -> bool:
-        """Writes down who runs a copy; False where somebody did so before, or in the foreground it is not its turn."""
-        return self._update(
-            "state = 'running', waiter = ?, started_ns = ?"
-            " where state = case when foreground then 'starting' else 'pending' end",
-            (str(waiter), time.time_ns()),
-            number,
-            copy,
-        )
+    def claim(self, number: int, copy: int, starter: Process, waiter: Process) -> bool:
+        """Writes down that ``waiter`` runs a copy; False where ``starter`` may not start it, or somebody has."""
+        what = "state = 'running', waiter = ?, started_ns = ? where state = 'starting' and waiter = ?"
+        return self._update(what, (str(waiter), time.time_ns(), str(starter)), number, copy)
+
+    def give_back(self, one: Copy) -> None:
+        """Lets a copy wait again that nobody will start; whoever was to start it may not do so any more."""
+        what = "state = 'pending', waiter = null, started_ns = null where state = 'starting' and waiter = ?"
+        self._update(what, (str(one.waiter),), one.job, one.copy)
 
     def note_program(self, number: int, copy: int, program: Process) -> None:
         """Which process a copy is, for whoever finds it without the process that waited for it."""
@@ -314,49 +296,38 @@ class Spool:
 
     def end(self, number: int, copy: int, ended: Ended) -> bool:
         """Writes down how a copy ended; False where that is known already."""
-        return self._update(
-            "state = ?, status = ?, reason = ?, ended_ns = ? where ended_ns is null",
-            (ended.state, ended.status, json.dumps(ended.reason), time.time_ns()),
-            number,
-            copy,
-        )
+        what = "state = ?, status = ?, reason = ?, ended_ns = ? where ended_ns is null"
+        values = (ended.state, ended.status, json.dumps(ended.reason), time.time_ns())
+        return self._update(what, values, number, copy)
 
     def copy(self, number: int, copy: int) -> Copy | None:
         """None where the job has no such copy."""
         with self._transaction() as db:
-            return next(iter(_copies(db, "job = ? and copy = ?", number, copy)), None)
+            return next(iter(_copies(db.execute(f"{_COPIES} job = ? and copy = ?", (number, copy)))), None)
 
     def running(self) -> list[Copy]:
         """Those that have slots, and those in the foreground that wait for some."""
+        where = "ended_ns is null and (state in ('starting', 'running') or foreground)"
         with self._transaction() as db:
-            return _copies(db, "ended_ns is null and (state in ('starting', 'running') or foreground)")
+            return _copies(db.execute(f"{_COPIES} {where}"))
 
     def jobs(self, slots: int, *, ended: bool = False) -> list[Job]:
         """What waits or runs on a host of so many slots, and with ``ended`` what did lately, in the order of
-        submission: a line a copy, and one for all copies that wait."""
+        submission: a line a copy, and one for all that wait."""
         since_ns = time.time_ns() - LATELY_NS if ended else 1 << 62
         listed = f"in ({_ACTIVE} union select job from copy where ended_ns >= {since_ns})"
         with self._transaction() as db:
             reasons = _turn(db, slots).reasons
             lines = _lines(db, f"number {listed}")
-            told = f"job {listed} and started_ns is not null{'' if ended else ' and ended_ns is null'} order by copy"
-            copies: dict[int, list[Copy]] = {}
-            for copy in _copies(db, told):
-                copies.setdefault(copy.job, []).append(copy)
-            left: dict[int, list[tuple[State, int, int]]] = {}
-            for number, *counted in db.execute(
-                f"select job, state, count(*), min(copy) from copy where job {listed} and started_ns is null"
-                f"{'' if ended else ' and ended_ns is null'} group by job, state"
-            ):
-                left.setdefault(number, []).append((counted[0], counted[1], counted[2]))
-        found = []
-        for number, (line, cap) in lines.items():
-            found += [_copy_line(copy, line) for copy in copies.get(number, [])]
-            for state, count, first in left.get(number, []):
-                alone = first if count == 1 and first != WHOLE else None
-                reason = line.reason or (reasons.get(number, "") if state == "pending" else "")
-                found.append(replace(line, copy=alone, state=state, count=count, cap=cap, reason=reason))
-        return found
+            copies = _copies(
+                db.execute(
+                    f"select job, min(copy), count(*), {_REST} from copy where job {listed}"
+                    f"{'' if ended else ' and ended_ns is null'}"
+                    " group by job, state, case when started_ns is null then -1 else copy end"
+                    " order by job, started_ns is null, min(copy)"
+                )
+            )
+        return [_line_of(copy, *lines[copy.job], reasons) for copy in copies]
 
     def _update(self, what: str, values: tuple[object, ...], number: int, copy: int) -> bool:
         with self.change() as db:
@@ -375,12 +346,18 @@ def _number_of(db: sqlite3.Connection, key: str) -> int | None:
     return None if row is None else int(row[0])
 
 
+def _remove(db: sqlite3.Connection, which: str, *values: int) -> bool:
+    removed = db.execute(f"delete from job where {which}", values)
+    db.execute("delete from copy where job not in (select number from job)")
+    return bool(removed.rowcount)
+
+
 def _lines(db: sqlite3.Connection, where: str) -> dict[int, tuple[Job, int | None]]:
-    """What is listed of each job, in the order of submission, and the cap of one that is an array. Those that cannot be
-    read are listed, and can be cancelled, all the same."""
-    rows = db.execute(f"select number, slots, key, submitted_ns, cap, request from job where {where} order by number")
+    """What is listed of each job, and the cap of one that is an array. Those that cannot be read are listed, and can be
+    cancelled, all the same."""
     found: dict[int, tuple[Job, int | None]] = {}
-    for number, slots, key, submitted_ns, cap, text in rows.fetchall():
+    rows = db.execute(f"select number, slots, key, submitted_ns, cap, request from job where {where}")
+    for number, slots, key, submitted_ns, cap, text in rows:
         line = Job(job=str(number), slots=slots, key=key, submitted_at_s=submitted_ns / 1e9)
         request = _request(text)
         if request is None:
@@ -389,6 +366,22 @@ def _lines(db: sqlite3.Connection, where: str) -> dict[int, tuple[Job, int | Non
             line = replace(line, name=request.name, server=request.server)
             found[number] = line, (cap or 0) if request.copies else None
     return found
+
+
+def _line_of(copy: Copy, line: Job, cap: int | None, reasons: dict[int, str]) -> Job:
+    began = copy.started_ns is not None
+    waits = line.reason or (reasons.get(copy.job, "") if copy.state == "pending" else "")
+    return replace(
+        line,
+        copy=None if copy.copy == WHOLE or copy.count > 1 else copy.copy,
+        count=copy.count,
+        cap=None if began else cap,
+        state="running" if copy.state == "starting" else copy.state,
+        started_at_s=copy.started_ns and copy.started_ns / 1e9,
+        ended_at_s=copy.ended_ns / 1e9 if began and copy.ended_ns else None,
+        exit_status=copy.status,
+        reason=copy.reason if began else waits,
+    )
 
 
 def _request(text: str) -> JobRequest | None:
@@ -406,78 +399,43 @@ def _request(text: str) -> JobRequest | None:
     return None
 
 
-def _copies(db: sqlite3.Connection, where: str, *values: object) -> list[Copy]:
-    def process(text: str | None) -> Process | None:
-        return None if text is None else Process.read(text)
-
-    rows = db.execute(f"select {_COPY} from copy where {where}", values)
+def _copies(rows: Iterable[tuple[Any, ...]]) -> list[Copy]:
     found = []
-    for job, number, state, foreground, waiter, program, began, ordered, ended, status, reason in rows:
+    for job, copy, count, state, foreground, *processes, began, ordered, ended, status, reason in rows:
         try:
-            one = Copy(
-                job,
-                number,
-                state,
-                bool(foreground),
-                process(waiter),
-                process(program),
-                _instant(began),
-                _instant(ordered),
-                _instant(ended),
-                status,
-                json.loads(reason),
-            )
+            if state not in (*get_args(State), "starting"):
+                raise ValueError(f"it has the state {state!r}")
+            times = (began, ordered, ended)
+            for instant in times:
+                if not isinstance(instant, int | None):
+                    raise ValueError(f"{instant!r} is no time")
+            waiter, program = (text and Process.read(text) for text in processes)
+            why = json.loads(reason)
+            found.append(Copy(job, copy, count, state, bool(foreground), waiter, program, *times, status, why))
         except (ValueError, TypeError) as error:
-            raise _Damaged(f"copy {number} of job {job}: {error}") from None
-        if state not in _STATES:
-            raise _Damaged(f"copy {number} of job {job} has the state {state!r}")
-        found.append(one)
+            raise _Damaged(f"copy {copy} of job {job}: {error}") from None
     return found
 
 
-def _instant(value: object) -> int | None:
-    if value is not None and type(value) is not int:
-        raise TypeError(f"{value!r} is no time")
-    return value
-
-
-def _turn(db: sqlite3.Connection, slots: int, early: Collection[tuple[int, int]] = ()) -> Turn:
-    """Whose turn it is now, and why the others wait. ``early``: copies that have slots though nothing says so yet."""
+def _turn(db: sqlite3.Connection, slots: int) -> Turn:
+    """Whose turn it is now, and why the others wait."""
     queue: list[Waiting] = []
     free, totals, held = slots, dict[str, int](), dict[str, int]()
     rows = db.execute(
-        "select number, slots, cap, licences, totals, sum(state = 'pending'), sum(state != 'pending')"
-        " from copy join job on number = job where ended_ns is null group by number order by number"
+        "select number, slots, cap, licences, totals, pending, running from job join"
+        " (select job, sum(state = 'pending') as pending, sum(state != 'pending') as running from copy"
+        " where ended_ns is null group by job) on number = job order by number"
     )
     for number, wanted, cap, licences, known, pending, running in rows:
-        count = sum(job == number for job, _ in early)
-        pending, running = pending - count, running + count
         try:
             each_holds = tuple((str(name), int(count)) for name, count in json.loads(licences))
-            known_totals = {str(name): int(total) for name, total in dict(json.loads(known)).items()}
-            wanted, cap = int(wanted), None if cap is None else int(cap)
+            totals.update((str(name), int(total)) for name, total in json.loads(known))
+            job = Waiting(number, pending, running, int(wanted), None if cap is None else int(cap) or None, each_holds)
         except (ValueError, TypeError) as error:
             raise _Damaged(f"job {number}: {error}") from None
-        free -= wanted * running
-        totals.update(known_totals)
+        free -= job.slots * running
         for name, count in each_holds:
             held[name] = held.get(name, 0) + count * running
         if pending:
-            queue.append(
-                Waiting(
-                    number=number, pending=pending, running=running, slots=wanted, cap=cap or None, licences=each_holds
-                )
-            )
+            queue.append(job)
     return next_turn(queue, free, {name: total - held.get(name, 0) for name, total in totals.items()})
-
-
-def _copy_line(copy: Copy, line: Job) -> Job:
-    return replace(
-        line,
-        copy=None if copy.copy == WHOLE else copy.copy,
-        state="running" if copy.state == "starting" else copy.state,
-        started_at_s=copy.started_ns and copy.started_ns / 1e9,
-        ended_at_s=copy.ended_ns and copy.ended_ns / 1e9,
-        exit_status=copy.status,
-        reason=copy.reason,
-    )

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
+import signal
 import struct
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import tonnage
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.local.spool import Spool
-from tonnage.machine.tool import ToolError, ask
+from tonnage.machine.site_tools import ToolError, ask
 
 IDLE_S = 30.0
 """How long a spooler with nothing to do stays."""
-_SLOTS_BYTES = 20
-"""Of the number in the spooler's file."""
 _FLOCK = "hhqqi0q"
 """C's ``struct flock``: type, whence, start, length, process."""
 
 
+def lock_path(spool: Spool) -> Path:
+    """The file that a spooler holds a lock of."""
+    return spool.open_directory / "spooler"
+
+
 def spooler(spool: Spool) -> int | None:
-    """The process that runs this spool's jobs; None where none does.
+    """The process that runs this spool's jobs, 0 where its number does not count here; None where none does.
 
     Its lock is a record lock, as only those can be looked at without being taken, end with their process, and are not
     inherited by the processes that it starts.
@@ -35,24 +39,15 @@ def spooler(spool: Spool) -> int | None:
     try:
         asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
         kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
-        return None if kind == fcntl.F_UNLCK else int(pid)
+        return None if kind == fcntl.F_UNLCK else max(int(pid), 0)
     finally:
         os.close(file)
 
 
-def lock_path(spool: Spool) -> Path:
-    """The file that a spooler holds a lock of."""
-    return spool.open_directory / "spooler"
-
-
 def slots(spool: Spool) -> int:
-    """How many slots there are: those that the running spooler counts, else the CPUs that this process may use."""
-    if spooler(spool) is not None:
-        with lock_path(spool).open("rb") as file:
-            told = file.read(_SLOTS_BYTES).strip()
-        # What is no number, a spooler that begins just now has not written yet.
-        if told.isdigit():
-            return int(told)
+    """How many slots there are: the CPUs that the running spooler may use, else those of this process."""
+    with suppress(ProcessLookupError):
+        return len(os.sched_getaffinity(spooler(spool) or 0))
     return len(os.sched_getaffinity(0))
 
 
@@ -81,18 +76,8 @@ def ensure_spooler(spool: Spool, *, timeout_s: float, idle_s: float = IDLE_S) ->
 
 def wake(spool: Spool, *, timeout_s: float) -> None:
     """Tells the spooler that something is not as it was; starts one where there is none."""
-    if ensure_spooler(spool, timeout_s=timeout_s):
-        return
-    try:
-        fifo = os.open(spool.wake, os.O_WRONLY | os.O_NONBLOCK)
-        try:
-            os.write(fifo, b"\n")
-        finally:
-            os.close(fifo)
-    except BlockingIOError:
-        pass  # it has been told often enough
-    except OSError as error:
-        if error.errno not in (errno.ENXIO, errno.EPIPE):
-            raise
-        # It ended since; the next one reads the whole spool.
-        ensure_spooler(spool, timeout_s=timeout_s)
+    if not ensure_spooler(spool, timeout_s=timeout_s) and (pid := spooler(spool)):
+        # What it gets when a child ends too, and what harms no other process. One that has ended meanwhile was killed,
+        # for by itself it ends only when there is nothing to do.
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGCHLD)

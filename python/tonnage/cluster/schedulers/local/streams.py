@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from tonnage.cluster.scheduler import JobRequest
 
@@ -29,12 +29,10 @@ class Walk:
     """The way to a file, each step from a directory that is held open: what is exchanged meanwhile is not entered."""
 
     def __init__(self, path: Path) -> None:
-        """UnfitError, OSError with the path."""
-        self._path = path.absolute()
-        self._remaining = [*reversed(self._path.parts[1:])]
+        self._ahead = [*reversed(path.absolute().parts[1:])]
         self._links = 0
-        self._trusted = {0, os.geteuid()}
-        self._resolved = Path("/")
+        self._way = Path("/")
+        self._found: int | None = None
         self.directory = os.open("/", _LOOK | os.O_DIRECTORY)
         """The one that has the file, once it was looked at;"""
         self.name = "."
@@ -43,50 +41,48 @@ class Walk:
     def __enter__(self) -> Walk:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self.directory)
+        if self._found is not None:
+            os.close(self._found)
 
     @property
     def shown(self) -> Path:
         """Where it has come to."""
-        return self._resolved / self.name
+        return self._way / self.name
 
     def open_path(self) -> int | None:
-        """A handle of what is there, which nobody can read or write through; None where nothing is."""
+        """A handle of what is there, which nobody can read or write through, open as long as the walk is; None where
+        nothing is. UnfitError, OSError."""
         while True:
-            self._descend()
-            try:
-                found = os.open(self.name, _LOOK, dir_fd=self.directory)
-            except FileNotFoundError:
-                return None
-            if not stat.S_ISLNK(os.fstat(found).st_mode):
-                return found
-            self._follow_link(found)
-
-    def _descend(self) -> None:
-        while self._remaining:
-            self.name = self._remaining.pop()
-            if not self._remaining and self.name != "..":
-                return
+            self.name = self._ahead.pop() if self._ahead else "."
+            is_last = not self._ahead and self.name != ".."
             try:
                 # Of a directory that is mounted on demand: what is mounted there.
-                fresh = os.open(self.name, _LOOK | os.O_DIRECTORY, dir_fd=self.directory)
+                found = os.open(self.name, _LOOK | (0 if is_last else os.O_DIRECTORY), dir_fd=self.directory)
             except NotADirectoryError:
                 found = os.open(self.name, _LOOK, dir_fd=self.directory)
                 if not stat.S_ISLNK(os.fstat(found).st_mode):
                     os.close(found)
                     raise
+            except FileNotFoundError:
+                if is_last:
+                    return None
+                raise
+            if stat.S_ISLNK(os.fstat(found).st_mode):
                 self._follow_link(found)
+            elif is_last:
+                self._found = found
+                return found
             else:
-                self._enter(fresh, self._resolved.parent if self.name == ".." else self._resolved / self.name)
-        self.name = "."
+                self._enter(found, self._way.parent if self.name == ".." else self.shown)
 
     def _follow_link(self, link: int) -> None:
         try:
             self._links += 1
             if self._links > _MOST_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-            if os.fstat(link).st_uid not in self._trusted:
+            if os.fstat(link).st_uid not in {0, os.geteuid()}:
                 raise UnfitError(
                     f"{self.shown} is a link of another user's; hint: name the file by the way that has no such link"
                 )
@@ -95,11 +91,11 @@ class Walk:
             os.close(link)
         if to.is_absolute():
             self._enter(os.open("/", _LOOK | os.O_DIRECTORY), Path("/"))
-        self._remaining += reversed(to.parts[1:] if to.is_absolute() else to.parts)
+        self._ahead += reversed(to.parts[1:] if to.is_absolute() else to.parts)
 
     def _enter(self, directory: int, way: Path) -> None:
         os.close(self.directory)
-        self.directory, self._resolved = directory, way
+        self.directory, self._way = directory, way
 
 
 def file_name(pattern: str, request: JobRequest, number: int, copy: int) -> Path:
@@ -110,79 +106,94 @@ def file_name(pattern: str, request: JobRequest, number: int, copy: int) -> Path
     return Path(request.directory) / name
 
 
+def open_streams(request: JobRequest, number: int, copy: int, opened: list[int]) -> None:
+    """Standard input, output and error of a copy, each appended to ``opened`` once it is open. UnfitError."""
+    output = request.output or ("tonnage-%J.out" if request.copies is None else "tonnage-%J_%I.out")
+    names = (request.input or os.devnull, output, request.error or output)
+    paths = [file_name(name, request, number, copy) for name in names]
+    for what, path in zip(("input", "output", "error output"), paths, strict=True):
+        try:
+            if what == "input":
+                opened.append(open_input(path))
+            elif what == "error output" and path == paths[1]:
+                opened.append(os.dup(opened[1]))
+            else:
+                opened.append(open_output(path, named=what != "output" or request.output is not None))
+        except OSError as error:
+            raise UnfitError(f"its {what} {path} cannot be opened: {error.strerror}") from None
+
+
 def open_output(path: Path, *, named: bool) -> int:
     """To append to, as several copies may share one; made where it is missing. UnfitError, OSError.
 
     ``named``: the user chose the name, so that it may be a device's.
     """
-    try:
-        for _ in range(_TRIES):
-            with Walk(path) as walk:
-                found = walk.open_path()
-                if found is None:
-                    try:
-                        return os.open(walk.name, _WRITE | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=walk.directory)
-                    except FileExistsError:
-                        continue  # somebody was faster: look what it is
-                try:
-                    _check(walk, found, named=named)
-                    # The file that was looked at, whatever has its name by now.
-                    handle = os.open(f"/proc/self/fd/{found}", _WRITE | os.O_NONBLOCK)
-                finally:
-                    os.close(found)
-            os.set_blocking(handle, True)
-            return handle
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
+    for _ in range(_TRIES):
+        with Walk(path) as walk:
+            found = walk.open_path()
+            if found is None:
+                with suppress(FileExistsError):  # somebody was faster: look what it is
+                    return os.open(walk.name, _WRITE | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=walk.directory)
+                continue
+            _check_output(walk, found, named=named)
+            # The file that was looked at, whatever has its name by now.
+            handle = os.open(f"/proc/self/fd/{found}", _WRITE | os.O_NONBLOCK)
+        os.set_blocking(handle, True)
+        return handle
     raise UnfitError(f"{path} does not stay what it is")
 
 
 def open_input(path: Path) -> int:
     """To read. UnfitError, OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
-    if stat.S_ISFIFO(os.fstat(handle).st_mode):
+    try:
+        _check_input(path, os.fstat(handle))
+    except (UnfitError, OSError):
         os.close(handle)
-        raise UnfitError(f"{path} is a FIFO")
+        raise
     os.set_blocking(handle, True)
     return handle
 
 
-def unfit_output(path: Path) -> str | None:
-    """Why a file that the user named would not be written to; None where nothing is known against it."""
-    try:
-        with Walk(path) as walk:
-            found = walk.open_path()
-            if found is not None:
-                try:
-                    _check(walk, found, named=True)
-                finally:
-                    os.close(found)
-    except UnfitError as error:
-        return str(error)
-    except IsADirectoryError:
-        return _directory(path)
-    except OSError:
-        pass  # what is not so now may be so when the job runs
+def unfit_stream(request: JobRequest) -> str | None:
+    """Why a file would not be opened, of those whose names are known before the job is; None where nothing is known
+    against them: what is not so now may be so when the job runs."""
+    streams = ((request.output, False), (request.error, False), (request.input, True))
+    for name, is_input in streams:
+        if name is None or "%J" in name or ("%I" in name and request.copies is not None):
+            continue
+        path = file_name(name, request, 0, 0)
+        try:
+            if is_input:
+                _check_input(path, path.stat())
+            else:
+                with Walk(path) as walk:
+                    found = walk.open_path()
+                    if found is not None:
+                        _check_output(walk, found, named=True)
+        except UnfitError as error:
+            return str(error)
+        except IsADirectoryError:
+            return f"{path} is a directory; hint: name a file in it"
+        except OSError:
+            pass
     return None
 
 
-def unfit_input(path: Path) -> str | None:
-    """The same of an input."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return None
-    return f"{path} is a FIFO" if stat.S_ISFIFO(mode) else _directory(path) if stat.S_ISDIR(mode) else None
+def _check_input(path: Path, found: os.stat_result) -> None:
+    _refuse_directory(found)
+    if stat.S_ISFIFO(found.st_mode):
+        raise UnfitError(f"{path} is a FIFO")
 
 
-def _directory(path: Path) -> str:
-    return f"{path} is a directory; hint: name a file in it"
-
-
-def _check(walk: Walk, handle: int, *, named: bool) -> None:
-    found = os.fstat(handle)
+def _refuse_directory(found: os.stat_result) -> None:
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+
+
+def _check_output(walk: Walk, handle: int, *, named: bool) -> None:
+    found = os.fstat(handle)
+    _refuse_directory(found)
     if stat.S_ISCHR(found.st_mode) and named:
         return
     if not stat.S_ISREG(found.st_mode):

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tonnage.cluster.numbers import spelled
+from tonnage.cluster.array_numbers import spelled
+from tonnage.cluster.job_terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
 from tonnage.cluster.scheduler import JobRequest, Spread
-from tonnage.cluster.terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
 from tonnage.errors import RequestError
 
 _HERE = Path(__file__).parent
@@ -108,7 +108,7 @@ def _size(request: JobRequest) -> list[str]:
     spread = request.spread
     if spread is None:
         return ["--nodes=1", f"--ntasks={request.slots}"]
-    # A node that dies would have Slurm begin the job again, and nobody would hear of it.
+    # After a node failure Slurm would start the job again without a notice.
     whole = "--exclusive" if spread.alone else f"--ntasks-per-node={spread.per_node}"
     return [f"--nodes={spread.nodes}", whole, "--no-requeue"]
 

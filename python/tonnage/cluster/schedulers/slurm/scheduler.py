@@ -27,7 +27,7 @@ from tonnage.cluster.schedulers.answers import Nonsense, Refusals
 from tonnage.cluster.schedulers.slurm import command, tables
 from tonnage.cluster.schedulers.slurm.tables import Node
 from tonnage.errors import RequestError
-from tonnage.machine.tool import ToolError, ToolMissing, ToolOutput, ToolSilent, ask
+from tonnage.machine.site_tools import ToolError, ToolMissing, ToolOutput, ToolSilent, ask
 from tonnage.machine.user import user_name
 
 _T = TypeVar("_T")
@@ -52,7 +52,7 @@ _USUAL = ("/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/run/slurm/con
 _BESIDE = ("etc/slurm.conf", "etc/slurm/slurm.conf")
 """Of what was built for a prefix of its own, below it."""
 _UNREACHED = ("contact slurm controller", "Socket timed out")
-"""In Slurm's words for a controller that it was told of and that does not answer."""
+"""Slurm's messages for a configured controller that does not answer."""
 
 
 class Slurm:
@@ -123,7 +123,7 @@ class Slurm:
         found = self._squeue(tables.job_of, tables.JOBS, user, states)
         if ended:
             known = {(job.job, job.copy) for job in found}
-            # Where the accounting does not answer, what the controller still knows is told.
+            # Where the accounting does not answer, what the controller still knows is used.
             try:
                 records = self._ended(tables.ended_of, user, fields=tables.ENDED)
                 found += [job for job in records if job.ended_at_s and (job.job, job.copy) not in known]

@@ -1,7 +1,7 @@
 """What ``squeue``, ``sacct`` and ``sinfo`` are asked to print, and how that is read.
 
-A job's name may have any character, line ends included, and may be another user's. So fields end with a word of
-chance that nobody can have foreseen, not with a character.
+A job's name may have any character, line ends included, and may be another user's. So fields end with an unpredictable
+random word, not with a character.
 """
 
 from __future__ import annotations

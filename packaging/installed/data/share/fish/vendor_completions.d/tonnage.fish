@@ -1,6 +1,7 @@
 complete -c tonnage -n __fish_use_subcommand -l version -d 'print the version'
 complete -c tonnage -f -n __fish_use_subcommand -a probe -d 'find the load line of a storage'
 complete -c tonnage -f -n __fish_use_subcommand -a run -d 'carry out a campaign file, or resume a run'
+complete -c tonnage -f -n __fish_use_subcommand -a io500 -d 'measure what the IO500 benchmark measures, by its own configuration'
 complete -c tonnage -f -n __fish_use_subcommand -a example -d 'print a campaign to begin with'
 complete -c tonnage -f -n __fish_use_subcommand -a import -d 'take over what another tool measured'
 complete -c tonnage -f -n __fish_use_subcommand -a clean -d 'remove what killed runs left behind: scratch directories, or objects and snapshots of a pool'
@@ -26,7 +27,7 @@ complete -c tonnage -f -n __fish_use_subcommand -a schema -d 'print the JSON sch
 complete -c tonnage -f -n __fish_use_subcommand -a ior -d 'IOR\'s command lines, measured here'
 complete -c tonnage -f -n __fish_use_subcommand -a mdtest -d 'mdtest\'s command lines, measured here'
 complete -c tonnage -f -n __fish_use_subcommand -a sob -d 'sob\'s command lines, measured here'
-complete -c tonnage -f -n __fish_use_subcommand -a spectral_wait -d 'Spectral\'s wait, for scripts that call it'
+complete -c tonnage -f -n __fish_use_subcommand -a spectral_wait -d 'Spectral\'s wait at the end of a script'
 complete -c tonnage -f -n __fish_use_subcommand -a iobsub -d 'iobsub\'s command lines: a job goes to the server that holds the working directory'
 complete -c tonnage -f -n __fish_use_subcommand -a lsload -d 'LSF\'s load table, of file servers'
 complete -c tonnage -f -n __fish_use_subcommand -a bjobs -d 'LSF\'s list of jobs, of any scheduler'
@@ -82,8 +83,15 @@ complete -c tonnage -n '__fish_seen_subcommand_from run' -l json -d 'print one J
 complete -c tonnage -n '__fish_seen_subcommand_from run' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-keep -d 'do not keep the load line that a search finds for placement'
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l tasks -d 'tasks in this process; under MPI, all its processes' -r
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l repeat -d 'do everything so many times, for an interval of the score' -r
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l mode -d 'which phases' -x -a 'standard extended'
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l timestamp -d 'name of the directories of this benchmark' -r
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l resume -d 'go on with an interrupted benchmark' -r
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l list -d 'print every section and key with its default'
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from example' -l out -d 'write it to this file, which must not be there yet' -r
-complete -c tonnage -n '__fish_seen_subcommand_from import' -f -a 'ior ior-operations mdtest fio fio-text fio-terse fio-log elbencho iperf3 iperf3-text iozone sob rados nextflow'
+complete -c tonnage -n '__fish_seen_subcommand_from import' -f -a 'ior ior-operations mdtest io500 fio fio-text fio-terse fio-log elbencho elbencho-text elbencho-live iperf3 iperf3-text iozone vdbench warp dlio sob rados nextflow'
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l factor -d 'what the files do not state, as snapshot=yes; with a pattern before it of the files whose names fit: snap-*:snapshot=yes. May be repeated; of one name the last one that fits counts' -r
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l link -d 'rate of the link between the hosts and the storage, in bits or bytes: what is above it is told' -r
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l out -d 'run directory to make' -r
@@ -283,4 +291,203 @@ complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subco
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from list' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from completions' -f -a 'bash zsh fish'
 complete -c tonnage -n '__fish_seen_subcommand_from schema' -f -a 'json compare history crossover project verify submit where load watch servers jobs cancel queues doctor campaign site'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s a -d 'how files are reached: POSIX, MMAP, AIO or URING (both use io_uring); DUMMY touches no file' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s A -d 'number of your choice, printed in the summary as RefNum' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s b -d 'bytes that a task has in one piece of the file; a multiple of -t. 8, 4k, 2m, 1g (powers of 1024)' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s c -l collective -d 'prints the type as collective and has no other effect: only MPIIO has collective transfers'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s C -d 'each task reads what the task -Q further on wrote, not the data that its own node may have cached'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s d -d 'seconds to wait before each phase; 0.5 is half a second' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s D -d 'seconds after which a write or read phase stops; 0: no limit' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s e -d 'a write ends with fsync, inside the measured time; without -e, data may still be in memory'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s E -d 'writes into existing files, whoever made them, and does not cut them; without -E, a file that Tonnage made is replaced and any other is an error'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s f -d 'file with the tests: lines name=value between IOR START and IOR STOP; each line RUN starts one' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s F -d 'each task has its own file; without -F, all tasks share one'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s g -d 'all tasks wait for each other after they opened the file, and again before they close it'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s G -d 'seed of the data; a later -R or -W needs the same one. 0: a random one' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s i -d 'how many times the test runs' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s j -d 'warns of a task whose open, transfer or close is more than this many seconds off the mean of all tasks; 0: never' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s k -d 'the files stay; without -k, those that Tonnage made are removed at the end'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s K -d 'files in which the last read found damage stay, also without -k'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s l -l dataPacketType -d 'kind of data: offset, incompressible, timestamp or random (o, i, t, r). Here all four mean the same: unique data that does not compress' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s m -d 'each repetition has its own files, FILE.0, FILE.1 and so on'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s M -d 'memory to occupy on a node during each phase, so that less is left for the page cache: 2g or 75%' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s N -l tasks -d 'how many tasks: processes that MPI started, else threads of one process. -1: all processes, or one thread' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s o -d 'path of the file. With -F also several, A@B: the tasks take them in turn' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s O -d 'sets parameters by name: -O NAME=VALUE,NAME=VALUE. Here a name stands before the colon, or after -O' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s Q -d 'distance of -C in tasks; in nodes, if the tasks are on several' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s r -d 'reads the files, which must exist and be long enough. Without -r, -R, -w and -W, a test writes and reads'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s R -d 'reads the files and checks every byte; Tonnage must have written them with the same -G'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s s -d 'number of segments in a file; a segment holds one block of each task' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s t -d 'bytes of one read or write call, a multiple of 8, at most 1g. 8, 4k, 2m (powers of 1024)' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s T -d 'minutes after which no further phase starts; 0: no limit' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s u -d 'the file of each task is in a directory of its own, which is made if it is missing. With -F'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s v -d 'prints more; -vv up to -vvvvv print still more'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s w -d 'writes the files'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s W -d 'after a write, outside its time, each task reads back what it wrote and checks every byte. Without -w, only checks'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s x -d 'a call that moves only a part of a transfer is an error; without -x, another call moves the rest'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s X -d 'seed of the order of -Z; 0: from -G' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s y -d 'the tasks work through two mounts of a file system'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s Y -d 'fsync after each write call, inside the measured time'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s z -d 'transfers at random offsets: each transfer of a task\'s own blocks once. -z -z: blocks drawn from the whole file, some more than once; within a block the transfers are in order'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l randomPrefill -d 'before a write with -z, outside its time, the files are filled by writes of this many bytes; 0: not filled' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l random-offset-seed -d 'seed of the order of -z; -1: from -G' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -s Z -d 'each task reads what another task wrote, drawn at random; no two tasks read the same'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l warningAsErrors -d 'the exit status is 1 if a warning was printed'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l dryRun -d 'checks the request and prints the header; reads and writes nothing'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.odirect -d 'transfers bypass the page cache (O_DIRECT)'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.rangelocks -d 'locks the bytes of each transfer; reads share a lock'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.beegfs.NumTargets -d 'BeeGFS: number of targets of a new file; -1: as its directory says' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.beegfs.ChunkSize -d 'BeeGFS: bytes of a chunk of a new file, a power of two from 64k on; -1: as its directory says' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.gpfs.hintaccess -d 'GPFS: announces each transfer'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.gpfs.releasetoken -d 'GPFS: 1: gives up the locks of a file after it was opened' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.gpfs.finegrainwritesharing -d 'GPFS: prepares a file for small writes by many nodes'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.gpfs.finegrainreadsharing -d 'GPFS: prepares a file for small reads by many nodes'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.gpfs.createsharing -d 'GPFS: prepares a directory in which many nodes create files'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.lustre.stripecount -d 'Lustre: number of stripes of a new file; 0: as its directory says' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.lustre.stripesize -d 'Lustre: bytes of a stripe of a new file; 0: as its directory says' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.lustre.startost -d 'Lustre: index of the OST with the first stripe; -1: Lustre chooses' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.lustre.ignorelocks -d 'Lustre: takes no locks'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l posix.lustre.pool -d 'Lustre: pool of OSTs for a new file; with stripecount and stripesize' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l dummy.delay-only-rank0 -d 'only task 0 waits, not every task'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l dummy.delay-create -d 'microseconds to wait in each open for a write' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l dummy.delay-close -d 'microseconds to wait in each close' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l dummy.delay-sync -d 'microseconds to wait in each fsync of -e and -Y' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l dummy.delay-xfer -d 'microseconds to wait in each transfer' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.showHints -d 'prints the MPI-IO hints in effect'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.preallocate -d 'reserves the space of a file before it is written'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.useStridedDatatype -d 'describes strided offsets by an MPI data type'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.useFileView -d 'gives each task a file view'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mpiio.hintsFileName -d 'file with MPI-IO hints' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mmap.madv_dont_need -d 'madvise DONTNEED when the file is mapped; little effect, as no page is mapped at that time'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l mmap.madv_pattern -d 'madvise RANDOM with -z, else SEQUENTIAL'
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l aio.max-pending -d 'number of operations that a task has under way at once' -r
+complete -c tonnage -n '__fish_seen_subcommand_from ior' -l aio.granularity -d 'no effect: as soon as one operation ends, the next one starts' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s C -d 'create files and directories; they stay unless -r is given'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s T -d 'stat the files and directories'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s E -d 'read the files'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s r -d 'remove the files and directories'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s U -d 'rename the directories; only with -r, which removes them under their new names'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s D -d 'directories only'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s F -d 'files only'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s k -d 'make empty files with mknod, without opening them'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s L -d 'items only in the leaf directories of the tree'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s P -d 'print tables of rates and of times'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l print-all-procs -d 'print the rate, or time, of each task'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s R -d 'stat and read the items in random order; with -W also remove them in it'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s S -d 'all tasks work on the same files; without directories'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s c -d 'task 0 creates and removes the items of all tasks'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s t -d 'no effect: going to a task\'s directory is always in the measured time'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s u -d 'each task has its own tree; without -u, all share one'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s v -d 'print more; -v adds the time and rate of each phase'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s X -l verify-read -d 'check every byte that is read; with the -G of the write'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l verify-write -d 'read each file back after its write, in the measured time, and check every byte'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s y -d 'fsync each file after its write; with -w'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s Y -d 'each task syncs the file system after each phase, in the measured time'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s Z -d 'print a table of times, not of rates'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l warningAsErrors -d 'no effect: a phase that fails is an error anyway'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l showRankStatistics -d 'also print columns over the tasks, not only over the iterations'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s g -d 'Lustre: default directory layout'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s a -d 'how files are reached: POSIX, or DUMMY, which touches none' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s b -d 'subdirectories of each directory of the tree, down to level -z' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s d -d 'directory to work in; with -u also several, DIR@DIR' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s B -d '1: tasks do not wait' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s e -d 'bytes that a task reads of each file; 4k is 4096' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s f -d 'smallest number of tasks, where -l is given' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s G -d 'seed of the data, also below 0; -1: a random one' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s i -d 'how many times all phases are done' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s I -d 'items in each directory of the tree; with -n: in each of several directories' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s l -d 'largest number of tasks: -f 2 -l 6 -s 2 measures with 2, 4 and 6; 0: only with all' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s n -d 'items of each task: N files, N directories, or N of each' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s N -d 'a task works on what the task N further on made; N nodes, where each has a block of tasks' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s p -d 'seconds to wait before the phases on directories, and before those on files; with -R also before each removal' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l random-seed -d 'random order as with -R, with this seed; 0: no' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s s -d 'step between the numbers of tasks, where -l is given' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s V -d 'as N times -v' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s w -d 'bytes that a task writes to each new file; 4k is 4096' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s W -d 'seconds after which creation stops; slower tasks then catch up. 0: no limit' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s x -d 'file that keeps how many files a task created; later runs use as many' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s z -d 'levels of directories below the top one' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l dataPacketType -d 'kind of data: t, o, i or r; here none compresses' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l run-cmd-before-phase -d 'command before each phase, outside the measured time' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l run-cmd-after-phase -d 'command after each phase, inside the measured time' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l saveRankPerformanceDetails -d 'CSV file with rate and time of each task and phase' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l savePerOpDataCSV -d 'CSV files with start, seconds and rate of each file operation' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l posix.odirect -d 'files bypass the page cache (O_DIRECT); -w and -e in whole blocks of its device'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l posix.rangelocks -d 'lock the bytes of each transfer'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l dummy.delay-only-rank0 -d 'only task 0 waits, not every task'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l dummy.delay-create -d 'microseconds to wait in each create' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l dummy.delay-close -d 'microseconds to wait in each close' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l dummy.delay-sync -d 'microseconds to wait in each sync' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l dummy.delay-xfer -d 'microseconds to wait in each transfer' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l mpiio.showHints -d 'print the MPI-IO hints in effect'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l mpiio.preallocate -d 'reserve the space of a file before it is written'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l mpiio.useStridedDatatype -d 'describe strided offsets by an MPI data type'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l mpiio.useFileView -d 'give each task a file view'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l mpiio.hintsFileName -d 'file with MPI-IO hints' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l mmap.madv_dont_need -d 'madvise DONTNEED for each mapping'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l mmap.madv_pattern -d 'madvise RANDOM or SEQUENTIAL for each mapping'
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l tasks -d 'number of tasks; under MPI, all its processes' -r
+complete -c tonnage -n '__fish_seen_subcommand_from sob' -s w -d 'write the files'
+complete -c tonnage -n '__fish_seen_subcommand_from sob' -s r -d 'read the files, one after the other'
+complete -c tonnage -n '__fish_seen_subcommand_from sob' -s R -d 'read so many blocks at random places of all files' -r
+complete -c tonnage -n '__fish_seen_subcommand_from sob' -s b -d 'bytes of a block, of one write or read' -r
+complete -c tonnage -n '__fish_seen_subcommand_from sob' -s s -d 'bytes of a file; a whole number of blocks' -r
+complete -c tonnage -n '__fish_seen_subcommand_from sob' -s n -d 'number of files' -r
+complete -c tonnage -n '__fish_seen_subcommand_from sob' -s o -d 'files in a directory' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s q -d 'quiet: print nothing of ours, nor the receipt; before the name of a queue: that queue'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s I -d 'interactive: wait for it, with this terminal\'s input, output and signals'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -o Ip -o Is -d 'the same with a pseudo-terminal'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s K -d 'stay until it has ended, and exit with its status'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s o -d 'file of its output; %J: job, %I: copy' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s e -d 'file of its errors' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s n -d 'slots it takes' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s J -d 'name of the job; with [1-4,7,10-20:2]%3 behind it an array, three at once' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s i -d 'file of its input; %J: job, %I: copy' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -o cwd -d 'where it runs, and whose file server counts' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s m -d 'hosts, in the place of those beside the data; +N: the higher the sooner' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s W -d 'it ends after so long' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s w -d 'jobs that come before: done(1) && ended(2)' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s b -d 'it does not begin before' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s M -d 'memory that it has; KB where no unit is written' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s R -d 'resources: rusage[mem=4GB], span[hosts=1]' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s P -d 'project or account that it is charged to' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s x -d 'no other job runs on its host meanwhile'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s r -d 'it begins again where its host is lost'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s B -d 'e-mail when it begins'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s N -d 'e-mail when it has ended'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s u -d 'address for that; alone it means -N too' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s c -d 'limit of CPU time: with LSF' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s E -d 'command before the job: with LSF' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -l queue -d 'queue or partition' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -l anywhere -d 'go on where nobody knows the file server, or nothing beside it takes the job'
+complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s l -d 'every index: also io, bio and rpc; names are never cut short'
+complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s w -d 'names are never cut short'
+complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s N -d 'run queues are divided by the number of CPUs; no CPU factors are known, so as -E'
+complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s E -d 'run queues are divided by the number of CPUs'
+complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s I -d 'these indices alone, like r1m:ut:bio' -r
+complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s n -d 'so many servers at most, the best' -r
+complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s R -d 'servers that satisfy this resource requirement, in its order' -r
+complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s s -d 'what jobs share instead: tasks that load lines still carry, and licences; names may follow'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s u -d 'jobs of this user, or all' -r
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s w -d 'nothing is cut short'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s a -d 'also those that ended lately'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s r -d 'those that run'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s p -d 'those that wait'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s s -d 'those that are suspended'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s d -d 'those that ended lately'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s J -d 'jobs of this name; * in it stands for anything, align[3] is a copy' -r
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s q -d 'jobs of this queue' -r
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s m -d 'jobs that run on this host' -r
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s l -d 'all that is known, in sentences'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s o -d 'these fields' -r
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -o noheader -d 'without the line of headings'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -o json -d 'as JSON, with -o'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s X -d 'hosts by their names, as they always are'
+complete -c tonnage -n '__fish_seen_subcommand_from bkill' -s J -d 'jobs of this name; * in it stands for anything, align[3] is a copy' -r
+complete -c tonnage -n '__fish_seen_subcommand_from bkill' -s q -d 'jobs of this queue' -r
+complete -c tonnage -n '__fish_seen_subcommand_from bkill' -s m -d 'jobs that run on this host' -r
+complete -c tonnage -n '__fish_seen_subcommand_from bkill' -s u -d 'only your own name is taken' -r
+complete -c tonnage -n '__fish_seen_subcommand_from bkill' -s s -d 'signal' -r
+complete -c tonnage -n '__fish_seen_subcommand_from bqueues' -s w -d 'nothing is cut short'
+complete -c tonnage -n '__fish_seen_subcommand_from bhosts' -s w -d 'nothing is cut short'
 complete -c tonnage -n '__fish_seen_subcommand_from compat' -f -a 'install'

@@ -1,0 +1,342 @@
+//! `find`: the tasks search the tree below a directory together.
+//!
+//! What is to do lies on one pile: directories that nobody has listed, and parts of those that somebody began. A task takes
+//! from it when its own part is done, and puts back what it does not need: a directory of a million files is listed by one
+//! task, and the attributes of what it finds are asked for by all.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, Stat};
+use tonnage_records::PhaseResult;
+use tonnage_storage::{CacheState, Storage, StorageError};
+use tonnage_workload::{Find, Finds, PhaseSpec, Search, TaskRange};
+
+use crate::steering::Steering;
+use crate::task::{PhaseWorkload, Shared, TaskContext, Worker};
+use crate::task_counters::Step;
+
+/// Bytes of names that one getdents64 may bring.
+const LISTING_BYTES: usize = 32 << 10;
+/// Names whose attributes are asked for, in one part for another task.
+const SHARED_NAMES: usize = 64;
+/// How long a task waits for others at most before it looks whether all are to stop.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// What the tasks share.
+pub struct FindWorkload(Arc<Hunt>);
+
+struct Hunt {
+    find: Find,
+    tasks: TaskRange,
+    search: Arc<Search>,
+    pile: Mutex<Pile>,
+    more: Condvar,
+    found: AtomicU64,
+}
+
+/// What is to do.
+struct Pile {
+    parts: Vec<Part>,
+    /// Tasks that have a part, and may put more here.
+    busy: u32,
+    /// Tasks that wait for one.
+    waiting: u32,
+}
+
+/// A directory, or what is left of it.
+struct Part {
+    /// For messages, and below it others.
+    path: Arc<Path>,
+    /// The directory that holds it, and its name there; `None` once it is open.
+    below: Option<(Option<Arc<OwnedFd>>, CString)>,
+    directory: Option<Arc<OwnedFd>>,
+    /// More names may be listed.
+    goes_on: bool,
+    /// Files that were listed and are nothing more than names: they do not match, or nothing else is asked.
+    plain: u64,
+    /// Those that match so far, and whose attributes are asked for.
+    names: Vec<CString>,
+}
+
+/// One task.
+struct Finder {
+    hunt: Arc<Hunt>,
+    part: Option<Part>,
+    listing: Box<[MaybeUninit<u8>]>,
+}
+
+/// What went wrong, and with which path.
+type Failure = (io::Error, String);
+
+impl FindWorkload {
+    pub fn new(find: Find, tasks: TaskRange) -> Self {
+        let path: Arc<Path> = Arc::from(Path::new(&find.root));
+        let root = Part {
+            // A root that no system call takes is told when it is opened.
+            below: Some((None, CString::new(find.root.as_bytes()).unwrap_or_default())),
+            path,
+            directory: None,
+            goes_on: true,
+            plain: 0,
+            names: Vec::new(),
+        };
+        let pile = Mutex::new(Pile { parts: vec![root], busy: 0, waiting: 0 });
+        Self(Arc::new(Hunt { find, tasks, search: Search::open(), pile, more: Condvar::new(), found: AtomicU64::new(0) }))
+    }
+}
+
+impl PhaseWorkload for FindWorkload {
+    fn before(&self, _storage: &dyn Storage, _spec: &PhaseSpec) -> Result<Option<CacheState>, StorageError> {
+        let path = Path::new(&self.0.find.root);
+        let source = match path.metadata() {
+            Ok(facts) if facts.is_dir() => return Ok(None),
+            Ok(_) => io::Error::from_raw_os_error(libc::ENOTDIR),
+            Err(error) => error,
+        };
+        Err(StorageError::Path { action: "search", path: path.to_owned(), source })
+    }
+
+    fn worker(&self, _shared: &Shared, _task: u32) -> Result<Box<dyn Worker>, StorageError> {
+        let listing = Box::new_uninit_slice(LISTING_BYTES);
+        Ok(Box::new(Finder { hunt: Arc::clone(&self.0), part: None, listing }))
+    }
+
+    fn after(&self, result: &mut PhaseResult) {
+        result.found = Some(self.0.found.load(Ordering::Relaxed));
+    }
+}
+
+impl Worker for Finder {
+    /// A wait for work that other tasks have still to find is no operation's latency.
+    fn transfer(&mut self, context: &mut TaskContext) {
+        let shared = Arc::clone(&context.shared);
+        let (hunt, clock) = (Arc::clone(&self.hunt), shared.clock);
+        let terms = hunt.find.terms(&shared.spec, context.number);
+        let mut steering = Steering::new(context, Finds(Arc::clone(&hunt.search)), &terms, None);
+        let mut next = steering.wait_for_next(context, clock.ticks());
+        while let Some((mut from, _)) = next {
+            if !self.has_file() {
+                match self.next_file(context) {
+                    Ok(Some(waited)) => from = if waited { clock.ticks() } else { from },
+                    Ok(None) => break,
+                    Err((error, text)) => {
+                        context.fail(0, 0, error.raw_os_error().unwrap_or(0), text);
+                        break;
+                    }
+                }
+            }
+            if let Err((error, text)) = self.look() {
+                context.fail(0, 0, error.raw_os_error().unwrap_or(0), text);
+                break;
+            }
+            let now = clock.ticks();
+            context.tally.record(&context.counters, clock.ns_between(from, now), 0);
+            next = steering.follow(context, now);
+        }
+        self.leave();
+    }
+}
+
+impl Hunt {
+    fn pile(&self) -> MutexGuard<'_, Pile> {
+        self.pile.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Finder {
+    /// Whether the next file to look at is in hand.
+    fn has_file(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| part.plain > 0 || !part.names.is_empty())
+    }
+
+    /// Lists until there is a file to look at, taking parts from the pile; whether it waited for one. `None` where nothing is
+    /// left, or all are to stop.
+    fn next_file(&mut self, context: &TaskContext) -> Result<Option<bool>, Failure> {
+        let mut waited = false;
+        while !self.has_file() {
+            if context.shared.stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            if self.part.as_ref().is_some_and(|part| part.goes_on) {
+                self.list()?;
+                continue;
+            }
+            match self.take(context) {
+                Some(had_to_wait) => waited |= had_to_wait,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(waited))
+    }
+
+    /// The next part of the pile, for the one that is done; whether that took a wait. `None` where nobody can add another.
+    fn take(&mut self, context: &TaskContext) -> Option<bool> {
+        let hunt = Arc::clone(&self.hunt);
+        let mut pile = hunt.pile();
+        if self.part.take().is_some() {
+            pile.busy -= 1;
+        }
+        let mut waited = false;
+        loop {
+            if let Some(part) = pile.parts.pop() {
+                pile.busy += 1;
+                self.part = Some(part);
+                return Some(waited);
+            }
+            if pile.busy == 0 || context.shared.stop.load(Ordering::Relaxed) {
+                hunt.search.close();
+                hunt.more.notify_all();
+                return None;
+            }
+            waited = true;
+            pile.waiting += 1;
+            pile = context
+                .counters
+                .during(Step::Pausing, || hunt.more.wait_timeout(pile, WAIT).unwrap_or_else(PoisonError::into_inner).0);
+            pile.waiting -= 1;
+        }
+    }
+
+    /// What is left of the part in hand is for others.
+    fn leave(&mut self) {
+        let Some(part) = self.part.take() else { return };
+        let mut pile = self.hunt.pile();
+        pile.busy -= 1;
+        if part.goes_on || part.plain > 0 || !part.names.is_empty() {
+            pile.parts.push(part);
+        }
+        drop(pile);
+        self.hunt.more.notify_all();
+    }
+
+    /// Looks at one file.
+    #[inline]
+    fn look(&mut self) -> Result<(), Failure> {
+        let Some(part) = &mut self.part else { return Ok(()) };
+        if part.plain > 0 {
+            part.plain -= 1;
+            return Ok(());
+        }
+        let (Some(name), Some(directory)) = (part.names.pop(), &part.directory) else { return Ok(()) };
+        let stat =
+            fs::statat(directory, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| told(errno, &part.path, &name))?;
+        if self.hunt.find.takes(stat.st_size as u64, changed_ns(&stat)) {
+            self.hunt.found.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Lists one buffer of names of the part in hand; directories among them go to the pile.
+    fn list(&mut self) -> Result<(), Failure> {
+        let Self { hunt, part: Some(part), listing } = self else { return Ok(()) };
+        let directory = match &part.directory {
+            Some(directory) => Arc::clone(directory),
+            None => part.open()?,
+        };
+        let mut found = 0;
+        let mut below = Vec::new();
+        let mut entries = RawDir::new(&directory, listing);
+        part.goes_on = false;
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(|errno| told(errno, &part.path, c"."))?;
+            let name = entry.file_name();
+            if !matches!(name.to_bytes(), b"." | b"..") {
+                let kind = match entry.file_type() {
+                    FileType::Unknown => kind_of(&directory, name).map_err(|errno| told(errno, &part.path, name))?,
+                    known => known,
+                };
+                if kind == FileType::Directory {
+                    below.push(part.below(&directory, name));
+                } else if Find::is_of(name.to_bytes(), hunt.tasks) {
+                    let takes = hunt.find.takes_name(name.to_bytes());
+                    if takes && hunt.find.needs_attributes() {
+                        part.names.push(name.to_owned());
+                    } else {
+                        part.plain += 1;
+                        found += u64::from(takes);
+                    }
+                }
+            }
+            if entries.is_buffer_empty() {
+                part.goes_on = true;
+                break;
+            }
+        }
+        hunt.found.fetch_add(found, Ordering::Relaxed);
+        hunt.share(part, &directory, below);
+        Ok(())
+    }
+}
+
+impl Hunt {
+    /// Puts directories on the pile, and where tasks wait also most of the names in hand.
+    fn share(&self, part: &mut Part, directory: &Arc<OwnedFd>, below: Vec<Part>) {
+        if below.is_empty() && part.names.len() <= SHARED_NAMES {
+            return;
+        }
+        let mut pile = self.pile();
+        pile.parts.extend(below);
+        while pile.waiting > 0 && part.names.len() > SHARED_NAMES {
+            let names = part.names.split_off(part.names.len() - SHARED_NAMES);
+            let (path, directory) = (Arc::clone(&part.path), Some(Arc::clone(directory)));
+            pile.parts.push(Part { path, below: None, directory, goes_on: false, plain: 0, names });
+        }
+        let waiting = pile.waiting > 0;
+        drop(pile);
+        if waiting {
+            self.more.notify_all();
+        }
+    }
+}
+
+impl Part {
+    /// The directory, held open; its name is followed nowhere else.
+    fn open(&mut self) -> Result<Arc<OwnedFd>, Failure> {
+        let (above, name) = self.below.take().unwrap_or_default();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = match &above {
+            // The root is what the user named, and may be a link to it.
+            None => fs::openat(fs::CWD, name.as_c_str(), flags, Mode::empty()),
+            Some(above) => fs::openat(above, name.as_c_str(), flags | OFlags::NOFOLLOW, Mode::empty()),
+        };
+        let directory = Arc::new(opened.map_err(|errno| told(errno, &self.path, c"."))?);
+        self.directory = Some(Arc::clone(&directory));
+        Ok(directory)
+    }
+
+    /// A directory in it.
+    fn below(&self, directory: &Arc<OwnedFd>, name: &CStr) -> Self {
+        Self {
+            path: Arc::from(self.path.join(name.to_string_lossy().as_ref())),
+            below: Some((Some(Arc::clone(directory)), name.to_owned())),
+            directory: None,
+            goes_on: true,
+            plain: 0,
+            names: Vec::new(),
+        }
+    }
+}
+
+/// What a name is that the listing does not tell of.
+fn kind_of(directory: &OwnedFd, name: &CStr) -> rustix::io::Result<FileType> {
+    Ok(FileType::from_raw_mode(fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
+}
+
+fn changed_ns(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_ctime).unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(stat.st_ctime_nsec)
+}
+
+#[cold]
+fn told(errno: rustix::io::Errno, path: &Path, name: &CStr) -> Failure {
+    let error = io::Error::from(errno);
+    let path = if name == c"." { path.to_owned() } else { path.join(name.to_string_lossy().as_ref()) };
+    let text = format!("{} cannot be looked at: {error}", path.display());
+    (error, text)
+}

@@ -1,0 +1,125 @@
+"""Removes what surrounds a stored tool output: compression, another encoding, labels of ``srun -l``, Markdown. It does
+so only where the result is certain, and every line keeps its number."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zipfile
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+
+from tonnage.importers.trace import MOST_BYTES
+
+_LABEL = re.compile(r" *([0-9]{1,7}):(?: (.*))?")
+_LEAST_LABELLED = 3
+"""Lines, fewer of which may begin with a number and a colon by chance."""
+_QUOTED = re.compile(r"> ?")
+_FENCE = re.compile(r" {0,3}(?:```|~~~)")
+_RULE = re.compile(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*\Z")
+_CELLS = re.compile(r"\s*\|.*\|\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """``data`` without its wrapping; ``problem``: why it cannot be unwrapped, a sentence with its line."""
+
+    data: bytes
+    problem: str | None = None
+
+
+def unwrapped(data: bytes) -> Text:
+    """Never raises, whatever the bytes are."""
+    if data.startswith(b"\x1f\x8b"):
+        found = _gunzipped(data)
+    elif data.startswith(b"PK\x03\x04"):
+        found = _unzipped(data)
+    else:
+        found = Text(data)
+    return found if found.problem else _plain(_utf8(found.data))
+
+
+def _gunzipped(data: bytes) -> Text:
+    try:
+        with gzip.open(io.BytesIO(data)) as file:
+            return _bounded(file.read(MOST_BYTES + 1))
+    except (OSError, EOFError, zlib.error):
+        return Text(b"", "line 1: the gzip file is cut off or damaged; hint: import the file that it was made of")
+
+
+def _unzipped(data: bytes) -> Text:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+            if len(names) != 1:
+                return Text(b"", f"line 1: the zip file has {len(names)} files; hint: unpack it and import one")
+            with archive.open(names[0]) as file:
+                return _bounded(file.read(MOST_BYTES + 1))
+    except (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zlib.error, zipfile.BadZipFile):
+        return Text(b"", "line 1: the zip file is cut off, damaged or encrypted; hint: unpack it first")
+
+
+def _bounded(data: bytes) -> Text:
+    if len(data) <= MOST_BYTES:
+        return Text(data)
+    return Text(b"", f"line 1: unpacked it has more than {MOST_BYTES >> 20} MiB; hint: import parts of it")
+
+
+def _utf8(data: bytes) -> bytes:
+    """As PowerShell's ``>`` writes UTF-16, and editors a mark before UTF-8."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace").encode()
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def _plain(data: bytes) -> Text:
+    text = data.decode("utf-8", "surrogateescape")
+    lines = text.split("\n")
+    if (labelled := _labelled(lines)) is not None:
+        if isinstance(labelled, str):
+            return Text(b"", labelled)
+        lines = labelled
+    lines = _without_markdown(lines)
+    return Text("\n".join(lines).encode("utf-8", "surrogateescape"))
+
+
+def _labelled(lines: list[str]) -> list[str] | str | None:
+    """The lines of the one task that printed the output, those of the others empty; a sentence where several did.
+
+    None: the lines have no labels."""
+    found = [_LABEL.fullmatch(line.rstrip("\r")) for line in lines]
+    labels = Counter(match[1] for match in found if match)
+    if sum(labels.values()) < _LEAST_LABELLED or any(
+        line.strip() and not match for line, match in zip(lines, found, strict=True)
+    ):
+        return None
+    (label, most), *others = labels.most_common()
+    if others and 2 * others[0][1] > most:
+        return (
+            f"line 1: outputs of {len(labels)} tasks are mixed, as srun -l labels them; "
+            f"hint: import one task's lines, as those of grep '^ *{label}: '"
+        )
+    return [match[2] or "" if match and match[1] == label else "" for match in found]
+
+
+def _without_markdown(lines: list[str]) -> list[str]:
+    """Of a page with fences what is inside them, without marks of quotation; cells of tables apart by spaces."""
+    if all(_QUOTED.match(line) for line in lines if line.strip()):
+        lines = [_QUOTED.sub("", line, count=1) for line in lines]
+    fences = [number for number, line in enumerate(lines) if _FENCE.match(line)]
+    if fences and len(fences) % 2 == 0:
+        inside = [False] * len(lines)
+        for begin, end in zip(fences[::2], fences[1::2], strict=True):
+            inside[begin + 1 : end] = [True] * (end - begin - 1)
+        lines = [line if kept else "" for line, kept in zip(lines, inside, strict=True)]
+    if any(_RULE.match(line) for line in lines):
+        lines = [_cells(line) if _CELLS.match(line) else line for line in lines]
+    return lines
+
+
+def _cells(row: str) -> str:
+    if _RULE.match(row):
+        return ""
+    return "  ".join(cell.strip() for cell in row.strip().strip("|").split("|"))

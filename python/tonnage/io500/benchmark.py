@@ -1,0 +1,230 @@
+"""Carries out the benchmark: every phase of every repetition, in order, and what is left of it where it goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from tonnage.analysis.io500 import Benchmark, PhaseFigure
+from tonnage.campaign.observer import Observer
+from tonnage.errors import RequestError
+from tonnage.io500 import data_directory
+from tonnage.io500.config import Config, parse_config
+from tonnage.io500.kept import FILE, Kept
+from tonnage.io500.measure import Measured, argv, check, drop_caches, files_of, measure
+from tonnage.io500.result_directory import ResultDirectory, now
+from tonnage.io500.steps import Place, Step, directories, steps_of
+from tonnage.places import working_directory
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a benchmark ended."""
+
+    found: Benchmark
+    results: Path
+    is_interrupted: bool
+    problems: tuple[str, ...]
+    """What could not be removed."""
+
+
+def begin(config: Config, *, mode: str, tasks: int, repeat: int, timestamp: str | None) -> Kept:
+    """Makes the directories of a new benchmark. RequestError before anything is made where a phase cannot be done."""
+    stamp = timestamp or datetime.now().strftime("%Y.%m.%d-%H.%M.%S")
+    if "/" in stamp or stamp in ("", ".", ".."):
+        raise RequestError(f"--timestamp {stamp!r} is no name of a directory; hint: write one like 2026.07.31-12.00.00")
+    data, results = (
+        f"{config.text('global', key)}/{stamp}"
+        if config.flag("global", f"timestamp-{key}")
+        else config.text("global", key)
+        for key in ("datadir", "resultdir")
+    )
+    kept = Kept(config.original, mode, tasks, repeat, stamp, data, results, working_directory())
+    if mode == "extended" and config.flag("mdworkbench", "run"):
+        raise RequestError("this build has no md-workbench; hint: set run = FALSE in [mdworkbench], or --mode standard")
+    for step in _steps(config, mode):
+        check(step, config, place_of(kept, 1), tasks)
+    if config.flag("global", "drop-caches"):
+        _caches(config)
+    root, out = Path(kept.here, data), Path(kept.here, results)
+    _apart(root, out)
+    data_directory.refuse_content(root)
+    if (out / FILE).exists() or (out / "result.txt").exists():
+        raise RequestError(f"{out} has a benchmark already; hint: --resume {results}, or timestamp-resultdir = TRUE")
+    kept.made = data_directory.make([root, out])
+    kept.save(out)
+    return kept
+
+
+def _apart(data: Path, results: Path) -> None:
+    """RequestError where one of the two directories is in the other: the phases would measure the results."""
+    one, other = (Path(*path.resolve().parts) for path in (data, results))
+    if one == other or one in other.parents or other in one.parents:
+        raise RequestError("datadir and resultdir lie in each other; hint: give two directories beside each other")
+
+
+def place_of(kept: Kept, repetition: int) -> Place:
+    """Of a repetition, from 1: the only one has the directories themselves."""
+    below = "" if kept.repeat == 1 else f"/repetition-{repetition}"
+    return Place(f"{kept.data}{below}", f"{kept.results}{below}", kept.timestamp)
+
+
+def _steps(config: Config, mode: str) -> Iterator[Step]:
+    return (step for step in steps_of(mode) if step.is_on(config))
+
+
+def _caches(config: Config) -> list[str]:
+    return argv(config.text("global", "drop-caches-cmd"), "[global] drop-caches-cmd")
+
+
+def problems_of(config: Config) -> tuple[str, ...]:
+    """What the rules do not accept, whatever is measured."""
+    found = []
+    if config.stonewall_s != config.least_s:
+        found.append(f"stonewall-time is {config.stonewall_s} s, and the rules say {config.least_s} s")
+    if config.text_if("debug", "pause-dir"):
+        found.append("pause-dir lets the benchmark wait between phases")
+    if config.number_if("mdtest-hard", "files-per-dir"):
+        found.append("files-per-dir is set, and the rules say one directory")
+    return tuple(found)
+
+
+def carry_out(kept: Kept, observer: Observer, say: Say, tell: Say) -> Ended:
+    """Every phase that is not done. ``say``: the benchmark's own lines; ``tell``: everything else."""
+    config = parse_config(kept.config, "config-orig.ini")
+    out, problems = Path(kept.here, kept.results), problems_of(config)
+    for problem in problems if not kept.done else ():
+        tell(f"io500: not by the rules, and marked so: {problem}")
+    left: list[str] = []
+    interrupted = False
+    for repetition in range(1, kept.repeat + 1):
+        if len(kept.done) < repetition:
+            kept.done.append([])
+        steps = list(_steps(config, kept.mode))
+        if len(kept.done[repetition - 1]) < len(steps) or (repetition == kept.repeat and not kept.is_complete):
+            interrupted = _repetition(kept, config, repetition, steps, observer, say, tell)
+            if interrupted:
+                break
+            left += _remove(kept, config, repetition)
+    if not interrupted:
+        # An interrupt may have come between the end of a repetition and what is removed after it.
+        left += [problem for one in range(1, kept.repeat) for problem in _remove(kept, config, one)]
+        kept.is_complete = True
+        kept.save(out)
+        data_directory.remove_empty(path for path in kept.made if Path(path) not in (out, *out.parents))
+    return Ended(said_of(kept, config), out, interrupted, tuple(left))
+
+
+def said_of(kept: Kept, config: Config) -> Benchmark:
+    """What was measured so far; a repetition that was cut short is part of it only where it is the only one."""
+    whole = len(list(_steps(config, kept.mode)))
+    full = [tuple(figures) for figures in kept.done if len(figures) == whole]
+    repetitions = tuple(full) or (tuple(kept.done[0] if kept.done else ()),)
+    return Benchmark(kept.results, kept.tasks, kept.mode, config.stonewall_s, repetitions, problems_of(config))
+
+
+def _repetition(
+    kept: Kept, config: Config, repetition: int, steps: list[Step], observer: Observer, say: Say, tell: Say
+) -> bool:
+    """Whether it was interrupted."""
+    place = place_of(kept, repetition)
+    spelled = Place(str(Path(kept.here, place.data)), str(Path(kept.here, place.results)), place.timestamp)
+    files = ResultDirectory(Path(spelled.results), place.results)
+    done, save_at = kept.done[repetition - 1], Path(kept.here, kept.results)
+    if not done and kept.begun is None:
+        kept.made += data_directory.make([*directories(Path(spelled.data)), Path(spelled.results, "tonnage")])
+        for line in files.begin(config, kept.tasks, kept.mode, problems_of(config)):
+            say(line)
+    for step in steps[len(done) :]:
+        again, kept.begun = kept.begun == step.name, step.name
+        kept.save(save_at)
+        _wait(config, step, tell)
+        began = now()
+        measured = _again(step, spelled) if again else None
+        measured = measured or _step(step, config, spelled, kept.tasks, observer)
+        if measured.is_interrupted:
+            return True
+        for line in files.phase(step, measured.figure, began, measured.lines):
+            say(line)
+        for problem in measured.figure.problems:
+            tell(f"io500: {step.name}: {problem}")
+        done.append(measured.figure)
+        kept.begun = None
+        kept.save(save_at)
+    for line in files.conclude(done, kept.mode, problems_of(config)):
+        say(line)
+    return False
+
+
+def _step(step: Step, config: Config, place: Place, tasks: int, observer: Observer) -> Measured:
+    problem = None
+    if config.flag("global", "drop-caches") and step.program != "timestamp":
+        problem = drop_caches(_caches(config))
+    measured = measure(step, config, place, tasks, _records(place, step), observer)
+    if problem is None:
+        return measured
+    return replace(measured, figure=replace(measured.figure, problems=(*measured.figure.problems, problem)))
+
+
+def _again(step: Step, place: Place) -> Measured | None:
+    """A phase that an interrupt cut: what it left is removed, and it is measured anew. A removal cannot be: what is
+    left of its items is no longer what the others had."""
+    if step.is_removal:
+        reason = "an interrupt cut it, and half of a removal cannot be measured again"
+        data_directory.remove_trees(Path(place.data, step.section))
+        return Measured(PhaseFigure(step.name, step.group, step.unit, 0.0, 0.0, problems=(reason,)), ())
+    if step.program == "mdtest" and step.is_write:
+        data_directory.remove_trees(Path(place.data, step.section))
+    return None
+
+
+def _records(place: Place, step: Step) -> Path:
+    """Where the records of a phase go; what an interrupt cut keeps its own."""
+    base = Path(place.results, "tonnage", step.name)
+    number = 2
+    found = base
+    while found.exists():
+        found, number = base.with_name(f"{step.name}-{number}"), number + 1
+    return found
+
+
+def _wait(config: Config, step: Step, tell: Say) -> None:
+    """While a file of the phase's name lies in the directory that the configuration names."""
+    directory = config.text_if("debug", "pause-dir")
+    if directory is None:
+        return
+    while Path(directory, step.name).exists():
+        tell(f"io500: {step.name} waits while {directory}/{step.name} is there")
+        time.sleep(1)
+
+
+def _remove(kept: Kept, config: Config, repetition: int) -> list[str]:
+    """Removes the files and directories of a repetition; what could not be removed."""
+    place = place_of(kept, repetition)
+    spelled = Place(str(Path(kept.here, place.data)), str(Path(kept.here, place.results)), place.timestamp)
+    names = [name for step in _steps(config, kept.mode) for name in files_of(step, config, spelled, kept.tasks)]
+    problems = data_directory.remove_files(dict.fromkeys(names))
+    # With uniqueDir each file has a directory of its own.
+    own = {str(Path(name).parent) for name in names} - {str(path) for path in directories(Path(spelled.data))}
+    data_directory.remove_empty(sorted(own))
+    for section in ("mdtest-easy", "mdtest-hard"):
+        problems += data_directory.remove_trees(Path(spelled.data, section))
+    for section in ("ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard"):
+        Path(spelled.results, f"{section}.stonewall").unlink(missing_ok=True)
+    return problems
+
+
+def resume(results: str) -> Kept:
+    """The benchmark in a result directory. RequestError where it is over, or there is none."""
+    kept = Kept.load(Path(results))
+    if kept.is_complete:
+        raise RequestError(f"{results} is complete; hint: begin a new benchmark with its configuration")
+    here = Path(kept.here, kept.results)
+    if here.resolve() != Path(results).resolve():
+        raise RequestError(f"{results} was moved from {here}; hint: move it back, for its data lie beside it")
+    return kept

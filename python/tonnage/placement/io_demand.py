@@ -1,0 +1,118 @@
+"""The I/O demand of a program: its rate and the share of its time that it waits for storage, from a run that measured
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tonnage.errors import RecordError, RequestError
+from tonnage.machine.guarded_look import carefully
+from tonnage.placement.site import Policy
+from tonnage.placement.task_caps import Demand
+from tonnage.places import working_directory
+from tonnage.records import Run
+
+_HOW = 'measure it with a campaign whose [workload] says kind = "command" and tasks = 1, and `tonnage run` it'
+COUNTED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs"})
+"""File systems of which the kernel's count of device bytes is true (docs/method.md, "Cache")."""
+Copy = Mapping[str, Any]
+_READS = 10
+"""Reading a whole run may take so many times the limit of one access."""
+
+
+def demand_within(run_directory: str | Path, policy: Policy) -> Demand:
+    """As :func:`demand_of_run`; RequestError too where the run's storage does not answer in time."""
+    directory = str(Path(working_directory()) / run_directory)
+    look_s = policy.file_timeout / 1e9
+
+    try:
+        carefully(lambda: Path(directory).exists(), [directory], timeout_s=look_s)
+        told = carefully(lambda: asdict(demand_of_run(run_directory, policy)), [directory], timeout_s=_READS * look_s)
+    except OSError as error:  # TimeoutError is one
+        why = f"did not answer within {look_s:g} s" if isinstance(error, TimeoutError) else f"cannot be read: {error}"
+        raise RequestError(f"--profile: {run_directory} {why}; hint: copy the run to another storage") from None
+    return Demand(**told)
+
+
+def demand_of_run(run_directory: str | Path, policy: Policy) -> Demand:
+    """What one copy alone used in a ``command`` run, by the kernel's account: medians over its copies at ``tasks`` 1,
+    and the rate of all of them together.
+
+    The share of its time in which a copy waits is what its time on a processor, and waiting for one, leaves of its time
+    alone; a program of several threads may so pass for one that never waits, and its rate tells what it asks.
+    RequestError where the run has no such trial.
+    """
+    try:
+        run = Run.open(run_directory)
+        trials = run.trials()
+        file_system = (run.manifest.get("target") or {}).get("file_system")
+        alone = {
+            line["record"]
+            for line in trials
+            if line["phase"] == "command" and line["status"] == "ok" and line["setting"]["tasks"] == 1
+        }
+        copies = [copy for copy in run.copies() if copy["record"] in alone and copy.get("exit_code") == 0]
+    except RecordError as error:
+        raise RequestError(f"{error}; hint: give a run directory of `tonnage run`") from None
+    kinds = {line["setting"].get("workload") or "" for line in trials if line["record"] in alone}
+    if len(kinds) > 1:
+        raise RequestError(f"{run_directory} measured several programs; hint: give a run of one of them")
+    copies = [copy for copy in copies if copy["end_ns"] > copy["start_ns"]]
+    if not copies:
+        raise RequestError(f"{run_directory} has no copy of a command that ran alone and well; hint: {_HOW}")
+    moved, calls = _median(copies, _bytes_of), _median(copies, _calls_of)
+    assumed = " and ".join(name for name, value in (("bytes", moved), ("operations", calls)) if value is None)
+    return Demand(
+        bytes=policy.reference_bytes if moved is None else moved,
+        operations=policy.reference_operations if calls is None else calls,
+        io_share=median(map(_waits, copies)),
+        bytes_per_s=_rate(copies, counted=file_system in COUNTED),
+        measured=True,
+        source=f"measured in {run_directory}, {len(copies)} cop{'y' if len(copies) == 1 else 'ies'} alone"
+        + (f"; {assumed} by the policy, for the kernel's account is not in the run" if assumed else ""),
+    )
+
+
+def _waits(copy: Copy) -> float:
+    """Time neither on a processor nor waiting for one: waiting for a processor is not waiting for storage."""
+    computed_ns: int = copy["cpu_user_ns"] + copy["cpu_system_ns"] + (copy.get("run_delay_ns") or 0)
+    alone_ns: int = copy["end_ns"] - copy["start_ns"]
+    return max(1.0 - computed_ns / alone_ns, 0.0)
+
+
+def _bytes_of(copy: Copy) -> int | None:
+    """Bytes of system calls, or of devices where that is more: mapped files need no calls."""
+    by_calls = _sum(copy, "read_call_bytes", "write_call_bytes")
+    at_devices = _sum(copy, "device_read_bytes", "device_write_bytes")
+    return None if by_calls is None else max(by_calls, at_devices or 0)
+
+
+def _rate(copies: Sequence[Copy], *, counted: bool) -> int | None:
+    """Bytes per second to and from storage, total ÷ total, over the whole time of the copies.
+
+    ``counted``: the kernel counts what devices gave, so that what came from the page cache is no use of storage.
+    """
+    at_devices = [_sum(copy, "device_read_bytes", "device_write_bytes") for copy in copies] if counted else [None]
+    moved = at_devices if None not in at_devices else [_bytes_of(copy) for copy in copies]
+    elapsed_ns = sum(copy["end_ns"] - copy["start_ns"] for copy in copies)
+    known = [one for one in moved if one is not None]
+    return None if len(known) < len(copies) else sum(known) * 10**9 // elapsed_ns
+
+
+def _calls_of(copy: Copy) -> int | None:
+    return _sum(copy, "read_calls", "write_calls")
+
+
+def _sum(copy: Copy, *keys: str) -> int | None:
+    values = [copy.get(key) for key in keys]
+    return None if None in values else sum(value for value in values if value is not None)
+
+
+def _median(copies: Sequence[Copy], value: Any) -> int | None:
+    """None where one copy lacks it: an earlier version did not count calls."""
+    values = [value(copy) for copy in copies]
+    return None if None in values else int(median(values))

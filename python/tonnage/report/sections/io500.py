@@ -1,0 +1,35 @@
+"""The score of the IO500 results that a run was imported from."""
+
+from __future__ import annotations
+
+from tonnage import units
+from tonnage.analysis.io500 import Score, Spread, scores_of
+from tonnage.analysis.run_analysis import Analysis
+from tonnage.report import phrases
+from tonnage.report.answer import Statement
+from tonnage.report.sections.section_type import Section
+
+
+def sentences(analysis: Analysis) -> list[Statement]:
+    """One for each number of tasks: the score of each result, or the median of several with its interval."""
+    return [_statement(tasks, scores) for tasks, scores in scores_of(analysis.points).items()]
+
+
+def _statement(tasks: int, scores: tuple[Score, ...]) -> Statement:
+    total, metadata, bandwidth = (
+        Spread.of([getattr(score, key) for score in scores]) for key in ("total", "metadata", "bandwidth")
+    )
+    why = [f"Bandwidth {_text(bandwidth)} GiB/s, metadata {_text(metadata)} kIOPS."]
+    if not total.has_interval:
+        why.append("One result has no interval: import several together.")
+    return Statement("IO500 score", f"{_text(total)} at {phrases.tasks(tasks)}.", tuple(why), total.has_interval)
+
+
+def _text(spread: Spread) -> str:
+    middle = units.significant(spread.median)
+    if not spread.has_interval:
+        return middle
+    return f"{middle} [{units.interval(spread.low, spread.high, units.significant, ', ')}]"
+
+
+SECTION = Section("io500", sentences=sentences)

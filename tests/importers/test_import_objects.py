@@ -1,0 +1,170 @@
+"""``tonnage import`` of benchmarks of object stores and of trainings, by lines as they print them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tonnage.cli import main
+from tonnage.records import Run
+
+from .import_command import codes, take
+
+MIB = 2**20
+OLD = """\
+----------------------------------------
+Operation: PUT (2000). Ran 20s. Size: 4000 bytes. Concurrency: 60. Warp Instances: 6.
+
+Requests considered: 1900:
+ * Avg: 85ms, 50%: 80ms, 90%: 127ms, 99%: 1.17s, Fastest: 26ms, Slowest: 2.511s, StdDev: 37ms
+
+Throughput:
+* Average: 0.38 MiB/s, 100.00 obj/s
+
+Throughput, split into 15 x 1s:
+ * Fastest: 3.2MiB/s, 837.01 obj/s (1s, starting 03:55:27 UTC)
+"""
+MIXED = """\
+Report: DELETE. Concurrency: 64. Ran: 4m57s
+ * Average: 17.67 obj/s
+ * Reqs: Avg: 107.7ms, 50%: 25.0ms, 90%: 338.4ms, 99%: 730.3ms, Fastest: 1.7ms, Slowest: 2736.1ms, StdDev: 165.4ms
+
+Report: GET. Concurrency: 64. Ran: 4m58s
+ * Average: 80.00 MiB/s, 80.00 obj/s
+ * Reqs: Avg: 229.8ms, 50%: 166.1ms, 90%: 502.8ms, 99%: 948.7ms, Fastest: 10.8ms, Slowest: 1715.8ms, StdDev: 198.3ms
+ * TTFB: Avg: 73ms, Best: 1ms, 25th: 8ms, Median: 14ms, 75th: 71ms, 90th: 212ms, 99th: 702ms, Worst: 1.575s
+
+Report: Total. Concurrency: 64. Ran: 4m58s
+ * Average: 97.67 MiB/s, 97.67 obj/s
+"""
+
+
+def imported(text: str, tmp_path: Path) -> Run:
+    """Of a file whose kind is told by what is in it."""
+    file = tmp_path / "printed"
+    file.write_text(text)
+    assert main(["import", str(file), "--out", str(tmp_path / "run"), "--no-report"]) == 0
+    return Run.open(tmp_path / "run")
+
+
+def test_a_put_of_warp_is_its_rate_times_its_time(tmp_path: Path) -> None:
+    (line,) = imported(OLD, tmp_path).trials()
+    assert (line["phase"], line["setting"]["tasks"], line["setting"]["transfer_size"]) == ("write", 60, 4000)
+    assert (line["operations"], line["bytes"], line["elapsed_ns"]) == (2000, 2000 * 4000, 20 * 10**9)
+    assert (line["latency"]["p50_ns"], line["latency"]["p99_ns"]) == (80_000_000, 1_170_000_000)
+    assert line["latency"]["max_ns"] == 2_511_000_000
+
+
+def test_operations_of_a_mix_are_apart_and_are_told_as_one_beside_the_other(tmp_path: Path) -> None:
+    run = imported(MIXED, tmp_path)
+    remove, read = run.trials()
+    assert (remove["phase"], remove["operations"]) == ("remove", round(17.67 * 297))
+    assert (read["bytes"], read["latency"]["mean_ns"]) == (80 * MIB * 298, 229_800_000)
+    assert {"side-by-side", "bytes-estimated"} <= codes(run)
+
+
+def test_errors_that_warp_counted_are_a_failed_trial(tmp_path: Path) -> None:
+    run = imported(OLD + "\n * Errors: 12\n", tmp_path)
+    (line,) = run.trials()
+    assert (line["status"], line["reason"]) == ("failed", "warp counted 12 errors")
+
+
+SUMMARY = {
+    "num_accelerators": 4,
+    "num_hosts": 2,
+    "hostname": "node1",
+    "start": "2026-11-26T10:00:00.000000",
+    "end": "2026-11-26T10:01:40.000000",
+    "metric": {
+        "train_au_percentage": [91.0, 95.0],
+        "train_throughput_samples_per_second": [10.0, 30.0],
+        "train_throughput_mean_samples_per_second": 20.0,
+        "train_io_mean_MB_per_second": 2800.0,
+    },
+}
+
+
+def test_epochs_of_dlio_are_repetitions(tmp_path: Path) -> None:
+    run = imported(json.dumps(SUMMARY, indent=4), tmp_path)
+    first, second = run.trials()
+    assert (first["setting"]["tasks"], first["setting"]["sample_size"]) == (4, 140 * MIB)
+    assert (first["bytes"], first["elapsed_ns"]) == (10 * 50 * 140 * MIB, 50 * 10**9)
+    assert second["bandwidth_bytes_per_s"] == 30 * 140 * MIB
+    assert [line["repetition"] for line in (first, second)] == [0, 1]
+    assert run.manifest["host"] == {"hostname": "node1"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"num_accelerators": 0}, "accelerators or rates are missing"),
+        ({"end": "2026-11-26T10:00:00.000000"}, "does not say when it began and ended"),
+        ({"metric": {"train_throughput_samples_per_second": ["a"]}}, "accelerators or rates are missing"),
+        ({"metric": {"save_checkpoint_io_mean_GB_per_second": 2}}, "no training of which each epoch has a rate"),
+    ],
+)
+def test_a_summary_that_says_too_little_is_refused_in_one_line(
+    wrong: dict[str, object], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "summary.json"
+    file.write_text(json.dumps({**SUMMARY, **wrong}))
+    assert main(["import", "dlio", str(file), "--out", str(tmp_path / "run")]) == 2
+    told = capsys.readouterr().err
+    assert said in told and told.count("\n") == 1 and not (tmp_path / "run").exists()
+
+
+def test_a_text_of_warp_that_breaks_off_keeps_what_is_whole(tmp_path: Path) -> None:
+    file = tmp_path / "printed"
+    file.write_text(MIXED[: MIXED.index("Report: Total") - 250])
+    run = take("warp", tmp_path / "run", file)
+    assert [line["phase"] for line in run.trials()] == ["remove"]
+
+
+VDBENCH = """\
+Vdbench distribution: vdbench50407 Tue June 05  9:49:29 MDT 2018
+
+23:59:57.002 Starting RD=SD_format; I/O rate: Uncontrolled MAX; elapsed=(none); For loops: threads=2 iorate=max
+23:59:58.000           1      320.0    40.00  131072   0.00    0.739    0.000    0.739     0.00    32.50    2.466    0.2  36.5  25.0
+23:59:58.001     avg_2-1        0.0     0.00       0   0.00    0.000    0.000    0.000     0.00     0.00    0.000    0.0   NaN   NaN
+
+23:59:58.002 Starting RD=rd1; I/O rate: Uncontrolled MAX; elapsed=4; For loops: None
+
+Nov 26, 2026    interval        i/o   MB/sec   bytes   read     resp     read    write     read    write     resp  queue  cpu%  cpu%
+                               rate  1024**2     i/o    pct     time     resp     resp      max      max   stddev  depth sys+u   sys
+23:59:59.018           1       84.0     0.08    1024  75.00    0.013    0.010    0.015     0.03     0.05    0.006    0.4  19.2   1.5
+00:00:00.011           2      103.0     0.10    1024  75.00    0.012    0.010    0.014     0.05     0.02    0.005    2.6   5.0   0.5
+00:00:01.011           3      103.0     0.10    1024  75.00    0.012    0.010    0.014     0.05     0.02    0.005    1.6   5.0   0.5
+00:00:01.021     avg_2-3      103.0     0.10    1024  75.00    0.012    0.010    0.014     0.05     0.07    0.005    1.0   5.0   0.5
+"""  # noqa: E501
+
+
+def test_an_average_of_vdbench_leaves_the_first_interval_out_and_has_no_threads(tmp_path: Path) -> None:
+    run = imported(VDBENCH, tmp_path)
+    read, write = run.trials()
+    assert (read["phase"], read["elapsed_ns"], read["operations"]) == ("read", 2 * 10**9, round(103 * 0.75 * 2))
+    assert (write["operations"], write["bytes"]) == (round(103 * 0.25 * 2), round(103 * 0.25 * 2) * 1024)
+    assert read["setting"]["tasks"] == 3, "2.6 were in flight"
+    assert (read["latency"]["mean_ns"], write["latency"]["max_ns"]) == (10_000, 70_000)
+    assert "side-by-side" in codes(run)
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text(VDBENCH)
+    second.write_text(VDBENCH.replace("avg_2-3      103.0", "avg_2-3      105.0"))
+    assert "kept-apart" in codes(take("vdbench", tmp_path / "both", first, second)), "each may have had other threads"
+
+
+def test_older_columns_of_vdbench_are_read_and_other_ones_told(tmp_path: Path) -> None:
+    old = (
+        "09:58:54.000 Starting RD=rd1; I/O rate: MAX; elapsed=40; For loops: threads=8\n"
+        "09:58:56.048        31    8635.00    33.73    4096 100.00    3.703   18.697    1.768     7.1   6.1\n"
+        "09:58:57.048        32    8471.00    33.09    4096 100.00    3.775   31.621    1.863     6.7   5.7\n"
+        "09:59:00.051  avg_6-35    8482.60    33.14    4096 100.00    3.770  372.672    2.940     7.4   5.8\n"
+        "09:59:01.051  avg_6-35    8482.60    33.14\n"
+    )
+    file = tmp_path / "old"
+    file.write_text(old)
+    run = take("vdbench", tmp_path / "run", file)
+    (line,) = run.trials()
+    assert (line["setting"]["tasks"], line["elapsed_ns"], line["latency"]["max_ns"]) == (8, 30 * 10**9, 372_672_000)
+    assert line["bandwidth_bytes_per_s"] == pytest.approx(33.14 * MIB, rel=1e-3)
+    assert "line 5: rd1 has a row with other columns" in run.manifest["imported"]["problems"][0]

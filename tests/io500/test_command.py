@@ -1,0 +1,277 @@
+"""The whole way through the command, on a small configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tonnage.cli import main
+from tonnage.io500 import benchmark
+from tonnage.io500.kept import FILE, Kept
+from tonnage.records import Run
+
+SMALL = """
+[global]
+datadir = data
+resultdir = results
+[debug]
+stonewall-time = 1
+[ior-easy]
+transferSize = 64k
+blockSize = 1m
+[ior-hard]
+segmentCount = 20
+[mdtest-easy]
+n = 40
+[mdtest-hard]
+n = 150
+"""
+FEW = f"""{SMALL}
+[ior-hard]
+run = FALSE
+[mdtest-hard]
+run = FALSE
+[ior-easy]
+uniqueDir = TRUE
+[ior-rnd4K-easy-read]
+run = FALSE
+[find]
+run = FALSE
+"""
+PHASES = [
+    "ior-easy-write", "mdtest-easy-write", "timestamp", "ior-hard-write", "mdtest-hard-write", "find", "ior-easy-read",
+    "mdtest-easy-stat", "ior-hard-read", "mdtest-hard-stat", "mdtest-easy-delete", "mdtest-hard-read",
+    "mdtest-hard-delete", "ior-rnd4K-easy-read",
+]  # fmt: skip
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.ini").write_text(SMALL)
+    (tmp_path / "few.ini").write_text(FEW)
+    return tmp_path
+
+
+Io500 = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def io500(here: Path, capsys: pytest.CaptureFixture[str]) -> Io500:
+    assert (here / "small.ini").exists()
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(["io500", *words])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return run
+
+
+def summary(results: Path) -> dict[str, float]:
+    text = (results / "result_summary.txt").read_text()
+    return {name: float(value) for name, value in re.findall(r"^\[(?:RESULT| {6})\] +(\S+) +([0-9.]+)", text, re.M)}
+
+
+def everything_below(path: Path) -> list[Path]:
+    return [Path(base, name) for base, directories, files in os.walk(path) for name in (*directories, *files)]
+
+
+def test_all_phases_are_measured_and_scored_and_nothing_is_left(here: Path, io500: Io500) -> None:
+    code, out, err = io500("small.ini", "--tasks", "2", "--timestamp", "then")
+    assert code == 0, err
+    results = here / "results" / "then"
+    figures = summary(results)
+    assert list(figures) == PHASES
+    assert all(value > 0 for name, value in figures.items() if name != "timestamp"), figures
+    assert not (here / "data").exists()
+    assert out.splitlines()[0] == "IO500 version tonnage-0.1.0 (standard)"
+    assert out.splitlines()[1 : len(PHASES) + 1] == (results / "result_summary.txt").read_text().splitlines()[1:-1]
+    assert "no official submission" in out.splitlines()[-1]
+    assert "stonewall-time is 1 s, and the rules say 300 s" in err
+    result = (results / "result.txt").read_text()
+    assert re.search(r"^SCORE +=\s[0-9.]+ \[INVALID\]$", result, re.M)
+    assert re.search(r"\[find\]\n.*\nexe .*\nnproc +=\s2\nfound +=\s(\d+)\ntotal-files +=\s38[3-9]\n", result), result
+    assert (results / "report.html").is_file()
+    for name in PHASES:
+        if name != "timestamp":
+            assert Run.open(results / "tonnage" / name).trials(), name
+            assert (results / f"{name}.txt").stat().st_size > 0
+    assert "IOR" in (results / "ior-hard-read.txt").read_text()
+    assert not list(results.glob("*.stonewall"))
+
+
+def test_find_finds_what_find_finds(here: Path, io500: Io500) -> None:
+    """``external-script`` is given the same words: GNU find agrees with our own search."""
+    script = here / "script"
+    script.write_text(
+        '#!/bin/sh\nfound=$(find "$@" | wc -l)\nall=$(find "$1" ! -type d | wc -l)\necho "MATCHED $found/$all"\n'
+    )
+    script.chmod(0o700)
+    (here / "other.ini").write_text(f"{SMALL}[find]\nexternal-script = {script}\n")
+    told = []
+    for name in ("small", "other"):
+        assert io500(f"{name}.ini", "--timestamp", name)[0] == 0
+        text = (here / "results" / name / "result.txt").read_text()
+        told.append(re.findall(r"^(?:found|total-files) += (\d+)$", text, re.M))
+    # Of the numbers below 150 those with "01" in them: 101, and those whose task is followed by one.
+    assert told[0] == told[1]
+    assert int(told[0][0]) > 0
+
+
+def test_repetitions_give_the_score_an_interval(here: Path, io500: Io500) -> None:
+    code, out, _ = io500("few.ini", "--repeat", "3", "--timestamp", "then", "--json")
+    assert code == 0
+    told: dict[str, Any] = json.loads(out)
+    score = told["score"]
+    assert len(score["values"]) == len(told["repetitions"]) == 3
+    assert score["low"] <= score["median"] <= score["high"]
+    assert score["low"] < score["high"]
+    assert told["official"] is False
+    assert told["valid"] is False
+    for number in (1, 2, 3):
+        assert len(summary(here / "results" / "then" / f"repetition-{number}")) == 6
+    assert not (here / "data").exists()
+
+
+def test_a_phase_that_is_cut_is_measured_again_and_no_other(
+    here: Path, io500: Io500, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    measure = benchmark.measure
+
+    def cut(step: Any, *rest: Any) -> Any:
+        asked.append(step.name)
+        if step.name == "mdtest-hard-write" and asked.count(step.name) == 1:
+            measured = measure(step, *rest)
+            return type(measured)(measured.figure, measured.lines, is_interrupted=True)
+        return measure(step, *rest)
+
+    monkeypatch.setattr(benchmark, "measure", cut)
+    code, _, err = io500("small.ini", "--timestamp", "then")
+    assert code == 130
+    assert "go on with `tonnage io500 --resume" in err
+    assert (here / "data" / "then" / "ior-easy" / "ior_file_easy.00000000").exists()
+    code, _, err = io500("--resume", "results/then")
+    assert code == 0, err
+    assert asked == [*PHASES[:5], *PHASES[4:]]
+    assert list(summary(here / "results" / "then")) == PHASES
+    assert not (here / "data").exists()
+    assert Kept.load(here / "results" / "then").is_complete
+    assert io500("--resume", "results/then")[0] == 2
+
+
+def test_what_lies_in_the_data_directory_stays_and_refuses(here: Path, io500: Io500) -> None:
+    (here / "whole.ini").write_text(f"{FEW}[global]\ntimestamp-datadir = FALSE\n")
+    (here / "data" / "ior-easy").mkdir(parents=True)
+    theirs = here / "data" / "ior-easy" / "theirs"
+    theirs.write_text("precious")
+    code, out, err = io500("whole.ini")
+    assert (code, out) == (2, "")
+    assert "lies in the data directory, and is not of this benchmark" in err
+    assert theirs.read_text() == "precious"
+    assert not (here / "results").exists()
+    theirs.unlink()
+    assert io500("whole.ini", "--timestamp", "then")[0] == 0
+    assert everything_below(here / "data") == [here / "data" / "ior-easy"]
+
+
+def test_a_file_that_came_meanwhile_is_not_removed(here: Path, io500: Io500, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = benchmark.measure
+
+    def with_visitor(step: Any, *rest: Any) -> Any:
+        if step.name == "mdtest-easy-stat":
+            (here / "data" / "then" / "mdtest-easy" / "theirs").write_text("precious")
+        return measure(step, *rest)
+
+    monkeypatch.setattr(benchmark, "measure", with_visitor)
+    assert io500("few.ini", "--timestamp", "then")[0] == 0
+    left = [path for path in everything_below(here / "data") if path.is_file()]
+    assert left == [here / "data" / "then" / "mdtest-easy" / "theirs"]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("[ior-easy]\nblockSize = 3k\n", "[ior-easy-write]: -b 3072 bytes is less than -t 65536 bytes"),
+        ("[global]\napi = DFS\n", "[ior-easy-write]: this build has no backend DFS"),
+        ("[global]\nresultdir = data\n", "datadir and resultdir lie in each other"),
+        ("[find]\nexternal-script = nowhere\n", "[find]: external-script nowhere is no program"),
+        ("[global]\nio-buffers-on-gpu = TRUE\n", "[ior-easy-write]: "),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_before_anything_is_made(
+    here: Path, io500: Io500, more: str, told: str
+) -> None:
+    (here / "bad.ini").write_text(SMALL + more)
+    code, out, err = io500("bad.ini", "--timestamp", "then")
+    assert (code, out) == (2, "")
+    assert told in err
+    assert len(err.splitlines()) == 1
+    assert sorted(path.name for path in here.iterdir()) == ["bad.ini", "few.ini", "small.ini"]
+
+
+def test_a_phase_that_fails_is_told_and_the_others_go_on(here: Path, io500: Io500) -> None:
+    script = here / "script"
+    script.write_text("#!/bin/sh\nexit 3\n")
+    script.chmod(0o700)
+    (here / "other.ini").write_text(f"{FEW}[find]\nrun = TRUE\nexternal-script = {script}\n")
+    code, _, err = io500("other.ini", "--timestamp", "then")
+    assert code == 1
+    assert "not measured: find; hint:" in err
+    figures = summary(here / "results" / "then")
+    assert figures["find"] == 0
+    assert all(value > 0 for name, value in figures.items() if name not in ("find", "timestamp"))
+
+
+def test_a_result_is_imported_as_ours_and_as_the_original_s(here: Path, io500: Io500) -> None:
+    for day in ("01", "02"):
+        assert io500("few.ini", "--timestamp", f"2026.01.{day}-00.00.00")[0] == 0
+    results = sorted((here / "results").iterdir())
+    assert main(["import", "io500", *map(str, results), "--out", "run", "--no-report"]) == 0
+    lines = Run.open(here / "run").trials()
+    assert len(lines) == 2 * 5
+    assert {line["repetition"] for line in lines} == {0, 1}
+    figures = summary(results[0])
+    for line in lines[:5]:
+        amount = line["bytes"] / 2**30 if line["bytes"] else line["operations"] / 1000
+        value = figures[line["setting"]["workload"]]
+        assert abs(amount / (line["elapsed_ns"] / 1e9) / value - 1) < 0.01, line
+
+
+def test_the_command_lists_every_key(io500: Io500) -> None:
+    code, out, _ = io500("--list")
+    assert code == 0
+    assert "[ior-rnd4K-easy-read]\nAPI = \nrun = TRUE" in out
+
+
+def test_without_a_configuration_it_says_so(io500: Io500) -> None:
+    assert io500()[0] == 2
+    assert FILE == "tonnage-io500.json"
+
+
+def test_a_killed_command_leaves_what_a_resume_needs(here: Path) -> None:
+    """Ctrl-C in the middle of a phase."""
+    (here / "long.ini").write_text(
+        SMALL.replace("stonewall-time = 1", "stonewall-time = 60").replace("n = 150", "n = 9999999")
+    )
+    command = [os.fspath(Path(__file__).parents[2] / "tonnage"), "io500", "long.ini", "--timestamp", "then"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            if "ior-hard-write" in line:
+                break
+        tree = here / "data" / "then" / "mdtest-hard"
+        while not any(tree.rglob("f.*")):
+            assert child.poll() is None
+        child.send_signal(2)
+        assert child.wait() == 130
+    kept = Kept.load(here / "results" / "then")
+    assert kept.begun == "mdtest-hard-write"
+    assert [figure.name for figure in kept.done[0]] == PHASES[:4]

@@ -1,0 +1,79 @@
+"""Results of IO500's own programs become runs, whatever year they are of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tonnage.analysis import analyse
+from tonnage.cli import main
+from tonnage.importers.detect import kinds_of
+from tonnage.importers.io500 import read
+from tonnage.records import Run
+from tonnage.report.sections import sentences_of
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def test_a_result_of_the_original_keeps_its_figures_and_its_score(tmp_path: Path) -> None:
+    assert main(["import", "io500", str(RECORDED), "--out", str(tmp_path / "run"), "--no-report"]) == 0
+    run = Run.open(tmp_path / "run")
+    lines = {line["setting"]["workload"]: line for line in run.trials()}
+    assert len(lines) == 13
+    write = lines["ior-easy-write"]
+    assert (write["setting"]["tasks"], write["setting"]["transfer_size"], write["phase"]) == (2, 2 << 20, "write")
+    assert abs(write["bytes"] / (write["elapsed_ns"] or 1) * 1e9 / 2**30 - 0.109153) < 1e-5
+    assert lines["find"]["operations_per_s"] == pytest.approx(1138808, rel=1e-3)
+    assert not write["facts"]["valid"] and lines["find"]["facts"]["valid"]
+    told = {said.name: said for said in sentences_of(analyse(run))}["IO500 score"]
+    assert told.sentence == "2.31 at 2 tasks."
+    assert told.why[0] == "Bandwidth 0.283 GiB/s, metadata 18.8 kIOPS."
+    # No path with its time stamp keeps it from another result.
+    assert "2026.11.26" not in json.dumps([line["setting"] for line in lines.values()])
+    assert run.manifest["target"]["name"] == "./data"
+
+
+def test_the_summary_has_the_same_phases_without_their_tasks() -> None:
+    whole = read((RECORDED / "result.txt").read_bytes(), "result.txt").phases
+    short = read((RECORDED / "result_summary.txt").read_bytes(), "result_summary.txt").phases
+    assert [phase.setting["workload"] for phase in short] == [phase.setting["workload"] for phase in whole]
+    assert [phase.facts for phase in short] == [phase.facts for phase in whole]
+    for one, other in zip(short, whole, strict=True):
+        # Times of a thousandth of a second are rounded there to one digit.
+        assert one.elapsed_ns == pytest.approx(other.elapsed_ns, rel=0.1)
+
+
+def test_a_summary_of_2019_is_read() -> None:
+    found = read((RECORDED / "summary-2019.txt").read_bytes(), "x")
+    assert not found.problems
+    assert len(found.phases) == 12
+    first = found.phases[0]
+    assert (first.setting["workload"], first.phase) == ("ior-easy-write", "write")
+    assert first.bytes == pytest.approx(8.5 * 2**30 * 320.25, rel=1e-6)
+
+
+def test_several_results_give_the_score_an_interval(tmp_path: Path) -> None:
+    text = (RECORDED / "result.txt").read_text()
+    for number, factor in enumerate((1.0, 1.1, 0.9, 1.05)):
+        place = tmp_path / f"2026.11.2{number}-00.00.00"
+        place.mkdir()
+        stamped = text.replace("2026.11.26-19.40.00", place.name).replace("0.109153", f"{0.109153 * factor:.6f}")
+        (place / "result.txt").write_text(stamped)
+    results = [str(path) for path in sorted(tmp_path.iterdir())]
+    assert main(["import", "io500", *results, "--out", str(tmp_path / "run"), "--no-report"]) == 0
+    told = {said.name: said for said in sentences_of(analyse(Run.open(tmp_path / "run")))}["IO500 score"]
+    assert told.sentence.startswith("2.3") and "[" in told.sentence
+
+
+@pytest.mark.parametrize("name", ["result.txt", "result_summary.txt", "summary-2019.txt"])
+def test_a_result_is_known_by_what_is_in_it(name: str) -> None:
+    assert kinds_of((RECORDED / name).read_bytes(), name) == ("io500",)
+
+
+def test_what_breaks_off_is_kept_and_told() -> None:
+    data = (RECORDED / "result.txt").read_bytes()
+    half = read(data[: data.index(b"[ior-hard-read]")], "result.txt")
+    assert len(half.phases) == 7
+    assert "breaks off here, before its score" in half.problems[0]
+    assert read(b"nothing\n", "x").problems == ("line 1: this is no result of IO500: it has no phase with its score",)

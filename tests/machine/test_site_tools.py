@@ -1,0 +1,46 @@
+"""A site's tools end with whoever waits for them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ASKS = """
+import signal, sys, threading
+from tonnage.machine.site_tools import ask
+# A child of its own, as a scheduler's wrapper has.
+words = ["sh", "-c", f"sleep {sys.argv[1]} & wait"]
+threading.Thread(target=ask, args=[words], kwargs={"timeout_s": 600}, daemon=True).start()
+signal.pause()
+"""
+
+
+def running(mark: str) -> int:
+    """Processes with this word."""
+    found = 0
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found += file.read_bytes().split(b"\0")[:2] == [b"sleep", mark.encode()]
+        except OSError:
+            continue
+    return found
+
+
+def until(number: int, mark: str) -> None:
+    end_s = time.monotonic() + 120
+    while running(mark) != number:
+        assert time.monotonic() < end_s, f"{running(mark)} run, not {number}"
+        time.sleep(0.02)
+
+
+def test_a_tool_that_hangs_in_a_thread_ends_with_its_children_on_an_interrupt() -> None:
+    mark = f"7{os.getpid()}.1"
+    with subprocess.Popen([sys.executable, "-c", ASKS, mark], stderr=subprocess.PIPE) as process:
+        until(1, mark)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=120)
+    until(0, mark)
