@@ -125,7 +125,7 @@ bench:  ## Tonnage against the bare C loop and its peers, interleaved (minutes; 
 	$(PYTHON) bench/run.py
 
 experiments: build  ## Run the field's five experiments and write their pages (half an hour; root, a quiet machine)
-	$(PYTHON) docs/experiments.py $(ARGS)
+	$(PYTHON) docs/make/experiments.py $(ARGS)
 
 # zig links for a C library older than that of this machine. Its builds have a directory of their own, so that neither
 # they nor ./tonnage build anew what the other one needs.

@@ -41,9 +41,9 @@ class Document:
     root: type[BaseModel]
     called: str
     page: str
-    """Of the documentation, that explains its keys."""
+    """The command that prints the page of the documentation that explains its keys."""
     example: str
-    """What to look at: a file, or the command that prints one."""
+    """The command that prints one, or its page."""
 
     def read(self, path: str | os.PathLike[str]) -> str:
         """The text of a file; RequestError where it is none or too large."""

@@ -42,8 +42,18 @@ def _checked(parse: Callable[[str], Any], text: str) -> Any:
         raise ValueError(str(error)) from None
 
 
+def _length(value: Any) -> Any:
+    value = _checked(units.parse_size, value) if isinstance(value, str) else value
+    if isinstance(value, (bool, float)) or (isinstance(value, int) and value < 0):
+        raise ValueError(f"{value} is not a size; hint: write it like 4k, 1MiB or 2GB, or as a whole number of bytes")
+    return value
+
+
 def _size(value: Any) -> Any:
-    return _checked(units.parse_size, value) if isinstance(value, str) else value
+    value = _length(value)
+    if value == 0:
+        raise ValueError("0 bytes is too small; hint: write it like 4k, 1MiB or 2GB")
+    return value
 
 
 def _time(value: Any, info: ValidationInfo) -> Any:
@@ -73,7 +83,7 @@ _COUNT = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
 
 Size = Annotated[int, BeforeValidator(_size), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_SIZE)]
 """Bytes; ``"1MiB"`` or a number of bytes."""
-Length = Annotated[int, BeforeValidator(_size), Field(ge=0, le=2**63 - 1, strict=True), WithJsonSchema(_LENGTH)]
+Length = Annotated[int, BeforeValidator(_length), Field(ge=0, le=2**63 - 1, strict=True), WithJsonSchema(_LENGTH)]
 """Bytes, or none."""
 Time = Annotated[int, BeforeValidator(_time), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_TIME)]
 """Nanoseconds; ``"60s"`` in a file (which is read with the context ``written``), the integer in a manifest."""

@@ -109,7 +109,7 @@ def run(
     keep: bool = True,
     observer: Observer | None = None,
 ) -> Measured:
-    """Carries out a campaign: a file, or its tables as a dictionary (``docs/campaign.md`` has the keys).
+    """Carries out a campaign: a file, or its tables as a dictionary (``tonnage explain campaign`` has the keys).
 
     ``scale`` and ``target`` replace the campaign's own. All else, and what it raises, is as of :func:`probe`.
 
@@ -158,7 +158,7 @@ def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: O
 
 def _of_tables(text: str) -> str:
     """A campaign that is a dictionary is not written in TOML."""
-    text = text.replace("hint: see docs/campaign.md", "hint: see help(tonnage.run)")
+    text = text.replace("hint: see `tonnage explain campaign`", "hint: see help(tonnage.run)")
     return re.sub(r"hint: add (\w+) = …", r'hint: add "\1": …', text)
 
 

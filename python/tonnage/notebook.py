@@ -251,5 +251,5 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError:
-        raise RequestError("data frames need pandas; install it with: pip install 'tonnage[notebook]'") from None
+        raise RequestError("data frames need pandas; hint: pip install 'tonnage[notebook]'") from None
     return pandas

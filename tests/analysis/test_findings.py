@@ -149,6 +149,13 @@ def test_a_drift_is_unsteady_even_where_the_spread_is_small(make_run: Make, quie
     assert "drifted by +" in found["unsteady"]
 
 
+def test_a_drift_that_spreads_equal_trials_is_told_as_a_drift(make_run: Make, quiet_curve: Curve) -> None:
+    curve = {n: [v * (1 - 0.15 * r) for r, v in enumerate([values[0]] * 4)] for n, values in quiet_curve().items()}
+    (found,) = [one for one in analyse(make_run(curve)).findings if one.code == "unsteady"]
+    assert found.evidence.startswith("throughput drifted by -") and "of equal trials span" in found.evidence
+    assert found.advice.startswith("The storage changed while it was measured")
+
+
 def test_a_failed_trial_is_named_with_its_reason(make_run: Make, quiet_curve: Curve) -> None:
     make_run({8: [2e9]}, alter=lambda line: line.update(status="failed", reason="1 operation failed: EIO"))
     (finding,) = analyse(make_run(quiet_curve())).findings

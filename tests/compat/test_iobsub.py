@@ -86,7 +86,14 @@ def test_a_script_here_runs_with_its_output_in_a_file(here: Path) -> None:
 @pytest.mark.usefixtures("here")
 def test_the_status_of_the_program_is_that_of_the_command() -> None:
     assert said("-q", "-I", "sh", "-c", "exit 7")[0] == 7
-    assert said("-q", "-K", "sh", "-c", "exit 5")[0] == 5
+    assert said("-q", "-K", "sh", "-c", "exit 5")[::2] == (5, "")
+
+
+@pytest.mark.usefixtures("here")
+def test_the_last_line_tells_how_a_job_failed_that_was_waited_for() -> None:
+    code, _, complaint = said("-K", "sh", "-c", "exit 5")
+    assert (code, complaint) == (5, "iobsub: job 1 ended with 5: `tonnage jobs -d` lists it\n")
+    assert said("-K", "true")[2] == ""
 
 
 def test_no_file_server_is_said_in_its_words(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tonnage.compat.ior.command import run
 from tonnage.compat.ior.numbers import cell, deviation, human
 from tonnage.compat.output import Voice
+from tonnage.errors import RequestError
 
 from .ior_peer import recorded, shapes
 
@@ -73,6 +74,13 @@ def test_a_summary_file_gets_the_result_and_standard_output_says_so(tmp_path: Pa
     code, out, _ = said(tmp_path, "-a", "DUMMY", "-O", f"summaryFormat=JSON,summaryFile={file}")
     assert (code, out) == (0, f"Writing output to {file}\n")
     assert json.loads(file.read_text())["summary"][0]["operation"] == "write"
+
+
+def test_a_test_that_is_refused_when_it_begins_says_nothing_of_a_summary_file(tmp_path: Path) -> None:
+    file, out = tmp_path / "result.json", io.StringIO()
+    with pytest.raises(RequestError, match="the files need"):
+        run(["-b", "900t", "-o", str(tmp_path / "f"), "-O", f"summaryFile={file}"], Voice(out, io.StringIO()))
+    assert out.getvalue() == "" and not file.exists()
 
 
 def test_each_task_has_a_line_in_the_details_of_ranks(tmp_path: Path) -> None:

@@ -10,15 +10,16 @@ import pytest
 
 from .shell import ROOT
 
-sys.path.insert(0, str(ROOT / "docs"))
+sys.path.insert(0, str(ROOT / "docs" / "make"))
 
 from executed import Directory, Printed, carry_out
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "docs" / "compare.md", *TUTORIALS]
 TASKS = ["first-probe", "slow-job", "accept-file-system", "stage-out", "place-jobs", "nightly-ci", "compare-io500"]
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *TUTORIALS], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_commands_of_a_page_print_what_stands_there(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     printed = list(carry_out(text, Directory(tmp_path)))

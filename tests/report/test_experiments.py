@@ -13,7 +13,7 @@ from tonnage import published
 from tonnage.published import EXPERIMENTS
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "docs"))
+sys.path.insert(0, str(ROOT / "docs" / "make"))
 
 import experiment_pages as pages  # noqa: E402
 import experiment_places as places  # noqa: E402
@@ -39,7 +39,7 @@ def test_every_published_file_is_printed_whole_in_a_page() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_published_part_of_a_page_is_what_the_code_writes(name: str) -> None:
-    assert pages.part_of(read(name), pages.AS_PRINTED) == pages.as_printed(name), "run: python docs/experiments.py"
+    assert pages.part_of(read(name), pages.AS_PRINTED) == pages.as_printed(name), "run: python docs/make/experiments.py"
 
 
 def test_every_run_has_its_part_and_the_index_every_page() -> None:
@@ -64,7 +64,7 @@ def test_a_page_has_the_trap_ours_beside_the_published_figures_and_then_these_as
 
 def test_every_run_can_be_made_by_itself_and_is_named_in_the_help() -> None:
     done = subprocess.run(
-        [sys.executable, ROOT / "docs" / "experiments.py", "--help"],
+        [sys.executable, ROOT / "docs" / "make" / "experiments.py", "--help"],
         check=True,
         capture_output=True,
         text=True,

@@ -21,9 +21,9 @@ WIDTH = 80
 REPORT = "/scratch/me/tonnage-runs/20261121T101500Z-probe-1f2e3d4c/report.html"
 
 
-def shown(analysis: Analysis, report: str | None = REPORT) -> str:
+def shown(analysis: Analysis, report: str | None = REPORT, below: tuple[str, ...] = ()) -> str:
     file = io.StringIO()
-    print_screen(analysis, Console(file=file, width=WIDTH), report)
+    print_screen(analysis, Console(file=file, width=WIDTH), report, below)
     return file.getvalue()
 
 
@@ -81,6 +81,19 @@ def test_two_curves_stand_side_by_side_with_the_ends_and_the_load_lines() -> Non
     tasks = [line.split()[0] for line in lines[head + 1 : lines.index("", head)]]
     assert {"1", "32", "6"} <= set(tasks)  # the ends, and the load line that was measured
     assert all(cell_len(line) <= WIDTH for line in lines[: head + 1 + len(tasks)])
+
+
+def test_the_row_of_a_latency_objective_stays() -> None:
+    whole = sample.whole()[0]
+    write, read = whole.load_lines
+    for objective, row in ((dataclasses.replace(write.latency_lines[0], largest=16), "16"), (None, "")):
+        lines = tuple(filter(None, (objective,)))
+        analysis = dataclasses.replace(
+            whole, load_lines=(dataclasses.replace(write, latency_lines=lines), read), findings=found(*MANY[:3])
+        )
+        told = shown(analysis, below=("sealed",) * 3)
+        table = [line.split()[0] for line in told.splitlines() if line.strip()[:1].isdigit()]
+        assert len(table) < 9 and ("16" in table) == bool(row), table
 
 
 def test_what_undoes_an_answer_stands_beside_it_and_in_no_list() -> None:

@@ -35,7 +35,7 @@ class _CampaignFile(Document):
         return Position(("workload", *path), WORKLOADS[kind] if path else Campaign, number)
 
 
-_FILE = _CampaignFile(Campaign, "campaign file", "docs/campaign.md", "`tonnage example first-light`")
+_FILE = _CampaignFile(Campaign, "campaign file", "`tonnage explain campaign`", "`tonnage example first-light`")
 
 
 def load_campaign(
@@ -132,7 +132,7 @@ def in_options() -> AbstractContextManager[None]:
     def word(text: str) -> str:
         text = _SET.sub(lambda found: f"{_spelled('workload.' + found[1])}={found[2]}", text)
         text = _KEY.sub(lambda found: _spelled(found[0]), re.sub(r"^seed(?=: )", "--seed", text))
-        return text.replace("; hint: see docs/campaign.md", "; hint: see `tonnage probe --help`")
+        return text.replace("; hint: see `tonnage explain campaign`", "; hint: see `tonnage probe --help`")
 
     return reworded(word)
 

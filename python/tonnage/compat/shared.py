@@ -76,7 +76,7 @@ def in_front_words(words: Mapping[str, str], page: str) -> Iterator[None]:
     """A front end's test is a campaign that nobody wrote: errors that leave it have its options for the keys."""
     with (
         reworded(_without_target),
-        in_words({**words, "hint: see docs/campaign.md": f"hint: see `tonnage {page} --help`"}),
+        in_words({**words, "hint: see `tonnage explain campaign`": f"hint: see `tonnage {page} --help`"}),
     ):
         yield
 

@@ -64,7 +64,8 @@ def load_lines(manifest: Keys) -> list[str]:
             continue
         name = phrases.subject(text(line.get("op")), text(line.get("group")))
         if line.get("reached") is not True:
-            found += [f"{name}: not reached", *_latency_lines(name, line)]
+            why = "not shown, for a trial failed" if line.get("stopped") == "failed" else "not reached"
+            found += [f"{name}: {why}", *_latency_lines(name, line)]
             continue
         plateau = known_count(line, "plateau_bytes_per_s")
         speed = f", {units.rate(plateau)}" if plateau is not None else ""

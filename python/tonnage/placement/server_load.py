@@ -197,7 +197,7 @@ def _task_counts(site: Site, jobs: Iterable[Job]) -> tuple[dict[str, int], dict[
 def select_servers(site: Site, names: Sequence[str]) -> tuple[Server, ...]:
     """The servers of these names, all where there are none; RequestError where one is not known."""
     if not site.server:
-        raise RequestError("no file server is known; hint: name them in tonnage.toml, as docs/site-file.md says")
+        raise RequestError("no file server is known; hint: name them in tonnage.toml (`tonnage explain site-file`)")
     found = {name: site.named(name) for name in names}
     for name, server in found.items():
         if server is None:

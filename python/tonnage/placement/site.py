@@ -245,7 +245,7 @@ def _is_trusted(directory: Path) -> bool:
     return str(directory) in os.environ.get(TRUSTED, "").split(os.pathsep)
 
 
-DOCUMENT = Document(Site, "site file", "docs/site-file.md", "docs/site-file.md")
+DOCUMENT = Document(Site, "site file", "`tonnage explain site-file`", "`tonnage explain site-file`")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from tonnage.placement.scheduler_lists import Lists
 from tonnage.placement.site import Site, load_site
 from tonnage.placement.submit_request import SubmitRequest
 from tonnage.places import working_directory
+from tonnage.printable_text import one_line
 
 _SETTLE_S = 2.0
 """A scheduler that recovers from a hang first handles the requests it received meanwhile; only then its list is
@@ -114,6 +115,12 @@ def wait_until_ended(request: SubmitRequest, job: str) -> tuple[int, str]:
     """Waits until the job, all its copies, has ended; its worst exit status, and what the scheduler says of why."""
     _, _, found = _begin(request)
     return wait_for(found, job, copies=request.copies)
+
+
+def failed_text(job: str, status: int, why: str) -> str:
+    """What to tell of a job that ended with a status other than 0; ``why``: as :func:`wait_until_ended` has it."""
+    told = one_line(why) if why and why != f"exited with {status}" else "`tonnage jobs -d` lists it"
+    return f"job {job} ended with {status}: {told}"
 
 
 def run_interactive(request: SubmitRequest, *, tell: Tell) -> Outcome:

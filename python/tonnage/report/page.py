@@ -225,5 +225,5 @@ def _plotly() -> str:
     except ImportError:
         script = None
     if script is None:
-        raise RequestError("the report needs plotly for its figures; install it with: pip install 'tonnage[report]'")
+        raise RequestError("the report needs plotly for its figures; hint: pip install 'tonnage[report]'")
     return script.decode()

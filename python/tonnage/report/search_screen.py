@@ -136,7 +136,7 @@ def _cut(text: str, width: int) -> str:
 
 def _tables(analysis: Analysis, width: int, room: int) -> list[Line]:
     """What was measured, as far as it fits: of one curve its table, of two both side by side, of more the best of each;
-    of too many numbers of tasks the ends and those about the load lines."""
+    of too many numbers of tasks the ends and those about the answers."""
     curves: dict[tuple[str, str], list[Point]] = {}
     for point in analysis.points:
         curves.setdefault((point.op, point.group), []).append(point)
@@ -151,13 +151,21 @@ def _tables(analysis: Analysis, width: int, room: int) -> list[Line]:
     most = room - 1 - bool(title)
     if most < _ROWS_LEAST:
         return []
-    shown = _around(whole, [str(line.tasks) for line in analysis.load_lines], most)
+    shown = _around(whole, _answered(analysis), most)
     head, *rows = laid_out(blocks_of(_narrowed(shown, width), width)[0])
     if left := len(whole.rows) - len(shown.rows):
         title = (
             f"{title}{', ' if title else ''}without {phrases.number(left)} of {phrases.number(len(whole.rows))} rows"
         )
     return [*([Line(_cut(title, width))] if title else []), Line(head, "dim"), *(Line(row) for row in rows)]
+
+
+def _answered(analysis: Analysis) -> set[str]:
+    """The numbers of tasks that answers name: load lines, and the most that meet an objective of latency."""
+    lines = analysis.load_lines
+    objectives = (one for line in lines for one in line.latency_lines)
+    named = [one.largest if one.load == "tasks" else one.tasks for one in objectives]
+    return {str(tasks) for tasks in (*(line.tasks for line in lines), *named) if tasks}
 
 
 def _narrowed(table: Table, width: int) -> Table:
@@ -185,8 +193,8 @@ def _cells(point: Point) -> list[str]:
     return [speed, load_line.interval(point), units.duration(point.latency.get("p99_ns"))]
 
 
-def _around(table: Table, tasks: Sequence[str], most: int) -> Table:
-    """Its first row, its last, and of the others those nearest to the load lines, or to the end."""
+def _around(table: Table, tasks: Collection[str], most: int) -> Table:
+    """Its first row, its last, and of the others those nearest to what the answers name, or to the end."""
     rows = table.rows
     if len(rows) <= most:
         return table

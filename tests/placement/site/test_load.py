@@ -203,7 +203,7 @@ WRONG = {
     "[[server]\n": " ",
     "lines = 'here'\n": "1: lines: 'here' depends on where somebody is; hint: begin it with /",
     '[[server]]\nname = "a\\nb"\n': "2: server.name: ",
-    "server = 3\n": "1: server: input should be a valid tuple; hint: see docs/site-file.md",
+    "server = 3\n": "1: server: input should be a valid tuple; hint: see `tonnage explain site-file`",
     SERVER + SERVER: "7: server 'rcss1' is there twice; hint: make one [[server]] of the two",
     f"{SERVER}{B}aliases = ['10.0.0.5']\n": (
         "8: '10.0.0.5' stands for server 'b', and at tonnage.toml:3 for 'rcss1'; hint: "

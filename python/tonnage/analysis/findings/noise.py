@@ -17,18 +17,24 @@ SPREAD = 0.20
 DRIFT = 0.10
 """Change over the run that is worth a sentence, once it is certain at 99.9 %."""
 _LEAST_DEGREES = 5
+_ADVICE = "Something else uses this storage, or it is not settled: repeat later, and trust only the intervals."
+_ADVICE_ON_DRIFT = (
+    "The storage changed while it was measured, or is not settled: the report has the trials in the order of time; "
+    "repeat later, and trust only the intervals."
+)
 
 
 @finding("unsteady")
 def unsteady(evidence: Evidence) -> Iterator[Finding]:
     for op, group, points in evidence.curves():
-        reason = _spread(points) or _drift(evidence, points)
-        if reason:
+        # A drift makes equal trials scatter too, and says more: since when, and which way.
+        drift, spread = _drift(evidence, points), _spread(points)
+        if drift or spread:
             yield Finding(
                 "unsteady",
                 subject(op, group),
-                reason,
-                "Something else uses this storage, or it is not settled: repeat later, and trust only the intervals.",
+                "; ".join(filter(None, (drift, spread))),
+                _ADVICE_ON_DRIFT if drift else _ADVICE,
             )
 
 

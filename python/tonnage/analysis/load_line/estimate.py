@@ -315,7 +315,7 @@ def _why_not(curve: Curve, values: Mapping[int, Sequence[float]], knee: tuple[in
     if top == 1:
         return "one task alone has no load line; more tasks may show it (--max-tasks)"
     if sum(map(len, values.values())) - len(values) < _LEAST_FREEDOM:
-        return "too few trials were repeated to know the noise; a longer --budget may show it"
+        return "too few trials were repeated to know the noise; more repetitions, or a longer --budget, may show it"
     if correlation:
         return (
             f"each trial is much like the one before it (correlation {correlation:.2f}), so they say too little about "

@@ -23,8 +23,8 @@ COMMAND = Command(
     "after a question, those directories whose runs are shown to be over. Removes only data files that Tonnage made; a "
     "directory with anything else in it stays. Where nobody can know whether a run is over, or what a file holds by "
     "now, it is listed with the reason and stays, unless --force is given. Of a Ceph pool (rados://POOL, as it was "
-    "measured) the same is done to the namespaces of runs, with their snapshots. docs/campaign.md tells who owns "
-    "scratch.",
+    "measured) the same is done to the namespaces of runs, with their snapshots. `tonnage explain campaign` "
+    "tells who owns scratch.",
     (
         Option(("directory",), "directory, or pool, that was measured", "DIR", completes="directory"),
         Option(("--yes",), "do not ask"),

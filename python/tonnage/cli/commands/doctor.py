@@ -43,7 +43,7 @@ COMMAND = Command(
     "Reads tonnage.toml and asks the scheduler, the servers' indices and the mounts whether what it says is so. Each "
     "thing that is wrong is one line with what to do. With --hosts it goes to these hosts instead and tells what would "
     "spoil a measurement on them: links, clocks, versions, other load, and the target as each of them sees it "
-    "(docs/doctor-hosts.md).",
+    "(`tonnage explain doctor-hosts`).",
     (
         SITE,
         Option(("--hosts",), "check these hosts: a,b,c or node[1-3]", "HOST[,HOST]", parse=_hosts),

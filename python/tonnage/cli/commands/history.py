@@ -50,7 +50,7 @@ COMMAND = Command(
     "Puts runs in order of time. Of each setting the series of its levels is searched for changes, and beside each "
     "change stands what the manifests say was changed then: kernel, mount options, versions, host, file system. Of "
     "histories in which nothing changed at most one in twenty is given a change. The verdicts are faster, slower, no "
-    "change shown. With --servers it tells of the load of file servers over time (docs/watch.md).",
+    "change shown. With --servers it tells of the load of file servers over time (`tonnage explain watch`).",
     (
         Option(
             ("runs",),

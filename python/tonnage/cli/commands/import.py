@@ -29,7 +29,7 @@ COMMAND = Command(
     "Reads files that another tool wrote, and makes one run directory of them: trials with intervals, findings, the "
     "report. Repetitions in a file, and equal trials of several files, become repetitions; a summary never becomes a "
     "trial. The files are kept in the run. What they do not say is unknown in it; what is damaged is told with its "
-    "line. docs/import.md says what each kind reads, and what its figures mean.",
+    "line. `tonnage explain import` says what each kind reads, and what its figures mean.",
     (
         Option(
             ("kind",),

@@ -26,7 +26,8 @@ COMMAND = Command(
     "Runs the phases of IO500 in its order: files of IOR and mdtest, easy and hard, written, looked at, searched, read "
     "and removed. CONFIG is the benchmark's own configuration, with every key of it. The result directory has the "
     "benchmark's files, and a page with what these do not say. All that is made in the data directory is removed at "
-    "the end. Under mpiexec or srun each process is a task. It is no official submission. docs/io500.md has more.",
+    "the end. Under mpiexec or srun each process is a task. It is no official submission. `tonnage explain "
+    "io500` has more.",
     (
         Option(("config",), "an IO500 configuration", "CONFIG", optional=True, completes="file"),
         Option(("--tasks",), "tasks in this process; under MPI, all its processes", "N", "1", parse=parse_count),

@@ -31,7 +31,7 @@ def _factor(text: str) -> float:
 COMMAND = Command(
     "run",
     "carry out a campaign file, or resume a run",
-    "Measures every combination of the factors in FILE (docs/campaign.md), repeated in randomised blocks "
+    "Measures every combination of the factors in FILE (`tonnage explain campaign`), repeated in randomised blocks "
     "from a recorded seed.",
     (
         Option(("file",), "campaign file (TOML)", "FILE", optional=True, completes="file"),

@@ -15,7 +15,7 @@ COMMAND = Command(
     "stage",
     "move files off node-local storage in the background, and lose none",
     "Moves files from node-local storage to a parallel file system while an application runs. A file is called safe "
-    "only when its copy is whole, synced and checked, under its name. docs/stage.md has the guarantees.",
+    "only when its copy is whole, synced and checked, under its name. `tonnage explain stage` has the guarantees.",
     (),
     (
         ("tonnage stage run --from /local/me --to /gpfs/me/run7 -- ./simulation", "the whole life of a run"),

@@ -156,7 +156,7 @@ def run(arguments: Arguments) -> int:
     """Exit code; an interactive job's own."""
     from tonnage.placement.answers import submitted
     from tonnage.placement.choice import NoFileServer
-    from tonnage.placement.submit import preview, run_interactive, submit, wait_until_ended
+    from tonnage.placement.submit import failed_text, preview, run_interactive, submit, wait_until_ended
 
     wish = wish_of(arguments)
     try:
@@ -181,8 +181,7 @@ def run(arguments: Arguments) -> int:
         print(f"tonnage: waiting until {what}; Ctrl-C ends the waiting only", file=sys.stderr)
         status, why = wait_until_ended(wish, outcome.receipt.job)
         if status:
-            told = one_line(why) if why and why != f"exited with {status}" else "`tonnage jobs -d` lists it"
-            print(f"tonnage: {job} ended with {status}: {told}", file=sys.stderr)
+            print(f"tonnage: {failed_text(outcome.receipt.job, status, why)}", file=sys.stderr)
         return status
     return 0
 

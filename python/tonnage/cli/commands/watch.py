@@ -27,7 +27,7 @@ COMMAND = Command(
     "Looks at each file server of the site file every so often, and prints a line when its load passes its load line, "
     "when it is back, and when that is not known: with the time, the load, the line, since when, and the users whose "
     "jobs are there as far as the scheduler tells. What it sees is kept; `tonnage history --servers` tells of it. "
-    "docs/watch.md says exactly when an episode begins and ends.",
+    "`tonnage explain watch` says exactly when an episode begins and ends.",
     (
         SERVER,
         Option(("--every",), "how often to look", "TIME", "30s", parse=parse_time),

@@ -18,7 +18,7 @@ from tonnage.cluster.host_group import SERVICES, Answer, perform
 from tonnage.cluster.remote.programs import end_programs
 from tonnage.cluster.remote.protocol import HELLO, MOST_LINE, Hello, Reply, Request, line, read
 
-_FOR_A_TERMINAL = "agent is what Tonnage starts on other hosts; hint: see docs/doctor-hosts.md"
+_FOR_A_TERMINAL = "agent is what Tonnage starts on other hosts; hint: see `tonnage explain doctor-hosts`"
 
 
 def serve() -> int:

@@ -17,7 +17,7 @@ from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.plan import Plan, where_to
-from tonnage.placement.submit import queue_names, run_interactive, site_scheduler, submit, wait_until_ended
+from tonnage.placement.submit import failed_text, queue_names, run_interactive, site_scheduler, submit, wait_until_ended
 from tonnage.placement.submit_request import SubmitRequest
 
 NOT_FOUND = "Cannot find fileserver for current working directory."
@@ -58,7 +58,15 @@ def run(words: Sequence[str], voice: Voice) -> int:
         for told in outcome.followed:
             voice.tell(f"iobsub: note: {told}")
         voice.out.flush()
-    return wait_until_ended(wish, outcome.receipt.job)[0] if given["-K"] else 0
+    return _wait(wish, outcome.receipt.job, given, voice) if given["-K"] else 0
+
+
+def _wait(wish: SubmitRequest, job: str, given: Given, voice: Voice) -> int:
+    """The job's exit status once it has ended, which is told where it is not 0."""
+    status, why = wait_until_ended(wish, job)
+    if status and not given["-q"]:
+        voice.tell(f"iobsub: {failed_text(job, status, why)}")
+    return status
 
 
 def _unordered(given: Given) -> tuple[str, ...]:

@@ -86,10 +86,9 @@ def _run(words: Sequence[str], voice: Voice, base: str | None) -> int:
     form = FORMATS[tests[-1].summary_format.lower()]
     if not tests[-1].summary_file:
         return _run_tests(tests, form(voice.out, ["ior", *words]), voice, words, base)
-    with SummaryFile(tests[-1]) as file:
-        voice.say(f"Writing output to {tests[-1].summary_file}")
+    with SummaryFile(tests[-1], voice) as file:
         code = _run_tests(tests, form(cast("TextIO", file), ["ior", *words]), voice, words, base)
-        return max(code, file.conclude(voice))
+        return max(code, file.conclude())
 
 
 def _run_tests(

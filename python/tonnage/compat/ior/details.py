@@ -29,26 +29,30 @@ def summary(test: Parameters) -> Output:
 
 
 class SummaryFile(TextIOBase):
-    """The file of ``summaryFile``, begun with its first words: a test that is refused leaves the old one."""
+    """The file of ``summaryFile``, begun with its first words, as standard output is told then: a test that is refused
+    leaves the old one and prints nothing."""
 
-    def __init__(self, test: Parameters) -> None:
+    def __init__(self, test: Parameters, voice: Voice) -> None:
+        self._voice, self._named = voice, test.summary_file
         self._output = GrowingOutput(summary(test))
         self._text: list[str] = []
         self._trouble: Exception | None = None
 
     def write(self, text: str) -> int:
         """What cannot go into the file is kept for ``conclude``."""
+        if not self._text:
+            self._voice.say(f"Writing output to {self._named}")
         self._text.append(text)
         self._attempt(lambda: self._output.add(text))
         return len(text)
 
-    def conclude(self, voice: Voice) -> int:
+    def conclude(self) -> int:
         """The exit code: 1, and the text on standard output, where the file does not have all of it."""
         self._attempt(self._output.check)
         if self._trouble is None:
             return 0
-        voice.out.write("".join(self._text))
-        voice.tell(f"ior: the summary is on standard output: {self._trouble}")
+        self._voice.out.write("".join(self._text))
+        self._voice.tell(f"ior: the summary is on standard output: {self._trouble}")
         return 1
 
     def close(self) -> None:

@@ -352,7 +352,7 @@ def _files(facts: SiteFacts) -> Iterator[Complaint]:
         yield Complaint(
             code="no-site-file",
             what="there is no site file: the file systems' and the scheduler's own words are all that is known",
-            hint="write one; see docs/site-file.md",
+            hint="write one; see `tonnage explain site-file`",
             wrong=False,
         )
 

@@ -19,7 +19,7 @@ def of_point(point: Point, what: str = "") -> str:
         [
             what or phrases.tasks(point.tasks),
             f"median {units.speed(point.median, point.metric)}",
-            f"interval {phrases.bounds(point)}",
+            f"interval {phrases.bounds(point)}" if point.confidence else "too few repetitions to tell an interval",
             f"{point.repetitions} {'repetition' if point.repetitions == 1 else 'repetitions'}",
             records(point.records),
         ]

@@ -100,6 +100,8 @@ def exhibits_of(analysis: Analysis, source: Source) -> tuple[list[Exhibit], list
 def sentences_of(analysis: Analysis) -> list[Statement]:
     """What a run says: what its terminal output ends with, and its page, pages of docs and notebooks begin with."""
     told = [_doubted(told, section, analysis) for section in SECTIONS for told in section.sentences(analysis)]
+    if phrases.state(analysis) is not None:  # of a run that is not complete no answer is the last one
+        told = [replace(one, sure=False) for one in told]
     if not told and analysis.doubts:
         found = [doubt.finding for doubt in analysis.doubts]
         return [Statement("", "No load line was looked for.", sure=False, doubts=phrases.doubts(found))]

@@ -64,6 +64,8 @@ def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
         return []
     swept = {point.op for point in analysis.points} - stands_for(analysis.points)
     introduction = "A dot is the median of a setting, its whiskers are the confidence interval."
+    if any(not point.confidence for rows in found.values() for point in rows):
+        introduction += " One without whiskers had too few repetitions to tell an interval."
     if swept & set(found):
         introduction += " Of each setting the number of tasks that did most is shown."
     variants = tuple(Variant(op, (_figure(op, rows, with_tasks=op in swept),)) for op, rows in found.items())

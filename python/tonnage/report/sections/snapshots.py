@@ -307,7 +307,11 @@ def by_tasks(found: SnapshotCost) -> Figure:
             {"title": "Added to a round (s)", "zeroline": True, "zerolinecolor": MUTED},
             showlegend=True,
             shapes=[
-                {**_band(1, 1), "y0": found.cost.low_ns / 1e9, "y1": found.cost.high_ns / 1e9},
+                *(
+                    [{**_band(1, 1), "y0": found.cost.low_ns / 1e9, "y1": found.cost.high_ns / 1e9}]
+                    if found.cost.confidence
+                    else []
+                ),
                 level(found.cost.cost_ns / 1e9, MUTED, "dash"),
             ],
         ),

@@ -11,7 +11,7 @@ complete -c tonnage -f -n __fish_use_subcommand -a history -d 'tell when runs be
 complete -c tonnage -f -n __fish_use_subcommand -a crossover -d 'tell from how many nodes on which of two tiers wins'
 complete -c tonnage -f -n __fish_use_subcommand -a project -d 'tell what to expect at a size that was not measured'
 complete -c tonnage -f -n __fish_use_subcommand -a demand -d 'tell what a job asks of a storage, from its Darshan log'
-complete -c tonnage -f -n __fish_use_subcommand -a explain -d 'print what a finding means'
+complete -c tonnage -f -n __fish_use_subcommand -a explain -d 'print what a finding means, or a page of the documentation'
 complete -c tonnage -f -n __fish_use_subcommand -a verify -d 'recompute every figure of a run from its raw records'
 complete -c tonnage -f -n __fish_use_subcommand -a serve -d 'show runs, file servers and drains on a live page'
 complete -c tonnage -f -n __fish_use_subcommand -a submit -d 'run a job where its data lives, and no more at once than the storage carries'

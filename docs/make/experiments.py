@@ -1,10 +1,11 @@
-"""The field's experiments, run and written into their pages: ``python docs/experiments.py``, or ``make experiments``.
+"""The field's experiments, run and written into their pages: ``python docs/make/experiments.py``, or
+``make experiments``.
 
 Each page in ``docs/experiments/`` is prose with generated parts: what was published as it was printed, and for each run
 the published tables with ours beside them. A run that is not made (``--only``, or this machine lacks what it needs)
-leaves its part of the page as it was. Pictures need Chromium, as ``docs/screenshot.py`` does; the whole reports go to
-``docs/experiments/html``, which git ignores. Wants root, a quiet machine and a quarter of an hour, Knox and ePouta as
-much again.
+leaves its part of the page as it was. Pictures need Chromium, as ``docs/make/screenshot.py`` does; the whole reports go
+to ``docs/experiments/html``, which git ignores. Wants root, a quiet machine and a quarter of an hour, Knox and ePouta
+as much again.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
 import experiment_pages as pages
 import experiment_places as places
 from tonnage.errors import TonnageError
 
-DOCS = Path(__file__).resolve().parent
+DOCS = Path(__file__).resolve().parents[1]
 EXAMPLES = DOCS.parent / "examples"
 
 

@@ -1,4 +1,4 @@
-"""All screenshots of the docs by one command: ``python docs/screenshots.py``.
+"""All screenshots of the docs by one command: ``python docs/make/screenshots.py``.
 
 Makes a run of each kind, on models where the kind has one, writes the pages by the commands, as a user would, and
 takes a picture of each kind of page into ``docs/images/pages``: its first screen, or a section. Seeds are fixed, so
@@ -22,7 +22,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images" / "pages"
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--font-render-hinting=none"]

@@ -1,4 +1,5 @@
-"""Pages whose commands are run: ``python docs/executed.py PAGE...`` runs them and writes what they print into the page.
+"""Pages whose commands are run: ``python docs/make/executed.py PAGE...`` runs them and writes what they print into
+the page.
 
 A page's blocks are carried out in order, in one directory. By the word behind the fence:
 
@@ -22,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(
     r"(?:^<!-- stable\n(?P<stable>.*?)^-->\n+)?^```(?P<kind>toml|yaml|python|console|sh)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -135,7 +136,7 @@ def _commands(text: str) -> Iterator[tuple[str, str]]:
 def main() -> int:
     """Runs the commands of each page and writes what they print in the place of what was shown."""
     if len(sys.argv) < 2:
-        print("usage: python docs/executed.py PAGE...", file=sys.stderr)
+        print("usage: python docs/make/executed.py PAGE...", file=sys.stderr)
         return 2
     for name in sys.argv[1:]:
         page = Path(name)

@@ -1,5 +1,5 @@
-"""Pictures of one run's report: ``python docs/screenshot.py RUN DIRECTORY``; ``docs/screenshots.py`` makes those of
-the docs.
+"""Pictures of one run's report: ``python docs/make/screenshot.py RUN DIRECTORY``; ``docs/make/screenshots.py`` makes
+those of the docs.
 
 Writes ``report.png`` and ``report-dark.png`` (the first screen) and ``report-whole.png`` (the page from top to bottom).
 Needs Chromium at /usr/bin/chromium, or where ``CHROMIUM`` says, and playwright.
@@ -60,7 +60,7 @@ def shoot_section(page_file: Path, identifier: str, picture: Path) -> None:
 def main() -> int:
     """Writes the report of RUN to a temporary file and its pictures to DIRECTORY."""
     if len(sys.argv) != 3:
-        print("usage: python docs/screenshot.py RUN DIRECTORY", file=sys.stderr)
+        print("usage: python docs/make/screenshot.py RUN DIRECTORY", file=sys.stderr)
         return 2
     from tonnage.report import write_report
 
