@@ -176,12 +176,7 @@ impl Supervisor {
             cpu_user_ns: usage.cpu_user_ns,
             cpu_system_ns: usage.cpu_system_ns,
             direct,
-            cache: self.cache_state.map(|cache_state| CacheFacts {
-                cached_before_bytes: cache_state.cached_bytes,
-                examined_bytes: cache_state.examined_bytes,
-                device_bytes: usage.device_read_bytes.filter(|_| cache_state.counted),
-                hole_bytes: cache_state.hole_bytes,
-            }),
+            cache: self.cache_facts(usage),
             verify,
             first_error,
             hints: hints.into_iter().collect(),
@@ -197,6 +192,15 @@ impl Supervisor {
         };
         self.shared.workload.after(&mut result);
         Ok(result)
+    }
+
+    fn cache_facts(&self, usage: &Usage) -> Option<CacheFacts> {
+        self.cache_state.map(|cache_state| CacheFacts {
+            cached_before_bytes: cache_state.cached_bytes,
+            examined_bytes: cache_state.examined_bytes,
+            device_bytes: usage.device_read_bytes.filter(|_| cache_state.counted),
+            hole_bytes: cache_state.hole_bytes,
+        })
     }
 }
 
