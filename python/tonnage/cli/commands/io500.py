@@ -6,6 +6,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from tonnage import units
 from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.shared_options import JSON
@@ -123,8 +124,9 @@ def _conclude(ended: Ended, *, as_json: bool) -> int:
 def _print(ended: Ended, page: str, no_submission: str) -> None:
     score = ended.found.score
     if score.has_interval:
-        between = f"95 % interval {score.low:f} to {score.high:f}"
-        told = f"score over {len(score.values)} repetitions: {score.median:f}, {between}"
+        between = units.interval(score.low, score.high, units.significant, " to ")
+        told = f"score over {len(score.values)} repetitions: {units.significant(score.median)}, 95 % interval {between}"
+        told += "; more repetitions would tell" if between == units.NOT_KNOWN else ""
     else:
         told = "the score is of one repetition and has no interval; --repeat 6 gives one"
     print(f"\n{told}\nresults: {ended.results}\npage: {page}\n{no_submission}")
