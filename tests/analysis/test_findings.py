@@ -241,6 +241,7 @@ def test_every_code_has_a_test_here_or_in_the_calibration() -> None:
     here |= {"straggler-device"}  # tests/analysis/test_devices.py
     here |= {"uneven-osds"}  # tests/analysis/test_balance.py
     here |= {"fixed-cost"}  # tests/analysis/test_snapshots.py
+    here |= {"collective-costs"}  # tests/analysis/test_collective.py
     here |= {"engine-time"}  # tests/report/test_workflow.py
     here |= {"link-limited", "rates-not-additive", "iperf3-versions"}  # tests/analysis/test_links.py
     here |= {"straggler-host", "unequal-ranks"}  # tests/report/test_hosts.py, which has runs of several hosts
