@@ -37,9 +37,9 @@ OWN = {
     ),
     SCHEDULERS: ("auto", "slurm", "lsf", "pbs", "flux", "local"),
     IMPORTERS: (
-        "ior", "ior-operations", "mdtest", "fio", "fio-text", "fio-terse", "fio-log", "elbencho",
+        "ior", "ior-operations", "mdtest", "io500", "fio", "fio-text", "fio-terse", "fio-log", "elbencho",
         "elbencho-text", "elbencho-live", "iperf3", "iperf3-text", "iozone", "vdbench", "warp", "dlio", "sob", "rados",
-        "nextflow",
+        "nextflow", "darshan",
     ),
     WORKFLOWS: ("nextflow", "snakemake"),
     FINDINGS: tuple(sorted(page.stem for page in (Path(__file__).parent / "explained").glob("*.md"))),

@@ -324,9 +324,10 @@ impl Sampler {
         }
     }
 
+    /// `now` may be before an interval began: it was taken before the tasks, in which the first one begins, had started.
     fn publish(&mut self, recent: &Mutex<Recent>, now: u64, start_ns: u64, bytes: u64, heat: &[u64; BUCKETS]) {
         self.window.push_back((self.opened_ns + start_ns, bytes, *heat));
-        while self.window.front().is_some_and(|(from, ..)| now - from > RECENT_NS) && self.window.len() > 1 {
+        while self.window.front().is_some_and(|(from, ..)| now.saturating_sub(*from) > RECENT_NS) && self.window.len() > 1 {
             self.window.pop_front();
         }
         let from = self.window.front().map_or(now, |(from, ..)| *from);
@@ -338,7 +339,7 @@ impl Sampler {
                 *sum += count;
             }
         }
-        let rate = u128::from(moved) * 1_000_000_000 / u128::from((now - from).max(1));
+        let rate = u128::from(moved) * 1_000_000_000 / u128::from(now.saturating_sub(from).max(1));
         *recent.lock().unwrap_or_else(PoisonError::into_inner) =
             Recent { bandwidth_bytes_per_s: rate as u64, p99_ns: quantile_of(&total, 0.99) };
     }
