@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import suites
 from throttled import Impossible
 from tonnage.cluster.mpi.io_library import io_library
 
