@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import rust_suites
 from throttled import Impossible
 from tonnage.cluster.mpi.io_library import io_library
 
@@ -20,6 +21,6 @@ def test_it_passes_the_suite_of_all_storages(tmp_path: Path, monkeypatch: pytest
     try:
         # Other MPIs do not know the variable.
         given = {**os.environ, "TONNAGE_TEST_MPIIO": str(library), "OMPI_MCA_io": driver}
-        suites.passes("conformance", "mpiio", 30, given)
+        rust_suites.passes("conformance", "mpiio", 30, given)
     except Impossible as error:
         pytest.skip(str(error))
