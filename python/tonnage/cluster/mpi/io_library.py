@@ -30,7 +30,7 @@ _NAMES = ("mpicc", "mpicc.openmpi", "mpicc.mpich")
 _LIBRARIES = ("libmpi.so", "libmpich.so")
 _COMPILE_S = 120.0
 _ANSWER_S = 20.0
-_OPTIONS = ("-O2", "-shared", "-fPIC")
+_OPTIONS = ("-O2", "-shared", "-fPIC", "-pthread")
 
 
 class IoFacts(TypedDict):
