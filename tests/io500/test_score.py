@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from tonnage.analysis.io500 import Benchmark, PhaseFigure, Spread, carried, score_of
@@ -74,6 +75,14 @@ def test_repetitions_have_an_interval_and_one_has_none() -> None:
     assert several.has_interval
     assert several.low < 2.0 < several.high
     assert Spread.of([0.0, 2.0]).low == 0.0
+
+
+def test_a_repetition_without_some_phases_is_in_no_score_over_repetitions() -> None:
+    whole = tuple(recorded())
+    less = tuple(replace(one, value=0.0) if one.name == "ior-easy-write" else one for one in whole)
+    found = Benchmark("results", 2, "standard", 1, (less, whole))
+    assert found.score.values == (score_of(whole).total,)
+    assert not found.score.has_interval
 
 
 def test_the_page_says_what_carries_the_score_and_that_it_is_no_submission() -> None:

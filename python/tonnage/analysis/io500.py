@@ -120,8 +120,9 @@ class Benchmark:
 
     @property
     def score(self) -> Spread:
-        """Over the repetitions."""
-        return Spread.of([score.total for score in self.scores])
+        """Over the repetitions that measured as many phases as any: scores of fewer are of something else."""
+        measured = [sum(one.group is not None and one.value > 0 for one in figures) for figures in self.repetitions]
+        return Spread.of([one.total for one, many in zip(self.scores, measured, strict=True) if many == max(measured)])
 
     def of(self, name: str) -> tuple[PhaseFigure, ...]:
         """A phase in each repetition."""

@@ -217,7 +217,8 @@ def _of_copy(command: str, target: Json, copy: CopyLine) -> JobUse:
         problems=(
             (
                 "the kernel counts bytes and calls of a process: its threads, files, sizes and calls on names are not "
-                "known, and its time off the processor is taken for calls"
+                "known; its bytes may be of no file of this storage (/dev/zero, a pipe), and all its time off the "
+                "processor, also sleep, is taken for calls: what it asks is at most this"
             ),
         ),
     )

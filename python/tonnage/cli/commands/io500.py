@@ -127,6 +127,8 @@ def _print(ended: Ended, page: str, no_submission: str) -> None:
         between = units.interval(score.low, score.high, units.significant, " to ")
         told = f"score over {len(score.values)} repetitions: {units.significant(score.median)}, 95 % interval {between}"
         told += "; more repetitions would tell" if between == units.NOT_KNOWN else ""
+    elif len(ended.found.repetitions) > 1:
+        told = "the score is of the one repetition that measured most phases, and has no interval"
     else:
         told = "the score is of one repetition and has no interval; --repeat 6 gives one"
     print(f"\n{told}\nresults: {ended.results}\npage: {page}\n{no_submission}")
