@@ -187,6 +187,17 @@ def test_a_text_of_elbencho_without_its_command_line_is_refused_with_what_is_mis
     assert not (tmp_path / "run").exists()
 
 
+def test_bytes_that_elbencho_s_text_rounds_are_told_and_a_mix_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limited = take("elbencho-text", tmp_path / "run", ELBENCHO / "time-limit.txt")
+    (line,) = limited.trials()
+    assert (line["bytes"], line["elapsed_ns"]) == (21403 * MIB, pytest.approx(2002e6, rel=0.001))
+    assert "bytes-estimated" in codes(limited)
+    assert main(["import", "elbencho-text", str(ELBENCHO / "mix.txt"), "--out", str(tmp_path / "mix")]) == 2
+    assert "line 4: RWMIX30 is no phase that is read here" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("printed", "ns"), [("2m3.456s", 123_456e6), ("1h0m2s", 3602e9), ("2.002s", 2002e6), ("31ms", 31e6)]
 )

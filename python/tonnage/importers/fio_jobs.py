@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tonnage.importers.imported_phases import Latency, Note, Phase, StatedRate, Task
+from tonnage.importers.imported_phases import OF_A_MIX, Latency, Note, Phase, StatedRate, Task
 from tonnage.importers.rounded_numbers import Rounded
 from tonnage.records.line_types import SettingValues
 
 _SIZES = range(9, 31)
 """Of one operation, from 512 bytes to 1 GiB, as powers of two."""
-_BESIDE = Note("side-by-side", "reads and writes of a mix ran at the same time: neither is a rate of the storage alone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +80,7 @@ def _phase(shares: Sequence[JobResult], *, mixed: bool) -> Phase:
         if notes
         else StatedRate(line=first.line, text=first.text, rate=first.rate, count=first.bytes, seconds=first.seconds),
         reason=reasons[0] if reasons else None,
-        notes=(*notes, *((_BESIDE,) if mixed else ())),
+        notes=(*notes, *((OF_A_MIX,) if mixed else ())),
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from tonnage.importers import broken_json
 from tonnage.importers.imported_phases import (
+    OF_A_MIX,
     ImportedFile,
     Latency,
     Note,
@@ -404,7 +405,4 @@ def _beside(phases: list[Phase]) -> list[Phase]:
         phase.line for phase in phases if phase.phase == "write" and phase.setting["pattern"] is None
     }
     mixes = both | {phase.line for phase in phases if str(phase.setting["pattern"]) in ("rw", "readwrite", "randrw")}
-    note = Note(
-        "side-by-side", "reads and writes of a mix ran at the same time: neither is a rate of the storage alone"
-    )
-    return [replace(phase, notes=(*phase.notes, note)) if phase.line in mixes else phase for phase in phases]
+    return [replace(phase, notes=(*phase.notes, OF_A_MIX)) if phase.line in mixes else phase for phase in phases]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import median
 
-from tonnage.importers.imported_phases import ImportedFile, Latency, Note, Phase, Unplaced, few, latency
+from tonnage.importers.imported_phases import OF_A_MIX, ImportedFile, Latency, Note, Phase, Unplaced, few, latency
 from tonnage.importers.rounded_numbers import no_time, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
@@ -31,9 +31,6 @@ _COLUMNS = {
 _THREADS = re.compile(r"\bthreads=([0-9]{1,6})\b")
 _DAY_S = 86_400
 _ESTIMATED = Note("bytes-estimated", "vdbench prints rates, not how many bytes or operations there were")
-_AT_ONCE = Note(
-    "side-by-side", "reads and writes of a mix ran at the same time: neither is a rate of the storage alone"
-)
 
 
 @dataclass(slots=True)
@@ -123,7 +120,7 @@ def _trials(run: _Run, row: Mapping[str, str], seconds: Fraction, number: int) -
                     line=number,
                     latency=_latency(row, op, done, mixed=part != 1),
                     unplaced=_unplaced(run),
-                    notes=(_ESTIMATED, *([_AT_ONCE] if part != 1 else [])),
+                    notes=(_ESTIMATED, *([OF_A_MIX] if part != 1 else [])),
                 )
             )
     return phases

@@ -30,8 +30,9 @@ struct opened {
 };
 
 /*
- * Held while a file of this process alone is opened or closed: ROMIO, as Open MPI has it, keeps what two threads must not
- * change at once (a double free in 2 of 11 runs). Never while other processes are waited for.
+ * Held while a file of this process alone is opened or closed, never while other processes are waited for. ROMIO, as Open
+ * MPI 4.1 has it, has ended by a double free where two threads of a process used it; this makes that rarer, and is not
+ * shown to end it. With one process a task it was not seen.
  */
 static pthread_mutex_t files_of_mine = PTHREAD_MUTEX_INITIALIZER;
 
