@@ -23,6 +23,8 @@ from typing import NoReturn
 
 STAMP = ".tonnage-built"
 PACKAGES = ".tonnage-packages"
+PROFILE = os.environ.get("TONNAGE_BUILD_PROFILE", "release")
+"""Cargo's profile of the engine: `make test` sets another one."""
 SOURCES = ("crates", "Cargo.toml", "Cargo.lock", "pyproject.toml", "requirements.lock")
 
 
@@ -47,7 +49,7 @@ def main() -> None:
         started = time.time_ns()
         build(root, cargo)
     stamp = root / ".venv" / STAMP
-    stamp.write_text(f"{root}\n")
+    stamp.write_text(f"{root}\n{PROFILE}\n")
     # Dated when the build began: a source saved while it ran makes the next start build again.
     os.utime(stamp, ns=(started, started))
     say("ready")
@@ -65,7 +67,7 @@ def build(root: Path, cargo: Path) -> None:
     """The engine, and with it the package as it is in the checkout."""
     python = make_venv(root)
     install_packages(root, python)
-    say("building the engine (release build; a minute or two the first time)")
+    say(f"building the engine ({PROFILE} build; some minutes the first time)")
     environment = {
         **os.environ,
         "PATH": f"{cargo.parent}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -73,7 +75,7 @@ def build(root: Path, cargo: Path) -> None:
         "PIP_QUIET": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
-    command = [python, "-m", "maturin", "develop", "--release", "--locked"]
+    command = [python, "-m", "maturin", "develop", "--profile", PROFILE, "--locked"]
     run("the engine could not be built", command, root, environment)
 
 
@@ -134,7 +136,7 @@ def version(root: Path) -> str:
 def is_current(root: Path) -> bool:
     """Whether another start finished the set-up while this one waited: what the launcher asks, in Python."""
     stamp = root / ".venv" / STAMP
-    if not stamp.exists() or stamp.read_text().rstrip("\n") != str(root):
+    if not stamp.exists() or stamp.read_text().splitlines() != [str(root), PROFILE]:
         return False
     built = stamp.stat().st_mtime_ns
     tops = [root / name for name in SOURCES]
