@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tonnage.analysis.results import Finding, LatencyLine, LoadLine
+from tonnage.analysis.results import Finding, LatencyLine, LoadLine, SurfaceSize
 from tonnage.errors import RequestError
 from tonnage.records import Run
 
@@ -130,6 +130,12 @@ class Measured:
     def load_lines(self) -> DataFrame:
         """A row a load line; ``reached`` says whether there is one."""
         return _frame(LoadLine, [asdict(line) for line in self.analysis.load_lines])
+
+    @cached_property
+    def surfaces(self) -> DataFrame:
+        """A row a transfer size and operation of a search over transfer sizes: the load line and its interval."""
+        rows = [{"op": one.op, **asdict(size)} for one in self.analysis.surfaces for size in one.sizes]
+        return _frame(SurfaceSize, rows, "op")
 
     @cached_property
     def latency_lines(self) -> DataFrame:

@@ -16,7 +16,16 @@ from executed import Directory, Printed, carry_out
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "docs" / "compare.md", *TUTORIALS]
-TASKS = ["first-probe", "slow-job", "accept-file-system", "stage-out", "place-jobs", "nightly-ci", "compare-io500"]
+TASKS = [
+    "first-probe",
+    "slow-job",
+    "accept-file-system",
+    "stage-out",
+    "place-jobs",
+    "nightly-ci",
+    "compare-io500",
+    "transfer-sizes",
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -63,6 +63,7 @@ impl ModelSpec {
         let concurrency = concurrency.min(most);
         let n = concurrency as f64;
         let share = match (self.queues, self.power) {
+            _ if self.alone.is_some() => self.bent(self.alone.unwrap_or_default() * n),
             _ if !self.curve.is_empty() => curves::through(&self.curve, n),
             (Some(queues), _) => curves::queues(queues, self.queue_demand, concurrency),
             (_, Some(power)) => n.powf(power),
@@ -72,6 +73,16 @@ impl ModelSpec {
         let dip = if (self.dip_from.into()..=self.dip_to.into()).contains(&concurrency) { self.dip } else { 0.0 };
         let odd = if concurrency % 2 == 1 { self.odd_loss } else { 0.0 };
         share * (1.0 - dip) * (1.0 - odd) * (1.0 - exchange)
+    }
+
+    /// The law whose knee follows from what one task reaches alone; `ratio`: what the tasks would do if none waited for
+    /// another, over the plateau. Smooth: X⁻⁴ is the sum of both to the −4.
+    fn bent(&self, ratio: f64) -> f64 {
+        match self.shape {
+            Shape::Hinge => ratio.min(1.0),
+            Shape::Smooth => (1.0 + ratio.powi(-4)).powf(-0.25),
+            Shape::Linear => ratio,
+        }
     }
 
     /// The laws that have a knee planted.

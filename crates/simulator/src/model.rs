@@ -9,6 +9,10 @@
 //! | `read-node-plateau` | `read_node_plateau_bytes_per_s` | B/s | as `node-plateau` | the same for reads |
 //! | `straggler-node` | `straggler_node` | factor | 1 | how much slower the operations of a stream's last node are (if it has several) |
 //! | `operations` | `operations_per_s` | 1/s | none | cap on operations: the plateau is at most this × `transfer_size` |
+//! | `call` | `call_ns` | ns | 0 | what a stream's transfer takes beside its bytes, for a task alone: the knee then follows from the transfer size, and `shape` is that of the bend |
+//! | `task-speed` | `task_bytes_per_s` | B/s | none | with `call`: throughput of the bytes of one task alone |
+//! | `stripe` | `stripe_bytes` | B | 0 | with `call`: from this transfer size on the plateau is `stripe-gain` times as high |
+//! | `stripe-gain` | `stripe_gain` | factor | 1 | how many times |
 //! | `shape` | `shape` | `hinge`, `smooth`, `linear` | `hinge` | law of throughput over tasks ([`Shape`]) |
 //! | `decline` | `decline` | fraction | 0 | throughput lost with each task beyond the knee |
 //! | `creep` | `creep` | fraction | 0 | throughput gained with each doubling of the tasks beyond the knee, for ever |
@@ -60,6 +64,7 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use tonnage_workload::Work;
 
 /// Throughput X over N tasks, with plateau P and knee K. Each crosses 0.95 P midway between K−1 and K tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +94,13 @@ pub struct ModelSpec {
     pub read_node_plateau_bytes_per_s: Option<u64>,
     pub straggler_node: f64,
     pub operations_per_s: Option<u64>,
+    pub call_ns: u64,
+    pub task_bytes_per_s: Option<u64>,
+    pub stripe_bytes: u64,
+    pub stripe_gain: f64,
+    /// Share of the plateau of one task alone, where `call_ns` gives it for the transfers of a phase.
+    #[serde(skip)]
+    pub(crate) alone: Option<f64>,
     pub shape: Shape,
     pub decline: f64,
     pub creep: f64,
@@ -149,6 +161,11 @@ impl Default for ModelSpec {
             read_node_plateau_bytes_per_s: None,
             straggler_node: 1.0,
             operations_per_s: None,
+            call_ns: 0,
+            task_bytes_per_s: None,
+            stripe_bytes: 0,
+            stripe_gain: 1.0,
+            alone: None,
             shape: Shape::Hinge,
             decline: 0.0,
             creep: 0.0,
@@ -214,9 +231,26 @@ pub struct ModelError {
 }
 
 impl ModelSpec {
-    /// What it is for the transfers of a phase: only collective ones have aggregators.
-    pub(crate) fn of_transfers(&self, collective: bool) -> Self {
-        if collective { self.clone() } else { Self { aggregators: None, ..self.clone() } }
+    /// What it is for the work of a phase: only collective transfers have aggregators, and only those of a stream have a
+    /// knee that follows from their size.
+    pub(crate) fn of_work(&self, work: &Work) -> Self {
+        let mut own = self.clone();
+        let Work::Stream(stream) = work else { return Self { aggregators: None, ..own } };
+        if !stream.collective {
+            own.aggregators = None;
+        }
+        let size = stream.geometry.transfer_size;
+        if self.call_ns > 0 {
+            let bytes_s = self.task_bytes_per_s.map_or(0.0, |speed| size as f64 / speed as f64);
+            let alone = size as f64 / (self.call_ns as f64 / 1e9 + bytes_s);
+            if self.stripe_bytes > 0 && size >= self.stripe_bytes {
+                let gained = |rate: Option<u64>| rate.map(|rate| (rate as f64 * self.stripe_gain) as u64);
+                own.plateau_bytes_per_s = gained(self.plateau_bytes_per_s);
+                own.read_plateau_bytes_per_s = gained(self.read_plateau_bytes_per_s);
+            }
+            own.alone = Some(alone / own.plateau(stream.op, size));
+        }
+        own
     }
 
     /// Checks every value against what the model means.
@@ -269,6 +303,12 @@ impl ModelSpec {
         for (key, value) in [("straggler", self.straggler), ("straggler_node", self.straggler_node)] {
             require(key, value, (1.0..=1e6).contains(&value), "a factor from 1 to 1000000")?;
         }
+        let (gain, own) = (self.stripe_gain, "beside call");
+        require("stripe_gain", gain, gain > 0.0 && gain <= 1000.0, "a factor above 0, at most 1000")?;
+        require("stripe_bytes", self.stripe_bytes as f64, self.stripe_bytes == 0 || self.call_ns > 0, own)?;
+        let speed = self.task_bytes_per_s.unwrap_or(1) as f64;
+        require("task_bytes_per_s", speed, speed >= 1.0, "at least 1")?;
+        require("task_bytes_per_s", speed, self.task_bytes_per_s.is_none() || self.call_ns > 0, own)?;
         let (every, long) = (self.stall_every_ns, self.stall_ns);
         require("stall_every_ns", every as f64, every == 0 || every >= 1_000_000, "0, or at least 1 ms (1000000)")?;
         let most = every as f64 * 100.0;
@@ -300,11 +340,12 @@ impl ModelSpec {
         require("dip", self.dip, dips || self.dip_to.max(self.dip_from) == 0, "the share that dip_from to dip_to lose")?;
         require("step", self.step, self.step != 0.0 || self.step_at_ns == 0, "the change that comes at step_at")?;
         let usl = self.contention + self.coherency > 0.0;
-        let laws = [!self.curve.is_empty(), self.queues.is_some(), usl, self.power.is_some()];
+        let laws = [!self.curve.is_empty(), self.queues.is_some(), usl, self.power.is_some(), self.call_ns > 0];
         let given = laws.into_iter().filter(|&is| is).count();
-        require("laws of throughput", given as f64, given <= 1, "one of curve, queues, contention with coherency, power")?;
-        let plain = self.shape == Shape::Hinge && self.knee == Some(DEFAULT_KNEE);
-        let own = "no knee, shape, decline or creep beside curve, queues, contention, coherency or power";
+        require("laws of throughput", given as f64, given <= 1, "one of curve, queues, contention with coherency, power, call")?;
+        let bends = self.shape == Shape::Hinge || self.call_ns > 0;
+        let plain = bends && self.knee == Some(DEFAULT_KNEE);
+        let own = "no knee, decline or creep beside call, and neither these nor a shape beside curve, queues, contention, coherency or power";
         let knee = f64::from(self.knee.unwrap_or(DEFAULT_KNEE));
         require("knee", knee, given == 0 || (plain && self.decline == 0.0 && self.creep == 0.0), own)
     }

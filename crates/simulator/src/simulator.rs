@@ -67,8 +67,7 @@ impl Simulator {
     /// histograms are kept there.
     pub fn run(&mut self, spec: &PhaseSpec, record: Option<PhaseFiles>) -> Result<PhaseResult, SimulatorError> {
         spec.check()?;
-        let collective = matches!(&spec.work, Work::Stream(stream) if stream.collective);
-        let (model, state, now_ns) = (&self.model.of_transfers(collective), &mut self.state, self.now_ns);
+        let (model, state, now_ns) = (&self.model.of_work(&spec.work), &mut self.state, self.now_ns);
         let Outcome { finish, cache, parts, follow, copies, checkpoint, found, fact } = match &spec.work {
             Work::Stream(stream) if fluid_model::takes(model, spec, stream) => {
                 fluid_model::run(model, state, spec, stream, now_ns, record)?

@@ -20,7 +20,7 @@ from tonnage.analysis.load_line.estimate import SUSTAIN, Estimate, estimate, loa
 from tonnage.analysis.load_line.latency import latency_lines
 from tonnage.analysis.load_line.search import Search
 from tonnage.analysis.load_line.trials import Steady, halves_apart, too_short
-from tonnage.analysis.results import Finding, LoadLine, Model, Point, Promise
+from tonnage.analysis.results import Finding, LoadLine, Model, Point, Promise, Surface
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
 from tonnage.records.line_types import TaskLine, TrialLine
@@ -60,6 +60,12 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
     estimates = _corrected(run, searched, long := _long_trials(trials), curves)
     lines = [_load_line(run, key, curve, estimates[key], long, trials) for key, curve in curves.items()]
+    surfaces: tuple[Surface, ...] = ()
+    if _is_surface(run):
+        from tonnage.analysis.load_line.surface import lines_of, surfaces_of
+
+        surfaces = surfaces_of(run.manifest["search"], measured, trials)
+        lines = [line for surface in surfaces for line in lines_of(surface, measured)]
     hosts, balances = hosts_of(measured, trials, tasks), _balances(run, measured, trials)
     evidence = Evidence(
         run=run,
@@ -99,6 +105,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         divided=divide(measured, bases),
         balances=balances,
         applications=applications_of(measured, trials),
+        surfaces=surfaces,
         doubts=doubts(findings, measured, lines, trials),
         state=run.state,
     )
@@ -200,6 +207,10 @@ def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     and meet: there is no load line of these."""
     tried = len({point.tasks for point in curve if any(point.values)})
     return curve[0].kind not in _WITHOUT_LINE and tried > (0 if run.manifest.get("search") else 2)
+
+
+def _is_surface(run: Run) -> bool:
+    return bool((run.manifest.get("search") or {}).get("surface"))
 
 
 def _steady(run: Run, points: Sequence[Point], tasks: Mapping[str, Sequence[TaskLine]]) -> dict[str, Steady]:

@@ -202,6 +202,43 @@ class LoadLine:
 
 
 @dataclass(frozen=True, slots=True)
+class SurfaceSize:
+    """The load line at one transfer size of a surface."""
+
+    transfer_size: int
+    reached: bool
+    """The interval ends below the largest number of tasks, and within two octaves."""
+    tasks: int
+    """The median of what the load line may be."""
+    tasks_low: int
+    tasks_high: int | None
+    """None where it reaches into the largest number of tasks that was asked for."""
+    plateau_bytes_per_s: int
+    plateau_low: int
+    plateau_high: int
+    trials: int
+    """Of this very size; the answer rests on those of other sizes as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """The load line of one operation over transfer sizes."""
+
+    op: str
+    max_tasks: int
+    confidence: float
+    """Of each interval: over all sizes it holds the true load line at so many."""
+    sizes: tuple[SurfaceSize, ...]
+    trials: int
+    noise: float
+    """Of a trial, relative."""
+    tasks: tuple[int, ...]
+    """Numbers of tasks that the throughput is known at."""
+    rates_bytes_per_s: tuple[tuple[int, ...], ...]
+    """Throughput as estimated: a row for each of ``tasks``, a value for each of ``sizes``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """A curve fitted beside the points, never instead of them."""
 

@@ -6,7 +6,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tonnage.analysis.compare.normalise import Basis
-from tonnage.analysis.results import Comparison, Devices, Divided, Finding, Hosts, Link, LoadLine, Model, Point, Promise
+from tonnage.analysis.results import (
+    Comparison,
+    Devices,
+    Divided,
+    Finding,
+    Hosts,
+    Link,
+    LoadLine,
+    Model,
+    Point,
+    Promise,
+    Surface,
+)
 from tonnage.records.line_types import EventLine, Json
 
 if TYPE_CHECKING:
@@ -53,6 +65,8 @@ class Analysis:
     balances: tuple[Balance, ...] = ()
     applications: tuple[Application, ...] = ()
     """Where logs of an application were imported."""
+    surfaces: tuple[Surface, ...] = ()
+    """Where a search looked at a range of transfer sizes; ``load_lines`` has the line of each that was measured."""
     doubts: tuple[Doubt, ...] = ()
     """The findings that undo an answer, and which."""
     state: str = "complete"

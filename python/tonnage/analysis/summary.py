@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.analysis.findings.undoing import undone_by
-from tonnage.analysis.results import Devices, Divided, Finding, Intervals, LoadLine, Point
+from tonnage.analysis.results import Devices, Divided, Finding, Intervals, LoadLine, Point, Surface
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import SnapshotCost
 from tonnage.analysis.statistics.fixed_cost import Change, Cost
@@ -31,6 +31,8 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
     # Only where there are any: a summary that an older version kept says nothing of them.
     if analysis.comparisons:
         found["comparisons"] = [asdict(comparison) for comparison in analysis.comparisons]
+    if analysis.surfaces:
+        found["surfaces"] = [_surface(surface) for surface in analysis.surfaces]
     if analysis.snapshots:
         found["snapshots"] = [_snapshots(cost) for cost in analysis.snapshots]
     if analysis.devices:
@@ -72,6 +74,16 @@ def _load_line(line: LoadLine, analysis: Analysis) -> dict[str, Any]:
         for key in ("plateau_operations_per_s", "plateau_low", "plateau_high"):
             found[key] = _operations(found[key]) if found[key] is not None else None
     return found
+
+
+def _surface(surface: Surface) -> dict[str, Any]:
+    """The whole of it: what the map of the report is drawn from."""
+    return {
+        **asdict(surface),
+        "sizes": [asdict(one) for one in surface.sizes],
+        "tasks": list(surface.tasks),
+        "rates_bytes_per_s": [list(row) for row in surface.rates_bytes_per_s],
+    }
 
 
 def _point(point: Point) -> dict[str, Any]:

@@ -97,6 +97,8 @@ class ProbeOptions(TypedDict, total=False):
     p99_ns: int | None
     p999_ns: int | None
     open_loop: bool | None
+    surface: Sequence[int] | None
+    """Smallest and largest transfer size, instead of one."""
     transfer_size: int | str | None
     direct: str | None
     storage: str | None
@@ -108,7 +110,7 @@ class ProbeOptions(TypedDict, total=False):
     seed: int | None
 
 
-_SEARCH = ("op", "budget_ns", "max_tasks", "p99_ns", "p999_ns", "open_loop")
+_SEARCH = ("op", "budget_ns", "max_tasks", "p99_ns", "p999_ns", "open_loop", "surface")
 _WORKLOAD = ("transfer_size", "direct", "storage", "access", "queue_depth", "verify")
 
 
@@ -146,6 +148,8 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
     given: Json = {key: value for key, value in asked.items() if value is not None}
     if given.get("budget_ns") == 0:
         raise RequestError("--budget: 0 is no time; hint: give some seconds, such as 60s")
+    if "surface" in given and "transfer_size" in given:
+        raise RequestError("--transfer: --surface looks at a range of transfer sizes; hint: leave one of them out")
     workload = {key: given[key] for key in _WORKLOAD if key in given}
     if "transfer_size" in given:
         # The search sizes its blocks itself; one transfer is a whole number of any transfer.

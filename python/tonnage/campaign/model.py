@@ -31,7 +31,7 @@ from tonnage.documents import near_or_all
 from tonnage.errors import RequestError
 from tonnage.fields import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
-from tonnage.units import format_time
+from tonnage.units import format_size, format_time
 
 
 def _as_list(value: Any) -> Any:
@@ -133,6 +133,11 @@ class NamedScratch(DocumentTable):
 
 LEAST_SEARCH_NS = 1_500_000_000
 """Of an operation: three numbers of tasks, twice each, in the shortest trials, of 250 ms."""
+LEAST_SURFACE_NS = 10_000_000_000
+"""Of an operation: forty of the shortest trials."""
+LEAST_SURFACE_TASKS = 4
+MOST_OCTAVES = 16
+"""Between the smallest and the largest transfer size of a surface."""
 
 
 class Search(DocumentTable):
@@ -146,6 +151,11 @@ class Search(DocumentTable):
     p99_ns: Time | None = time_field("p99", None, "objective: the p99 latency of an operation")
     p999_ns: Time | None = time_field("p999", None, "objective: the p99.9 latency of an operation")
     open_loop: Flag = Field(False, description="find the largest offered rate that meets the objective, not tasks")
+    surface: tuple[Size, Size] | None = Field(
+        None,
+        description="smallest and largest transfer size: find the load line of every size between them, with no "
+        "transfer_size in the workload",
+    )
     shares: tuple[Size, ...] | None = Field(
         None,
         description="bytes of files at once on each file system of the target, in the order of its directories; a "
@@ -171,7 +181,9 @@ class Search(DocumentTable):
             refuse("max_tasks", "max_tasks 1 has no other number of tasks to compare with", "give at least 3")
         if self.open_loop and not self.objectives:
             refuse("open_loop", "open_loop looks for the rate that meets a latency objective", "give p99 or p999")
-        least_ns = LEAST_SEARCH_NS * len(self.op)
+        if self.surface is not None:
+            self._check_surface(self.surface)
+        least_ns = (LEAST_SEARCH_NS if self.surface is None else LEAST_SURFACE_NS) * len(self.op)
         if self.budget_ns < least_ns:
             refuse(
                 "budget",
@@ -179,6 +191,19 @@ class Search(DocumentTable):
                 f"give at least {format_time(least_ns)}, or 60s for a load line with an interval",
             )
         return self
+
+    def _check_surface(self, surface: tuple[int, int]) -> None:
+        if self.objectives:
+            refuse("surface", "a surface is of throughput, and p99 of latency", "ask for one of them")
+        if self.max_tasks < LEAST_SURFACE_TASKS:
+            refuse("max_tasks", f"a surface needs at least {LEAST_SURFACE_TASKS} tasks", "give more, such as 32")
+        smallest, largest = surface
+        if not 4 * smallest <= largest <= smallest << MOST_OCTAVES:
+            refuse(
+                "surface",
+                f"a surface from {format_size(smallest)} to {format_size(largest)} is of no use",
+                f"give a largest transfer size that is 4 to {1 << MOST_OCTAVES} times the smallest",
+            )
 
 
 class Stripe(DocumentTable):
@@ -406,8 +431,15 @@ class Campaign(DocumentTable):
         return self
 
     @model_validator(mode="after")
-    def _search_is_one_setting(self) -> Campaign:
+    def _search_is_one_setting(self, info: ValidationInfo) -> Campaign:
         if self.search is not None:
+            written = bool((info.context or {}).get("written"))
+            if written and self.search.surface and "transfer_size" in self.workload.model_fields_set:
+                refuse(
+                    "workload.transfer_size",
+                    "search.surface says the transfer sizes",
+                    "leave transfer_size out, or surface",
+                )
             for key in ("transfer_size", "access", "layout", "direct", "storage", "queue_depth"):
                 if len(getattr(self.workload, key)) > 1:
                     refuse(

@@ -51,6 +51,11 @@ class _Measured:
 class Probe:
     """Writes first, then reads, each with its share of the time; what one leaves over the next one has."""
 
+    short_trials = _TRIALS
+    """Of an operation, that its share of the budget is cut into."""
+    fewest_transfers = _FEWEST_TRANSFERS
+    """Of a task in a file that is read, where the budget has time for no more."""
+
     def __init__(self, campaign: Campaign, seed: int, space: SearchSpace, *, device: bool) -> None:
         """``device``: the storage has a page cache in front of a device."""
         if campaign.search is None:
@@ -204,7 +209,7 @@ class Probe:
     @property
     def trial_ns(self) -> int:
         """Length of a short trial on the run's clock."""
-        return min(max(int((1 - _LONG_SHARE) * self._share_ns / _TRIALS), _SHORTEST_NS), _LONGEST_NS)
+        return min(max(int((1 - _LONG_SHARE) * self._share_ns / self.short_trials), _SHORTEST_NS), _LONGEST_NS)
 
     @property
     def _long_ns(self) -> int:
@@ -271,7 +276,7 @@ class Probe:
             earlier = [line["setting"]["block_size"] for line in lines if line["phase"] == "read"]
             fill_ns = _FILL_SHARE * self._search.budget_ns / len(self._search.op)
             by_time = int(_fastest_write(lines) * fill_ns / 10**9) // self._search.max_tasks
-            wanted = min(max(by_time, _FEWEST_TRANSFERS * self._base.transfer_size), _LARGEST_FILE)
+            wanted = min(max(by_time, self.fewest_transfers * self._base.transfer_size), _LARGEST_FILE)
             self._file_bytes = (
                 earlier[0] if earlier else self._whole(min(wanted, self._space.of_task(self._search.max_tasks)))
             )

@@ -446,11 +446,13 @@ def _whole(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[Schedu
     if campaign.search is None:
         return Sweep(campaign, seed), None
     from tonnage.campaign.probe import Probe
+    from tonnage.campaign.surface_probe import SurfaceProbe
 
     target = plan.target
     mount = mount_of(target.path) if target.path else None
     device = target.path is not None and not (mount and mount.memory_backed)
-    probe = Probe(campaign, seed, space_of(campaign, plan, out), device=device)
+    kind = Probe if campaign.search.surface is None else SurfaceProbe
+    probe = kind(campaign, seed, space_of(campaign, plan, out), device=device)
     return probe, probe.pilot() if device or "read" in campaign.search.op[:1] else None
 
 
@@ -493,5 +495,7 @@ def _manifest(
         "cost": None,
         "search": None
         if search is None
-        else search.model_dump(mode="json", include={"op", "max_tasks", "budget_ns", "p99_ns", "p999_ns", "open_loop"}),
+        else search.model_dump(
+            mode="json", include={"op", "max_tasks", "budget_ns", "p99_ns", "p999_ns", "open_loop", "surface"}
+        ),
     }

@@ -16,7 +16,7 @@ from tonnage.units import format_size, size_text
 
 if TYPE_CHECKING:
     from tonnage.campaign.kinds.stream import StreamSetting
-    from tonnage.campaign.model import Campaign
+    from tonnage.campaign.model import Campaign, Search
     from tonnage.campaign.plan import Plan
     from tonnage.campaign.target import Target
 
@@ -212,6 +212,8 @@ def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str
         return campaign, None
     space = space_of(campaign, plan, out)
     transfer_size = campaign.workload.transfer_size[0]
+    if search.surface is not None:
+        search, transfer_size = _fit_surface(search, search.surface, space)
     most = space.most_tasks(transfer_size, search.max_tasks)
     given = campaign.budget.space_bytes is not None
     if most == 0:
@@ -224,7 +226,8 @@ def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str
         }
     )
     if most == search.max_tasks:
-        return fitted, None
+        smaller = campaign.search is not None and search.surface != campaign.search.surface
+        return fitted, _smaller_text(transfer_size, space, plan.target, given=given) if smaller else None
     told = f"at most {most} task{'s' if most > 1 else ''} instead of {search.max_tasks}: a search may use"
     if most < space.most_tasks(transfer_size, search.max_tasks, names=False):
         share = space.short_of_names(most + 1)
@@ -232,6 +235,22 @@ def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str
     _, bound, share = space.needed(most + 1, transfer_size)
     allowed = _bytes_text(bound, share, plan.target, given=given)
     return fitted, f"{told} {allowed}; hint: smaller transfers, or more space for the files, have room for more"
+
+
+def _fit_surface(search: Search, surface: tuple[int, int], space: SearchSpace) -> tuple[Search, int]:
+    """With transfers no larger than all tasks have room for, and the largest of them."""
+    smallest, largest = surface
+    while largest >= 8 * smallest and space.most_tasks(largest, search.max_tasks) < search.max_tasks:
+        largest //= 2
+    return search.model_copy(update={"surface": (smallest, largest)}), largest
+
+
+def _smaller_text(transfer_size: int, space: SearchSpace, target: Target, *, given: bool) -> str:
+    allowed = _bytes_text(*space.needed(1, transfer_size)[1:], target, given=given)
+    return (
+        f"transfers up to {format_size(transfer_size)}: a search may use {allowed}; hint: more space for the files, or "
+        "fewer tasks, have room for larger ones"
+    )
 
 
 def _no_room(space: SearchSpace, target: Target, transfer_size: int, *, given: bool) -> str:

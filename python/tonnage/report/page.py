@@ -79,14 +79,16 @@ def render(analysis: Analysis, source: Source) -> str:
     """The page as text."""
     lines, closer = exhibits_of(analysis, source)
     told = sentences_of(analysis)
-    known = {(line.op, line.group) for line in analysis.load_lines}
+    # A surface says the lines of all its sizes in one sentence.
+    load_lines = () if analysis.surfaces else analysis.load_lines
+    known = {(line.op, line.group) for line in load_lines}
     unfinished = source.unfinished
     return _filled(
         "page.html",
         [*lines, *closer],
         analysis=analysis,
         # The page has its own sentence for a load line.
-        load_lines=list(zip(analysis.load_lines, (one for one in told if one.curve in known), strict=True)),
+        load_lines=list(zip(load_lines, (one for one in told if one.curve in known), strict=True)),
         beside=[one for one in told if one.curve not in known],
         manifest=source.manifest,
         manifest_text=json.dumps(source.manifest, indent=2, ensure_ascii=False),

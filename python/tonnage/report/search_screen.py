@@ -21,7 +21,7 @@ from tonnage.report import phrases
 from tonnage.report.columns import blocks_of, laid_out
 from tonnage.report.figures.table import Column, Table
 from tonnage.report.sections import findings as findings_section
-from tonnage.report.sections import load_line, sentences_of
+from tonnage.report.sections import load_line, sentences_of, surface
 from tonnage.report.sections import point_table as points
 from tonnage.report.sections.section_type import Titled
 
@@ -137,6 +137,8 @@ def _cut(text: str, width: int) -> str:
 def _tables(analysis: Analysis, width: int, room: int) -> list[Line]:
     """What was measured, as far as it fits: of one curve its table, of two both side by side, of more the best of each;
     of too many numbers of tasks the ends and those about the answers."""
+    if analysis.surfaces:
+        return _laid_out("", surface.side_by_side(analysis), width, room - 1, set())
     curves: dict[tuple[str, str], list[Point]] = {}
     for point in analysis.points:
         curves.setdefault((point.op, point.group), []).append(point)
@@ -148,10 +150,14 @@ def _tables(analysis: Analysis, width: int, room: int) -> list[Line]:
         title, whole = _side_by_side(curves)
     else:
         title, whole = points.best(analysis.points)
-    most = room - 1 - bool(title)
+    return _laid_out(title, whole, width, room - 1 - bool(title), _answered(analysis))
+
+
+def _laid_out(title: str, whole: Table, width: int, most: int, named: Collection[str]) -> list[Line]:
+    """A table in at most so many rows: those whose first cell is ``named`` stay."""
     if most < _ROWS_LEAST:
         return []
-    shown = _around(whole, _answered(analysis), most)
+    shown = _around(whole, named, most)
     head, *rows = laid_out(blocks_of(_narrowed(shown, width), width)[0])
     if left := len(whole.rows) - len(shown.rows):
         title = (

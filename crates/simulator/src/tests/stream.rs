@@ -50,6 +50,32 @@ fn throughput_follows_the_curves_that_have_a_knee_of_their_own() {
 }
 
 #[test]
+fn a_call_that_takes_time_moves_the_knee_with_the_transfer_size() {
+    let model = ModelSpec {
+        call_ns: 1_000_000,
+        task_bytes_per_s: Some(100_000_000),
+        operations_per_s: Some(8_000),
+        stripe_bytes: 4 * MIB,
+        stripe_gain: 0.25,
+        jitter: 0.0,
+        ..ModelSpec::default()
+    };
+    model.check().expect("a possible model");
+    // A task alone: 4 KiB in 1 ms + 41 us, 1 MiB in 1 ms + 10.5 ms. All: 8,000 operations, 2 GB/s, a quarter of that.
+    for (size, tasks, expected) in [
+        (4096, 1, 4096.0 / 0.001_040_96),
+        (4096, 32, 4096.0 * 8000.0),
+        (MIB, 4, 4.0 * 1_048_576.0 / 0.011_485_76),
+        (MIB, 64, 2e9),
+        (4 * MIB, 64, 5e8),
+    ] {
+        let spec = streaming(phase(Op::Write, tasks, 5, "0000-write"), |stream| stream.geometry.transfer_size = size);
+        let measured = rate(&run(model.clone(), &spec));
+        assert!(near(measured, expected, 0.02), "{size} {tasks}: {measured} against {expected}");
+    }
+}
+
+#[test]
 fn a_queue_of_four_counts_as_four_tasks() {
     let spec = streaming(phase(Op::Write, 2, 5, "0000-write"), |stream| stream.queue_depth = 4);
     assert!(near(rate(&run(ModelSpec::default(), &spec)), 2e9, 0.01));

@@ -59,6 +59,11 @@ class Evidence:
         return self.target.get("kind") == "sim"
 
     @property
+    def is_surface(self) -> bool:
+        """The run searched over transfer sizes: each of its answers rests on the trials of all of them."""
+        return bool((self.run.manifest.get("search") or {}).get("surface"))
+
+    @property
     def memory_backed(self) -> bool:
         """The storage is this host's memory: there is no device that a cache could hide."""
         return bool(self.target.get("memory_backed")) or self.target.get("kind") in ("null", "memory")

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from tonnage.campaign.model import Campaign
 
 
+_SURFACE = (4 << 10, 16 << 20)
+"""Transfer sizes of ``--surface``."""
+_SURFACE_BUDGET_NS = 300 * 10**9
+
+
 def _seed(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) < 2**63):
         raise RequestError(f"{text!r} is not a whole number from 0 to 2^63 - 1; hint: write it like 42")
@@ -56,6 +61,11 @@ COMMAND = Command(
         Option(
             ("--open-loop",),
             "with --p99 or --p999: find the largest offered rate instead, latency counted from the intended start",
+        ),
+        Option(
+            ("--surface",),
+            "find the load line of every transfer size from 4KiB to 16MiB instead of one; --budget is then 5m unless "
+            "given",
         ),
         Option(("--seed",), "seed of payloads and orders", "N", "drawn, and recorded", parse=_seed),
         Option(
@@ -100,6 +110,7 @@ COMMAND = Command(
             "tonnage probe --p99 20ms --json /scratch/me > probe.json",
             "also the largest load that keeps p99 within 20 ms, for a script",
         ),
+        ("tonnage probe --surface /scratch/me", "the load line at every transfer size, in 5 minutes"),
         ("tonnage probe sim:knee=8,plateau=2GB/s,noise=20%", "the same on a model whose answer is known"),
     ),
     loads=(
@@ -119,11 +130,12 @@ def campaign_of(arguments: Arguments) -> Campaign:
         arguments.target,
         {
             "op": arguments.op,
-            "budget_ns": arguments.budget,
+            "budget_ns": arguments.budget or (_SURFACE_BUDGET_NS if arguments.surface else None),
             "max_tasks": arguments.max_tasks or _processes(),
             "p99_ns": arguments.p99,
             "p999_ns": arguments.p999,
             "open_loop": arguments.open_loop or None,
+            "surface": _SURFACE if arguments.surface else None,
             "transfer_size": arguments.transfer,
             "direct": arguments.direct,
             "storage": arguments.storage,

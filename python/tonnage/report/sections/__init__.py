@@ -29,6 +29,7 @@ from tonnage.report.sections import (
     sizes,
     snapshots,
     staging,
+    surface,
     tail,
     tiers,
     trials,
@@ -38,6 +39,7 @@ from tonnage.report.sections import divided_rates as divided
 from tonnage.report.sections.section_type import Section
 
 SECTIONS: tuple[Section, ...] = (
+    surface.SECTION,
     load_line.SECTION,
     io500.SECTION,
     snapshots.SECTION,
@@ -66,7 +68,7 @@ SECTIONS: tuple[Section, ...] = (
 
 _TERMINAL = (
     "load line", "mixed", "files", "tail", "workflow", "links", "tiers", "snapshots", "application", "command",
-    "comparisons", "devices", "hosts", "divided", "balance",
+    "comparisons", "devices", "hosts", "divided", "balance", "surface",
 )  # fmt: skip
 
 

@@ -45,6 +45,8 @@ _OFF_SCALE = 1.6
 def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
     """One section for each operation of streams; settings besides tasks become choices. One for all phases of files
     that have a load line, and one for commands."""
+    if analysis.surfaces:
+        return []  # its own section draws them
     streams = [point for point in analysis.points if point.kind == "stream"]
     # Also for different operations: readers compare writes and reads.
     together = Panels(tuple(_curves(streams).values()))
@@ -382,6 +384,7 @@ def sentences(analysis: Analysis) -> list[Statement]:
             curve=(line.op, line.group),
         )
         for line in analysis.load_lines
+        if not analysis.surfaces
     ] + _unmeasured(analysis)
 
 

@@ -31,7 +31,10 @@ def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
     """One section with a choice for each operation and setting; none where a run has one transfer size."""
     variants = []
     for sweep in sweeps_of(analysis.points):
-        drawn = (roofline(sweep, analysis.ceilings), size_map(sweep, analysis.load_lines))
+        drawn = (
+            roofline(sweep, analysis.ceilings),
+            None if analysis.surfaces else size_map(sweep, analysis.load_lines),
+        )
         figures = tuple(figure for figure in drawn if figure is not None)
         variants.append(Variant(phrases.subject(sweep.op, sweep.group), figures))
     if not variants:
