@@ -137,11 +137,7 @@ def _table(surface: Surface) -> Table:
 
 
 def _interval(one: SurfaceSize) -> str:
-    return (
-        f"[{one.tasks_low}, {one.tasks_high}]"
-        if one.tasks_high
-        else f"≥ {one.tasks_low}, not within {surface.max_tasks}"
-    )
+    return f"[{one.tasks_low}, {one.tasks_high}]" if one.tasks_high else f"≥ {one.tasks_low}"
 
 
 def _tasks(one: SurfaceSize) -> str:
