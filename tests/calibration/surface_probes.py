@@ -38,7 +38,7 @@ def model_of(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     if cell["kind"] == "stripe":
         found |= {
             "stripe": f"{1 << chance.randrange(17, 23)}",
-            "stripe-gain": round(chance.choice((0.3, 0.5, 2, 4)), 2),
+            "stripe-gain": chance.choice((0.3, 0.5, 2, 4)),
         }
     return found
 

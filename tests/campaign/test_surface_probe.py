@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,14 @@ import jsonschema
 import pytest
 from tonnage.analysis.summary import schema
 from tonnage.campaign.campaign_file import build_campaign
+from tonnage.campaign.observer import Observer
+from tonnage.campaign.run_lifecycle import resume_run, run_campaign
 from tonnage.campaign.search_bounds import SearchSpace, _fit_surface
 from tonnage.campaign.surface_probe import SurfaceProbe
 from tonnage.cli import main
 from tonnage.errors import RequestError
 from tonnage.records import Run
+from tonnage.records.line_types import TrialLine
 
 from .test_probe import line
 
@@ -109,20 +114,26 @@ def test_the_command_tells_the_lines_of_all_sizes(tmp_path: Path, capsys: pytest
     assert "load-line-write" not in page, "one map, not a curve for each size"
 
 
-def test_a_run_that_was_cut_short_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As if it had been killed after ten trials: what comes first is as it was, and the budget is used."""
-    out = tmp_path / "run"
-    words = ["probe", MODEL, "--surface", "--op", "write", "--budget", "30s", "--seed", "3", "--no-report"]
-    assert main([*words, "--out", str(out)]) == 0
-    whole = Run.open(out).trials()
-    text = (out / "trials.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (out / "trials.jsonl").write_text("".join(text[:10]), encoding="utf-8")
-    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    manifest |= {"state": "interrupted", "summary": None}
-    manifest.pop("seal", None)
-    (out / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    assert main(["run", "--resume", str(out), "--no-report"]) == 0
-    capsys.readouterr()
-    again = Run.open(out).trials()
-    assert [one["setting"] for one in again[:10]] == [one["setting"] for one in whole[:10]]
-    assert len(again) > len(whole) // 2
+class _Interrupting(Observer):
+    """Sends Ctrl-C after so many phases."""
+
+    def __init__(self, phases: int) -> None:
+        self.left = phases
+
+    def recorded(self, line: TrialLine) -> None:
+        self.left -= line["status"] == "ok"
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupted_search_goes_on_where_it_stood(tmp_path: Path) -> None:
+    given = {"surface": (4 << 10, 16 << 20), "budget_ns": 30 * 10**9, "op": ("write",)}
+    campaign = build_campaign({"target": MODEL, "seed": 3, "search": given}, stored=True)
+    out = str(tmp_path / "run")
+    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=_Interrupting(10))
+    assert ended.state == "interrupted"
+    before = Run.open(out).trials()
+    assert resume_run(out, observer=Observer()).state == "complete"
+    after = Run.open(out).trials()
+    assert [one["setting"] for one in after[: len(before)]] == [one["setting"] for one in before]
+    assert len(after) > 50, "the whole budget"
