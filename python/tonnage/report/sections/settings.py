@@ -60,8 +60,8 @@ def stands_for(points: Sequence[Point]) -> frozenset[str]:
 def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
     """The section, or none where no operation was measured in several settings."""
     found = compared(analysis.points)
-    if not found:
-        return []
+    if not found or analysis.surfaces:
+        return []  # a surface has a map of its settings
     swept = {point.op for point in analysis.points} - stands_for(analysis.points)
     introduction = "A dot is the median of a setting, its whiskers are the confidence interval."
     if any(not point.confidence for rows in found.values() for point in rows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 from tonnage import units
 from tonnage.analysis.figure_texts import count
@@ -16,7 +17,8 @@ from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
 
-_COLOURS = [[0.0, "@#eef3f8|#12202e"], [0.5, "@#9fc3e0|#245680"], [0.95, "@#2f6da3|#5b9bd0"], [1.0, "@#08306b|#eaf4fd"]]
+_COLOURS = [[0.0, "@#f7fafc|#101a24"], [0.95, "@#b4d0e7|#1f4a6e"], [1.0, "@#86b3d8|#2f6da3"]]
+"""Pale, for lines stand on them."""
 _SPOKEN = 4
 """Sizes that the sentence names."""
 
@@ -47,13 +49,9 @@ def _map(surface: Surface, analysis: Analysis) -> Figure:
         alt=f"Map of {surface.op} by transfer size and tasks. {_statement(surface).text}",
         traces=[
             _shares(surface, sizes),
-            {"x": sizes, "y": [one.tasks_low for one in surface.sizes], "mode": "lines", "line": {"width": 0},
-             "hoverinfo": "skip", "showlegend": False},
-            {"x": sizes, "y": ends, "mode": "lines", "line": {"width": 0}, "fill": "tonexty", "fillcolor": KNEE_BAND,
-             "hoverinfo": "skip", "name": f"{share} interval"},
-            {"x": sizes, "y": [one.tasks for one in surface.sizes], "mode": "lines+markers", "name": "load line",
-             "line": {"color": KNEE, "width": 2.5}, "text": [_tasks(one) for one in surface.sizes],
-             "hovertemplate": "%{x}: %{text} tasks<extra></extra>"},
+            _end(sizes, [one.tasks_low for one in surface.sizes], showlegend=False),
+            _end(sizes, ends, fill="tonexty", fillcolor=KNEE_BAND, name=f"{share} interval"),
+            _line(surface, sizes),
             _measured(surface, analysis),
         ],
         layout=layout(
@@ -62,7 +60,26 @@ def _map(surface: Surface, analysis: Analysis) -> Figure:
             height=440,
         ),
         table=_table(surface),
-    )  # fmt: skip
+    )
+
+
+def _end(sizes: list[str], tasks: list[int], **more: Any) -> Trace:
+    """An end of the intervals."""
+    dotted: Trace = {"mode": "lines", "line": {"color": KNEE, "width": 1.5, "dash": "dot"}, "hoverinfo": "skip"}
+    return cast("Trace", {"x": sizes, "y": tasks, **dotted, **more})
+
+
+def _line(surface: Surface, sizes: list[str]) -> Trace:
+    """Interrupted where it is not claimed."""
+    return {
+        "x": sizes,
+        "y": [one.tasks if one.reached else None for one in surface.sizes],
+        "mode": "lines+markers",
+        "name": "load line",
+        "line": {"color": KNEE, "width": 2.5},
+        "text": [_tasks(one) for one in surface.sizes],
+        "hovertemplate": "%{x}: %{text} tasks<extra></extra>",
+    }
 
 
 def _shares(surface: Surface, sizes: list[str]) -> Trace:
