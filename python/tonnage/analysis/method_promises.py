@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.ceilings import ceilings_at
 from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.registry import Evidence, asked_rate, subject
 from tonnage.analysis.findings.trust import ABOVE_CEILING
@@ -14,6 +13,7 @@ from tonnage.analysis.links import ceilings_of
 from tonnage.analysis.load_line.latency import latency_lines
 from tonnage.analysis.load_line.trials import RULE
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, Point, Promise
+from tonnage.analysis.transfer_size_ceilings import ceilings_at
 from tonnage.records import Trials
 from tonnage.records.latency import summarise
 from tonnage.records.line_types import Json, TrialLine

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.links import above_link
 from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import Finding, Point
+from tonnage.analysis.transfer_size_ceilings import Ceiling, ceilings_at
 from tonnage.records.line_types import TrialLine
 from tonnage.records.lines import COLD_SHARE
 from tonnage.records.results import VerifyResult

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
@@ -19,6 +18,7 @@ from tonnage.analysis.load_line.extrapolate import Expected, extrapolate
 from tonnage.analysis.points import points_of
 from tonnage.analysis.results import Model, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE
+from tonnage.analysis.transfer_size_ceilings import Ceiling, ceilings_at
 from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.records.line_types import Json
