@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from tonnage import __version__
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.ceilings import measure_ceilings, sized
 from tonnage.campaign.execute import executor_of
 from tonnage.campaign.execute.phases import PhaseRunner, RunClock
+from tonnage.campaign.host_ceilings import measure_ceilings, sized
 from tonnage.campaign.hosts import check_hosts, host_facts_of, loads_of
 from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds.kind import Setting
