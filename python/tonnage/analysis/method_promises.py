@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tonnage.analysis.figure_texts import count, some
-from tonnage.analysis.findings.registry import Evidence, asked_rate, subject
+from tonnage.analysis.findings.finding_rules import Evidence, asked_rate, subject
 from tonnage.analysis.findings.trust import ABOVE_CEILING
 from tonnage.analysis.hosts import Count
 from tonnage.analysis.links import ceilings_of

@@ -14,7 +14,7 @@ from tonnage.analysis.findings import (
     trust,
 )
 from tonnage.analysis.findings import host_events as meanwhile
-from tonnage.analysis.findings.registry import REGISTRY, Evidence, judge
+from tonnage.analysis.findings.finding_rules import REGISTRY, Evidence, judge
 
 __all__ = [
     "REGISTRY", "Evidence", "collective", "curve", "hosts", "imported", "judge", "kinds", "links", "meanwhile",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tonnage.analysis.figure_texts import count, some, speed
+from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.findings.links import iperf3_limited
-from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.load_line.curve_hypotheses import nearest_law
 from tonnage.analysis.load_line.estimate import curve_of
 from tonnage.analysis.points import cpu_ns_of

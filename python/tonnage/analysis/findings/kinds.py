@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tonnage.analysis.figure_texts import count, some
-from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
+from tonnage.analysis.findings.finding_rules import Evidence, asked_rate, finding, subject
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.workflow import ALL_ENGINE, ENGINE
 from tonnage.units import rate_text, share, time_text

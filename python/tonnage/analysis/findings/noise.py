@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tonnage.analysis.findings.registry import Evidence, finding, subject
+from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.load_line.trials import two_speeds
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.statistics.intervals import student_t

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
+from tonnage.analysis.findings.finding_rules import Evidence, asked_rate, finding, subject
 from tonnage.analysis.results import Finding, Point
 from tonnage.units import time_text
 

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from tonnage.analysis.figure_texts import count, some
-from tonnage.analysis.findings.registry import Evidence, asked_rate, finding, subject
+from tonnage.analysis.findings.finding_rules import Evidence, asked_rate, finding, subject
 from tonnage.analysis.load_line.trials import RULE
 from tonnage.analysis.results import Finding, Point
 from tonnage.records import loop_rate

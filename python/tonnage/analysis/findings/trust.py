@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tonnage.analysis.figure_texts import count, some
+from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.findings.links import above_link
-from tonnage.analysis.findings.registry import Evidence, finding, subject
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.transfer_size_ceilings import Ceiling, ceilings_at
 from tonnage.records.line_types import TrialLine
