@@ -33,9 +33,9 @@ from tonnage.campaign.target_facts import check_same_target, stripe_scratch, tar
 from tonnage.campaign.trial_loop import Loop, clock_of, failures, run_directory, spent_on
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster.launcher import Ensemble, Launcher
+from tonnage.cluster.launcher_by_name import launcher
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi.io_library import io_library
-from tonnage.cluster.registry import launcher
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.machine.host import host_facts
 from tonnage.machine.host_load import load

@@ -12,7 +12,7 @@ from pathlib import Path
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.observer import Live, Observer, Step
 from tonnage.campaign.run_lifecycle import Outcome, run_campaign
-from tonnage.cluster.registry import launcher
+from tonnage.cluster.launcher_by_name import launcher
 from tonnage.compat.output import Voice
 from tonnage.keywords import in_words, reworded
 from tonnage.outputs import lines

@@ -159,7 +159,7 @@ def run(arguments: Arguments) -> int:
 
 def _processes() -> int | None:
     """Where an MPI launcher started several, no more tasks than those are looked at."""
-    from tonnage.cluster.registry import launcher
+    from tonnage.cluster.launcher_by_name import launcher
 
     count = launcher("auto").processes
     return count if count > 1 else None

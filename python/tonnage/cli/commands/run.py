@@ -219,7 +219,7 @@ def dry_run(campaign: Campaign) -> int:
     """Prints the plan after the checks that a run would make; writes nothing."""
     from tonnage.campaign.plan import check, describe, make_plan
     from tonnage.campaign.resource_needs import check_needs
-    from tonnage.cluster.registry import launcher
+    from tonnage.cluster.launcher_by_name import launcher
 
     plan = make_plan(campaign)
     if campaign.job.on is None:

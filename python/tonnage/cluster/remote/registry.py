@@ -27,7 +27,7 @@ def remote_hosts(name: str, hosts: Sequence[str], *, start_s: float = START_S) -
     if name == "alone":
         yield Alone()
     elif name == "mpi":
-        from tonnage.cluster.registry import launcher
+        from tonnage.cluster.launcher_by_name import launcher
 
         yield launcher("mpi").host_group
     elif name in CONNECTIONS:
