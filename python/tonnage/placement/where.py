@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.filesystems.registry import served_by
+from tonnage.filesystems.known_filesystems import served_by
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
 from tonnage.machine.guarded_look import carefully
 from tonnage.machine.identity import identity
