@@ -337,7 +337,7 @@ def test_the_names_of_tonnages_own_are_in_the_one_list_of_them() -> None:
     from tonnage import plugins
     from tonnage.analysis.findings import REGISTRY
     from tonnage.filesystems.known_filesystems import _MODULES
-    from tonnage.importers.registry import KINDS
+    from tonnage.importers.file_kinds import KINDS
 
     assert plugins.OWN[plugins.FILESYSTEMS] == tuple(_MODULES)
     assert plugins.OWN[plugins.IMPORTERS] == tuple(KINDS)
