@@ -13,7 +13,7 @@ from tonnage.errors import MeasurementError, RequestError
 from tonnage.staging.control import Server
 from tonnage.staging.metrics import Metrics
 from tonnage.staging.plan import StagePlan
-from tonnage.staging.registry import Registered, forget, held_name, refuse_taken, register
+from tonnage.staging.registered_movers import Registered, forget, held_name, refuse_taken, register
 from tonnage.staging.status import Status
 
 JOURNAL = "journal.sqlite"

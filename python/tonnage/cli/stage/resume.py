@@ -56,7 +56,7 @@ def saved_plan(arguments: Arguments, state: Path) -> StagePlan:
     """The plan it had; where that is lost, the defaults for the trees that are named."""
     from tonnage.cli.stage.find_mover import LOCAL, REMOTE
     from tonnage.staging.plan import StagePlan, make_plan
-    from tonnage.staging.registry import name_of
+    from tonnage.staging.registered_movers import name_of
 
     saved = StagePlan.load(state)
     source, to = vars(arguments)["from"], arguments.to

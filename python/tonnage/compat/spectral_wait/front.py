@@ -15,7 +15,7 @@ from tonnage.errors import RequestError
 from tonnage.staging.control import Client, NoMover
 from tonnage.staging.host import ENDED, is_safe, status_of
 from tonnage.staging.plan import STATE_DIRECTORY
-from tonnage.staging.registry import registered
+from tonnage.staging.registered_movers import registered
 from tonnage.staging.status import Standing, Status
 
 LOG = "spectral.log"
