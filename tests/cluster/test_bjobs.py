@@ -13,7 +13,7 @@ import pytest
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
-from tonnage.compat.front import parse_arguments
+from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.install import install as install_names
 from tonnage.compat.lsf.fields import read_format
 from tonnage.compat.lsf.options import BJOBS

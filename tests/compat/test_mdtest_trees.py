@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tonnage.compat.front import parse_arguments
+from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import understand
 from tonnage.compat.shared import Ranks

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tonnage.campaign.scratch import RunScratch
 from tonnage.cli.entry import run_command
-from tonnage.compat.front import parse_arguments
+from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.sob.front import campaign_of
 from tonnage.compat.sob.options import SOB
 

@@ -9,7 +9,7 @@ from tonnage import __version__
 from tonnage.cli.command import EXIT_CODES, TAGLINE, all_commands, grouped, spelled_out
 from tonnage.cli.commands.completions import SHELLS
 from tonnage.command_line import Command
-from tonnage.compat.front import FrontEnd, page
+from tonnage.compat.front_end import FrontEnd, page
 
 _COMPLETIONS = {
     "bash": "bash-completion/completions/tonnage",

@@ -15,7 +15,7 @@ from typing import TextIO
 from tonnage.analysis import analyse
 from tonnage.analysis.io500 import PhaseFigure, figure_of
 from tonnage.campaign.observer import Observer
-from tonnage.compat.front import parse_arguments
+from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.ior import command as ior
 from tonnage.compat.ior.files import file_names
 from tonnage.compat.ior.parse import parse

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tonnage.cluster.job_terms import Terms
-from tonnage.compat.front import Given, parse_arguments
+from tonnage.compat.front_end import Given, parse_arguments
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.iobsub.program import find_directory, find_program
 from tonnage.compat.iobsub.script import read_script

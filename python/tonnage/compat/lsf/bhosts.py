@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import ClusterHost
-from tonnage.compat.front import parse_arguments
+from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.lsf.bqueues import table
 from tonnage.compat.lsf.options import BHOSTS
 from tonnage.compat.lsf.read import FAILED

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Job, State
-from tonnage.compat.front import Given, parse_arguments
+from tonnage.compat.front_end import Given, parse_arguments
 from tonnage.compat.lsf import words
 from tonnage.compat.lsf.fields import Format, read_format
 from tonnage.compat.lsf.long import long_form

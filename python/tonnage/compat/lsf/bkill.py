@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Job, Scheduler
-from tonnage.compat.front import Given, parse_arguments
+from tonnage.compat.front_end import Given, parse_arguments
 from tonnage.compat.lsf.options import BKILL
 from tonnage.compat.lsf.read import FAILED, matches, named
 from tonnage.compat.output import Voice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Queue
-from tonnage.compat.front import parse_arguments
+from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.lsf.options import BQUEUES
 from tonnage.compat.lsf.read import FAILED
 from tonnage.compat.lsf.words import UNKNOWN

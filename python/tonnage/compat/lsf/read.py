@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from tonnage.cluster.scheduler import Job
-from tonnage.compat.front import Given
+from tonnage.compat.front_end import Given
 from tonnage.compat.lsf import words
 from tonnage.placement.jobs import job_and_copies
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.compat.front import Given, parse_arguments
+from tonnage.compat.front_end import Given, parse_arguments
 from tonnage.compat.lsload.indices import INDICES, LONG, SHORT, UNKNOWN, status, value
 from tonnage.compat.lsload.options import LSLOAD
 from tonnage.compat.lsload.requirement import index_name, parse

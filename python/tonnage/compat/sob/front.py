@@ -6,7 +6,7 @@ import resource
 from collections.abc import Iterator, Sequence
 
 from tonnage.campaign.observer import Observer
-from tonnage.compat.front import Given, parse_arguments
+from tonnage.compat.front_end import Given, parse_arguments
 from tonnage.compat.output import Voice
 from tonnage.compat.shared import Finding, Ranks, conclude, measure, records_directory
 from tonnage.compat.sob.options import SOB
