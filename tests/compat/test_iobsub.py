@@ -15,7 +15,7 @@ import pytest
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.command_line import HelpAsked, split_program
-from tonnage.compat.iobsub.front import NOT_FOUND, run
+from tonnage.compat.iobsub.command import NOT_FOUND, run
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError

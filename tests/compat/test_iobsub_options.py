@@ -19,7 +19,7 @@ from tonnage.cluster.scheduler import ClusterHost
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.compat.front_end import parse_arguments
-from tonnage.compat.iobsub.front import run
+from tonnage.compat.iobsub.command import run
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.iobsub.script import MOST_BYTES, Script
 from tonnage.compat.iobsub.translate import begin, hosts, name_of, translate
