@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tonnage.compat.lsload.front import run, table
+from tonnage.compat.lsload.command import run, table
 from tonnage.compat.lsload.indices import LONG, SHORT, status
 from tonnage.compat.lsload.requirement import parse
 from tonnage.compat.output import Voice
