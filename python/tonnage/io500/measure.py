@@ -20,7 +20,7 @@ from tonnage.compat.ior import command as ior
 from tonnage.compat.ior.files import file_names
 from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.validate import validate
-from tonnage.compat.mdtest import front as mdtest
+from tonnage.compat.mdtest import command as mdtest
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import understand
 from tonnage.compat.output import Voice
