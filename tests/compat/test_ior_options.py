@@ -15,7 +15,7 @@ from tonnage.compat.ior.help import help_text, page
 from tonnage.compat.ior.options import DEFAULTS, DIRECTIVES, Parameters, spellings
 from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.validate import validate
-from tonnage.compat.shared import Ranks
+from tonnage.compat.measure import Ranks
 from tonnage.errors import RequestError
 
 from .peer_facts import Fact, facts

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tonnage.analysis.io500 import PhaseFigure
 from tonnage.campaign.observer import Observer
+from tonnage.compat.measure import conclude, measure
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import conclude, measure
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.io500.config import Config
 from tonnage.io500.steps import Place, Step

@@ -23,8 +23,8 @@ from tonnage.compat.ior.validate import validate
 from tonnage.compat.mdtest import command as mdtest
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import understand
+from tonnage.compat.measure import Ranks
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import Ranks
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.io500 import find
 from tonnage.io500.config import Config

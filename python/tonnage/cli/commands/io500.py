@@ -69,7 +69,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _begin(arguments: Arguments) -> Kept:
-    from tonnage.compat.shared import Ranks
+    from tonnage.compat.measure import Ranks
     from tonnage.io500 import benchmark
     from tonnage.io500.config import read_config
 

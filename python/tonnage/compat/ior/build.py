@@ -14,7 +14,7 @@ from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parameters import node_memory
 from tonnage.compat.ior.striping import stripe_of
 from tonnage.compat.ior.validate import STORAGES
-from tonnage.compat.shared import Ranks
+from tonnage.compat.measure import Ranks
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
 

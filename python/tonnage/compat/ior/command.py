@@ -23,8 +23,8 @@ from tonnage.compat.ior.results import TestResult
 from tonnage.compat.ior.striping import problems, refuse_striping
 from tonnage.compat.ior.text import TextPrinter
 from tonnage.compat.ior.validate import validate
+from tonnage.compat.measure import Ranks, in_front_words, records_directory
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import Ranks, in_front_words, records_directory
 from tonnage.printable_text import one_line
 from tonnage.records import Run
 

@@ -11,8 +11,8 @@ from tonnage.compat.ior.files import file_names
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.recognise import SUMMARY
 from tonnage.compat.ior.results import TestResult
+from tonnage.compat.measure import NUMBER, OPERATIONS
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import NUMBER, OPERATIONS
 from tonnage.errors import RequestError
 from tonnage.outputs import GrowingOutput, Output, lines, refuse_one_for_two
 from tonnage.records import Run

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tonnage.compat.ior.numbers import deviation, mean
 from tonnage.compat.ior.options import Parameters
-from tonnage.compat.shared import Finding
+from tonnage.compat.measure import Finding
 from tonnage.records.line_types import TaskLine, TrialLine
 
 

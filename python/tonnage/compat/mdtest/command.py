@@ -17,8 +17,8 @@ from tonnage.compat.mdtest.details import refuse_foreign, save
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import OPERATIONS_MOST, Request, campaign_of, tree_name, understand
 from tonnage.compat.mdtest.results import TESTS, Results, results
+from tonnage.compat.measure import Finding, HeaderObserver, Ranks, conclude, in_front_words, measure, records_directory
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import Finding, HeaderObserver, Ranks, conclude, in_front_words, measure, records_directory
 from tonnage.documents import read_text
 from tonnage.errors import RequestError
 from tonnage.records import Run

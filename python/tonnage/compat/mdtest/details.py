@@ -8,7 +8,7 @@ from pathlib import Path
 from tonnage.compat.mdtest import text
 from tonnage.compat.mdtest.request import Request
 from tonnage.compat.mdtest.results import TESTS, Results
-from tonnage.compat.shared import NUMBER, OPERATIONS
+from tonnage.compat.measure import NUMBER, OPERATIONS
 from tonnage.errors import RequestError
 from tonnage.outputs import Output, lines, refuse_one_for_two
 
