@@ -21,9 +21,9 @@ from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.iobsub.command import run
 from tonnage.compat.iobsub.options import IOBSUB
+from tonnage.compat.iobsub.parse import Asked, read_words, with_script
 from tonnage.compat.iobsub.script import MOST_BYTES, Script
 from tonnage.compat.iobsub.translate import begin, hosts, name_of, translate
-from tonnage.compat.iobsub.words import Asked, read_words, with_script
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state

@@ -9,10 +9,10 @@ from pathlib import Path
 from tonnage.cluster.job_terms import Terms
 from tonnage.compat.front_end import Given, parse_arguments
 from tonnage.compat.iobsub.options import IOBSUB
+from tonnage.compat.iobsub.parse import Asked, read_words, with_script
 from tonnage.compat.iobsub.program import find_directory, find_program
 from tonnage.compat.iobsub.script import read_script
 from tonnage.compat.iobsub.translate import OF_LSF, Translated, hosts, name_of, translate
-from tonnage.compat.iobsub.words import Asked, read_words, with_script
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
