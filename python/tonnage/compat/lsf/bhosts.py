@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from tonnage.cluster.scheduler import ClusterHost
 from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.lsf.bqueues import table
+from tonnage.compat.lsf.job_texts import UNKNOWN
 from tonnage.compat.lsf.options import BHOSTS
 from tonnage.compat.lsf.read import FAILED
-from tonnage.compat.lsf.words import UNKNOWN
 from tonnage.compat.output import Voice
 from tonnage.placement.jobs import asked_scheduler
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Queue
 from tonnage.compat.front_end import parse_arguments
+from tonnage.compat.lsf.job_texts import UNKNOWN
 from tonnage.compat.lsf.options import BQUEUES
 from tonnage.compat.lsf.read import FAILED
-from tonnage.compat.lsf.words import UNKNOWN
 from tonnage.compat.output import Voice
 from tonnage.placement.jobs import asked_scheduler
 from tonnage.printable_text import shown

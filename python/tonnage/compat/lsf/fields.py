@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tonnage.cluster.scheduler import Job
-from tonnage.compat.lsf import words
+from tonnage.compat.lsf import job_texts
 from tonnage.errors import RequestError
 from tonnage.printable_text import shown
 
@@ -18,29 +18,29 @@ _FIELD = re.compile(r"(?P<name>[a-z_]+)(?::(?P<right>-)?(?P<width>\d{1,4})?)?", 
 
 def _run_time(job: Job) -> str:
     if job.started_at_s is None:
-        return words.UNKNOWN
+        return job_texts.UNKNOWN
     return f"{max(0.0, (job.ended_at_s or time.time()) - job.started_at_s):.0f} second(s)"
 
 
 def _text(value: object) -> str:
-    return words.UNKNOWN if value in (None, "") else str(value)
+    return job_texts.UNKNOWN if value in (None, "") else str(value)
 
 
 _VALUES: dict[str, tuple[int, Callable[[Job], str]]] = {
     "jobid": (7, lambda job: job.job),
     "jobindex": (8, lambda job: str(job.copy or 0)),
-    "stat": (5, lambda job: words.STATES[job.state]),
+    "stat": (5, lambda job: job_texts.STATES[job.state]),
     "user": (7, lambda job: _text(job.user)),
     "queue": (10, lambda job: _text(job.queue)),
-    "job_name": (10, words.name),
+    "job_name": (10, job_texts.name),
     "from_host": (11, lambda job: _text(job.from_host)),
-    "exec_host": (11, words.hosts),
+    "exec_host": (11, job_texts.hosts),
     "nexec_host": (10, lambda job: _text(len(job.hosts) or None)),
     "slots": (5, lambda job: str(job.slots)),
     "exit_code": (10, lambda job: _text(job.exit_status or None)),
-    "submit_time": (15, lambda job: words.when(job.submitted_at_s)),
-    "start_time": (15, lambda job: words.when(job.started_at_s)),
-    "finish_time": (16, lambda job: words.when(job.ended_at_s)),
+    "submit_time": (15, lambda job: job_texts.when(job.submitted_at_s)),
+    "start_time": (15, lambda job: job_texts.when(job.started_at_s)),
+    "finish_time": (16, lambda job: job_texts.when(job.ended_at_s)),
     "run_time": (15, _run_time),
     "pend_reason": (11, lambda job: _text(job.reason if job.state == "pending" else None)),
     "exit_reason": (50, lambda job: _text(job.reason if job.state in ("failed", "cancelled") else None)),
@@ -90,7 +90,7 @@ class Format:
     def records(self, jobs: Sequence[Job]) -> list[dict[str, str]]:
         """An object a job, for ``-json``: what is not known is empty, as LSF has it."""
         told = [{field.heading: field.value(job) for field in self.fields} for job in jobs]
-        return [{key: "" if text == words.UNKNOWN else text for key, text in record.items()} for record in told]
+        return [{key: "" if text == job_texts.UNKNOWN else text for key, text in record.items()} for record in told]
 
 
 def read_format(text: str) -> Format:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Job
-from tonnage.compat.lsf import words
+from tonnage.compat.lsf import job_texts
 from tonnage.printable_text import shown
 
 _WIDTH = 80
@@ -30,9 +30,9 @@ def _head(job: Job) -> str:
     number = job.job if job.copy is None else f"{job.job}[{job.copy}]"
     facts = (
         ("Job", number),
-        ("Job Name", words.name(job)),
+        ("Job Name", job_texts.name(job)),
         ("User", job.user),
-        ("Status", words.STATES[job.state]),
+        ("Status", job_texts.STATES[job.state]),
         ("Queue", job.queue),
         ("File Server", job.server),
     )
@@ -43,7 +43,7 @@ def _story(job: Job) -> list[str]:
     slots = f"{job.slots} slots, " if job.slots > 1 else ""
     told = [(job.submitted_at_s, f"Submitted{f' from host <{job.from_host}>' if job.from_host else ''}")]
     if job.started_at_s is not None:
-        told.append((job.started_at_s, f"Started {slots}on <{words.hosts(job)}>"))
+        told.append((job.started_at_s, f"Started {slots}on <{job_texts.hosts(job)}>"))
     if job.state == "done":
         told.append((job.ended_at_s, "Done successfully"))
     elif job.state in ("failed", "cancelled"):
@@ -54,7 +54,7 @@ def _story(job: Job) -> list[str]:
 
 def _moment(at_s: float | None) -> str:
     # Asctime, in English everywhere: Sat Nov 21 20:26:00.
-    return words.UNKNOWN if at_s is None else time.asctime(time.localtime(at_s))[:-5]
+    return job_texts.UNKNOWN if at_s is None else time.asctime(time.localtime(at_s))[:-5]
 
 
 def _wrapped(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from tonnage.cluster.scheduler import Job
 from tonnage.compat.front_end import Given
-from tonnage.compat.lsf import words
+from tonnage.compat.lsf import job_texts
 from tonnage.placement.jobs import job_and_copies
 
 FAILED = 255
@@ -20,7 +20,7 @@ def matches(job: Job, given: Given) -> bool:
     if wanted is not None:
         # In LSF's names brackets are copies, not sets of letters.
         pattern = wanted.replace("[", "[[]")
-        if not any(fnmatchcase(known, pattern) for known in (job.name, words.name(job))):
+        if not any(fnmatchcase(known, pattern) for known in (job.name, job_texts.name(job))):
             return False
     if queue is not None and queue not in job.queue.split(","):
         return False
