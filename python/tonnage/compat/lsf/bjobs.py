@@ -9,7 +9,7 @@ from tonnage.cluster.scheduler import Job, State
 from tonnage.compat.front_end import Given, parse_arguments
 from tonnage.compat.lsf import job_texts
 from tonnage.compat.lsf.bjobs_columns import Format, read_format
-from tonnage.compat.lsf.long import long_form
+from tonnage.compat.lsf.bjobs_long import long_form
 from tonnage.compat.lsf.options import BJOBS
 from tonnage.compat.lsf.read import FAILED, matches, named
 from tonnage.compat.output import Voice
