@@ -17,7 +17,7 @@ from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.install import install as install_names
 from tonnage.compat.lsf.bjobs_columns import read_format
 from tonnage.compat.lsf.options import BJOBS
-from tonnage.compat.lsf.read import matches
+from tonnage.compat.lsf.select_jobs import matches
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.placement.jobs import job_and_copies

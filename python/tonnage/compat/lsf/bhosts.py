@@ -9,7 +9,7 @@ from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.lsf.bqueues import table
 from tonnage.compat.lsf.job_texts import UNKNOWN
 from tonnage.compat.lsf.options import BHOSTS
-from tonnage.compat.lsf.read import FAILED
+from tonnage.compat.lsf.select_jobs import FAILED
 from tonnage.compat.output import Voice
 from tonnage.placement.jobs import asked_scheduler
 

@@ -11,7 +11,7 @@ from tonnage.compat.lsf import job_texts
 from tonnage.compat.lsf.bjobs_columns import Format, read_format
 from tonnage.compat.lsf.bjobs_long import long_form
 from tonnage.compat.lsf.options import BJOBS
-from tonnage.compat.lsf.read import FAILED, matches, named
+from tonnage.compat.lsf.select_jobs import FAILED, matches, named
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name

@@ -8,7 +8,7 @@ from tonnage.cluster.scheduler import Queue
 from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.lsf.job_texts import UNKNOWN
 from tonnage.compat.lsf.options import BQUEUES
-from tonnage.compat.lsf.read import FAILED
+from tonnage.compat.lsf.select_jobs import FAILED
 from tonnage.compat.output import Voice
 from tonnage.placement.jobs import asked_scheduler
 from tonnage.printable_text import shown
