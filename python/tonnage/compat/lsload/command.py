@@ -9,7 +9,7 @@ from tonnage.compat.front_end import Given, parse_arguments
 from tonnage.compat.lsload.indices import INDICES, LONG, SHORT, UNKNOWN, status, value
 from tonnage.compat.lsload.options import LSLOAD
 from tonnage.compat.lsload.requirement import index_name, parse
-from tonnage.compat.lsload.shared import shared_table
+from tonnage.compat.lsload.shared_resources import shared_table
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.server_load import LoadReader, LoadRow, select_servers
