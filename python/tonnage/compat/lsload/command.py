@@ -8,7 +8,7 @@ from pathlib import Path
 from tonnage.compat.front_end import Given, parse_arguments
 from tonnage.compat.lsload.indices import INDICES, LONG, SHORT, UNKNOWN, status, value
 from tonnage.compat.lsload.options import LSLOAD
-from tonnage.compat.lsload.requirement import index_name, parse
+from tonnage.compat.lsload.resource_requirement import index_name, parse
 from tonnage.compat.lsload.shared_resources import shared_table
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
