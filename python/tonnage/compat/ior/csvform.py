@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
-from tonnage.compat.ior.numbers import MEBIBYTE
+from tonnage.compat.ior.number_format import MEBIBYTE
 from tonnage.compat.ior.results import Row, TestResult
 
 HEAD = "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter"

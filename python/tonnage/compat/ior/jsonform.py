@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from tonnage.compat.ior.files import file_name
-from tonnage.compat.ior.numbers import MEBIBYTE, MEGABYTE
+from tonnage.compat.ior.number_format import MEBIBYTE, MEGABYTE
 from tonnage.compat.ior.parameters import option_lines, parameter_lines
 from tonnage.compat.ior.results import Row, Summary, TestResult
 from tonnage.compat.ior.text import VERSION, capacity, machine, now, tasks_on_node

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 
-from tonnage.compat.ior.numbers import human
+from tonnage.compat.ior.number_format import human
 from tonnage.compat.ior.options import Parameters
 from tonnage.machine.host import memory
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tonnage.compat.ior.numbers import deviation, mean
+from tonnage.compat.ior.number_format import deviation, mean
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.measure import Finding
 from tonnage.records.line_types import TaskLine, TrialLine
