@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, BinaryIO
 
-from tonnage.compat.ior.csvform import HEAD
+from tonnage.compat.ior.csv_summary import HEAD
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parameters import option_lines, parameter_lines
 from tonnage.compat.ior.text import SUMMARY_HEAD, TABLE_HEAD
