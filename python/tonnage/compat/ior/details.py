@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tonnage.compat.ior.files import file_names
 from tonnage.compat.ior.options import Parameters
-from tonnage.compat.ior.recognise import SUMMARY
+from tonnage.compat.ior.recognise_summary import SUMMARY
 from tonnage.compat.ior.results import TestResult
 from tonnage.compat.measure import NUMBER, OPERATIONS
 from tonnage.compat.output import Voice
