@@ -9,7 +9,7 @@ from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.compat.ior.details import operations_kept
 from tonnage.compat.ior.files import file_names
-from tonnage.compat.ior.hints import hints_of
+from tonnage.compat.ior.mpi_hints import hints_of
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parameters import node_memory
 from tonnage.compat.ior.striping import stripe_of

@@ -14,8 +14,8 @@ from tonnage.compat.ior.details import SummaryFile, refuse_foreign, save
 from tonnage.compat.ior.files import make_parents, parents, refuse_missing
 from tonnage.compat.ior.findings import findings
 from tonnage.compat.ior.help import help_text
-from tonnage.compat.ior.hints import unused_hints
 from tonnage.compat.ior.json_summary import JsonPrinter
+from tonnage.compat.ior.mpi_hints import unused_hints
 from tonnage.compat.ior.observer import Rows, begin_test
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parse import parse

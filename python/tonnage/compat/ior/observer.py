@@ -9,7 +9,7 @@ from typing import Protocol
 
 from tonnage.campaign.observer import Observer, Step
 from tonnage.compat.ior.files import file_names
-from tonnage.compat.ior.hints import hints_of
+from tonnage.compat.ior.mpi_hints import hints_of
 from tonnage.compat.ior.number_format import deviation, mean
 from tonnage.compat.ior.parameters import aggregate_bytes
 from tonnage.compat.ior.results import Row, TestResult, row_of

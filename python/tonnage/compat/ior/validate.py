@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tonnage.compat.ior.hints import hints_of
+from tonnage.compat.ior.mpi_hints import hints_of
 from tonnage.compat.ior.number_format import human
 from tonnage.compat.ior.options import DEFAULTS, Parameters, spellings
 from tonnage.compat.measure import ALONE, Ranks
