@@ -13,7 +13,7 @@ from tonnage.campaign.plan import refuse_odd_name
 from tonnage.campaign.run_lifecycle import Outcome
 from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.mdtest import text
-from tonnage.compat.mdtest.details import refuse_foreign, save
+from tonnage.compat.mdtest.detail_files import refuse_foreign, save
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import OPERATIONS_MOST, Request, campaign_of, tree_name, understand
 from tonnage.compat.mdtest.results import TESTS, Results, results
