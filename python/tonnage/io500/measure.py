@@ -17,7 +17,7 @@ from tonnage.analysis.io500 import PhaseFigure, figure_of
 from tonnage.campaign.observer import Observer
 from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.ior import command as ior
-from tonnage.compat.ior.files import file_names
+from tonnage.compat.ior.file_names import file_names
 from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.validate import validate
 from tonnage.compat.mdtest import command as mdtest

@@ -8,7 +8,7 @@ from pathlib import Path
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.model import Campaign
 from tonnage.compat.ior.detail_files import operations_kept
-from tonnage.compat.ior.files import file_names
+from tonnage.compat.ior.file_names import file_names
 from tonnage.compat.ior.mpi_hints import hints_of
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parameters import node_memory

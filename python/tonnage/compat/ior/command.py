@@ -11,7 +11,7 @@ from tonnage.command_line import HelpAsked
 from tonnage.compat.ior.campaign_of_test import campaign_of, seed_of
 from tonnage.compat.ior.csv_summary import CsvPrinter
 from tonnage.compat.ior.detail_files import SummaryFile, refuse_foreign, save
-from tonnage.compat.ior.files import make_parents, parents, refuse_missing
+from tonnage.compat.ior.file_names import make_parents, parents, refuse_missing
 from tonnage.compat.ior.findings import findings
 from tonnage.compat.ior.help import help_text
 from tonnage.compat.ior.json_summary import JsonPrinter

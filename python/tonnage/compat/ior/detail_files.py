@@ -7,7 +7,7 @@ from contextlib import suppress
 from io import TextIOBase
 from pathlib import Path
 
-from tonnage.compat.ior.files import file_names
+from tonnage.compat.ior.file_names import file_names
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.recognise_summary import SUMMARY
 from tonnage.compat.ior.results import TestResult

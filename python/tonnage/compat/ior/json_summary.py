@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TextIO
 
-from tonnage.compat.ior.files import file_name
+from tonnage.compat.ior.file_names import file_name
 from tonnage.compat.ior.number_format import MEBIBYTE, MEGABYTE
 from tonnage.compat.ior.parameters import option_lines, parameter_lines
 from tonnage.compat.ior.results import Row, Summary, TestResult

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tonnage.campaign.observer import Observer, Step
-from tonnage.compat.ior.files import file_names
+from tonnage.compat.ior.file_names import file_names
 from tonnage.compat.ior.mpi_hints import hints_of
 from tonnage.compat.ior.number_format import deviation, mean
 from tonnage.compat.ior.parameters import aggregate_bytes

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TextIO
 
-from tonnage.compat.ior.files import file_name
+from tonnage.compat.ior.file_names import file_name
 from tonnage.compat.ior.number_format import MEBIBYTE, MEGABYTE, cell
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parameters import option_lines, parameter_lines
