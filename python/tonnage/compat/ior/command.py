@@ -21,7 +21,7 @@ from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.results import TestResult
 from tonnage.compat.ior.striping import problems, refuse_striping
-from tonnage.compat.ior.text import TextPrinter
+from tonnage.compat.ior.text_output import TextPrinter
 from tonnage.compat.ior.validate import validate
 from tonnage.compat.measure import Ranks, in_front_words, records_directory
 from tonnage.compat.output import Voice

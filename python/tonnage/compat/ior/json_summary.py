@@ -11,7 +11,7 @@ from tonnage.compat.ior.file_names import file_name
 from tonnage.compat.ior.number_format import MEBIBYTE, MEGABYTE
 from tonnage.compat.ior.parameters import option_lines, parameter_lines
 from tonnage.compat.ior.results import Row, Summary, TestResult
-from tonnage.compat.ior.text import VERSION, capacity, machine, now, tasks_on_node
+from tonnage.compat.ior.text_output import VERSION, capacity, machine, now, tasks_on_node
 
 
 class JsonPrinter:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from tonnage.compat.ior.csv_summary import HEAD
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parameters import option_lines, parameter_lines
-from tonnage.compat.ior.text import SUMMARY_HEAD, TABLE_HEAD
+from tonnage.compat.ior.text_output import SUMMARY_HEAD, TABLE_HEAD
 from tonnage.outputs import Form, lines
 
 _LONGEST_JSON = 64 << 20
