@@ -12,7 +12,7 @@ from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import refuse_odd_name
 from tonnage.campaign.run_lifecycle import Outcome
 from tonnage.compat.front_end import parse_arguments
-from tonnage.compat.mdtest import text
+from tonnage.compat.mdtest import text_output
 from tonnage.compat.mdtest.detail_files import refuse_foreign, save
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import OPERATIONS_MOST, Request, campaign_of, tree_name, understand
@@ -70,20 +70,20 @@ def _measure(
     voice: Voice,
     base: str | None,
 ) -> int:
-    outcomes, lines = _carry_out(request, campaign, HeaderObserver(text.head(request), voice, observer), base)
+    outcomes, lines = _carry_out(request, campaign, HeaderObserver(text_output.head(request), voice, observer), base)
     items = request.items if made is None else made
     found = results([Run.open(outcome.path) for outcome in outcomes], request)
     for part in found:
-        voice.say(text.count(request, part.tasks, items))
-        for line in text.commands(request, part):
+        voice.say(text_output.count(request, part.tasks, items))
+        for line in text_output.commands(request, part):
             voice.say(line)
         for stopped in stonewalls(part):
-            voice.say(text.stonewall(stopped))
-        for line in text.tables(request, part):
+            voice.say(text_output.stonewall(stopped))
+        for line in text_output.tables(request, part):
             voice.say(line)
-    if damage := text.damage(lines):
+    if damage := text_output.damage(lines):
         voice.say(damage)
-    voice.say(f"-- finished at {text.now()} --\n")
+    voice.say(f"-- finished at {text_output.now()} --\n")
     failed = save(request, found, items)
     for failure in failed:
         voice.tell(f"mdtest: failed: {failure}")

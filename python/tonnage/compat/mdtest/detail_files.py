@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tonnage.compat.mdtest import text
+from tonnage.compat.mdtest import text_output
 from tonnage.compat.mdtest.request import Request
 from tonnage.compat.mdtest.results import TESTS, Results
 from tonnage.compat.measure import NUMBER, OPERATIONS
 from tonnage.errors import RequestError
 from tonnage.outputs import Output, lines, refuse_one_for_two
 
-_TASKS = lines("a table of mdtest's tasks", text.task_header(), r"(all|\d+),\d*(,[\d.e+-]*)*")
+_TASKS = lines("a table of mdtest's tasks", text_output.task_header(), r"(all|\d+),\d*(,[\d.e+-]*)*")
 
 
 def refuse_foreign(request: Request) -> None:
@@ -60,7 +60,7 @@ def _text(kind: tuple[str, int], request: Request, found: Sequence[Results], ite
     """None where nothing was measured for it."""
     what, task = kind
     if what == "--saveRankPerformanceDetails":
-        written = [text.task_header(), *(line for part in found for line in text.task_lines(part, items))]
+        written = [text_output.task_header(), *(line for part in found for line in text_output.task_lines(part, items))]
         return "".join(f"{line}\n" for line in written)
     wanted = "create" if what == "-x" else what
     tests = [test for part in found for (phase, _), test in part.tests.items() if phase == wanted]
@@ -71,5 +71,5 @@ def _text(kind: tuple[str, int], request: Request, found: Sequence[Results], ite
     if not tests:
         return None
     columns = tests[-1].run.operations(tests[-1].line["record"]) or {"task": [], "end_ns": [], "latency_ns": []}
-    written = ["time,runtime,tp", *text.operation_lines(columns, task, _sizes(request)[what] or 1)]
+    written = ["time,runtime,tp", *text_output.operation_lines(columns, task, _sizes(request)[what] or 1)]
     return "".join(f"{line}\n" for line in written)
