@@ -28,7 +28,7 @@ from tonnage.filesystems.file_holders import Held, Item, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, ObservedPath
 from tonnage.filesystems.striping import Striped, Striping
-from tonnage.machine.blocks import block_name, block_number
+from tonnage.machine.block_devices import block_name, block_number
 from tonnage.machine.guarded_look import carefully
 from tonnage.machine.identity import is_local
 from tonnage.machine.mounts import Mount, find_mount, read_mounts

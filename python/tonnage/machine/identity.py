@@ -13,7 +13,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from tonnage.machine.blocks import backing_file, block_name, block_number, file_system_uuid
+from tonnage.machine.block_devices import backing_file, block_name, block_number, file_system_uuid
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
 from tonnage.machine.time_limit import in_time
 
