@@ -19,7 +19,7 @@ from tonnage.compat.iobsub.command import NOT_FOUND, run
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
-from tonnage.machine.state import user_state
+from tonnage.machine.user_state import user_state
 
 LIMIT_S = 60.0
 

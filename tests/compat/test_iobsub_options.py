@@ -26,7 +26,7 @@ from tonnage.compat.iobsub.script import MOST_BYTES, Script
 from tonnage.compat.iobsub.translate import begin, hosts, name_of, translate
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
-from tonnage.machine.state import user_state
+from tonnage.machine.user_state import user_state
 from tonnage.placement.plan import queue_of_hosts
 from tonnage.placement.site import load_site
 

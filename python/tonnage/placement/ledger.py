@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypedDict, cast
 
 from tonnage.errors import TonnageError
-from tonnage.machine.state import STATE_HINT, user_state
+from tonnage.machine.user_state import STATE_HINT, user_state
 from tonnage.placement.append_log import append, lock_within, rewrite
 from tonnage.places import keep_file
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RequestError
-from tonnage.machine.state import user_state
+from tonnage.machine.user_state import user_state
 from tonnage.placement.indices.reading import SHORTEST_S, Counters, Reading, reading_between
 from tonnage.places import keep_file
 

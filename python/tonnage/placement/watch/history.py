@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tonnage.errors import RequestError, TonnageError
-from tonnage.machine.state import STATE_HINT, user_state
+from tonnage.machine.user_state import STATE_HINT, user_state
 from tonnage.placement.append_log import append, lock, lock_within, rewrite
 from tonnage.placement.watch.episodes import Episode
 from tonnage.placement.watch.observation import ServerObservation
