@@ -15,7 +15,7 @@ from tonnage.campaign.target import STORAGES_WITH_FILES, Target
 from tonnage.cluster.host_group import HostGroup
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.errors import MeasurementError
-from tonnage.machine.sync import sync_file_system
+from tonnage.machine.sync_file_system import sync_file_system
 
 
 @dataclass(frozen=True, slots=True)
