@@ -14,7 +14,7 @@ from pydantic import GetPydanticSchema
 
 from tonnage.cluster.host_group import Answer, HostGroup
 from tonnage.machine.fact_types import HostState, PathFacts
-from tonnage.machine.paths import LOOK_S
+from tonnage.machine.path_facts import LOOK_S
 from tonnage.placement.doctor import named
 
 ANSWER_S = 20.0
@@ -62,7 +62,7 @@ class Host:
     clock_uncertainty_ns: int | None = None
     """Half the quickest round trip: the difference is known no better."""
     path: _PathFacts | None = None
-    """Of ``tonnage.machine.paths.path_facts``; None where there is no target."""
+    """Of ``tonnage.machine.path_facts.path_facts``; None where there is no target."""
     path_problem: str | None = None
     """Why nothing is known of the target."""
     storage: int | None = None
