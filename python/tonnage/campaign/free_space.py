@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tonnage import _native
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
-from tonnage.machine.host import memory
+from tonnage.machine.host_facts import memory
 from tonnage.machine.mounts import mount_of
 from tonnage.records.line_types import Json
 from tonnage.records.specs import ExportSpec

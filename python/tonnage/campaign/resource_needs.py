@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.errors import RequestError
-from tonnage.machine.host import memory
+from tonnage.machine.host_facts import memory
 from tonnage.records.specs import Delays
 from tonnage.units import size_text
 

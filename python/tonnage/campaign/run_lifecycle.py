@@ -37,7 +37,7 @@ from tonnage.cluster.launcher_by_name import launcher
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi.io_library import io_library
 from tonnage.errors import MeasurementError, RecordError, RequestError
-from tonnage.machine.host import host_facts
+from tonnage.machine.host_facts import host_facts
 from tonnage.machine.host_load import load
 from tonnage.machine.mounts import mount_of
 from tonnage.places import working_directory

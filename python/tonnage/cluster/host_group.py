@@ -17,7 +17,7 @@ from tonnage.errors import TonnageError
 
 SERVICES: dict[str, str] = {
     "wall-clock": "time:time_ns",
-    "facts": "tonnage.machine.host:host_facts",
+    "facts": "tonnage.machine.host_facts:host_facts",
     "host-state": "tonnage.machine.host_state:host_state",
     "load": "tonnage.machine.host_load:load",
     "ceilings": "tonnage.cluster.measure_ceilings:measure",

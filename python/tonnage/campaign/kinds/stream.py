@@ -429,6 +429,6 @@ def searched(workloads: Sequence[WorkloadSection]) -> Stream:
 
 def hog_bytes(hog: int | float) -> int:
     """Bytes of memory that are held: a float is a share of this host's."""
-    from tonnage.machine.host import memory
+    from tonnage.machine.host_facts import memory
 
     return int(hog * (memory("MemTotal") or 0)) if isinstance(hog, float) else hog

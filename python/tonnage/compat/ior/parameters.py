@@ -7,7 +7,7 @@ import re
 
 from tonnage.compat.ior.number_format import human
 from tonnage.compat.ior.options import Parameters
-from tonnage.machine.host import memory
+from tonnage.machine.host_facts import memory
 
 Value = str | int
 _PACKETS = {"t": 0, "o": 1, "i": 2, "r": 3}
