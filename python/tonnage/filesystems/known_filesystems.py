@@ -30,9 +30,9 @@ from tonnage.filesystems.servers import Answer, ObservedPath
 from tonnage.filesystems.striping import Striped, Striping
 from tonnage.machine.block_devices import block_name, block_number
 from tonnage.machine.guarded_look import carefully
-from tonnage.machine.identity import is_local
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
 from tonnage.machine.site_tools import ToolError
+from tonnage.machine.storage_identity import is_local
 
 LIMIT_S = 10.0
 """For each question: what hangs does not hang the run."""
