@@ -29,7 +29,7 @@ from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, ObservedPath
 from tonnage.filesystems.striping import Striped, Striping
 from tonnage.machine.block_devices import block_name, block_number
-from tonnage.machine.guarded_look import carefully
+from tonnage.machine.guarded_access import carefully
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
 from tonnage.machine.site_tools import ToolError
 from tonnage.machine.storage_identity import is_local

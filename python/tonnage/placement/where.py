@@ -14,7 +14,7 @@ from pathlib import Path
 from tonnage.errors import RequestError
 from tonnage.filesystems.known_filesystems import served_by
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
-from tonnage.machine.guarded_look import carefully
+from tonnage.machine.guarded_access import carefully
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
 from tonnage.machine.storage_identity import identity
 from tonnage.machine.time_limit import in_time

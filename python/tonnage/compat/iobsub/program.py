@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.machine.guarded_look import carefully
+from tonnage.machine.guarded_access import carefully
 from tonnage.places import working_directory
 
 _LOOK_S = 2.0

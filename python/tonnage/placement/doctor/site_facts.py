@@ -15,7 +15,7 @@ from pathlib import Path
 from tonnage.cluster.scheduler import ClusterHost, Queue, SchedulerError, TellsLicences
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.errors import RequestError, TonnageError
-from tonnage.machine.guarded_look import carefully
+from tonnage.machine.guarded_access import carefully
 from tonnage.machine.mounts import Mount, read_mounts
 from tonnage.machine.time_limit import in_time
 from tonnage.placement.choice import NoFileServer, NothingNear
