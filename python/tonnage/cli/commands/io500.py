@@ -17,7 +17,7 @@ from tonnage.units import parse_count
 
 if TYPE_CHECKING:
     from tonnage.io500.benchmark import Ended
-    from tonnage.io500.kept import Kept
+    from tonnage.io500.benchmark_progress import Kept
 
 PAGE = "report.html"
 
