@@ -15,7 +15,7 @@ from tonnage.compat.measure import conclude, measure
 from tonnage.compat.output import Voice
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.io500.config import Config
-from tonnage.io500.steps import Place, Step
+from tonnage.io500.phase_commands import Place, Step
 
 _COUNT = re.compile(r"MATCHED ([0-9]{1,18})/([0-9]{1,18})")
 """The last line of a program: files that match, and files that it looked at."""

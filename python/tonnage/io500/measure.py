@@ -28,8 +28,8 @@ from tonnage.compat.output import Voice
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.io500 import find
 from tonnage.io500.config import Config
+from tonnage.io500.phase_commands import Place, Step
 from tonnage.io500.result_directory import pair
-from tonnage.io500.steps import Place, Step
 from tonnage.records import Run
 
 TOOL_S = 600
