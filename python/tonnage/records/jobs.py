@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tonnage.records.chain import read_regular, sha256, whole_lines
+from tonnage.records.hash_chain import read_regular, sha256, whole_lines
 from tonnage.records.own_files import append_bytes, encode_line, truncate_torn_line
 
 JOBS = "jobs.jsonl"

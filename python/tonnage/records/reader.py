@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from tonnage.errors import RecordError
-from tonnage.records.chain import open_regular, read_regular, refuse_holes, sums_of
 from tonnage.records.file_names import (
     COPIES,
     DEVICES,
@@ -24,6 +23,7 @@ from tonnage.records.file_names import (
     TRIALS,
     WORKFLOW,
 )
+from tonnage.records.hash_chain import open_regular, read_regular, refuse_holes, sums_of
 from tonnage.records.line_types import (
     CopyLine,
     DeviceLine,

@@ -11,7 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from tonnage.records.chain import (
+from tonnage.records.file_names import (
+    APPENDED,
+    CHAIN,
+    FILES,
+    LINES,
+    MANIFEST,
+    ORIGINALS,
+    OUTPUT,
+    SUFFIXES,
+    SUMS,
+    TRIALS,
+)
+from tonnage.records.hash_chain import (
     MOST_HOLES,
     SEAL,
     NotRegular,
@@ -25,18 +37,6 @@ from tonnage.records.chain import (
     sha256,
     sums_of,
     whole_lines,
-)
-from tonnage.records.file_names import (
-    APPENDED,
-    CHAIN,
-    FILES,
-    LINES,
-    MANIFEST,
-    ORIGINALS,
-    OUTPUT,
-    SUFFIXES,
-    SUMS,
-    TRIALS,
 )
 from tonnage.records.jobs import JOBS, altered_jobs
 from tonnage.records.reader import Run

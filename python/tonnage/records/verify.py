@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records.chain import files_of
 from tonnage.records.checkpoint import checkpoint_contradictions
 from tonnage.records.expected_files import missing, promised
 from tonnage.records.file_names import COPIES, OBJECTS, TASKS, TRIALS, WORKFLOW
+from tonnage.records.hash_chain import files_of
 from tonnage.records.latency import summarise
 from tonnage.records.line_types import CopyLine, Json, ObjectLine, TaskLine, TrialLine, WorkflowLine
 from tonnage.records.lines import cache_state, cached_share, device_ratio, device_share, rate, totals_of
