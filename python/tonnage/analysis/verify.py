@@ -17,7 +17,7 @@ from tonnage.errors import RecordError
 from tonnage.records import Run, verify_files
 from tonnage.records.file_names import MANIFEST, ORIGINALS
 from tonnage.records.line_types import Json
-from tonnage.records.verify import guarded
+from tonnage.records.verify_figures import guarded
 from tonnage.records.verify_files import Seal, SealKind, digest_of, examine
 
 _PLACES = frozenset({"run", "report"})
