@@ -15,7 +15,7 @@ from tonnage.records.lines import (
     task_lines,
     trial_line,
 )
-from tonnage.records.objects import object_lines
+from tonnage.records.object_lines import object_lines
 from tonnage.records.reader import Run
 from tonnage.records.rows import Trials
 from tonnage.records.tasks import Tasks

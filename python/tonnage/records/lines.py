@@ -22,7 +22,7 @@ from tonnage.records.line_types import (
     Totals,
     TrialLine,
 )
-from tonnage.records.objects import objects_of
+from tonnage.records.object_lines import objects_of
 from tonnage.records.results import CacheFacts, Event, PhaseResult, TaskResult
 
 if TYPE_CHECKING:
