@@ -37,7 +37,7 @@ from tonnage.records.line_types import (
 )
 from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary
 from tonnage.records.rows import Trials, from_engine
-from tonnage.records.tasks import TaskLines, Tasks
+from tonnage.records.task_lines import TaskLines, Tasks
 
 _RECORD = re.compile(r"\d{4,}-[a-z][a-z-]*\Z")
 _TRIAL_KEYS = {
