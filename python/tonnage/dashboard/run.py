@@ -16,7 +16,7 @@ from tonnage.errors import RecordError
 from tonnage.records import Run
 from tonnage.records.file_names import MANIFEST, TRIALS
 from tonnage.records.line_types import Manifest, TrialLine
-from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary, is_gone
+from tonnage.records.measuring_process import ENDED_WITHOUT_SUMMARY, ended_without_summary, is_gone
 from tonnage.records.progress import PROGRESS, read_progress_file
 
 _AT_ONCE_BYTES = 8 << 20

@@ -35,7 +35,7 @@ from tonnage.records.line_types import (
     TrialLine,
     WorkflowLine,
 )
-from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary
+from tonnage.records.measuring_process import ENDED_WITHOUT_SUMMARY, ended_without_summary
 from tonnage.records.rows import Trials, from_engine
 from tonnage.records.task_lines import TaskLines, Tasks
 

@@ -12,7 +12,7 @@ from tonnage.analysis.results import Finding, Intervals, LoadLine, Point, Promis
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.transfer_size_ceilings import size_of
 from tonnage.records.lines import AMPLIFIED
-from tonnage.records.process import ENDED_WITHOUT_SUMMARY
+from tonnage.records.measuring_process import ENDED_WITHOUT_SUMMARY
 from tonnage.records.stop_reasons import Reason
 
 TOO_FEW = "too few repetitions to tell, 2 of each would"
