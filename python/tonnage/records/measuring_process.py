@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from tonnage.processes import Process
-from tonnage.records.progress import read_progress_file
+from tonnage.records.progress_file import read_progress_file
 
 ENDED_WITHOUT_SUMMARY = "ended-without-summary"
 """State of a run whose process was killed: no manifest says so."""
