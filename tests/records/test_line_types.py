@@ -10,7 +10,7 @@ from typing import Any, Literal, Union
 
 import pytest
 import tonnage
-from tonnage.records import Run, results, specs
+from tonnage.records import Run, phase_specs, results
 from tonnage.records import line_types as shapes
 from tonnage.staging import status
 
@@ -25,11 +25,11 @@ RESULTS = {
     "PlacementResult": results.PlacementResult, "TaskResult": results.TaskResult, "PhaseResult": results.PhaseResult,
 }  # fmt: skip
 SPECS = {
-    "TaskRange": specs.TaskRange, "Limit": specs.Limit, "Pace": specs.Pace, "Geometry": specs.Geometry,
-    "Tree": specs.Tree, "PhaseSpec": specs.PhaseSpec, "Cut": specs.Cut, "PoolSpec": specs.PoolSpec,
-    "FileView": specs.FileView, "MpiioSpec": specs.MpiioSpec,
-    "ExportSpec": specs.ExportSpec, "BucketSpec": specs.BucketSpec, "Delays": specs.Delays,
-    "TargetSpec": specs.TargetSpec,
+    "TaskRange": phase_specs.TaskRange, "Limit": phase_specs.Limit, "Pace": phase_specs.Pace, "Geometry": phase_specs.Geometry,
+    "Tree": phase_specs.Tree, "PhaseSpec": phase_specs.PhaseSpec, "Cut": phase_specs.Cut, "PoolSpec": phase_specs.PoolSpec,
+    "FileView": phase_specs.FileView, "MpiioSpec": phase_specs.MpiioSpec,
+    "ExportSpec": phase_specs.ExportSpec, "BucketSpec": phase_specs.BucketSpec, "Delays": phase_specs.Delays,
+    "TargetSpec": phase_specs.TargetSpec,
 }  # fmt: skip
 MOVER = {
     "Totals": status.Totals, "Waiting": status.PathReason, "Failure": status.PathReason,
@@ -76,7 +76,7 @@ def fits(rust: str, kind: Any, types: dict[str, Any] = RESULTS | SPECS) -> bool:
         return PLAIN[rust] in kinds
     if rust == "RoundWindow":
         return list[int] in kinds
-    known = types | {"Source": specs.Source, "Work": specs.Work, "Means": specs.SnapshotMeans}
+    known = types | {"Source": phase_specs.Source, "Work": phase_specs.Work, "Means": phase_specs.SnapshotMeans}
     if rust in known:
         return known[rust] in kinds
     # A text, or an enum: one of several words.
@@ -100,12 +100,12 @@ def test_a_type_has_the_keys_of_the_engines_struct(name: str) -> None:
 
 
 def test_work_has_the_keys_of_all_kinds() -> None:
-    python = typing.get_type_hints(specs.Work)
+    python = typing.get_type_hints(phase_specs.Work)
     rust = {key: kind for name in WORKS for key, kind in fields(name).items()}
     assert {"kind", *rust} == set(python)
     assert [key for name in WORKS for key, kind in fields(name).items() if not fits(kind, python[key])] == []
     assert typing.get_args(python["kind"]) == tuple(name.lower() for name in WORKS)
-    assert set(fields("SnapshotCommand")) | {"means"} == set(typing.get_type_hints(specs.SnapshotMeans))
+    assert set(fields("SnapshotCommand")) | {"means"} == set(typing.get_type_hints(phase_specs.SnapshotMeans))
 
 
 def complaints(value: Any, kind: Any, where: str) -> list[str]:

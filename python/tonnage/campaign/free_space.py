@@ -16,7 +16,7 @@ from tonnage.errors import RequestError
 from tonnage.machine.host_facts import memory
 from tonnage.machine.mounts import mount_of
 from tonnage.records.line_types import Json
-from tonnage.records.specs import ExportSpec
+from tonnage.records.phase_specs import ExportSpec
 from tonnage.units import size_text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tonnage.campaign.hosts import ask_all
 from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.stream import StreamSetting, plain_stream
 from tonnage.cluster.launcher import Launcher
-from tonnage.records.specs import PhaseSpec
+from tonnage.records.phase_specs import PhaseSpec
 
 _DURATION_NS = 200_000_000
 _OF_A_SIZE_NS = 3 * _DURATION_NS

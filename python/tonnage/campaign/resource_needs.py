@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tonnage.errors import RequestError
 from tonnage.machine.host_facts import memory
-from tonnage.records.specs import Delays
+from tonnage.records.phase_specs import Delays
 from tonnage.units import size_text
 
 if TYPE_CHECKING:

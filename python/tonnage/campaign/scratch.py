@@ -17,7 +17,7 @@ from tonnage.campaign.workspace import needs_scratch
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.records.line_types import Json
-from tonnage.records.specs import PoolSpec
+from tonnage.records.phase_specs import PoolSpec
 
 
 @dataclass(frozen=True, slots=True)

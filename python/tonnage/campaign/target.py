@@ -16,7 +16,7 @@ from tonnage.documents import near_or_all
 from tonnage.errors import RequestError
 from tonnage.places import working_directory
 from tonnage.records.line_types import Json
-from tonnage.records.specs import BucketSpec, Delays, ExportSpec, PoolSpec, TargetSpec
+from tonnage.records.phase_specs import BucketSpec, Delays, ExportSpec, PoolSpec, TargetSpec
 
 STORAGES_WITH_FILES = frozenset({"posix", "uring", "mmap", "mpiio"})
 

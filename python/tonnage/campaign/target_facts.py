@@ -24,7 +24,7 @@ from tonnage.machine.affinity import interrupt_cpus
 from tonnage.machine.mounts import Mount, mount_of
 from tonnage.machine.storage_identity import identity
 from tonnage.records.line_types import Json
-from tonnage.records.specs import PoolSpec
+from tonnage.records.phase_specs import PoolSpec
 
 
 def target_facts(campaign: Campaign, target: Target) -> Json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 from tonnage import _native
 
 if TYPE_CHECKING:
-    from tonnage.records.specs import PhaseSpec
+    from tonnage.records.phase_specs import PhaseSpec
 
 
 class NullRate(TypedDict):

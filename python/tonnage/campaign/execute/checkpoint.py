@@ -9,7 +9,7 @@ from tonnage.campaign.execute.phases import Status, TrialRun
 from tonnage.campaign.kinds.checkpoint import CHECKPOINT, RESTART, CheckpointSetting, why_no_snapshots
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
-from tonnage.records.specs import PhaseSpec, SnapshotMeans
+from tonnage.records.phase_specs import PhaseSpec, SnapshotMeans
 
 _MEANS = {"rados": "rados-self-managed"}
 """What the engine calls a means (``crates/workload/src/checkpoint.rs``) where a campaign file has a shorter name."""

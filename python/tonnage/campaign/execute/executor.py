@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from tonnage.campaign.execute.phases import Status, TrialRun
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.target import Target
-from tonnage.records.specs import PhaseSpec
+from tonnage.records.phase_specs import PhaseSpec
 
 S = TypeVar("S", bound=Setting)
 Refusal = tuple[str, str]

@@ -9,7 +9,7 @@ from tonnage.campaign.execute.phases import Status, TrialRun
 from tonnage.campaign.kinds.find import PHASE, FindSetting
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
-from tonnage.records.specs import PhaseSpec
+from tonnage.records.phase_specs import PhaseSpec
 
 
 class FindExecutor(Executor[FindSetting]):

@@ -19,7 +19,7 @@ from tonnage.cluster.launcher import Placing
 from tonnage.document_table import DocumentTable, refuse
 from tonnage.fields import Count, HostSets, Name, Sweep, is_sweep
 from tonnage.records.line_types import SettingValues
-from tonnage.records.specs import Cut, Delays, TargetSpec
+from tonnage.records.phase_specs import Cut, Delays, TargetSpec
 from tonnage.units import format_size
 
 Factors = dict[str, Any]

@@ -13,7 +13,7 @@ from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSec
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field, unit_field
 from tonnage.fields import Count, Depth, Device, Flag, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
-from tonnage.records.specs import Cut, Delays, MpiioSpec, TargetSpec
+from tonnage.records.phase_specs import Cut, Delays, MpiioSpec, TargetSpec
 from tonnage.units import format_size, size_text
 
 Op = Literal["write", "read", "mixed"]

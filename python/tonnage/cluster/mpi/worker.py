@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tonnage.cluster.host_group import Arguments
     from tonnage.records.line_types import Json
-    from tonnage.records.specs import PhaseSpec
+    from tonnage.records.phase_specs import PhaseSpec
 
 _TICK_S = 0.1
 _CHECK_S = 1.0
