@@ -10,7 +10,7 @@ from typing import Any, Literal, Union
 
 import pytest
 import tonnage
-from tonnage.records import Run, phase_specs, results
+from tonnage.records import Run, phase_results, phase_specs
 from tonnage.records import line_types as shapes
 from tonnage.staging import status
 
@@ -18,11 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("records/src", "workload/src", "storage/src/target", "mover/src")
 
 RESULTS = {
-    "LatencySummary": results.LatencySummary, "ErrorAt": results.ErrorAt, "DamageAt": results.DamageAt,
-    "VerifyResult": results.VerifyResult, "CacheFacts": results.CacheFacts, "Note": results.Note,
-    "Event": results.Event, "Part": results.Part, "FollowResult": results.FollowResult,
-    "CopyResult": results.CopyResult, "CheckpointResult": results.CheckpointResult, "HeldResult": results.Held,
-    "PlacementResult": results.PlacementResult, "TaskResult": results.TaskResult, "PhaseResult": results.PhaseResult,
+    "LatencySummary": phase_results.LatencySummary, "ErrorAt": phase_results.ErrorAt, "DamageAt": phase_results.DamageAt,
+    "VerifyResult": phase_results.VerifyResult, "CacheFacts": phase_results.CacheFacts, "Note": phase_results.Note,
+    "Event": phase_results.Event, "Part": phase_results.Part, "FollowResult": phase_results.FollowResult,
+    "CopyResult": phase_results.CopyResult, "CheckpointResult": phase_results.CheckpointResult, "HeldResult": phase_results.Held,
+    "PlacementResult": phase_results.PlacementResult, "TaskResult": phase_results.TaskResult, "PhaseResult": phase_results.PhaseResult,
 }  # fmt: skip
 SPECS = {
     "TaskRange": phase_specs.TaskRange, "Limit": phase_specs.Limit, "Pace": phase_specs.Pace, "Geometry": phase_specs.Geometry,

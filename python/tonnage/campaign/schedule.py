@@ -11,7 +11,7 @@ from tonnage.campaign.kinds import Setting, setting_of
 from tonnage.campaign.model import Campaign
 from tonnage.records import headline, trial_line
 from tonnage.records.line_types import TrialLine
-from tonnage.records.results import PhaseResult
+from tonnage.records.phase_results import PhaseResult
 from tonnage.records.stop_reasons import Reason
 
 

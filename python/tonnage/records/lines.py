@@ -23,7 +23,7 @@ from tonnage.records.line_types import (
     TrialLine,
 )
 from tonnage.records.object_lines import objects_of
-from tonnage.records.results import CacheFacts, Event, PhaseResult, TaskResult
+from tonnage.records.phase_results import CacheFacts, Event, PhaseResult, TaskResult
 
 if TYPE_CHECKING:
     from tonnage.records.rows import Trials

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tonnage.records.line_types import ObjectLine, ObjectsLine, OfRecord, TrialLine
-from tonnage.records.results import PhaseResult
+from tonnage.records.phase_results import PhaseResult
 
 
 def object_lines(line: TrialLine, result: PhaseResult | None) -> list[ObjectLine]:

@@ -17,8 +17,8 @@ from tonnage.records.latency import summarise
 from tonnage.records.line_types import CopyLine, Json, ObjectLine, TaskLine, TrialLine, WorkflowLine
 from tonnage.records.lines import cache_state, cached_share, device_ratio, device_share, rate, totals_of
 from tonnage.records.object_lines import object_contradictions
+from tonnage.records.phase_results import LatencySummary
 from tonnage.records.reader import Run
-from tonnage.records.results import LatencySummary
 from tonnage.records.workflow_lines import workflow_contradictions
 
 _MEAN_SLACK_NS = 1

@@ -12,7 +12,7 @@ from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.transfer_size_ceilings import Ceiling, ceilings_at
 from tonnage.records.line_types import TrialLine
 from tonnage.records.lines import COLD_SHARE
-from tonnage.records.results import VerifyResult
+from tonnage.records.phase_results import VerifyResult
 from tonnage.units import BANDWIDTH, rate_text, share, size_text, three_digits, time_text
 
 ABOVE_CEILING = 1.05

@@ -17,7 +17,7 @@ from tonnage.analysis.statistics.intervals import Noise, median_interval, pooled
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
 from tonnage.records.line_types import TrialLine
-from tonnage.records.results import LatencySummary
+from tonnage.records.phase_results import LatencySummary
 from tonnage.records.rows import exact_sum
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from tonnage.errors import RequestError
 from tonnage.importers import TracedTask, read_trace
 from tonnage.places import launcher
 from tonnage.records.line_types import WorkflowTask
+from tonnage.records.phase_results import PhaseResult
 from tonnage.records.phase_specs import PhaseSpec
-from tonnage.records.results import PhaseResult
 
 
 class CommandExecutor(Executor[CommandSetting]):

@@ -10,7 +10,7 @@ from typing import Literal, cast
 from tonnage.errors import MeasurementError
 from tonnage.importers.iperf3 import Interval, Report, Way
 from tonnage.records.lines import rate, untimed_task
-from tonnage.records.results import Event, FlowResult, NetworkResult, PhaseResult, TaskResult
+from tonnage.records.phase_results import Event, FlowResult, NetworkResult, PhaseResult, TaskResult
 
 _STALL_NS = 10**9
 """As the engine's: nothing arrived for so long."""

@@ -32,8 +32,8 @@ from tonnage.records import (
 )
 from tonnage.records.expected_files import promised
 from tonnage.records.line_types import DeviceItem, EventLine, HostEvents, TaskLine, TrialLine, WorkflowTask
+from tonnage.records.phase_results import PhaseResult
 from tonnage.records.phase_specs import PhaseSpec
-from tonnage.records.results import PhaseResult
 
 TICK_S = 0.1
 

@@ -26,8 +26,8 @@ from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.records.line_types import TrialLine
 from tonnage.records.lines import untimed_task
+from tonnage.records.phase_results import PhaseResult
 from tonnage.records.phase_specs import PhaseSpec
-from tonnage.records.results import PhaseResult
 
 FILES = "data.*"
 """What the engine calls the files of a stream (``crates/storage/src/scratch/spelled.rs``); the marker is another."""
