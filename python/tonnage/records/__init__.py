@@ -17,8 +17,8 @@ from tonnage.records.lines import (
 )
 from tonnage.records.object_lines import object_lines
 from tonnage.records.reader import Run
-from tonnage.records.rows import Trials
 from tonnage.records.task_lines import Tasks
+from tonnage.records.trial_columns import Trials
 from tonnage.records.verify_figures import verify_files
 from tonnage.records.workflow_lines import workflow_lines
 from tonnage.records.writer import RunWriter

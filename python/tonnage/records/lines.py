@@ -26,7 +26,7 @@ from tonnage.records.object_lines import objects_of
 from tonnage.records.phase_results import CacheFacts, Event, PhaseResult, TaskResult
 
 if TYPE_CHECKING:
-    from tonnage.records.rows import Trials
+    from tonnage.records.trial_columns import Trials
 
 COLD_SHARE = 0.95
 """A read is cold when at least this share of its bytes came from a device."""

@@ -36,8 +36,8 @@ from tonnage.records.line_types import (
     WorkflowLine,
 )
 from tonnage.records.measuring_process import ENDED_WITHOUT_SUMMARY, ended_without_summary
-from tonnage.records.rows import Trials, from_engine
 from tonnage.records.task_lines import TaskLines, Tasks
+from tonnage.records.trial_columns import Trials, from_engine
 
 _RECORD = re.compile(r"\d{4,}-[a-z][a-z-]*\Z")
 _TRIAL_KEYS = {

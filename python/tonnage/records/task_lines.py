@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tonnage.records.rows import Lines
+from tonnage.records.trial_columns import Lines
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from tonnage.records.line_types import TaskLine
-    from tonnage.records.rows import Numbers
+    from tonnage.records.trial_columns import Numbers
 
 
 class TaskLines(Lines["TaskLine"]):

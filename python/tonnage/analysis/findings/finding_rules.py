@@ -20,7 +20,7 @@ from tonnage.records import Run, Tasks, Trials
 from tonnage.records.line_types import EventLine, Json, SettingValues, TrialLine
 
 if TYPE_CHECKING:
-    from tonnage.records.rows import Numbers
+    from tonnage.records.trial_columns import Numbers
 
 
 @dataclass(frozen=True)

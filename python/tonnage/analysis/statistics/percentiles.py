@@ -18,10 +18,10 @@ from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
 from tonnage.records.line_types import TrialLine
 from tonnage.records.phase_results import LatencySummary
-from tonnage.records.rows import exact_sum
+from tonnage.records.trial_columns import exact_sum
 
 if TYPE_CHECKING:
-    from tonnage.records.rows import Numbers
+    from tonnage.records.trial_columns import Numbers
 
 Columns = Mapping[str, "Numbers"]
 """Of each key of a latency summary the values of all repetitions. What one does not know is left out of all."""
