@@ -46,7 +46,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
     from tonnage.analysis.compare.divisors import bases_of, divide
     from tonnage.analysis.compare.rate_ratio import compare_points
-    from tonnage.analysis.findings import Evidence, judge, time
+    from tonnage.analysis.findings import Evidence, judge, within_trial
     from tonnage.analysis.findings.undoing import doubts
     from tonnage.analysis.method_promises import promises_of
     from tonnage.analysis.points import points_of
@@ -86,7 +86,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         promises=promises_of(evidence, findings),
         ceilings=(*(run.manifest.get("ceilings") or ()), *ceilings_of(links)),
         cost=run.manifest.get("cost"),
-        stalls=tuple(time.stalls_of(events)),
+        stalls=tuple(within_trial.stalls_of(events)),
         published=campaign.get("published"),
         scale=campaign.get("scale") or 1.0,
         tiers=tiers_of(measured, trials, hosts),

@@ -10,8 +10,8 @@ from tonnage.analysis.findings import (
     noise,
     omission,
     snapshots,
-    time,
     trust,
+    within_trial,
 )
 from tonnage.analysis.findings import host_events as meanwhile
 from tonnage.analysis.findings.finding_rules import REGISTRY, Evidence, judge
