@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.finding_rules import Evidence, asked_rate, subject
-from tonnage.analysis.findings.trust import ABOVE_CEILING
+from tonnage.analysis.findings.untrue_figures import ABOVE_CEILING
 from tonnage.analysis.hosts import Count
 from tonnage.analysis.links import ceilings_of
 from tonnage.analysis.load_line.latency import latency_lines

@@ -10,7 +10,7 @@ from tonnage.analysis.findings import (
     noise,
     omission,
     snapshots,
-    trust,
+    untrue_figures,
     within_trial,
 )
 from tonnage.analysis.findings import host_events as meanwhile
