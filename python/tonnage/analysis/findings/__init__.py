@@ -7,9 +7,9 @@ from tonnage.analysis.findings import (
     imported,
     kinds,
     links,
-    noise,
     omission,
     snapshots,
+    unequal_repetitions,
     untrue_figures,
     within_trial,
 )
