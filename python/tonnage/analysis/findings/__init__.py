@@ -2,12 +2,12 @@
 
 from tonnage.analysis.findings import (
     collective,
+    coordinated_omission,
     curve,
     hosts,
     imported,
     kinds,
     links,
-    omission,
     snapshots,
     unequal_repetitions,
     untrue_figures,
