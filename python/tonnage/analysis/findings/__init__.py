@@ -6,12 +6,12 @@ from tonnage.analysis.findings import (
     curve,
     hosts,
     imported,
-    kinds,
     links,
     snapshots,
     unequal_repetitions,
     untrue_figures,
     within_trial,
+    workload_kinds,
 )
 from tonnage.analysis.findings import host_events as meanwhile
 from tonnage.analysis.findings.finding_rules import REGISTRY, Evidence, judge
