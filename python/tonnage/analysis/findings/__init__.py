@@ -4,7 +4,7 @@ from tonnage.analysis.findings import (
     collective,
     coordinated_omission,
     curve,
-    hosts,
+    devices_and_hosts,
     imported,
     links,
     snapshots,
