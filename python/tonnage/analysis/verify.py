@@ -10,7 +10,7 @@ from typing import Any
 
 from tonnage import plugins
 from tonnage.analysis import analyse
-from tonnage.analysis.findings.curve import SINGLE, SINGLE_IMPORTED
+from tonnage.analysis.findings.throughput_curve import SINGLE, SINGLE_IMPORTED
 from tonnage.analysis.points import renamed
 from tonnage.analysis.summary import NEW_KEYS, summary
 from tonnage.errors import RecordError

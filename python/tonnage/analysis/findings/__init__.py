@@ -3,11 +3,11 @@
 from tonnage.analysis.findings import (
     collective,
     coordinated_omission,
-    curve,
     devices_and_hosts,
     imported,
     links,
     snapshots,
+    throughput_curve,
     unequal_repetitions,
     untrue_figures,
     within_trial,
