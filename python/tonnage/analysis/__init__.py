@@ -19,7 +19,7 @@ from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.load_line.estimate import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
 from tonnage.analysis.load_line.latency import latency_lines
 from tonnage.analysis.load_line.search import Search
-from tonnage.analysis.load_line.trials import Steady, halves_apart, too_short
+from tonnage.analysis.load_line.trial_checks import Steady, halves_apart, too_short
 from tonnage.analysis.results import Finding, LoadLine, Model, Point, Promise
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
@@ -204,7 +204,7 @@ def _has_line(run: Run, curve: Sequence[Point]) -> bool:
 
 def _steady(run: Run, points: Sequence[Point], tasks: Mapping[str, Sequence[TaskLine]]) -> dict[str, Steady]:
     """Steady windows by record. A command's copies are too few and too long for one, and rounds are not steady."""
-    from tonnage.analysis.load_line.trials import of_tasks, steady_window
+    from tonnage.analysis.load_line.trial_checks import of_tasks, steady_window
     from tonnage.units import BANDWIDTH
 
     windows, kept = {}, run.kept("series")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tonnage.analysis.load_line.estimate import SUSTAIN
 from tonnage.analysis.load_line.latency import OFFERED, latencies
 from tonnage.analysis.load_line.search import LatencySearch, RateSearch, Search
-from tonnage.analysis.load_line.trials import TURNS
+from tonnage.analysis.load_line.trial_checks import TURNS
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Trial

@@ -12,7 +12,7 @@ from tonnage import plugins
 from tonnage.analysis.balance import Balance
 from tonnage.analysis.hosts import Count
 from tonnage.analysis.load_line.estimate import Estimate
-from tonnage.analysis.load_line.trials import Steady
+from tonnage.analysis.load_line.trial_checks import Steady
 from tonnage.analysis.results import Finding, Link, LoadLine, Point
 from tonnage.analysis.snapshots import SnapshotCost
 from tonnage.errors import RequestError

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
-from tonnage.analysis.load_line.trials import two_speeds
+from tonnage.analysis.load_line.trial_checks import two_speeds
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.statistics.intervals import student_t
 from tonnage.records import loop_rates

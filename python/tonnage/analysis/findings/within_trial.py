@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.finding_rules import Evidence, asked_rate, finding, subject
-from tonnage.analysis.load_line.trials import RULE
+from tonnage.analysis.load_line.trial_checks import RULE
 from tonnage.analysis.results import Finding, Point
 from tonnage.records import loop_rate
 from tonnage.records.line_types import EventLine
