@@ -185,7 +185,7 @@ def _usual_ns(curve: Sequence[Point], tasks: int) -> float:
 
 
 def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, ...]:
-    from tonnage.analysis.load_line.models import fit
+    from tonnage.analysis.load_line.drawn_models import fit
 
     return tuple(
         model
