@@ -17,7 +17,7 @@ from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.load_line.estimate import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
-from tonnage.analysis.load_line.latency import latency_lines
+from tonnage.analysis.load_line.latency_line import latency_lines
 from tonnage.analysis.load_line.search import Search
 from tonnage.analysis.load_line.trial_checks import Steady, halves_apart, too_short
 from tonnage.analysis.results import Finding, LoadLine, Model, Point, Promise

@@ -10,7 +10,7 @@ from tonnage.analysis.findings.finding_rules import Evidence, asked_rate, subjec
 from tonnage.analysis.findings.untrue_figures import ABOVE_CEILING
 from tonnage.analysis.hosts import Count
 from tonnage.analysis.links import ceilings_of
-from tonnage.analysis.load_line.latency import latency_lines
+from tonnage.analysis.load_line.latency_line import latency_lines
 from tonnage.analysis.load_line.trial_checks import RULE
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, Point, Promise
 from tonnage.analysis.transfer_size_ceilings import ceilings_at

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tonnage.analysis.load_line.estimate import SUSTAIN
-from tonnage.analysis.load_line.latency import OFFERED, latencies
+from tonnage.analysis.load_line.latency_line import OFFERED, latencies
 from tonnage.analysis.load_line.search import LatencySearch, RateSearch, Search
 from tonnage.analysis.load_line.trial_checks import TURNS
 from tonnage.campaign.kinds.stream import StreamSetting
