@@ -18,7 +18,6 @@ from tonnage.campaign.execute import executor_of
 from tonnage.campaign.execute.phases import PhaseRunner, RunClock
 from tonnage.campaign.host_ceilings import measure_ceilings, sized
 from tonnage.campaign.hosts import check_hosts, host_facts_of, loads_of
-from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
@@ -28,6 +27,7 @@ from tonnage.campaign.resource_needs import check_needs
 from tonnage.campaign.schedule import Schedule, Sweep
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.search_bounds import fit_search, frees_late, space_of
+from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.campaign.target_facts import check_same_target, stripe_scratch, target_facts
 from tonnage.campaign.trial_loop import Loop, clock_of, failures, run_directory, spent_on

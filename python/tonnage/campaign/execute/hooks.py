@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.stop_signals import Interrupts
 
 _LOOK_S = 0.1
 _PATIENCE_S = 5.0

@@ -11,8 +11,8 @@ from typing import Any
 from tonnage.campaign.execute.executor import Executor
 from tonnage.campaign.execute.flows import Flow, began, empty, result_of
 from tonnage.campaign.execute.phases import Acted, Status, TrialRun
-from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds.network import PHASE, SECOND_NS, NetworkSetting
+from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.cluster.host_group import HostGroup
 from tonnage.errors import MeasurementError, RequestError

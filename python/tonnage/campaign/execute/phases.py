@@ -10,10 +10,10 @@ from typing import Any, Literal, cast
 
 from tonnage.campaign.execute.hooks import RunHooks
 from tonnage.campaign.file_layout import FileLayout, NfsCounts
-from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.observer import Live, Observer, Step
 from tonnage.campaign.schedule import Trial
+from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster import launcher

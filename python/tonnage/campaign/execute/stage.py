@@ -20,8 +20,8 @@ from tonnage.campaign.execute.executor import Executor
 from tonnage.campaign.execute.phases import Acted, Status, TrialRun
 from tonnage.campaign.execute.stage_progress import Progress
 from tonnage.campaign.execute.stream import StreamExecutor, phase_spec
-from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds.stage import PHASE, WRITE, StageSetting
+from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.records.line_types import TrialLine

@@ -11,7 +11,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.jobs.batch import (
     DIRECTORY,
     Batch,
@@ -30,6 +29,7 @@ from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.plan import make_plan
 from tonnage.campaign.run_lifecycle import Outcome, begin_run
 from tonnage.campaign.schedule import Schedule, Sweep, Trial
+from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.trial_loop import failures, run_directory, spent_on
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers import scheduler_here
