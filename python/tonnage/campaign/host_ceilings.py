@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypedDict
 
 from tonnage.campaign.execute.stream import phase_spec
-from tonnage.campaign.hosts import ask_all
+from tonnage.campaign.host_queries import ask_all
 from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.stream import StreamSetting, plain_stream
 from tonnage.cluster.launcher import Launcher

@@ -17,7 +17,7 @@ from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.execute import executor_of
 from tonnage.campaign.execute.phases import PhaseRunner, RunClock
 from tonnage.campaign.host_ceilings import measure_ceilings, sized
-from tonnage.campaign.hosts import check_hosts, host_facts_of, loads_of
+from tonnage.campaign.host_queries import check_hosts, host_facts_of, loads_of
 from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from tonnage import _native
-from tonnage.campaign.hosts import LIMIT_S, ask_all, others
+from tonnage.campaign.host_queries import LIMIT_S, ask_all, others
 from tonnage.campaign.model import Campaign, NamedScratch
 from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import needs_scratch
