@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.jobs import job
+from tonnage.campaign.jobs import job_program
 from tonnage.campaign.jobs.batch import (
     Batch,
     BatchSchedule,
@@ -117,7 +117,7 @@ def test_what_is_no_part_is_refused(text: str) -> None:
 def test_nodes_and_processes_follow_from_the_file(
     workload: dict[str, Any], job: dict[str, Any], nodes: int, per_node: int
 ) -> None:
-    found = campaign(workload, job=job)
+    found = campaign(workload, job=job_program)
     spread = spread_of(found, allocations_of(found)[0])
     assert (spread.nodes, spread.per_node) == (nodes, per_node)
 
@@ -185,9 +185,9 @@ def test_a_job_that_does_not_see_all_records_measures_nothing(tmp_path: Path, mo
     with Ledger(path) as ledger:
         ledger.want(Batch(0, 0, None), job_request(found, path, "1f2e3d4c", Batch(0, 0, None), str(tmp_path)))
     (path / "trials.jsonl").write_bytes(b"")
-    monkeypatch.setattr(job, "LAG_S", 0.3)
+    monkeypatch.setattr(job_program, "LAG_S", 0.3)
     with pytest.raises(RequestError, match="does not see all records"):
-        job.carry_out(str(path), "0:0")
+        job_program.carry_out(str(path), "0:0")
     assert (path / "trials.jsonl").read_bytes() == b""
 
 
@@ -242,7 +242,7 @@ class Site:
 def test_tasks_that_no_job_can_take_are_refused_where_it_is_submitted(
     workload: dict[str, Any], job: dict[str, Any], told: str | None
 ) -> None:
-    found = campaign(workload, job={"on": "slurm", **job})
+    found = campaign(workload, job={"on": "slurm", **job_program})
     site: Any = Site()
     if told is None:
         check_site(found, site)

@@ -113,7 +113,7 @@ def run(arguments: Arguments) -> int:
     if (arguments.file is None) == (arguments.resume is None):
         raise RequestError("give either a campaign file or --resume RUN; hint: see `tonnage run --help`")
     if arguments.part is not None:
-        from tonnage.campaign.jobs.job import carry_out
+        from tonnage.campaign.jobs.job_program import carry_out
 
         return carry_out(arguments.resume or "", arguments.part)
     if arguments.resume is not None:
