@@ -20,8 +20,8 @@ from tonnage.campaign.jobs.batch import (
     settings_of,
     spread_of,
 )
-from tonnage.campaign.jobs.ledger import Ledger
 from tonnage.campaign.jobs.run_by_jobs import has_record, record_lost
+from tonnage.campaign.jobs.run_ledger import Ledger
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Step
 from tonnage.campaign.schedule import Allocation, Sweep, Trial

@@ -23,7 +23,7 @@ from tonnage.campaign.jobs.batch import (
     write_order,
 )
 from tonnage.campaign.jobs.job_follower import Ending, Follower
-from tonnage.campaign.jobs.ledger import Entry, Ledger
+from tonnage.campaign.jobs.run_ledger import Entry, Ledger
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.plan import make_plan
