@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.jobs import job_program
-from tonnage.campaign.jobs.batch import (
+from tonnage.campaign.jobs.run_by_jobs import has_record, record_lost
+from tonnage.campaign.jobs.run_ledger import Ledger
+from tonnage.campaign.jobs.trial_batch import (
     Batch,
     BatchSchedule,
     allocations_of,
@@ -20,8 +22,6 @@ from tonnage.campaign.jobs.batch import (
     settings_of,
     spread_of,
 )
-from tonnage.campaign.jobs.run_by_jobs import has_record, record_lost
-from tonnage.campaign.jobs.run_ledger import Ledger
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Step
 from tonnage.campaign.schedule import Allocation, Sweep, Trial

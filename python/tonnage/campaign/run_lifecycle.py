@@ -47,7 +47,7 @@ from tonnage.records.own_files import refuse_links
 from tonnage.records.stop_reasons import Reason, packed
 
 if TYPE_CHECKING:
-    from tonnage.campaign.jobs.batch import Batch
+    from tonnage.campaign.jobs.trial_batch import Batch
 
 _ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask", "remove"})
 """What advice of the engine begins with."""
@@ -157,7 +157,7 @@ def resume_run(path: str, *, observer: Observer, batch: Batch | None = None) -> 
         # The first job describes what it finds; the manifest before it is of the host that submitted the run.
         check_same_target(run.manifest, plan.target, by_job=batch is not None)
     if batch is not None:
-        from tonnage.campaign.jobs.batch import settings_of
+        from tonnage.campaign.jobs.trial_batch import settings_of
 
         plan = replace(plan, settings=settings_of(batch, campaign))
     start = launcher(campaign.launcher)
@@ -425,7 +425,7 @@ def _state(ended: str, schedule: Schedule, batch: Batch | None) -> str:
     """Of the run: with the part of one job it goes on."""
     if batch is None:
         return ended
-    from tonnage.campaign.jobs.batch import BatchSchedule
+    from tonnage.campaign.jobs.trial_batch import BatchSchedule
 
     is_more = isinstance(schedule, BatchSchedule) and schedule.is_more
     return "running" if is_more and ended == "complete" else ended
@@ -437,7 +437,7 @@ def _schedule(
     schedule, pilot = _whole(campaign, plan, seed, out)
     if batch is None:
         return schedule, pilot
-    from tonnage.campaign.jobs.batch import BatchSchedule, allocations_of
+    from tonnage.campaign.jobs.trial_batch import BatchSchedule, allocations_of
 
     return BatchSchedule(schedule, batch, allocations_of(campaign)), pilot
 

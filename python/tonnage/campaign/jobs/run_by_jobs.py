@@ -11,7 +11,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.jobs.batch import (
+from tonnage.campaign.jobs.job_follower import Ending, Follower
+from tonnage.campaign.jobs.run_ledger import Entry, Ledger
+from tonnage.campaign.jobs.trial_batch import (
     DIRECTORY,
     Batch,
     allocations_of,
@@ -22,8 +24,6 @@ from tonnage.campaign.jobs.batch import (
     output_file,
     write_order,
 )
-from tonnage.campaign.jobs.job_follower import Ending, Follower
-from tonnage.campaign.jobs.run_ledger import Entry, Ledger
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.plan import make_plan

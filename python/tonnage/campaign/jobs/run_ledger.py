@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 
-from tonnage.campaign.jobs.batch import Batch
+from tonnage.campaign.jobs.trial_batch import Batch
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.errors import RequestError
 from tonnage.records.file_names import TRIALS
