@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tonnage import __version__
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.execute import executor_of
-from tonnage.campaign.execute.phases import PhaseRunner, RunClock
+from tonnage.campaign.execute.run_phase import PhaseRunner, RunClock
 from tonnage.campaign.host_ceilings import measure_ceilings, sized
 from tonnage.campaign.host_queries import check_hosts, host_facts_of, loads_of
 from tonnage.campaign.kinds.kind import Setting

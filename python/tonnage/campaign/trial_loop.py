@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tonnage.campaign.execute import executor_of
-from tonnage.campaign.execute.phases import TICK_S, PhaseRunner, Status, TrialRun
+from tonnage.campaign.execute.run_phase import TICK_S, PhaseRunner, Status, TrialRun
 from tonnage.campaign.execute.stream import write_pilot
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.schedule import Schedule, Trial

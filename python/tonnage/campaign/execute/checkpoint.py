@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tonnage.campaign.execute.executor import Executor
-from tonnage.campaign.execute.phases import Status, TrialRun
+from tonnage.campaign.execute.run_phase import Status, TrialRun
 from tonnage.campaign.kinds.checkpoint import CHECKPOINT, RESTART, CheckpointSetting, why_no_snapshots
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError

@@ -13,7 +13,7 @@ from typing import cast
 
 from tonnage.campaign.execute.executor import Executor
 from tonnage.campaign.execute.hooks import Hook
-from tonnage.campaign.execute.phases import Harvest, Status, TrialRun
+from tonnage.campaign.execute.run_phase import Harvest, Status, TrialRun
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.command import OURSELVES, PARTITION, PHASE, PLACE, CommandSetting
 from tonnage.campaign.target import Target

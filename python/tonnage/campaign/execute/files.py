@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tonnage.campaign.execute.executor import Executor, Refusal
 from tonnage.campaign.execute.hooks import Hook
-from tonnage.campaign.execute.phases import PhaseOutcome, Status, TrialRun
+from tonnage.campaign.execute.run_phase import PhaseOutcome, Status, TrialRun
 from tonnage.campaign.kinds.files import MAKING, OF_DIRECTORIES, TREE, WRITING, FilesSetting
 from tonnage.campaign.target import Target
 from tonnage.records.phase_specs import PhaseSpec

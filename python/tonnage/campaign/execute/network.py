@@ -10,7 +10,7 @@ from typing import Any
 
 from tonnage.campaign.execute.executor import Executor
 from tonnage.campaign.execute.network_flows import Flow, began, empty, result_of
-from tonnage.campaign.execute.phases import Acted, Status, TrialRun
+from tonnage.campaign.execute.run_phase import Acted, Status, TrialRun
 from tonnage.campaign.kinds.network import PHASE, SECOND_NS, NetworkSetting
 from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target

@@ -17,7 +17,7 @@ from types import TracebackType
 
 from tonnage import _native
 from tonnage.campaign.execute.executor import Executor
-from tonnage.campaign.execute.phases import Acted, Status, TrialRun
+from tonnage.campaign.execute.run_phase import Acted, Status, TrialRun
 from tonnage.campaign.execute.stage_progress import Progress
 from tonnage.campaign.execute.stream import StreamExecutor, phase_spec
 from tonnage.campaign.kinds.stage import PHASE, WRITE, StageSetting
