@@ -16,7 +16,7 @@ from rich.text import Text
 
 from tonnage import units
 from tonnage.campaign.observer import Observer, Step
-from tonnage.cli.live import recorded_text, step_text, trial_number
+from tonnage.cli.run_progress import recorded_text, step_text, trial_number
 from tonnage.cli.terminal import Shown, rich_console
 from tonnage.printable_text import one_line
 from tonnage.records import COUNTED, headline

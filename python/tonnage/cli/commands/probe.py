@@ -106,7 +106,7 @@ COMMAND = Command(
         "tonnage.campaign.campaign_file",
         "tonnage.campaign.kinds.stream",
         "tonnage.campaign.run_lifecycle",
-        "tonnage.cli.live",
+        "tonnage.cli.run_progress",
     ),
 )
 
@@ -140,7 +140,7 @@ def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.campaign.campaign_file import in_options
     from tonnage.campaign.run_lifecycle import run_campaign
-    from tonnage.cli.live import observer
+    from tonnage.cli.run_progress import observer
 
     with in_options():
         campaign, words = campaign_of(arguments), arguments.command_line

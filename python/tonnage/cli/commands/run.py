@@ -101,7 +101,7 @@ COMMAND = Command(
         ("tonnage run --resume tonnage-runs/20261121T101500Z-first-light-1f2e3d4c", "go on after Ctrl-C"),
         ("tonnage run --on slurm --partition mm --nodes 3 FILE", "on three nodes of a partition, by jobs of Slurm"),
     ),
-    loads=("tonnage.campaign.run_lifecycle", "tonnage.cli.live"),
+    loads=("tonnage.campaign.run_lifecycle", "tonnage.cli.run_progress"),
 )
 
 _OF_JOBS = ("partition", "nodes", "tasks_per_node", "time_limit", "mpi", "account")
@@ -142,7 +142,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _start(campaign: Campaign, text: str, arguments: Arguments) -> Outcome:
-    from tonnage.cli.live import observer
+    from tonnage.cli.run_progress import observer
 
     told = observer()
     if campaign.job.on is None:
@@ -168,7 +168,7 @@ def _start(campaign: Campaign, text: str, arguments: Arguments) -> Outcome:
 def _resume(arguments: Arguments) -> Outcome:
     from tonnage.campaign.jobs.run_by_jobs import resume_jobs, was_submitted
     from tonnage.campaign.run_lifecycle import resume_run
-    from tonnage.cli.live import observer
+    from tonnage.cli.run_progress import observer
 
     given = ("dry_run", "out", "scale", "target", "only", "without", *_OF_JOBS)
     for name in given:
