@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from tonnage.campaign.observer import Step
-from tonnage.cli.panel import Panel
+from tonnage.cli.run_panel import Panel
 from tonnage.cli.run_progress import PlainLines, recorded_text, step_text
 
 

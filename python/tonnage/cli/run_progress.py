@@ -23,7 +23,7 @@ def observer(stream: TextIO | None = None) -> Observer:
     stream = stream or sys.stderr
     if is_plain(stream):
         return PlainLines(stream, every_s=0.0 if is_terminal(stream) else EVERY_S)
-    from tonnage.cli.panel import Panel
+    from tonnage.cli.run_panel import Panel
 
     return Panel(stream)
 
