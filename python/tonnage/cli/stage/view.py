@@ -38,7 +38,7 @@ def view(stream: TextIO | None = None, *, dated: bool = False) -> View:
     stream = stream or sys.stderr
     if dated or is_plain(stream):
         return PlainView(stream, dated=dated)
-    from tonnage.cli.stage.panel import PanelView
+    from tonnage.cli.stage.mover_panel import PanelView
 
     return PanelView(stream)
 
