@@ -7,7 +7,7 @@ import signal
 import sys
 
 from tonnage.cli.entry import complain
-from tonnage.cli.stage.view import carry_out, first_line, view
+from tonnage.cli.stage.mover_view import carry_out, first_line, view
 from tonnage.errors import TonnageError
 from tonnage.staging.background import detach
 from tonnage.staging.host import Host

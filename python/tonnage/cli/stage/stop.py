@@ -61,7 +61,7 @@ def run(arguments: Arguments) -> int:
 
 def stop(client: Client, deadline_ns: int | None) -> int:
     """Exit code."""
-    from tonnage.cli.stage.view import view
+    from tonnage.cli.stage.mover_view import view
     from tonnage.staging.host import is_safe
     from tonnage.staging.wait_for_mover import wait_until_gone, watch
 
