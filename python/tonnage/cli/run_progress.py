@@ -12,7 +12,7 @@ from typing import TextIO
 
 from tonnage import records, units
 from tonnage.campaign.observer import Live, Observer, Step
-from tonnage.cli.stream import is_plain, is_terminal
+from tonnage.cli.output_stream import is_plain, is_terminal
 from tonnage.printable_text import one_line
 from tonnage.records.line_types import TrialLine
 

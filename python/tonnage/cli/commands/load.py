@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from tonnage.cli.command import Arguments
+from tonnage.cli.output_stream import is_plain
 from tonnage.cli.shared_options import JSON, METRICS, SERVER, SITE
-from tonnage.cli.stream import is_plain
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from tonnage.cli.entry import complain
+from tonnage.cli.output_stream import is_plain
 from tonnage.cli.stage.status_words import details, progress_line, summary
-from tonnage.cli.stream import is_plain
 
 if TYPE_CHECKING:
     from tonnage.staging.host import Host
