@@ -9,7 +9,7 @@ from pathlib import Path
 from tonnage import records, units
 from tonnage.dashboard import run_text
 from tonnage.dashboard.background import Pace
-from tonnage.dashboard.run import RunRow, Watched
+from tonnage.dashboard.run_entry import RunRow, Watched
 from tonnage.dashboard.run_files import find_runs, unforeseen
 from tonnage.dashboard.timeline import Timeline, plain
 from tonnage.dashboard.topic_store import encode
