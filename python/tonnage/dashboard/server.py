@@ -112,7 +112,7 @@ async def _serve(wish: ServeRequest, boards: Sequence[Board], door: _Door, annou
 
     from tonnage.dashboard.access import Rules
     from tonnage.dashboard.application import Application
-    from tonnage.dashboard.runs import Runs
+    from tonnage.dashboard.run_list import Runs
     from tonnage.dashboard.topic_store import TopicStore
     from tonnage.dashboard.updates import UpdateLoop
 
