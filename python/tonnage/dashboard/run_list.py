@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tonnage import records, units
 from tonnage.dashboard import run_text
-from tonnage.dashboard.background import Pace
+from tonnage.dashboard.background_thread import Pace
 from tonnage.dashboard.run_entry import RunRow, Watched
 from tonnage.dashboard.run_files import find_runs, unforeseen
 from tonnage.dashboard.timeline import Timeline, plain
