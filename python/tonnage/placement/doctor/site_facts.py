@@ -19,7 +19,7 @@ from tonnage.machine.guarded_access import carefully
 from tonnage.machine.mounts import Mount, read_mounts
 from tonnage.machine.time_limit import in_time
 from tonnage.placement.choice import NoFileServer, NothingNear
-from tonnage.placement.indices.read import fresh_indices
+from tonnage.placement.indices.read_indices import fresh_indices
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.ledger import Ledger
 from tonnage.placement.plan import make_plan
