@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tonnage.placement.indices.cache import Cache, CacheEntry
+from tonnage.placement.indices.index_cache import Cache, CacheEntry
 from tonnage.placement.indices.node_exporter import fetch
 from tonnage.placement.indices.read_indices import IndexedServer, fresh_indices, read_indices
 from tonnage.placement.indices.reading import Reading

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
-from tonnage.placement.indices.cache import Cache, CacheEntry
+from tonnage.placement.indices.index_cache import Cache, CacheEntry
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.indices.source import Source, SourceError, source
 
