@@ -12,8 +12,8 @@ from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from tonnage.placement.indices.index_cache import Cache, CacheEntry
+from tonnage.placement.indices.index_source import Source, SourceError, source
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.indices.source import Source, SourceError, source
 
 ANSWER_S = 5.0
 """The time limit of one request, also in the background."""
