@@ -117,7 +117,7 @@ def _go_on(look: LoadReader, arguments: Arguments) -> int:
 
 def _serve(stack: ExitStack, port: int, latest: Sequence[LoadRow]) -> None:
     from tonnage.endpoint import Endpoint
-    from tonnage.placement.metrics import LoadCollector
+    from tonnage.placement.server_metrics import LoadCollector
 
     endpoint = Endpoint(port)
     stack.callback(endpoint.close)

@@ -119,12 +119,12 @@ def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
 
 def _serve(stack: ExitStack, port: int, watch: Watch) -> None:
     from tonnage.endpoint import Endpoint
-    from tonnage.placement import metrics
-    from tonnage.placement.metrics import WatchCollector
+    from tonnage.placement import server_metrics
+    from tonnage.placement.server_metrics import WatchCollector
 
     endpoint = Endpoint(port)
     stack.callback(endpoint.close)
-    rows = metrics.LoadCollector(lambda: [state.row for state in watch.states])
+    rows = server_metrics.LoadCollector(lambda: [state.row for state in watch.states])
     endpoint.serve_from(rows, WatchCollector(lambda: watch.states))
     _narrate(f"metrics on {endpoint.address}")
 
