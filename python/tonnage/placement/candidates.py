@@ -19,9 +19,9 @@ from tonnage.placement.cluster_snapshot import (
     tasks_per_copy,
 )
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Entry
 from tonnage.placement.scheduler_lists import ListedHost, ListedJob
 from tonnage.placement.site import Policy, Server, Site
+from tonnage.placement.submission_ledger import Entry
 from tonnage.placement.where import Located
 from tonnage.records.load_line_files import KeptLine
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from tonnage.cluster.scheduler import ClusterHost, Job
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Entry, Ledger
 from tonnage.placement.scheduler_lists import ListedHost, ListedJob
 from tonnage.placement.site import Server
+from tonnage.placement.submission_ledger import Entry, Ledger
 from tonnage.placement.task_caps import Plateau
 from tonnage.records.load_line_files import KeptLine
 

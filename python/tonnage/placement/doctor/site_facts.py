@@ -21,10 +21,10 @@ from tonnage.machine.time_limit import in_time
 from tonnage.placement.choice import NoFileServer, NothingNear
 from tonnage.placement.indices.read_indices import fresh_indices
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Ledger
 from tonnage.placement.plan import make_plan
 from tonnage.placement.server_load_lines import all_lines
 from tonnage.placement.site import Loaded, Server, Site
+from tonnage.placement.submission_ledger import Ledger
 from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import Located, locate, servers_of
 from tonnage.places import working_directory
