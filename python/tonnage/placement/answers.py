@@ -21,8 +21,8 @@ from tonnage.placement.server_load import LoadRow, ServerLoad
 from tonnage.placement.server_load_lines import KnownLine
 from tonnage.placement.site import Line, Server
 from tonnage.placement.submit import Outcome
+from tonnage.placement.watch.load_report import Busiest, HourOfDay, LineInUse, Sum, UserInEpisodes
 from tonnage.placement.watch.observation import UserJobs
-from tonnage.placement.watch.report import Busiest, HourOfDay, LineInUse, Sum, UserInEpisodes
 from tonnage.placement.where import Located
 from tonnage.records.load_line_files import KeptLine
 

@@ -153,7 +153,7 @@ def _of_servers(arguments: Arguments) -> int:
     from tonnage.placement.server_load_lines import all_lines
     from tonnage.placement.site import load_site
     from tonnage.placement.watch.history import History
-    from tonnage.placement.watch.report import reports
+    from tonnage.placement.watch.load_report import reports
 
     for name in ("threshold", "per", "fail_if", "out"):
         if getattr(arguments, name) is not None:
