@@ -13,8 +13,8 @@ from tonnage.endpoint import Endpoint
 from tonnage.placement.server_load import LoadReader, load_rows
 from tonnage.placement.server_metrics import WatchCollector, watch_metric_names
 from tonnage.placement.site import Server, Site
-from tonnage.placement.watch.history import History
 from tonnage.placement.watch.watch import Watch
+from tonnage.placement.watch.watch_history import History
 
 from .observations import ANN, EVERY_S, NOON_S, Clock, kinds, saw
 

@@ -21,8 +21,8 @@ from tonnage.printable_text import one_line
 
 if TYPE_CHECKING:
     from tonnage.placement.server_load import LoadReader
-    from tonnage.placement.watch.history import History
     from tonnage.placement.watch.watch import State, Watch
+    from tonnage.placement.watch.watch_history import History
     from tonnage.staging.status import Status
 
 COMMAND = Command(
@@ -124,8 +124,8 @@ def servers_board(directory: Path, site_file: str | None) -> Board | None:
     """The rows of ``tonnage load``; None where the site file names no server. RequestError where it cannot be read."""
     from tonnage.placement.server_load import LoadReader
     from tonnage.placement.site import load_site
-    from tonnage.placement.watch.history import History
     from tonnage.placement.watch.watch import Watch
+    from tonnage.placement.watch.watch_history import History
 
     site = load_site(directory, Path(site_file) if site_file else None)
     if not site.server:

@@ -53,8 +53,8 @@ def run(arguments: Arguments) -> int:
     """Exit code: 0 also after Ctrl-C, which is how one leaves it."""
     from tonnage.placement.server_load import JOBS_NS, LoadReader, select_servers
     from tonnage.placement.site import load_site
-    from tonnage.placement.watch.history import History
     from tonnage.placement.watch.watch import Watch
+    from tonnage.placement.watch.watch_history import History
 
     if arguments.once and (arguments.every is not None or arguments.metrics is not None):
         raise RequestError("--once looks once; hint: leave --every and --metrics out")

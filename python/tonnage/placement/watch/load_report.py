@@ -11,7 +11,7 @@ from itertools import groupby
 from tonnage.placement.server_load_lines import lines_about
 from tonnage.placement.site import Server, Site
 from tonnage.placement.watch.episodes import Episode
-from tonnage.placement.watch.history import HistoryContent, Span
+from tonnage.placement.watch.watch_history import HistoryContent, Span
 from tonnage.records.load_line_files import KeptLine
 
 BUSY_SHARE = 0.8
