@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from signal import SIGINT
 
 from tonnage.staging.application import Application
-from tonnage.staging.host import Host, is_safe
+from tonnage.staging.mover_host import Host, is_safe
 from tonnage.staging.moving_time import LOOK_S, Movement
 from tonnage.staging.signals import EndRequest, Signals
 from tonnage.staging.status import Status

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tonnage.staging.control import Client, NoMover, answers
-from tonnage.staging.host import ENDED, status_of
+from tonnage.staging.mover_host import ENDED, status_of
 from tonnage.staging.status import Status
 
 _LOOK_S = 0.05

@@ -14,7 +14,7 @@ from tonnage.cli.output_stream import is_plain
 from tonnage.cli.stage.status_words import details, progress_line, summary
 
 if TYPE_CHECKING:
-    from tonnage.staging.host import Host
+    from tonnage.staging.mover_host import Host
     from tonnage.staging.plan import StagePlan
     from tonnage.staging.run_mover import Ended, Tell
     from tonnage.staging.status import Status

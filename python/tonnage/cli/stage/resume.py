@@ -39,7 +39,7 @@ def run(arguments: Arguments) -> int:
     from tonnage.cli.stage.find_mover import find
     from tonnage.cli.stage.start import attached, in_background
     from tonnage.staging.control import answers
-    from tonnage.staging.host import JOURNAL
+    from tonnage.staging.mover_host import JOURNAL
 
     state = find(arguments)
     if answers(state):

@@ -32,7 +32,7 @@ def run(arguments: Arguments) -> int:
     from tonnage.cli.stage.find_mover import LOCAL, REMOTE, plan_of
     from tonnage.cli.stage.mover_view import carry_out, view
     from tonnage.staging.application import Application
-    from tonnage.staging.host import Host
+    from tonnage.staging.mover_host import Host
     from tonnage.staging.run_mover import accompany
 
     if not arguments.program:

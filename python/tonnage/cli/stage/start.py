@@ -50,7 +50,7 @@ def run(arguments: Arguments) -> int:
 def attached(plan: StagePlan, *, drain: bool) -> int:
     """Stays, with a view. ``drain``: and ends when everything is safe."""
     from tonnage.cli.stage.mover_view import announce, carry_out, view
-    from tonnage.staging.host import Host
+    from tonnage.staging.mover_host import Host
     from tonnage.staging.run_mover import attend
 
     host = Host(plan, on_start=announce)

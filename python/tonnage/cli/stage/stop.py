@@ -44,7 +44,7 @@ def run(arguments: Arguments) -> int:
     """Exit code: 1 where files are left."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.staging.control import Client, NoMover
-    from tonnage.staging.host import is_safe, status_of
+    from tonnage.staging.mover_host import is_safe, status_of
 
     state = find(arguments)
     try:
@@ -62,7 +62,7 @@ def run(arguments: Arguments) -> int:
 def stop(client: Client, deadline_ns: int | None) -> int:
     """Exit code."""
     from tonnage.cli.stage.mover_view import view
-    from tonnage.staging.host import is_safe
+    from tonnage.staging.mover_host import is_safe
     from tonnage.staging.wait_for_mover import wait_until_gone, watch
 
     shown = view()
