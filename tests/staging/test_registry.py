@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.errors import RequestError
-from tonnage.staging.control import Server
+from tonnage.staging.control_socket import Server
 from tonnage.staging.registered_movers import (
     Registered,
     check_name,

@@ -13,7 +13,7 @@ from tonnage.compat.output import Voice
 from tonnage.compat.spectral_wait import command
 from tonnage.compat.spectral_wait.log import Log
 from tonnage.errors import RequestError
-from tonnage.staging.control import Server
+from tonnage.staging.control_socket import Server
 from tonnage.staging.plan import STATE_DIRECTORY
 
 from .mover_status import status

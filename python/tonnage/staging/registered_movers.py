@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.staging.control import answers
+from tonnage.staging.control_socket import answers
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 _LARGEST = 64 << 10

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tonnage.staging.control import Client, NoMover, answers
+from tonnage.staging.control_socket import Client, NoMover, answers
 from tonnage.staging.mover_host import ENDED, status_of
 from tonnage.staging.status import Status
 

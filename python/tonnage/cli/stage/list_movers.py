@@ -23,7 +23,7 @@ COMMAND = Command(
     "Prints the name, state and trees of each of your movers, also of those that ended with files left.",
     (JSON,),
     (("tonnage stage list", "which movers there are"),),
-    loads=("tonnage.staging.control", "tonnage.staging.registered_movers"),
+    loads=("tonnage.staging.control_socket", "tonnage.staging.registered_movers"),
 )
 
 
@@ -49,7 +49,7 @@ def run(arguments: Arguments) -> int:
 def statuses(tell: Callable[[str], None] = lambda _: None) -> list[Status]:
     """Of all movers of this user on this host, those that do not run any more included. One that runs and cannot be
     asked is handed to ``tell``."""
-    from tonnage.staging.control import ControlError
+    from tonnage.staging.control_socket import ControlError
     from tonnage.staging.registered_movers import registered
 
     found = []

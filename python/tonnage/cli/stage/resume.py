@@ -38,7 +38,7 @@ def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.cli.stage.start import attached, in_background
-    from tonnage.staging.control import answers
+    from tonnage.staging.control_socket import answers
     from tonnage.staging.mover_host import JOURNAL
 
     state = find(arguments)

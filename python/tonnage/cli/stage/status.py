@@ -44,7 +44,7 @@ def run(arguments: Arguments) -> int:
 def status_now(state: Path, *, watching: bool = False) -> Status:
     """As the mover tells, or its journal; ``watching``: when it has ended, with a view until then."""
     from tonnage.cli.stage.mover_view import view
-    from tonnage.staging.control import Client, NoMover
+    from tonnage.staging.control_socket import Client, NoMover
     from tonnage.staging.mover_host import status_of
     from tonnage.staging.wait_for_mover import watch
 

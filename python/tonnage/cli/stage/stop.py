@@ -15,7 +15,7 @@ from tonnage.command_option import Option
 from tonnage.units import parse_time
 
 if TYPE_CHECKING:
-    from tonnage.staging.control import Client
+    from tonnage.staging.control_socket import Client
 
 COMMAND = Command(
     "stop",
@@ -43,7 +43,7 @@ COMMAND = Command(
 def run(arguments: Arguments) -> int:
     """Exit code: 1 where files are left."""
     from tonnage.cli.stage.find_mover import find
-    from tonnage.staging.control import Client, NoMover
+    from tonnage.staging.control_socket import Client, NoMover
     from tonnage.staging.mover_host import is_safe, status_of
 
     state = find(arguments)

@@ -12,7 +12,7 @@ from tonnage.compat.output import Voice
 from tonnage.compat.spectral_wait.log import Log
 from tonnage.compat.spectral_wait.options import SPECTRAL_WAIT
 from tonnage.errors import RequestError
-from tonnage.staging.control import Client, NoMover
+from tonnage.staging.control_socket import Client, NoMover
 from tonnage.staging.mover_host import ENDED, is_safe, status_of
 from tonnage.staging.plan import STATE_DIRECTORY
 from tonnage.staging.registered_movers import registered
