@@ -13,7 +13,7 @@ from typing import Any, final
 
 from tonnage.cluster.live_figures import Live
 from tonnage.records.phase_results import PhaseResult
-from tonnage.staging.status import CopiesReport, MoverStatus
+from tonnage.staging.mover_status import CopiesReport, MoverStatus
 
 __version__: str
 

@@ -12,7 +12,7 @@ import pytest
 import tonnage
 from tonnage.records import Run, phase_results, phase_specs
 from tonnage.records import line_types as shapes
-from tonnage.staging import status
+from tonnage.staging import mover_status
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("records/src", "workload/src", "storage/src/target", "mover/src")
@@ -32,8 +32,8 @@ SPECS = {
     "TargetSpec": phase_specs.TargetSpec,
 }  # fmt: skip
 MOVER = {
-    "Totals": status.Totals, "Waiting": status.PathReason, "Failure": status.PathReason,
-    "Status": status.MoverStatus, "Report": status.CopiesReport,
+    "Totals": mover_status.Totals, "Waiting": mover_status.PathReason, "Failure": mover_status.PathReason,
+    "Status": mover_status.MoverStatus, "Report": mover_status.CopiesReport,
 }  # fmt: skip
 TYPES = RESULTS | SPECS | MOVER
 NOT_OF_THE_ENGINE = {"TaskResult": {"tasks", "together"}, "PhaseResult": {"stage", "network"}}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from tonnage.errors import TonnageError
-from tonnage.staging.status import Reply, Status
+from tonnage.staging.mover_status import Reply, Status
 
 SOCKET = "control.sock"
 _LOCK = "lock"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tonnage.endpoint import Endpoint
-from tonnage.staging.status import Status
+from tonnage.staging.mover_status import Status
 
 _STATES = ("queued", "copying", "done", "cleared", "failed", "gone", "skipped")
 _GAUGES: tuple[tuple[str, str, str, float], ...] = (

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tonnage.placement.server_load import LoadReader
     from tonnage.placement.watch.watch import State, Watch
     from tonnage.placement.watch.watch_history import History
-    from tonnage.staging.status import Status
+    from tonnage.staging.mover_status import Status
 
 COMMAND = Command(
     "serve",

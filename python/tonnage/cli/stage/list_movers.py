@@ -15,7 +15,7 @@ from tonnage.command_line import Command
 from tonnage.errors import TonnageError
 
 if TYPE_CHECKING:
-    from tonnage.staging.status import Status
+    from tonnage.staging.mover_status import Status
 
 COMMAND = Command(
     "list",

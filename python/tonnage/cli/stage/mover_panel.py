@@ -17,7 +17,7 @@ from tonnage.cli.stage.status_words import details, pressures, share_done, time_
 from tonnage.cli.terminal import Shown, rich_console
 
 if TYPE_CHECKING:
-    from tonnage.staging.status import Status
+    from tonnage.staging.mover_status import Status
 
 _BAR = 40
 _STYLES = {"failed:": "red", "waits:": "yellow"}

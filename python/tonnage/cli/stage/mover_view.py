@@ -15,9 +15,9 @@ from tonnage.cli.stage.status_words import details, progress_line, summary
 
 if TYPE_CHECKING:
     from tonnage.staging.mover_host import Host
+    from tonnage.staging.mover_status import Status
     from tonnage.staging.plan import StagePlan
     from tonnage.staging.run_mover import Ended, Tell
-    from tonnage.staging.status import Status
 
 _EVERY_S = 10.0
 """Between two plain lines of progress."""

@@ -14,7 +14,7 @@ from tonnage.command_line import Command
 from tonnage.command_option import Option
 
 if TYPE_CHECKING:
-    from tonnage.staging.status import Status
+    from tonnage.staging.mover_status import Status
 
 COMMAND = Command(
     "status",

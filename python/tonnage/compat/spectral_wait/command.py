@@ -14,9 +14,9 @@ from tonnage.compat.spectral_wait.options import SPECTRAL_WAIT
 from tonnage.errors import RequestError
 from tonnage.staging.control_socket import Client, NoMover
 from tonnage.staging.mover_host import ENDED, is_safe, status_of
+from tonnage.staging.mover_status import Standing, Status
 from tonnage.staging.plan import STATE_DIRECTORY
 from tonnage.staging.registered_movers import registered
-from tonnage.staging.status import Standing, Status
 
 LOG = "spectral.log"
 _LOOK_S = 0.1
