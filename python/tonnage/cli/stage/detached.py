@@ -9,7 +9,7 @@ import sys
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.mover_view import carry_out, first_line, view
 from tonnage.errors import TonnageError
-from tonnage.staging.background import detach
+from tonnage.staging.background_mover import detach
 from tonnage.staging.mover_host import Host
 from tonnage.staging.plan import StagePlan
 from tonnage.staging.run_mover import attend

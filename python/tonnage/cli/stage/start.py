@@ -35,7 +35,7 @@ COMMAND = Command(
             "and keep the local file system below 80 %",
         ),
     ),
-    loads=("tonnage.staging.run_mover", "tonnage.cli.stage.find_mover", "tonnage.staging.background"),
+    loads=("tonnage.staging.run_mover", "tonnage.cli.stage.find_mover", "tonnage.staging.background_mover"),
 )
 
 
@@ -59,7 +59,7 @@ def attached(plan: StagePlan, *, drain: bool) -> int:
 
 def in_background(plan: StagePlan) -> int:
     """Returns when the mover answers, or with its own words and exit code when it gave up."""
-    from tonnage.staging.background import LOG, launch
+    from tonnage.staging.background_mover import LOG, launch
 
     launched = launch("tonnage.cli.stage.detached", plan)
     sys.stdout.write(launched.said)
