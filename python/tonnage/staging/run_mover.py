@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from signal import SIGINT
 
-from tonnage.staging.application import Application
+from tonnage.staging.application_process import Application
 from tonnage.staging.mover_host import Host, is_safe
 from tonnage.staging.mover_status import Status
 from tonnage.staging.moving_time import LOOK_S, Movement
