@@ -11,7 +11,7 @@ from types import TracebackType
 from tonnage import _native
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.staging.control_socket import Server
-from tonnage.staging.metrics import Metrics
+from tonnage.staging.mover_metrics import Metrics
 from tonnage.staging.mover_status import Status
 from tonnage.staging.plan import StagePlan
 from tonnage.staging.registered_movers import Registered, forget, held_name, refuse_taken, register
