@@ -14,7 +14,7 @@ from tonnage.compat.spectral_wait import command
 from tonnage.compat.spectral_wait.log import Log
 from tonnage.errors import RequestError
 from tonnage.staging.control_socket import Server
-from tonnage.staging.plan import STATE_DIRECTORY
+from tonnage.staging.mover_plan import STATE_DIRECTORY
 
 from .mover_status import status
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from tonnage.staging.plan import StagePlan
+from tonnage.staging.mover_plan import StagePlan
 
 LOG = "mover.log"
 """In the state directory: what the process says."""

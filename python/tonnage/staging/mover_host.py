@@ -12,8 +12,8 @@ from tonnage import _native
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.staging.control_socket import Server
 from tonnage.staging.mover_metrics import Metrics
+from tonnage.staging.mover_plan import StagePlan
 from tonnage.staging.mover_status import Status
-from tonnage.staging.plan import StagePlan
 from tonnage.staging.registered_movers import Registered, forget, held_name, refuse_taken, register
 
 JOURNAL = "journal.sqlite"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tonnage import _native
 from tonnage.errors import RequestError
+from tonnage.staging.mover_plan import STATE_DIRECTORY
 from tonnage.staging.mover_status import CopiesReport, Wrong
-from tonnage.staging.plan import STATE_DIRECTORY
 
 _THREADS = 8
 """At most, unless told: a check years later is not to take a file system from its users."""

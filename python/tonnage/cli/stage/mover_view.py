@@ -15,8 +15,8 @@ from tonnage.cli.stage.status_words import details, progress_line, summary
 
 if TYPE_CHECKING:
     from tonnage.staging.mover_host import Host
+    from tonnage.staging.mover_plan import StagePlan
     from tonnage.staging.mover_status import Status
-    from tonnage.staging.plan import StagePlan
     from tonnage.staging.run_mover import Ended, Tell
 
 _EVERY_S = 10.0
@@ -106,7 +106,7 @@ def conclude(ended: Ended, plan: StagePlan) -> int:
 
 def resume_line(plan: StagePlan) -> str:
     """What a user types to go on."""
-    from tonnage.staging.plan import STATE_DIRECTORY
+    from tonnage.staging.mover_plan import STATE_DIRECTORY
 
     local = "from" if plan.direction == "out" else "to"
     tree = plan.source if local == "from" else plan.to

@@ -12,7 +12,7 @@ from tonnage.command_line import Command
 from tonnage.command_option import Option
 
 if TYPE_CHECKING:
-    from tonnage.staging.plan import StagePlan
+    from tonnage.staging.mover_plan import StagePlan
 
 COMMAND = Command(
     "start",

@@ -14,8 +14,8 @@ from tonnage.compat.spectral_wait.options import SPECTRAL_WAIT
 from tonnage.errors import RequestError
 from tonnage.staging.control_socket import Client, NoMover
 from tonnage.staging.mover_host import ENDED, is_safe, status_of
+from tonnage.staging.mover_plan import STATE_DIRECTORY
 from tonnage.staging.mover_status import Standing, Status
-from tonnage.staging.plan import STATE_DIRECTORY
 from tonnage.staging.registered_movers import registered
 
 LOG = "spectral.log"
