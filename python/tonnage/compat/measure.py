@@ -14,7 +14,7 @@ from tonnage.campaign.observer import Live, Observer, Step
 from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.cluster.launcher_by_name import launcher
 from tonnage.compat.output import Voice
-from tonnage.keywords import in_words, reworded
+from tonnage.option_names import in_words, reworded
 from tonnage.outputs import lines
 from tonnage.records import Run
 from tonnage.records.line_types import TaskLine, TrialLine

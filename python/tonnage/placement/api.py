@@ -17,7 +17,7 @@ from tonnage.cluster.job_terms import parse_dependency, parse_mail, split_words
 from tonnage.cluster.scheduler import SchedulerError as SchedulerError
 from tonnage.cluster.scheduler import SubmissionUnknown as SubmissionUnknown
 from tonnage.errors import RequestError
-from tonnage.keywords import in_keywords, reworded
+from tonnage.option_names import in_keywords, reworded
 from tonnage.placement.answers import LoadAnswer as Loads
 from tonnage.placement.answers import Previewed, Repeated, Submission, previewed, submitted
 from tonnage.placement.answers import WhereAnswer as Place
