@@ -12,8 +12,8 @@ from pathlib import Path
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.cluster.wait_for_job import wait_for
+from tonnage.delayed_signals import uncollected
 from tonnage.errors import RequestError, TonnageError
-from tonnage.late_signals import uncollected
 from tonnage.placement.plan import Plan, make_plan, scheduler_of
 from tonnage.placement.running_caps import RunningCaps, adapt_to_line
 from tonnage.placement.scheduler_lists import Lists

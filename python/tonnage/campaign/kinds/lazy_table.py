@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Generic, TypeVar
 
-from tonnage.late_signals import late_signals
+from tonnage.delayed_signals import late_signals
 
 T = TypeVar("T")
 
