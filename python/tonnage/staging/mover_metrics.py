@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tonnage.endpoint import Endpoint
+from tonnage.metrics_endpoint import Endpoint
 from tonnage.staging.mover_status import Status
 
 _STATES = ("queued", "copying", "done", "cleared", "failed", "gone", "skipped")

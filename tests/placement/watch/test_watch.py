@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tonnage.endpoint import Endpoint
+from tonnage.metrics_endpoint import Endpoint
 from tonnage.placement.server_load import LoadReader, load_rows
 from tonnage.placement.server_metrics import WatchCollector, watch_metric_names
 from tonnage.placement.site import Server, Site

@@ -116,7 +116,7 @@ def _go_on(look: LoadReader, arguments: Arguments) -> int:
 
 
 def _serve(stack: ExitStack, port: int, latest: Sequence[LoadRow]) -> None:
-    from tonnage.endpoint import Endpoint
+    from tonnage.metrics_endpoint import Endpoint
     from tonnage.placement.server_metrics import LoadCollector
 
     endpoint = Endpoint(port)

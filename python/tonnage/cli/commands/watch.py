@@ -118,7 +118,7 @@ def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
 
 
 def _serve(stack: ExitStack, port: int, watch: Watch) -> None:
-    from tonnage.endpoint import Endpoint
+    from tonnage.metrics_endpoint import Endpoint
     from tonnage.placement import server_metrics
     from tonnage.placement.server_metrics import WatchCollector
 
