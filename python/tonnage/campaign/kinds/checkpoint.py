@@ -11,7 +11,7 @@ from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSec
 from tonnage.campaign.kinds.stream import Cache, Direct, Payload, Sync
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field
-from tonnage.fields import Count, Delay, Depth, Flag, Size, Sweep, Tasks, Time
+from tonnage.field_types import Count, Delay, Depth, Flag, Size, Sweep, Tasks, Time
 from tonnage.filesystems import snapshots_of, type_of
 from tonnage.machine.mounts import mount_of
 from tonnage.records.phase_specs import Delays

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
 from tonnage.document_table import refuse, time_field
-from tonnage.fields import Count, EngineName, Flag, Sweep, Tasks, Time
+from tonnage.field_types import Count, EngineName, Flag, Sweep, Tasks, Time
 
 PHASE = "command"
 COPY_BYTES = 3 << 10

@@ -17,7 +17,7 @@ from pydantic import Field
 from tonnage.campaign.target import Target
 from tonnage.cluster.launcher import Placing
 from tonnage.document_table import DocumentTable, refuse
-from tonnage.fields import Count, HostSets, Name, Sweep, is_sweep
+from tonnage.field_types import Count, HostSets, Name, Sweep, is_sweep
 from tonnage.records.line_types import SettingValues
 from tonnage.records.phase_specs import Cut, Delays, TargetSpec
 from tonnage.units import format_size

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field, unit_field
-from tonnage.fields import Count, Depth, Device, Flag, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
+from tonnage.field_types import Count, Depth, Device, Flag, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
 from tonnage.records.phase_specs import Cut, Delays, MpiioSpec, TargetSpec
 from tonnage.units import format_size, size_text
 
