@@ -27,10 +27,10 @@ from pydantic_core import CoreSchema, SchemaValidator, core_schema
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream, searched
 from tonnage.document_table import DocumentTable, refuse, time_field, unit_field
-from tonnage.documents import near_or_all
 from tonnage.errors import RequestError
 from tonnage.field_types import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
+from tonnage.toml_documents import near_or_all
 from tonnage.units import format_time
 
 

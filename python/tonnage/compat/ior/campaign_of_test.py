@@ -15,8 +15,8 @@ from tonnage.compat.ior.parameters import node_memory
 from tonnage.compat.ior.striping import stripe_of
 from tonnage.compat.ior.validate import STORAGES
 from tonnage.compat.measure import Ranks
-from tonnage.documents import read_text
 from tonnage.errors import RequestError
+from tonnage.toml_documents import read_text
 
 
 def campaign_of(test: Parameters, seed: int, repetition: int | None = None) -> Campaign:

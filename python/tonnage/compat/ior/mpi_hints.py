@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from tonnage.compat.ior.options import Parameters
-from tonnage.documents import read_text
 from tonnage.errors import RequestError
+from tonnage.toml_documents import read_text
 
 PREFIX = "IOR_HINT__MPI__"
 OTHERS = "IOR_HINT__"

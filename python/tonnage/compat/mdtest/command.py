@@ -19,10 +19,10 @@ from tonnage.compat.mdtest.request import OPERATIONS_MOST, Request, campaign_of,
 from tonnage.compat.mdtest.results import TESTS, Results, results
 from tonnage.compat.measure import Finding, HeaderObserver, Ranks, conclude, in_front_words, measure, records_directory
 from tonnage.compat.output import Voice
-from tonnage.documents import read_text
 from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.records.line_types import TrialLine
+from tonnage.toml_documents import read_text
 
 _WORDS = {
     "fewer items, smaller files or fewer tasks, or another target": "a smaller -n, -w or --tasks, or another -d",
