@@ -40,7 +40,7 @@ from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.machine.host_facts import host_facts
 from tonnage.machine.host_load import load
 from tonnage.machine.mounts import mount_of
-from tonnage.places import working_directory
+from tonnage.program_places import working_directory
 from tonnage.records import Run, RunWriter
 from tonnage.records.line_types import Json, Manifest, TrialLine
 from tonnage.records.own_files import refuse_links

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from tonnage import units
 from tonnage.errors import RequestError
-from tonnage.places import working_directory
+from tonnage.program_places import working_directory
 from tonnage.records.line_types import Json
 from tonnage.records.phase_specs import BucketSpec, Delays, ExportSpec, PoolSpec, TargetSpec
 from tonnage.toml_documents import near_or_all

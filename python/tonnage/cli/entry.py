@@ -17,9 +17,9 @@ from tonnage.cli.parser import help_of, parse_words
 from tonnage.command_line import HelpAsked
 from tonnage.delayed_signals import late_signals, uncollected
 from tonnage.errors import RequestError, TonnageError
-from tonnage.places import working_directory
 from tonnage.plugins import PlugInWarning
 from tonnage.printable_text import one_line
+from tonnage.program_places import working_directory
 
 
 def run_command(argv: Sequence[str]) -> int:

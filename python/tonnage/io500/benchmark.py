@@ -17,7 +17,7 @@ from tonnage.io500.config import Config, parse_config
 from tonnage.io500.measure import Measured, argv, check, drop_caches, files_of, measure
 from tonnage.io500.phase_commands import Place, Step, directories, steps_of
 from tonnage.io500.result_directory import ResultDirectory, now
-from tonnage.places import working_directory
+from tonnage.program_places import working_directory
 
 Say = Callable[[str], None]
 

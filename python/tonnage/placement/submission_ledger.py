@@ -22,7 +22,7 @@ from typing import BinaryIO, NamedTuple, TypedDict, cast
 from tonnage.errors import TonnageError
 from tonnage.machine.user_state import STATE_HINT, user_state
 from tonnage.placement.append_log import append, lock_within, rewrite
-from tonnage.places import keep_file
+from tonnage.program_places import keep_file
 
 VERSION = 1
 """Version of the derived file; one of another version is rebuilt."""

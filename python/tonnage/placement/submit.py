@@ -20,8 +20,8 @@ from tonnage.placement.scheduler_lists import Lists
 from tonnage.placement.site import Site, load_site
 from tonnage.placement.submission_ledger import Entry, Ledger, LedgerError
 from tonnage.placement.submit_request import SubmitRequest
-from tonnage.places import working_directory
 from tonnage.printable_text import one_line
+from tonnage.program_places import working_directory
 
 _SETTLE_S = 2.0
 """A scheduler that recovers from a hang first handles the requests it received meanwhile; only then its list is

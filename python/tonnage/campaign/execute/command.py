@@ -19,7 +19,7 @@ from tonnage.campaign.kinds.command import OURSELVES, PARTITION, PHASE, PLACE, C
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.importers import TracedTask, read_trace
-from tonnage.places import launcher
+from tonnage.program_places import launcher
 from tonnage.records.line_types import WorkflowTask
 from tonnage.records.phase_results import PhaseResult
 from tonnage.records.phase_specs import PhaseSpec

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tonnage.compat.ior.options import Parameters
 from tonnage.errors import RequestError
-from tonnage.places import working_directory
+from tonnage.program_places import working_directory
 
 
 def file_name(test: Parameters, task: int, repetition: int | None = None) -> str:

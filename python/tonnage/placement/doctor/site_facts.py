@@ -27,7 +27,7 @@ from tonnage.placement.site import Loaded, Server, Site
 from tonnage.placement.submission_ledger import Ledger
 from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import Located, locate, servers_of
-from tonnage.places import working_directory
+from tonnage.program_places import working_directory
 from tonnage.records.load_line_files import KeptLine
 
 NETWORKED = frozenset(

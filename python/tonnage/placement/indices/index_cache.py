@@ -13,7 +13,7 @@ from typing import Any
 from tonnage.errors import RequestError
 from tonnage.machine.user_state import user_state
 from tonnage.placement.indices.reading import SHORTEST_S, Counters, Reading, reading_between
-from tonnage.places import keep_file
+from tonnage.program_places import keep_file
 
 _LARGEST = 1 << 20
 """Bytes of an entry that are read."""
