@@ -117,7 +117,7 @@ def test_what_is_no_part_is_refused(text: str) -> None:
 def test_nodes_and_processes_follow_from_the_file(
     workload: dict[str, Any], job: dict[str, Any], nodes: int, per_node: int
 ) -> None:
-    found = campaign(workload, job=job_program)
+    found = campaign(workload, job=job)
     spread = spread_of(found, allocations_of(found)[0])
     assert (spread.nodes, spread.per_node) == (nodes, per_node)
 
@@ -242,7 +242,7 @@ class Site:
 def test_tasks_that_no_job_can_take_are_refused_where_it_is_submitted(
     workload: dict[str, Any], job: dict[str, Any], told: str | None
 ) -> None:
-    found = campaign(workload, job={"on": "slurm", **job_program})
+    found = campaign(workload, job={"on": "slurm", **job})
     site: Any = Site()
     if told is None:
         check_site(found, site)

@@ -18,18 +18,20 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("records/src", "workload/src", "storage/src/target", "mover/src")
 
 RESULTS = {
-    "LatencySummary": phase_results.LatencySummary, "ErrorAt": phase_results.ErrorAt, "DamageAt": phase_results.DamageAt,
-    "VerifyResult": phase_results.VerifyResult, "CacheFacts": phase_results.CacheFacts, "Note": phase_results.Note,
-    "Event": phase_results.Event, "Part": phase_results.Part, "FollowResult": phase_results.FollowResult,
-    "CopyResult": phase_results.CopyResult, "CheckpointResult": phase_results.CheckpointResult, "HeldResult": phase_results.Held,
-    "PlacementResult": phase_results.PlacementResult, "TaskResult": phase_results.TaskResult, "PhaseResult": phase_results.PhaseResult,
+    "LatencySummary": phase_results.LatencySummary, "ErrorAt": phase_results.ErrorAt,
+    "DamageAt": phase_results.DamageAt, "VerifyResult": phase_results.VerifyResult,
+    "CacheFacts": phase_results.CacheFacts, "Note": phase_results.Note, "Event": phase_results.Event,
+    "Part": phase_results.Part, "FollowResult": phase_results.FollowResult, "CopyResult": phase_results.CopyResult,
+    "CheckpointResult": phase_results.CheckpointResult, "HeldResult": phase_results.Held,
+    "PlacementResult": phase_results.PlacementResult, "TaskResult": phase_results.TaskResult,
+    "PhaseResult": phase_results.PhaseResult,
 }  # fmt: skip
 SPECS = {
-    "TaskRange": phase_specs.TaskRange, "Limit": phase_specs.Limit, "Pace": phase_specs.Pace, "Geometry": phase_specs.Geometry,
-    "Tree": phase_specs.Tree, "PhaseSpec": phase_specs.PhaseSpec, "Cut": phase_specs.Cut, "PoolSpec": phase_specs.PoolSpec,
-    "FileView": phase_specs.FileView, "MpiioSpec": phase_specs.MpiioSpec,
-    "ExportSpec": phase_specs.ExportSpec, "BucketSpec": phase_specs.BucketSpec, "Delays": phase_specs.Delays,
-    "TargetSpec": phase_specs.TargetSpec,
+    "TaskRange": phase_specs.TaskRange, "Limit": phase_specs.Limit, "Pace": phase_specs.Pace,
+    "Geometry": phase_specs.Geometry, "Tree": phase_specs.Tree, "PhaseSpec": phase_specs.PhaseSpec,
+    "Cut": phase_specs.Cut, "PoolSpec": phase_specs.PoolSpec, "FileView": phase_specs.FileView,
+    "MpiioSpec": phase_specs.MpiioSpec, "ExportSpec": phase_specs.ExportSpec, "BucketSpec": phase_specs.BucketSpec,
+    "Delays": phase_specs.Delays, "TargetSpec": phase_specs.TargetSpec,
 }  # fmt: skip
 MOVER = {
     "Totals": mover_status.Totals, "Waiting": mover_status.PathReason, "Failure": mover_status.PathReason,

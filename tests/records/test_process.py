@@ -16,7 +16,10 @@ from tonnage.records.measuring_process import is_gone, this_process
 
 def of_another() -> tuple[subprocess.Popen[str], dict[str, Any]]:
     """A process that lives until its input ends, as it names itself."""
-    words = "import json, sys; from tonnage.records.measuring_process import this_process as t; print(json.dumps(t()), flush=True)"
+    words = (
+        "import json, sys; from tonnage.records.measuring_process import this_process as t; "
+        "print(json.dumps(t()), flush=True)"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", f"{words}; sys.stdin.read()"],
         stdin=subprocess.PIPE,
