@@ -22,7 +22,7 @@ mod command;
 mod files;
 mod find;
 mod finished;
-mod hog;
+mod memory_hog;
 mod kinds;
 mod line;
 mod phase;

@@ -12,7 +12,7 @@ use tonnage_workload::PhaseSpec;
 use crate::barrier::Barrier;
 use crate::clock::Clock;
 use crate::finished::{EngineError, Finished};
-use crate::hog;
+use crate::memory_hog;
 use crate::kinds::workload_of;
 use crate::line::{LONGEST_WAIT, StartLine};
 use crate::remote_barrier::RemoteBarrier;
@@ -87,7 +87,7 @@ impl Phase {
         let finished = Arc::new(Finished::default());
         let remote_barrier = RemoteBarrier::of(&spec, &finished);
         let workload = workload_of(&spec, remote_barrier.as_ref());
-        let hog = hog::hold(spec.hog_bytes)?;
+        let hog = memory_hog::hold(spec.hog_bytes)?;
         let cache_state = workload.before(storage.as_ref(), &spec)?;
         let shared = Arc::new(Shared {
             storage,
