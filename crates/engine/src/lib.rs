@@ -24,7 +24,7 @@ mod find;
 mod finished;
 mod memory_hog;
 mod kinds;
-mod line;
+mod start_line;
 mod phase;
 mod queued_loop;
 mod remote_barrier;

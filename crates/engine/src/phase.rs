@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::finished::{EngineError, Finished};
 use crate::memory_hog;
 use crate::kinds::workload_of;
-use crate::line::{LONGEST_WAIT, StartLine};
+use crate::start_line::{LONGEST_WAIT, StartLine};
 use crate::remote_barrier::RemoteBarrier;
 use crate::supervisor::{Recent, Supervisor};
 use crate::task::{Outcome, Shared, Task, TaskHandle};
