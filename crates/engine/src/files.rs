@@ -17,7 +17,7 @@ use crate::retry::Retries;
 use crate::steering::Steering;
 use crate::task::{PhaseWorkload, Shared, Tally, TaskContext, Worker, of_places};
 use crate::transfers::{Rest, read_all, write_all};
-use crate::wall::Stonewall;
+use crate::stonewall::Stonewall;
 
 /// Files larger than this are moved in parts of it.
 const PART_BYTES: u64 = 1 << 20;

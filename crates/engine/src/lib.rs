@@ -39,7 +39,7 @@ mod task;
 mod task_counters;
 mod transfers;
 mod usage;
-mod wall;
+mod stonewall;
 
 pub use ceiling::memory_copy_bytes_per_s;
 pub use clock::{Clock, monotonic_ns};

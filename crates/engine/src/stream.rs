@@ -12,7 +12,7 @@ use crate::remote_barrier::RemoteBarrier;
 use crate::retry::{Retries, RetryPolicy, retrying};
 use crate::task::{PhaseWorkload, Shared, TaskContext, Worker};
 use crate::transfers::{Rest, write_all};
-use crate::wall::Stonewall;
+use crate::stonewall::Stonewall;
 use crate::{queued_loop, sync_loop};
 
 /// A server that loses what it took, each time that it is sent, is given up after so many.
