@@ -1,6 +1,6 @@
 //! `checkpoint`: rounds of writing with a snapshot at the end of each, one of them read back, and their removal.
 
-mod drop;
+mod removal;
 mod rounds;
 mod taker;
 
@@ -14,7 +14,7 @@ use tonnage_workload::{Checkpoint, CheckpointStep, Op, PhaseSpec};
 use crate::stream::StreamWorkload;
 use crate::supervisor::notes_of;
 use crate::task::{PhaseWorkload, Shared, Worker};
-use drop::Remover;
+use removal::Remover;
 use rounds::RoundsWorker;
 use taker::{Taker, lock};
 
