@@ -2,7 +2,7 @@
 
 mod removal;
 mod rounds;
-mod taker;
+mod snapshot_taker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -16,7 +16,7 @@ use crate::supervisor::notes_of;
 use crate::task::{PhaseWorkload, Shared, Worker};
 use removal::Remover;
 use rounds::RoundsWorker;
-use taker::{Taker, lock};
+use snapshot_taker::{Taker, lock};
 
 /// What the tasks of a checkpoint phase share.
 pub struct CheckpointWorkload {

@@ -8,7 +8,7 @@ use tonnage_records::RoundLog;
 use tonnage_storage::StorageError;
 use tonnage_workload::{Checkpoint, RemovalStep, Removals};
 
-use super::taker::{Taker, fail, lock};
+use super::snapshot_taker::{Taker, fail, lock};
 use crate::clock::monotonic_ns;
 use crate::task::{TaskContext, Worker};
 
