@@ -38,7 +38,7 @@ mod tail;
 mod task;
 mod task_counters;
 mod transfers;
-mod usage;
+mod process_usage;
 mod stonewall;
 
 pub use ceiling::memory_copy_bytes_per_s;

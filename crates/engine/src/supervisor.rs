@@ -17,7 +17,7 @@ use crate::finished::{EngineError, Finished};
 use crate::space::SpaceWatch;
 use crate::task::{Outcome, Shared, TaskHandle};
 use crate::task_counters::{Reading, TaskCounters, quantile_of};
-use crate::usage::Usage;
+use crate::process_usage::Usage;
 
 /// What "now" means in the live figures.
 const RECENT_NS: u64 = 1_000_000_000;
