@@ -21,7 +21,7 @@ mod clock;
 mod command;
 mod files;
 mod find;
-mod finished;
+mod phase_outcome;
 mod memory_hog;
 mod kinds;
 mod start_line;
@@ -43,5 +43,5 @@ mod stonewall;
 
 pub use ceiling::memory_copy_bytes_per_s;
 pub use clock::{Clock, monotonic_ns};
-pub use finished::EngineError;
+pub use phase_outcome::EngineError;
 pub use phase::{Live, Phase};

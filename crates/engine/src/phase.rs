@@ -11,7 +11,7 @@ use tonnage_workload::PhaseSpec;
 
 use crate::barrier::Barrier;
 use crate::clock::Clock;
-use crate::finished::{EngineError, Finished};
+use crate::phase_outcome::{EngineError, Finished};
 use crate::memory_hog;
 use crate::kinds::workload_of;
 use crate::start_line::{LONGEST_WAIT, StartLine};

@@ -13,7 +13,7 @@ use tonnage_storage::{Buffer, CacheState, Facts, Held, Placement, Traffic};
 use tonnage_workload::Work;
 
 use crate::clock::monotonic_ns;
-use crate::finished::{EngineError, Finished};
+use crate::phase_outcome::{EngineError, Finished};
 use crate::space::SpaceWatch;
 use crate::task::{Outcome, Shared, TaskHandle};
 use crate::task_counters::{Reading, TaskCounters, quantile_of};
