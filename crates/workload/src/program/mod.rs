@@ -22,7 +22,7 @@ mod rounds;
 mod starts;
 mod stop_rule;
 mod transfers;
-mod wall;
+mod stonewall;
 
 use std::collections::VecDeque;
 
@@ -39,7 +39,7 @@ pub use retry::{Attempts, RetryRule};
 pub use rounds::{RemovalStep, Removals, RoundStep, Rounds};
 pub use starts::{Nanoseconds, TimeUnit};
 pub use transfers::{Appends, Transfer, Transfers};
-pub use wall::WallState;
+pub use stonewall::WallState;
 
 /// The operations of one task, in their order.
 pub trait Operations {
