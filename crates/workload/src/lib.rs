@@ -27,7 +27,7 @@ mod payload;
 mod permutation;
 mod phase;
 mod program;
-mod refused;
+mod spec_error;
 mod source;
 mod stream;
 mod tail;
@@ -50,7 +50,7 @@ pub use program::{
     Appends, Attempts, Copies, Deal, Finds, FollowStep, Follower, ItemOf, Items, Nanoseconds, Operations, Program, RemovalStep,
     Removals, RetryRule, RoundStep, Rounds, Search, Step, Terms, TimeUnit, Transfer, Transfers, WallState,
 };
-pub use refused::SpecError;
+pub use spec_error::SpecError;
 pub use source::Source;
 pub use stream::{Ops, Stream, first_below};
 pub use tail::{Follow, Tail, Waiting};
