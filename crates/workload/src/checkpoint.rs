@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Geometry, Layout};
-use crate::mix::mix64;
+use crate::integer_mixing::mix64;
 use crate::payload::PayloadKind;
 use crate::spec_error::SpecError;
 use crate::stream::Stream;

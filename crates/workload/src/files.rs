@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mix::mix64;
+use crate::integer_mixing::mix64;
 use crate::payload::PayloadKind;
 use crate::spec_error::SpecError;
 use crate::terms::{CachePolicy, TaskRange};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::mix::mix64;
+use crate::integer_mixing::mix64;
 use crate::spec_error::SpecError;
 use crate::terms::TaskRange;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Access, Geometry, Layout, Offsets};
-use crate::mix::{SplitMix64, mix64};
+use crate::integer_mixing::{SplitMix64, mix64};
 use crate::payload::PayloadKind;
 use crate::spec_error::SpecError;
 use crate::source::Source;
