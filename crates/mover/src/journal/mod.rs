@@ -9,7 +9,7 @@ mod doubt;
 mod guarantees;
 mod memory;
 mod open;
-mod owed;
+mod pending_recovery;
 mod read;
 mod reserve;
 mod row;
@@ -33,7 +33,7 @@ use crate::path::TreePath;
 use crate::version::Kind;
 pub use doubt::Doubt;
 use memory::Memory;
-pub use owed::Owed;
+pub use pending_recovery::Owed;
 use reserve::Reserve;
 pub use totals::PerState;
 
