@@ -4,7 +4,7 @@
 //! temporary. Every change of state looks at what is stored first, so that a file found changed while it is copied stays queued.
 
 mod clearing;
-mod doubt;
+mod requeue;
 #[cfg(test)]
 mod guarantees;
 mod memory;
@@ -31,7 +31,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, ffi};
 use crate::error::{MoverError, Result};
 use crate::path::TreePath;
 use crate::version::Kind;
-pub use doubt::Doubt;
+pub use requeue::Doubt;
 use memory::Memory;
 pub use pending_recovery::Owed;
 use reserve::Reserve;
