@@ -10,7 +10,7 @@ mod guarantees;
 mod memory;
 mod open;
 mod pending_recovery;
-mod read;
+mod queries;
 mod reserve;
 mod row;
 mod schema;

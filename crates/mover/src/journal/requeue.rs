@@ -1,6 +1,6 @@
 //! Doubt in what is done: its bytes may be others although no time says so. It is queued again, and whoever carries it compares.
 
-use super::{Journal, read};
+use super::{Journal, queries};
 use crate::entry::{Entry, State};
 use crate::error::Result;
 use crate::path::TreePath;
@@ -57,7 +57,7 @@ impl Journal {
                 let Some(stored) = pass.stored(id)? else { continue };
                 if stored.state == State::Done {
                     pass.turn(&stored, State::Queued)?;
-                    again.extend(read::one(pass.db, id)?);
+                    again.extend(queries::one(pass.db, id)?);
                 } else if flies {
                     pass.memory.doubted.insert(id);
                 }
@@ -89,7 +89,7 @@ impl Journal {
             for &id in ids {
                 let Some(stored) = pass.stored(id)?.filter(|stored| stored.state == State::Done) else { continue };
                 pass.turn(&stored, State::Queued)?;
-                again.extend(read::one(pass.db, id)?);
+                again.extend(queries::one(pass.db, id)?);
             }
             Ok(again)
         })
