@@ -6,7 +6,7 @@
 mod completion;
 mod core;
 mod directories;
-mod look;
+mod recheck_safe;
 mod markers;
 mod offline;
 mod planner;

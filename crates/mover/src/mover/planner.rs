@@ -20,7 +20,7 @@ use crate::version::Kind;
 use crate::watch::Hint;
 
 use super::core::Core;
-use super::look::{Look, Looked};
+use super::recheck_safe::{Look, Looked};
 use super::offline;
 
 /// Between two looks at rates, limits and markers.
