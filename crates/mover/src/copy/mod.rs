@@ -12,7 +12,7 @@ mod existing;
 mod handles;
 mod hashes;
 mod large;
-mod look;
+mod check_copies;
 mod place;
 mod recovery;
 mod resume;
@@ -41,7 +41,7 @@ pub(crate) use batch::{Batch, Item, Looked, Opened};
 pub use directories::Renewed;
 pub(crate) use ended::Attempt;
 pub use large::{Large, Started};
-pub use look::{Copies, REMOVED};
+pub use check_copies::{Copies, REMOVED};
 pub(crate) use source::Reading;
 pub(crate) use temporary::Filled;
 
