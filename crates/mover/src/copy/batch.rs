@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use rustix::fs;
 
 use super::attributes::{self, Dropped};
-use super::ended::{self, Attempt, Ended, split};
+use super::attempt_error::{self, Attempt, Ended, split};
 use super::handles::{self, Handles, Target};
 use super::place::{self, Claim, Fate};
 use super::source::Source;
@@ -233,7 +233,7 @@ impl<'a> Batch<'a> {
             Kind::Directory => self.directory(entry, each),
             Kind::Link | Kind::Fifo => self.special(entry),
             Kind::File => self.copy_file(entry, each),
-            Kind::Special => Err(ended::refused("sockets and devices are never staged".to_owned())),
+            Kind::Special => Err(attempt_error::refused("sockets and devices are never staged".to_owned())),
         }
     }
 
@@ -244,7 +244,7 @@ impl<'a> Batch<'a> {
         if source.version.links > 1 && !self.copied.insert(source.version.ino) {
             return Err(linked_elsewhere().into());
         }
-        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
+        let failed = |errno| attempt_error::target("look at", &shared.parts.to, path, errno);
         let there = handles::at(file.target.as_fd(), path.name()).map_err(failed)?;
         match shared.claim(&file.entry, &source.version, there)? {
             Claim::Take => Ok(Looked::ToCopy(file)),
@@ -259,7 +259,7 @@ impl<'a> Batch<'a> {
         let same = shared.compare(&source, target, path, there, &mut self.buffer)?;
         shared.require_unchanged(&source, source_dir.as_fd(), path)?;
         let Some(checksum) = same else { return Err(shared.taken(path, &source.version, there)) };
-        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
+        let failed = |errno| attempt_error::target("look at", &shared.parts.to, path, errno);
         let (theirs, _) = stream::reopen(target, path.name(), false).map_err(failed)?;
         let lacking = attributes::lacking(theirs.as_fd(), source.file.as_fd(), &source.version).map_err(failed)?;
         let (placed, shape) = (place::of_others(there, Some(checksum)), Shape::There);

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, Mode, OFlags};
 
 use super::batch::{Batch, Item, Shape};
-use super::ended::{self, Attempt};
+use super::attempt_error::{self, Attempt};
 use super::handles::{self, Target};
 use super::source::Source;
 use super::{attributes, place};
@@ -46,7 +46,7 @@ impl Batch<'_> {
         if !has_what_stays(copy.as_fd(), &there, source) {
             return Ok(None);
         }
-        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
+        let failed = |errno| attempt_error::target("look at", &shared.parts.to, path, errno);
         let Some(checksum) = self.same(source, target.as_fd(), path, &known)? else { return Ok(None) };
         shared.require_unchanged(source, source_dir, path)?;
         self.renew(copy.as_fd(), &there, source, path)?;
@@ -62,8 +62,8 @@ impl Batch<'_> {
         let (to, version) = (&self.shared.parts.to, &source.version);
         if (there.mode, there.uid, there.gid) != (version.mode, version.uid, version.gid) {
             attributes::give(copy, source.file.as_fd(), version, source.accessed, None)
-                .map_err(|errno| ended::target("write", to, path, errno))?;
-            fs::fsync(copy).map_err(|errno| ended::target("sync", to, path, errno))?;
+                .map_err(|errno| attempt_error::target("write", to, path, errno))?;
+            fs::fsync(copy).map_err(|errno| attempt_error::target("sync", to, path, errno))?;
         }
         Ok(())
     }

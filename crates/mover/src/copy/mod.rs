@@ -7,7 +7,7 @@
 mod attributes;
 mod batch;
 mod directories;
-mod ended;
+mod attempt_error;
 mod existing;
 mod handles;
 mod hashes;
@@ -39,7 +39,7 @@ pub(crate) use attributes::Dropped;
 pub use attributes::{Extended, extended};
 pub(crate) use batch::{Batch, Item, Looked, Opened};
 pub use directories::Renewed;
-pub(crate) use ended::Attempt;
+pub(crate) use attempt_error::Attempt;
 pub use large::{Large, Started};
 pub use check_copies::{Copies, REMOVED};
 pub(crate) use source::Reading;
@@ -167,7 +167,7 @@ impl Shared {
     }
 
     /// Waits for leave to move so many bytes and files; `Halted` if the mover stops first.
-    pub(crate) fn take(&self, bytes: u64, files: u64) -> std::result::Result<(), ended::Ended> {
+    pub(crate) fn take(&self, bytes: u64, files: u64) -> std::result::Result<(), attempt_error::Ended> {
         if self.parts.limiter.take(bytes, files, &self.parts.halt) { Ok(()) } else { Err(crate::Outcome::Halted.into()) }
     }
 
@@ -194,9 +194,9 @@ impl Shared {
     }
 
     /// The storage did not keep what it was given.
-    fn differs(&self, path: &TreePath) -> ended::Ended {
-        let place = ended::place(&self.parts.to, path);
-        ended::broken(format!("{place} read back differs from what was written; hint: the storage there is at fault"))
+    fn differs(&self, path: &TreePath) -> attempt_error::Ended {
+        let place = attempt_error::place(&self.parts.to, path);
+        attempt_error::broken(format!("{place} read back differs from what was written; hint: the storage there is at fault"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use super::ended::{self, Attempt};
+use super::attempt_error::{self, Attempt};
 use super::{Shared, handles};
 use crate::bytes::stream::Buffer;
 use crate::entry::{Entry, Placed};
@@ -76,8 +76,8 @@ impl Shared {
     }
 
     /// The refusal to touch what has the name.
-    pub(super) fn taken(&self, path: &TreePath, source: &Version, there: &Version) -> ended::Ended {
-        let place = ended::place(&self.parts.to, path);
+    pub(super) fn taken(&self, path: &TreePath, source: &Version, there: &Version) -> attempt_error::Ended {
+        let place = attempt_error::place(&self.parts.to, path);
         let reason = match there.kind {
             Kind::Directory => format!("a directory has the name {place}; hint: rename it or exclude the file"),
             _ if there.mtime_ns > source.mtime_ns => {
@@ -89,7 +89,7 @@ impl Shared {
                 "another file has the name {place}; hint: move it away, or stage with overwrite=older or overwrite=always"
             ),
         };
-        ended::refused(reason)
+        attempt_error::refused(reason)
     }
 
     /// Ends what an earlier attempt at replacing what has the entry's name left half done.
@@ -101,7 +101,7 @@ impl Shared {
         match names::end_replacement(dir, &names, &|there| is(&new, there), &expected) {
             Ok(None) => Ok(()),
             Ok(Some(kept)) => Err(self.kept(&entry.path, &kept)),
-            Err(errno) => Err(ended::target("look at what was replaced by", &self.parts.to, &entry.path, errno)),
+            Err(errno) => Err(attempt_error::target("look at what was replaced by", &self.parts.to, &entry.path, errno)),
         }
     }
 
@@ -111,7 +111,7 @@ impl Shared {
         if entry.placed.is_none() {
             return Ok(());
         }
-        let failed = |errno| ended::target("look at", &self.parts.to, &entry.path, errno);
+        let failed = |errno| attempt_error::target("look at", &self.parts.to, &entry.path, errno);
         let Some(there) = handles::at(dir, entry.path.name()).map_err(failed)? else { return Ok(()) };
         let alike = |placed: &&Placed| {
             let like = placed.mtime_ns == there.mtime_ns || placed.ino == there.ino;
@@ -133,9 +133,9 @@ impl Shared {
     }
 
     /// Somebody took the name while it was being replaced.
-    fn kept(&self, path: &TreePath, name: &[u8]) -> ended::Ended {
-        let (place, beside) = (ended::place(&self.parts.to, path), path.parent().join(name));
-        ended::refused(format!(
+    fn kept(&self, path: &TreePath, name: &[u8]) -> attempt_error::Ended {
+        let (place, beside) = (attempt_error::place(&self.parts.to, path), path.parent().join(name));
+        attempt_error::refused(format!(
             "another file came under the name {place} while it was replaced; what had it before is {beside}; \
              hint: move one of them away, then resume"
         ))
@@ -151,7 +151,7 @@ impl Shared {
         buffer: &mut Buffer,
     ) -> Attempt<Fate> {
         let path = &entry.path;
-        let failed = |errno| ended::target("rename to", &self.parts.to, path, errno);
+        let failed = |errno| attempt_error::target("rename to", &self.parts.to, path, errno);
         let names = self.names(entry);
         let gone = || names::remove_if(dir, &names.temporary, new.ino);
         let known = |there: &Version| is(new, there);
@@ -165,9 +165,9 @@ impl Shared {
             Replaced::No(there) => Err(self.taken(path, source, &there)),
             Replaced::Kept(name) => Err(self.kept(path, &name)),
             Replaced::Refused => {
-                let place = ended::place(&self.parts.to, path);
+                let place = attempt_error::place(&self.parts.to, path);
                 let why = "its file system takes that name neither by a link nor by a rename that replaces nothing";
-                Err(ended::refused(format!(
+                Err(attempt_error::refused(format!(
                     "cannot give {place} to a file: {why}; hint: exclude it, or stage with overwrite=always"
                 )))
             }

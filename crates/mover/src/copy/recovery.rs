@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::{FileType, RawDir};
 use rustix::io::{Errno, Result as SysResult};
 
-use super::ended::split;
+use super::attempt_error::split;
 use super::{Carrier, Shared};
 use crate::bytes::stream::Buffer;
 use crate::entry::{Entry, Outcome, State};

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use super::batch::{Batch, Item, Shape};
-use super::ended::{self, Attempt};
+use super::attempt_error::{self, Attempt};
 use super::handles;
 use super::place;
 use crate::entry::{Entry, Placed, State};
@@ -21,7 +21,7 @@ impl Batch<'_> {
         let (shared, path) = (self.shared, &entry.path);
         let own = |placed: &Placed| entry.version.kind != Kind::Directory && !placed.is_of_others();
         let Some(placed) = entry.placed.filter(own) else { return Ok(None) };
-        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
+        let failed = |errno| attempt_error::target("look at", &shared.parts.to, path, errno);
         let target = self.handles.target(path)?;
         let temporary = shared.temporary(entry);
         shared.end_replacement(target.as_fd(), entry)?;
