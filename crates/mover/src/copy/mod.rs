@@ -8,7 +8,7 @@ mod attributes;
 mod batch;
 mod directories;
 mod attempt_error;
-mod existing;
+mod existing_copy;
 mod handles;
 mod hashes;
 mod large;
