@@ -11,7 +11,7 @@ use rustix::fs;
 use super::attributes::{self, Dropped};
 use super::attempt_error::{self, Attempt, Ended, split};
 use super::handles::{self, Handles, Target};
-use super::place::{self, Claim, Fate};
+use super::destination_name::{self, Claim, Fate};
 use super::source::Source;
 use super::special::{LINKS, lacks_links};
 use super::temporary::Filled;
@@ -262,7 +262,7 @@ impl<'a> Batch<'a> {
         let failed = |errno| attempt_error::target("look at", &shared.parts.to, path, errno);
         let (theirs, _) = stream::reopen(target, path.name(), false).map_err(failed)?;
         let lacking = attributes::lacking(theirs.as_fd(), source.file.as_fd(), &source.version).map_err(failed)?;
-        let (placed, shape) = (place::of_others(there, Some(checksum)), Shape::There);
+        let (placed, shape) = (destination_name::of_others(there, Some(checksum)), Shape::There);
         Ok(Item { version: source.version, placed, shape, read_back: false, dropped: Some(lacking), entry })
     }
 
@@ -369,7 +369,7 @@ impl<'a> Batch<'a> {
         let fate = self.shared.rename(target.as_fd(), &item.entry, &item.version, &item.placed, &mut self.buffer)?;
         item.shape = Shape::There;
         if let Fate::Same(there) = fate {
-            item.placed = place::of_others(&there, item.placed.checksum);
+            item.placed = destination_name::of_others(&there, item.placed.checksum);
             self.shared.parts.journal.placing(&[(item.entry.id, item.version, item.placed)])?;
         }
         Ok(())

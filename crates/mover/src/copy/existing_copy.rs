@@ -8,7 +8,7 @@ use super::batch::{Batch, Item, Shape};
 use super::attempt_error::{self, Attempt};
 use super::handles::{self, Target};
 use super::source::Source;
-use super::{attributes, place};
+use super::{attributes, destination_name};
 use crate::entry::{Entry, Placed};
 use crate::options::Check;
 use crate::path::TreePath;
@@ -40,7 +40,7 @@ impl Batch<'_> {
         let (shared, path, version) = (self.shared, &entry.path, &source.version);
         let of_this = |known: &Placed| known.size == version.size && attributes::is_time_of(known.mtime_ns, version.mtime_ns);
         let Some(known) = entry.placed.filter(of_this) else { return Ok(None) };
-        let Some((copy, there)) = open(target.as_fd(), path.name()).filter(|(_, there)| place::is(&known, there)) else {
+        let Some((copy, there)) = open(target.as_fd(), path.name()).filter(|(_, there)| destination_name::is(&known, there)) else {
             return Ok(None);
         };
         if !has_what_stays(copy.as_fd(), &there, source) {
@@ -53,7 +53,7 @@ impl Batch<'_> {
         let now = Version::of(&copy).map_err(failed)?;
         let mut dropped = Vec::new();
         attributes::compare(version, &now, &mut dropped);
-        let (placed, shape, dropped) = (place::placed(&now, Some(checksum)), Shape::There, Some(dropped));
+        let (placed, shape, dropped) = (destination_name::placed(&now, Some(checksum)), Shape::There, Some(dropped));
         Ok(Some(Item { entry: entry.clone(), version: *version, placed, shape, read_back: true, dropped }))
     }
 

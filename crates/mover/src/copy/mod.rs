@@ -13,7 +13,7 @@ mod handles;
 mod hashes;
 mod large;
 mod check_copies;
-mod place;
+mod destination_name;
 mod recovery;
 mod resume;
 mod source;

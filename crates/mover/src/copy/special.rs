@@ -11,7 +11,7 @@ use super::attributes;
 use super::batch::{Batch, Item, Shape};
 use super::attempt_error::{self, Attempt, split};
 use super::handles;
-use super::place::{self, Claim};
+use super::destination_name::{self, Claim};
 use super::source::Source;
 use crate::bytes::checksum as checksum_of;
 use crate::entry::{Entry, Outcome, Placed, State};
@@ -82,7 +82,7 @@ impl Batch<'_> {
             }
             let mut lacking = Vec::new();
             attributes::compare(&version, &there, &mut lacking);
-            let (placed, shape) = (place::of_others(&there, checksum), Shape::There);
+            let (placed, shape) = (destination_name::of_others(&there, checksum), Shape::There);
             return Ok(Item { version, placed, shape, read_back: false, dropped: Some(lacking), entry });
         }
         shared.take(0, 1)?;
@@ -100,7 +100,7 @@ impl Batch<'_> {
         let made = made.map_err(failed)?;
         let mut dropped = Vec::new();
         attributes::compare(&version, &made, &mut dropped);
-        let (placed, shape) = (place::placed(&made, checksum), Shape::Temporary);
+        let (placed, shape) = (destination_name::placed(&made, checksum), Shape::Temporary);
         Ok(Item { version, placed, shape, read_back: false, dropped: Some(dropped), entry })
     }
 
@@ -145,13 +145,13 @@ impl Batch<'_> {
         let look =
             |name: &[u8]| handles::at(dir, name).map_err(|errno| attempt_error::target("look at", &shared.parts.to, &other.path, errno));
         let Some(still) = look(other.path.name())? else { return Ok(None) };
-        let Some(known) = place::ours(other, &still) else { return Ok(None) };
+        let Some(known) = destination_name::ours(other, &still) else { return Ok(None) };
         if !self.is_copy_of(opened, dir, other, &known)? {
             return Ok(None);
         }
         // It may have got attributes of this state just now, which every name of it has then.
         let now = look(other.path.name())?.filter(|now| (now.ino, now.size) == (known.ino, known.size));
-        Ok(now.map(|now| place::placed(&now, known.checksum)))
+        Ok(now.map(|now| destination_name::placed(&now, known.checksum)))
     }
 
     /// A further name of a file of which another name is safe: a link to that one. `None` where it must be copied after all.
@@ -234,7 +234,7 @@ fn link_put_there(dir: BorrowedFd, entry: &Entry, there: &Version) -> Option<Pla
     let alike = (placed.size, placed.mtime_ns) == (there.size, there.mtime_ns);
     let text = fs::readlinkat(dir, entry.path.name(), Vec::new()).ok().filter(|_| alike)?;
     let same = placed.checksum == Some(checksum_of(text.as_bytes()));
-    same.then(|| place::placed(there, placed.checksum))
+    same.then(|| destination_name::placed(there, placed.checksum))
 }
 
 /// How a copy that should be another name of one that is there, and is a file of its own, is said to lack that.

@@ -10,7 +10,7 @@ use super::attempt_error::{self, Attempt};
 use super::handles::Target;
 use super::source::Source;
 use super::special::anew;
-use super::{Shared, place};
+use super::{Shared, destination_name};
 use crate::entry::{Entry, Placed};
 use crate::names::{self, Names};
 use crate::options::Overwrite;
@@ -79,7 +79,7 @@ impl Shared {
         let Filled { copy, source, path, checksum, .. } = filled;
         let made = Version::of(copy).map_err(|errno| attempt_error::target("look at", &self.parts.to, path, errno))?;
         attributes::compare(&source.version, &made, &mut dropped);
-        if made.size == source.version.size { Ok((place::placed(&made, *checksum), dropped)) } else { Err(self.differs(path)) }
+        if made.size == source.version.size { Ok((destination_name::placed(&made, *checksum), dropped)) } else { Err(self.differs(path)) }
     }
 
     /// Removes a temporary that did not become whole. What ended it is what is told; one that cannot be removed now is, when its entry
