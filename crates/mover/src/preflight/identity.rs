@@ -14,7 +14,7 @@ use rustix::io::{Errno, Result as SysResult};
 use serde::{Deserialize, Serialize};
 
 use super::lock::Seat;
-use super::refused::{refused, words};
+use super::refusal::{refused, words};
 use crate::STATE_DIRECTORY;
 use crate::bytes::stored::has_stored;
 use crate::error::{MoverError, Result};

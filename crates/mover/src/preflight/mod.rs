@@ -4,7 +4,7 @@ mod identity;
 mod lock;
 mod directory_place;
 mod probe;
-mod refused;
+mod refusal;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +27,7 @@ pub use identity::Established;
 pub(crate) use identity::establish;
 use lock::Lock;
 use directory_place::Place;
-use refused::{refused, words};
+use refusal::{refused, words};
 
 /// Two trees that a mover can work on, and the right to.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, Result as SysResult};
 
-use super::refused::{refused, words};
+use super::refusal::{refused, words};
 use crate::bytes::checksum;
 use crate::error::Result;
 use crate::hex::hex;
