@@ -46,7 +46,7 @@ pub mod quiescence;
 pub mod rules;
 pub mod scan;
 mod status;
-mod stores;
+mod mapped_stores;
 #[cfg(test)]
 mod testing;
 mod tree;
@@ -59,7 +59,7 @@ pub use mover::{Listed, Mover, list, status_of};
 pub use options::{Check, Clear, Gentle, Marks, Options, Order, Overwrite};
 pub use path::TreePath;
 pub use status::{Failure, Progress, Status, Totals, Waiting};
-pub use stores::Stores;
+pub use mapped_stores::Stores;
 pub use tree::Tree;
 pub use version::{Kind, Version};
 

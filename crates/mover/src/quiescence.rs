@@ -15,7 +15,7 @@ use rustix::io::{Errno, Result as SysResult};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::path::TreePath;
-use crate::stores::Stores;
+use crate::mapped_stores::Stores;
 use crate::tree::Tree;
 use crate::version::{Kind, Version};
 use holders::{FileId, Holders};

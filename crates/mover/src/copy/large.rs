@@ -18,7 +18,7 @@ use crate::bytes::stream::{Buffer, Sink, Trouble};
 use crate::entry::{Chunk, Entry, Outcome, Placed};
 use crate::error::Result;
 use crate::options::Check;
-use crate::stores::Stores;
+use crate::mapped_stores::Stores;
 use crate::version::{Kind, Version};
 
 /// How a large file's way began.

@@ -11,7 +11,7 @@ use super::Shared;
 use super::attempt_error::{self, Attempt};
 use crate::entry::{Entry, Outcome};
 use crate::path::TreePath;
-use crate::stores::Stores;
+use crate::mapped_stores::Stores;
 use crate::tree::Tree;
 use crate::version::{Kind, Version};
 

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::names;
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::stores::Stores;
+use crate::mapped_stores::Stores;
 use crate::version::{Kind, Version};
 
 impl Batch<'_> {

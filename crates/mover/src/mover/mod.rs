@@ -37,7 +37,7 @@ use crate::preflight::{Established, Preflight};
 use crate::quiescence::QuiescenceCheck;
 use crate::rules::Rules;
 use crate::status::Status;
-use crate::stores::Stores;
+use crate::mapped_stores::Stores;
 use crate::watch::Watch;
 pub use offline::{Listed, list, status_of};
 use shared_state::SharedState;

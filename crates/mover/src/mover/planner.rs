@@ -15,7 +15,7 @@ use crate::promise;
 use crate::purge::{Purger, used_permille};
 use crate::scan::{Scanned, Scanner};
 use crate::status::{Progress, Totals};
-use crate::stores::Stores;
+use crate::mapped_stores::Stores;
 use crate::version::Kind;
 use crate::watch::Hint;
 

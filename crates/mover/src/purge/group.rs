@@ -17,7 +17,7 @@ use crate::names;
 use crate::options::Check;
 use crate::path::TreePath;
 use crate::quiescence::Guard;
-use crate::stores::Stores;
+use crate::mapped_stores::Stores;
 use crate::version::{Kind, Version};
 
 /// A file that was set aside, and what tells whether anybody has touched it since.

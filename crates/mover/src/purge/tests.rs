@@ -12,7 +12,7 @@ use crate::entry::Placed;
 use crate::journal::Identity;
 use crate::names;
 use crate::path::TreePath;
-use crate::stores::Stores;
+use crate::mapped_stores::Stores;
 use crate::testing::options;
 
 mod marks;

@@ -23,7 +23,7 @@ use crate::manifest::Manifest;
 use crate::options::Options;
 use crate::path::TreePath;
 use crate::quiescence::QuiescenceCheck;
-use crate::stores::Stores;
+use crate::mapped_stores::Stores;
 use crate::tree::Tree;
 use crate::version::{Kind, Version};
 use crate::{STATE_DIRECTORY, testing};
