@@ -50,7 +50,7 @@ mod mapped_stores;
 #[cfg(test)]
 mod testing;
 mod tree;
-mod version;
+mod file_version;
 pub mod watch;
 
 pub use entry::{Chunk, Entry, Outcome, Placed, State};
@@ -61,7 +61,7 @@ pub use path::TreePath;
 pub use status::{Failure, Progress, Status, Totals, Waiting};
 pub use mapped_stores::Stores;
 pub use tree::Tree;
-pub use version::{Kind, Version};
+pub use file_version::{Kind, Version};
 
 /// Directory that holds the journal at the local end and the manifests at the destination. Never staged itself.
 pub const STATE_DIRECTORY: &str = ".tonnage-stage";

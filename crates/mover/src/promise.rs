@@ -18,7 +18,7 @@ use crate::copy::{Attempt, Batch, Carrier, Dropped, Filled, Item, Looked, Opened
 use crate::entry::{Entry, Outcome, Placed};
 use crate::error::Result;
 use crate::purge::{Bytes, Purger, Waiting};
-use crate::version::Version;
+use crate::file_version::Version;
 
 impl Batch<'_> {
     /// Brings entries to the destination and calls them safe.

@@ -29,7 +29,7 @@ use crate::path::TreePath;
 use crate::preflight::Established;
 use crate::quiescence::QuiescenceCheck;
 use crate::tree::Tree;
-use crate::version::Version;
+use crate::file_version::Version;
 pub(crate) use group::{Bytes, Waiting};
 use quarantine::{Back, Quarantine};
 use times::Times;

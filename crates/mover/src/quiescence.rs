@@ -17,7 +17,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::path::TreePath;
 use crate::mapped_stores::Stores;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 use holders::{FileId, Holders};
 use lease::{Held, Lease};
 

@@ -14,7 +14,7 @@ use crate::error::{MoverError, Result};
 use crate::names;
 use crate::options::{Options, Order};
 use crate::path::TreePath;
-use crate::version::Kind;
+use crate::file_version::Kind;
 
 /// The rules of one mover, compiled.
 #[derive(Debug)]

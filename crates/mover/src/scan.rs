@@ -17,7 +17,7 @@ use crate::journal::Journal;
 use crate::path::TreePath;
 use crate::rules::Rules;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 use crate::watch::Watch;
 use listing::Listing;
 

@@ -7,7 +7,7 @@ use rustix::fs::{self, OFlags, SeekFrom};
 use rustix::io::{self, Errno, Result as SysResult};
 
 use crate::tree::Tree;
-use crate::version::Version;
+use crate::file_version::Version;
 
 /// Handed to the destination at once: enough for a device that is written past the cache.
 const PIECE_BYTES: usize = 1 << 20;

@@ -23,7 +23,7 @@ use crate::manifest::Line;
 use crate::names;
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// From so many entries on, one `syncfs` is cheaper than an `fsync` each, also for whoever else writes to that file system.
 const MANY: usize = 8;

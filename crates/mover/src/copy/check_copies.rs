@@ -9,7 +9,7 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::journal::Copied;
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// What a look at copies found.
 #[derive(Debug, Default)]

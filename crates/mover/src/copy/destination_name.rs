@@ -9,7 +9,7 @@ use crate::entry::{Entry, Placed};
 use crate::names::{self, Replaced};
 use crate::options::Overwrite;
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// What may be done about a name.
 #[derive(Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use crate::entry::{Entry, Outcome, Placed, State};
 use crate::error::Result;
 use crate::in_threads::in_threads;
 use crate::path::TreePath;
-use crate::version::Version;
+use crate::file_version::Version;
 
 /// Entries that are looked at together.
 const PAGE: usize = 1000;

@@ -12,7 +12,7 @@ use super::{attributes, destination_name};
 use crate::entry::{Entry, Placed};
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 impl Batch<'_> {
     /// The entry without a copy of its bytes: as another name of a file that is there, or as the copy that it has. In this order: its

@@ -14,7 +14,7 @@ use super::{Shared, attributes};
 use crate::entry::Placed;
 use crate::error::Result;
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// Handles kept a tree. A batch goes directory by directory, and each worker has a batch: a process may have 1024 files open.
 const KEPT: usize = 16;

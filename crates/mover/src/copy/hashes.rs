@@ -12,7 +12,7 @@ use crate::bytes::stream::{self, Buffer, Trouble};
 use crate::entry::{Outcome, Placed};
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 impl Shared {
     /// BLAKE3 of the file `name` of a directory of the destination, as the device has it; `None` if it is not `size` bytes long.

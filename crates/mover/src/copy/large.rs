@@ -19,7 +19,7 @@ use crate::entry::{Chunk, Entry, Outcome, Placed};
 use crate::error::Result;
 use crate::options::Check;
 use crate::mapped_stores::Stores;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// How a large file's way began.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::journal::Owed;
 use crate::names;
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// Entries that are looked at together.
 const PAGE: u32 = 1000;

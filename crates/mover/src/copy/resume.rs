@@ -8,7 +8,7 @@ use super::handles;
 use super::destination_name;
 use crate::entry::{Entry, Placed, State};
 use crate::names;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 impl Batch<'_> {
     /// What a killed mover had made whole of an entry; `None`: it must be copied.

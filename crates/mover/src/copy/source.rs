@@ -13,7 +13,7 @@ use crate::entry::{Entry, Outcome};
 use crate::path::TreePath;
 use crate::mapped_stores::Stores;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// A file system may stamp two changes this close to each other with one time; a version that young cannot be told from the next.
 const STAMP_NS: u64 = 10_000_000;

@@ -20,7 +20,7 @@ use crate::names;
 use crate::options::Check;
 use crate::path::TreePath;
 use crate::mapped_stores::Stores;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 impl Batch<'_> {
     /// Makes a directory, or finds it there.

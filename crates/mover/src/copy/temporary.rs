@@ -15,7 +15,7 @@ use crate::entry::{Entry, Placed};
 use crate::names::{self, Names};
 use crate::options::Overwrite;
 use crate::path::TreePath;
-use crate::version::Version;
+use crate::file_version::Version;
 
 /// A temporary that has all bytes of its source.
 #[derive(Debug)]

@@ -30,7 +30,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, ffi};
 
 use crate::error::{MoverError, Result};
 use crate::path::TreePath;
-use crate::version::Kind;
+use crate::file_version::Kind;
 pub use requeue::Doubt;
 use memory::Memory;
 pub use pending_recovery::Owed;

@@ -7,7 +7,7 @@ use crate::entry::{Chunk, Entry, State};
 use crate::error::Result;
 use crate::path::TreePath;
 use crate::status::Totals;
-use crate::version::Version;
+use crate::file_version::Version;
 
 impl Journal {
     /// The entries of these numbers, in this order; a number that was never given is left out.

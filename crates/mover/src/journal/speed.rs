@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::tests::{file, open, path, placed};
 use super::*;
 use crate::entry::State;
-use crate::version::Version;
+use crate::file_version::Version;
 
 const ENTRIES: u64 = 1_000_000;
 const BATCH: u64 = 16_384;

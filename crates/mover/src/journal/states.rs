@@ -6,7 +6,7 @@ use super::{Copied, DIRECTORIES_KEPT, Journal, Pass, Sql, row};
 use crate::entry::{Chunk, Entry, Placed, State};
 use crate::error::Result;
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// What an entry was before a change.
 pub(super) struct Stored {

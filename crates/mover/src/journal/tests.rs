@@ -6,7 +6,7 @@ use super::*;
 use crate::entry::{Chunk, Entry, Placed, State};
 use crate::path::TreePath;
 use crate::status::Totals;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 pub(super) fn identity() -> Identity {
     Identity { from: "/from".into(), to: "/to".into() }

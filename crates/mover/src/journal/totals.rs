@@ -2,7 +2,7 @@
 
 use crate::entry::State;
 use crate::status::Totals;
-use crate::version::Kind;
+use crate::file_version::Kind;
 
 /// Numbers and bytes of each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

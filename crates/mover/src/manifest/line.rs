@@ -9,7 +9,7 @@ use crate::bytes::checksum;
 use crate::entry::Placed;
 use crate::hex::{hex, unhex};
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// What was put under a path.
 #[derive(Clone, Debug, PartialEq, Eq)]

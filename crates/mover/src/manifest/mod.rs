@@ -26,7 +26,7 @@ use crate::error::{MoverError, Result};
 use crate::journal::Journal;
 use crate::path::TreePath;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 pub use line::Line;
 pub use verify::{Report, Seen, verify};
 

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::verify::read_all;
 use super::*;
 use crate::journal::Identity;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 const ID: &str = "0123456789abcdef0123456789abcdef";
 

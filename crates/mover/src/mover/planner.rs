@@ -16,7 +16,7 @@ use crate::purge::{Purger, used_permille};
 use crate::scan::{Scanned, Scanner};
 use crate::status::{Progress, Totals};
 use crate::mapped_stores::Stores;
-use crate::version::Kind;
+use crate::file_version::Kind;
 use crate::watch::Hint;
 
 use super::core::Core;

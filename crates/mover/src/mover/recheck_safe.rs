@@ -9,7 +9,7 @@ use crate::in_threads::in_threads;
 use crate::journal::Copied;
 use crate::path::TreePath;
 use crate::quiescence::Quiescence;
-use crate::version::Kind;
+use crate::file_version::Kind;
 
 use super::core::Core;
 

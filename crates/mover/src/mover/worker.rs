@@ -10,7 +10,7 @@ use crate::entry::{Entry, Outcome, State};
 use crate::error::Result;
 use crate::limit::FILE_COST_BYTES;
 use crate::options::Gentle;
-use crate::version::Kind;
+use crate::file_version::Kind;
 
 use super::completion::land;
 use super::core::Core;

@@ -25,7 +25,7 @@ use crate::names;
 use crate::options::Options;
 use crate::path::TreePath;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// File in the state directory that says which the trees are. Not in the journal, so that it outlives one that is damaged.
 const FILE: &str = "trees.json";

@@ -16,7 +16,7 @@ use crate::hex::hex;
 use crate::names::{self, Replaces};
 use crate::options::Overwrite;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// What is asked of the file system; a test gives others.
 pub(super) struct Calls {

@@ -12,7 +12,7 @@ use super::*;
 use crate::names::Replaces;
 use crate::options::Overwrite;
 use crate::testing;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// A directory with a source `from`, beside which a destination can be.
 fn site() -> TempDir {

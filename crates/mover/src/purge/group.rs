@@ -18,7 +18,7 @@ use crate::options::Check;
 use crate::path::TreePath;
 use crate::quiescence::Guard;
 use crate::mapped_stores::Stores;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// A file that was set aside, and what tells whether anybody has touched it since.
 pub(crate) struct Waiting {

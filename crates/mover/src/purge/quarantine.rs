@@ -15,7 +15,7 @@ use crate::STATE_DIRECTORY;
 use crate::names;
 use crate::path::TreePath;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 const NAME: &[u8] = b"cleared";
 

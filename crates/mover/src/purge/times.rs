@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::journal::Journal;
 use crate::path::TreePath;
 use crate::tree::Tree;
-use crate::version::Version;
+use crate::file_version::Version;
 
 const NS_PER_S: i64 = 1_000_000_000;
 /// One rename may stamp its two directories so far apart.

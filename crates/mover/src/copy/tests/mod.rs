@@ -25,7 +25,7 @@ use crate::path::TreePath;
 use crate::quiescence::QuiescenceCheck;
 use crate::mapped_stores::Stores;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 use crate::{STATE_DIRECTORY, testing};
 
 /// Two trees and a mover's parts, without its threads.

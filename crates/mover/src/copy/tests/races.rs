@@ -11,7 +11,7 @@ use crate::entry::{Outcome, State};
 use crate::names;
 use crate::options::Overwrite;
 use crate::path::TreePath;
-use crate::version::Version;
+use crate::file_version::Version;
 
 fn only(outcomes: Vec<(String, Outcome)>) -> Outcome {
     assert_eq!(outcomes.len(), 1, "{outcomes:?}");

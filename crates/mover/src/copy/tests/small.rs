@@ -12,7 +12,7 @@ use super::{Stage, all_done, make};
 use crate::entry::{Entry, Outcome, State};
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::version::Version;
+use crate::file_version::Version;
 
 #[test]
 fn a_tree_of_every_kind_arrives_as_it_is() {
