@@ -40,7 +40,7 @@ pub mod names;
 mod options;
 mod path;
 pub mod preflight;
-mod promise;
+mod order_of_steps;
 pub mod purge;
 pub mod quiescence;
 pub mod rules;

@@ -11,7 +11,7 @@ use crate::error::{MoverError, Result};
 use crate::journal::Doubt;
 use crate::options::Clear;
 use crate::path::TreePath;
-use crate::promise;
+use crate::order_of_steps;
 use crate::purge::{Purger, used_permille};
 use crate::scan::{Scanned, Scanner};
 use crate::status::{Progress, Totals};
@@ -101,7 +101,7 @@ impl<'a> Planner<'a> {
     /// What an earlier mover left, and then everything there is.
     fn begin(&mut self) -> Result<()> {
         offline::say_finished(&self.core.journal, false)?;
-        promise::recover(&self.core.carrier, &mut self.purger)?;
+        order_of_steps::recover(&self.core.carrier, &mut self.purger)?;
         self.note_clearing()?;
         if self.core.quiescence.stores() == Stores::Timed {
             self.queue_known(false)?;
