@@ -27,7 +27,7 @@ pub mod adaptive_throttle;
 mod bytes;
 pub mod control;
 pub mod copy;
-mod entry;
+mod journal_entry;
 mod error;
 mod hex;
 mod in_threads;
@@ -53,7 +53,7 @@ mod tree;
 mod file_version;
 pub mod watch;
 
-pub use entry::{Chunk, Entry, Outcome, Placed, State};
+pub use journal_entry::{Chunk, Entry, Outcome, Placed, State};
 pub use error::{MoverError, Result};
 pub use mover::{Listed, Mover, list, status_of};
 pub use options::{Check, Clear, Gentle, Marks, Options, Order, Overwrite};

@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use rustix::io::{Errno, Result as SysResult};
 
 use crate::copy::{Attempt, Batch, Carrier, Dropped, Filled, Item, Looked, Opened, Reading, Shared, extended};
-use crate::entry::{Entry, Outcome, Placed};
+use crate::journal_entry::{Entry, Outcome, Placed};
 use crate::error::Result;
 use crate::purge::{Bytes, Purger, Waiting};
 use crate::file_version::Version;

@@ -21,7 +21,7 @@ use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 
 use crate::bytes::stream::Buffer;
-use crate::entry::{Entry, State};
+use crate::journal_entry::{Entry, State};
 use crate::error::Result;
 use crate::journal::Journal;
 use crate::options::{Check, Clear, Marks, Options};

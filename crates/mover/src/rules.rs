@@ -9,7 +9,7 @@ use std::path::Path;
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::STATE_DIRECTORY;
-use crate::entry::Entry;
+use crate::journal_entry::Entry;
 use crate::error::{MoverError, Result};
 use crate::names;
 use crate::options::{Options, Order};

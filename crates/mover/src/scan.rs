@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{self, AtFlags, OFlags, Statx, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
-use crate::entry::{Entry, State};
+use crate::journal_entry::{Entry, State};
 use crate::error::{MoverError, Result};
 use crate::journal::Journal;
 use crate::path::TreePath;

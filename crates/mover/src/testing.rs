@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::entry::{Entry, State};
+use crate::journal_entry::{Entry, State};
 use crate::options::{Check, Clear, Gentle, Options, Order, Overwrite};
 use crate::path::TreePath;
 use crate::file_version::{Kind, Version};

@@ -5,7 +5,7 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::entry::Outcome;
+use crate::journal_entry::Outcome;
 use crate::error::MoverError;
 use crate::path::TreePath;
 use crate::tree::Tree;

@@ -17,7 +17,7 @@ use super::special::{LINKS, lacks_links};
 use super::temporary::Filled;
 use super::{Carrier, Shared};
 use crate::bytes::stream::{self, Buffer, Sink, Sync};
-use crate::entry::{Entry, Outcome, Placed};
+use crate::journal_entry::{Entry, Outcome, Placed};
 use crate::error::{MoverError, Result};
 use crate::manifest::Line;
 use crate::names;

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 
 use super::Carrier;
-use crate::entry::Entry;
+use crate::journal_entry::Entry;
 use crate::error::Result;
 use crate::journal::Copied;
 use crate::path::TreePath;

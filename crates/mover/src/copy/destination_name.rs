@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use super::attempt_error::{self, Attempt};
 use super::{Shared, handles};
 use crate::bytes::stream::Buffer;
-use crate::entry::{Entry, Placed};
+use crate::journal_entry::{Entry, Placed};
 use crate::names::{self, Replaced};
 use crate::options::Overwrite;
 use crate::path::TreePath;

@@ -12,7 +12,7 @@ use super::attempt_error::{self, Attempt, split};
 use super::source;
 use super::{Carrier, Shared};
 use crate::bytes::stream::Sync;
-use crate::entry::{Entry, Outcome, Placed, State};
+use crate::journal_entry::{Entry, Outcome, Placed, State};
 use crate::error::Result;
 use crate::in_threads::in_threads;
 use crate::path::TreePath;

@@ -9,7 +9,7 @@ use super::attempt_error::{self, Attempt};
 use super::handles::{self, Target};
 use super::source::Source;
 use super::{attributes, destination_name};
-use crate::entry::{Entry, Placed};
+use crate::journal_entry::{Entry, Placed};
 use crate::options::Check;
 use crate::path::TreePath;
 use crate::file_version::{Kind, Version};

@@ -11,7 +11,7 @@ use rustix::io::{Errno, Result as SysResult};
 
 use super::attempt_error::{self, Attempt};
 use super::{Shared, attributes};
-use crate::entry::Placed;
+use crate::journal_entry::Placed;
 use crate::error::Result;
 use crate::path::TreePath;
 use crate::file_version::{Kind, Version};

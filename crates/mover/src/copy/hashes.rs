@@ -9,7 +9,7 @@ use super::attempt_error::{self, Attempt};
 use super::source::Source;
 use crate::bytes::stored::{self, Stored};
 use crate::bytes::stream::{self, Buffer, Trouble};
-use crate::entry::{Outcome, Placed};
+use crate::journal_entry::{Outcome, Placed};
 use crate::options::Check;
 use crate::path::TreePath;
 use crate::file_version::{Kind, Version};

@@ -15,7 +15,7 @@ use super::temporary::Filled;
 use super::{Carrier, Shared, handles};
 use crate::bytes::chunks::{ChainingValue, Plan};
 use crate::bytes::stream::{Buffer, Sink, Trouble};
-use crate::entry::{Chunk, Entry, Outcome, Placed};
+use crate::journal_entry::{Chunk, Entry, Outcome, Placed};
 use crate::error::Result;
 use crate::options::Check;
 use crate::mapped_stores::Stores;

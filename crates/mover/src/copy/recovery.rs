@@ -10,7 +10,7 @@ use rustix::io::{Errno, Result as SysResult};
 use super::attempt_error::split;
 use super::{Carrier, Shared};
 use crate::bytes::stream::Buffer;
-use crate::entry::{Entry, Outcome, State};
+use crate::journal_entry::{Entry, Outcome, State};
 use crate::error::Result;
 use crate::journal::Owed;
 use crate::names;

@@ -6,7 +6,7 @@ use super::batch::{Batch, Item, Shape};
 use super::attempt_error::{self, Attempt};
 use super::handles;
 use super::destination_name;
-use crate::entry::{Entry, Placed, State};
+use crate::journal_entry::{Entry, Placed, State};
 use crate::names;
 use crate::file_version::{Kind, Version};
 

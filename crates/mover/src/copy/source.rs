@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::Shared;
 use super::attempt_error::{self, Attempt};
-use crate::entry::{Entry, Outcome};
+use crate::journal_entry::{Entry, Outcome};
 use crate::path::TreePath;
 use crate::mapped_stores::Stores;
 use crate::tree::Tree;

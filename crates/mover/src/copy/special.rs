@@ -14,7 +14,7 @@ use super::handles;
 use super::destination_name::{self, Claim};
 use super::source::Source;
 use crate::bytes::checksum as checksum_of;
-use crate::entry::{Entry, Outcome, Placed, State};
+use crate::journal_entry::{Entry, Outcome, Placed, State};
 use crate::error::Result;
 use crate::names;
 use crate::options::Check;

@@ -11,7 +11,7 @@ use super::handles::Target;
 use super::source::Source;
 use super::special::anew;
 use super::{Shared, destination_name};
-use crate::entry::{Entry, Placed};
+use crate::journal_entry::{Entry, Placed};
 use crate::names::{self, Names};
 use crate::options::Overwrite;
 use crate::path::TreePath;

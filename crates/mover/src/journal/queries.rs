@@ -3,7 +3,7 @@
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, params};
 
 use super::{Copied, Journal, PerState, Sql, row};
-use crate::entry::{Chunk, Entry, State};
+use crate::journal_entry::{Chunk, Entry, State};
 use crate::error::Result;
 use crate::path::TreePath;
 use crate::status::Totals;

@@ -7,7 +7,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, Row};
 
 use super::{Copied, PerState, Sql};
-use crate::entry::{Chunk, Entry, Placed, State};
+use crate::journal_entry::{Chunk, Entry, Placed, State};
 use crate::path::TreePath;
 use crate::file_version::{Kind, Version};
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::tests::{file, open, path, placed};
 use super::*;
-use crate::entry::State;
+use crate::journal_entry::State;
 use crate::file_version::Version;
 
 const ENTRIES: u64 = 1_000_000;

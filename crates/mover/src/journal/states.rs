@@ -3,7 +3,7 @@
 use rusqlite::{CachedStatement, OptionalExtension, params};
 
 use super::{Copied, DIRECTORIES_KEPT, Journal, Pass, Sql, row};
-use crate::entry::{Chunk, Entry, Placed, State};
+use crate::journal_entry::{Chunk, Entry, Placed, State};
 use crate::error::Result;
 use crate::path::TreePath;
 use crate::file_version::{Kind, Version};

@@ -3,7 +3,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::entry::{Chunk, Entry, Placed, State};
+use crate::journal_entry::{Chunk, Entry, Placed, State};
 use crate::path::TreePath;
 use crate::status::Totals;
 use crate::file_version::{Kind, Version};

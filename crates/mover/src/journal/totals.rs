@@ -1,6 +1,6 @@
 //! How many entries stand where.
 
-use crate::entry::State;
+use crate::journal_entry::State;
 use crate::status::Totals;
 use crate::file_version::Kind;
 

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::checksum;
-use crate::entry::Placed;
+use crate::journal_entry::Placed;
 use crate::hex::{hex, unhex};
 use crate::path::TreePath;
 use crate::file_version::{Kind, Version};

@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use crate::STATE_DIRECTORY;
 use crate::bytes::checksum;
 use crate::bytes::stored::has_stored;
-use crate::entry::{Entry, Placed, State};
+use crate::journal_entry::{Entry, Placed, State};
 use crate::error::{MoverError, Result};
 use crate::journal::Journal;
 use crate::path::TreePath;

@@ -1,6 +1,6 @@
 //! What follows from what became of an attempt.
 
-use crate::entry::{Entry, Outcome, State};
+use crate::journal_entry::{Entry, Outcome, State};
 use crate::error::Result;
 
 use super::core::Core;

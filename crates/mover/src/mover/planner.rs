@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::fs::fstatvfs;
 
 use crate::control::workers::Tuner;
-use crate::entry::Entry;
+use crate::journal_entry::Entry;
 use crate::error::{MoverError, Result};
 use crate::journal::Doubt;
 use crate::options::Clear;

@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use crate::entry::Entry;
+use crate::journal_entry::Entry;
 use crate::error::Result;
 use crate::in_threads::in_threads;
 use crate::journal::Copied;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::control::throttle::Own;
-use crate::entry::State;
+use crate::journal_entry::State;
 use crate::journal::Journal;
 use crate::options::{Clear, Options};
 use crate::path::TreePath;

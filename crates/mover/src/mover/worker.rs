@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use crate::copy::{Large, SMALL_BYTES, Started};
-use crate::entry::{Entry, Outcome, State};
+use crate::journal_entry::{Entry, Outcome, State};
 use crate::error::Result;
 use crate::limit::FILE_COST_BYTES;
 use crate::options::Gentle;

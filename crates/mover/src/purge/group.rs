@@ -11,7 +11,7 @@ use super::quarantine::{self, Back};
 use super::{PAUSE, Purger, TRIES};
 use crate::bytes::hash_of;
 use crate::copy::{Extended, extended};
-use crate::entry::{Entry, Placed};
+use crate::journal_entry::{Entry, Placed};
 use crate::error::Result;
 use crate::names;
 use crate::options::Check;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::*;
-use crate::entry::Placed;
+use crate::journal_entry::Placed;
 use crate::journal::Identity;
 use crate::names;
 use crate::path::TreePath;

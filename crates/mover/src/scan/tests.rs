@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat, rename};
 
 use super::*;
-use crate::entry::Placed;
+use crate::journal_entry::Placed;
 use crate::journal::Identity;
 use crate::names;
 use crate::options::Options;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::{Carrier, Counters, Parts};
-use crate::entry::{Entry, Outcome, State};
+use crate::journal_entry::{Entry, Outcome, State};
 use crate::journal::{Identity, Journal};
 use crate::limit::Limiter;
 use crate::log::Log;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{Stage, all_done, make};
-use crate::entry::{Outcome, State};
+use crate::journal_entry::{Outcome, State};
 use crate::names;
 use crate::options::Overwrite;
 use crate::path::TreePath;

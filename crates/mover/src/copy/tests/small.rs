@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use super::super::handles::Handles;
 use super::{Stage, all_done, make};
-use crate::entry::{Entry, Outcome, State};
+use crate::journal_entry::{Entry, Outcome, State};
 use crate::options::Check;
 use crate::path::TreePath;
 use crate::file_version::Version;
