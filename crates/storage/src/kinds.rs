@@ -12,7 +12,7 @@ use crate::memory::Memory;
 use crate::mpiio::Mpiio;
 use crate::nfs::Nfs;
 use crate::null::Null;
-use crate::pieces::Pieces;
+use crate::split_file::Pieces;
 use crate::rados::Rados;
 use crate::s3::S3;
 use crate::scratch::directory::Directory;
