@@ -11,7 +11,7 @@ pub(crate) mod devices;
 pub(crate) mod direct;
 pub(crate) mod file_storage;
 pub(crate) mod files;
-pub(crate) mod held;
+pub(crate) mod held_directories;
 pub(crate) mod holes;
 pub(crate) mod mark;
 pub(crate) mod mmap;

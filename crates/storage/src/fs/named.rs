@@ -32,7 +32,7 @@ use crate::error::{Result, StorageError, linked};
 use crate::fs::accounting::is_counted;
 use crate::fs::create_directory::CreateDirectory;
 use crate::fs::direct::{self, Support};
-use crate::fs::held::failed;
+use crate::fs::held_directories::failed;
 use crate::fs::mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
 use crate::fs::place::Place;
 use crate::target::{Existing, Process, TargetSpec};

@@ -11,7 +11,7 @@ use rustix::fs::{self, AtFlags, Dir, RenameFlags};
 use rustix::io::Errno;
 
 use crate::error::Result;
-use crate::fs::held::{failed, is_regular};
+use crate::fs::held_directories::{failed, is_regular};
 use crate::scratch::PREFIX;
 use crate::scratch::here::{Here, own_start_ticks, runs};
 use crate::scratch::marker::{MARKER_NAME, State};

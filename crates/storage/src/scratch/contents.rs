@@ -8,7 +8,7 @@ use rustix::fs::{self, AtFlags, Dir};
 use rustix::io::Errno;
 
 use crate::error::Result;
-use crate::fs::held::{failed, is_regular};
+use crate::fs::held_directories::{failed, is_regular};
 use crate::names::is_tree_name;
 use crate::scratch::clearing::remove_tree;
 use crate::scratch::directory::Directory;

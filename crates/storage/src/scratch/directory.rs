@@ -8,7 +8,7 @@ use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{Result, StorageError};
-use crate::fs::held::{failed, is_regular, open_directory};
+use crate::fs::held_directories::{failed, is_regular, open_directory};
 use crate::scratch::marker::{End, Marker};
 use crate::scratch::marker_file::MarkerFile;
 use crate::scratch::spelled::{clone_name, data_name};

@@ -21,7 +21,7 @@ use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{Result, StorageError};
-use crate::fs::held::{failed, open_below, open_directory};
+use crate::fs::held_directories::{failed, open_below, open_directory};
 use crate::scratch::aside::{Aside, Blank, blank, rename_new};
 use crate::scratch::contents::remove_data;
 use crate::scratch::directory::Directory;

@@ -8,7 +8,7 @@ use rustix::fs::{self, AtFlags, Dir};
 use rustix::io::Errno;
 
 use crate::error::Result;
-use crate::fs::held::{failed, is_regular, open_below};
+use crate::fs::held_directories::{failed, is_regular, open_below};
 
 /// The same as in `crates/mover/src/lib.rs`.
 pub(crate) const STATE_DIRECTORY: &std::ffi::CStr = c".tonnage-stage";
@@ -89,7 +89,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let state = home.path().join(".tonnage-stage");
         let device = || std::os::unix::fs::MetadataExt::dev(&home.path().metadata().unwrap());
-        let held = crate::fs::held::open_directory(fs::CWD, home.path()).unwrap();
+        let held = crate::fs::held_directories::open_directory(fs::CWD, home.path()).unwrap();
         for foreign in [false, true] {
             std::fs::create_dir(&state).unwrap();
             for name in

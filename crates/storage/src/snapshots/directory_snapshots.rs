@@ -18,7 +18,7 @@ use crate::api::Storage;
 use crate::api::{SnapshotRequest, Snapshots};
 use crate::error::{Result, StorageError};
 use crate::fs::files::Files;
-use crate::fs::held::{failed, open_directory};
+use crate::fs::held_directories::{failed, open_directory};
 use crate::scratch::directory::Directory;
 use crate::scratch::spelled::round_name;
 

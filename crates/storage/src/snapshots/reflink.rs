@@ -12,7 +12,7 @@ use crate::api::{Note, Storage};
 use crate::error::{Result, StorageError};
 use crate::fs::direct;
 use crate::fs::files::Files;
-use crate::fs::held::failed;
+use crate::fs::held_directories::failed;
 use crate::fs::place::Place;
 use crate::scratch::directory::Directory;
 

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::api::Note;
 use crate::error::Result;
 use crate::fs::direct::Support;
-use crate::fs::held::{failed, is_regular};
+use crate::fs::held_directories::{failed, is_regular};
 use crate::fs::place::Place;
 use crate::scratch::directory::Directory;
 

@@ -10,7 +10,7 @@ use rustix::fs::{self, AtFlags, Dir, FileType};
 use rustix::io::Errno;
 
 use crate::error::Result;
-use crate::fs::held::{failed, open_directory, open_in_mount};
+use crate::fs::held_directories::{failed, open_directory, open_in_mount};
 use crate::scratch::spelled::{is_data_name, is_round_name};
 
 /// `linux/magic.h`.
