@@ -10,13 +10,13 @@
 //!              ┌──────────┬──────────┬───┴──────┬─────────┬──────────────┐
 //!              fs         nfs        rados      s3        memory, null   pieces (around another)
 //!              posix, uring, mmap, tree, mpiio: on files of
-//!              scratch directories (scratch) or of the user (fs::named)
+//!              scratch directories (scratch) or of the user (fs::user_files)
 //! ```
 //!
 //! A storage around another one is a [`Wrapper`]: it states the calls that it changes.
 //!
 //! A new kind of storage is a file or folder of this crate that implements the traits of `api`, an arm in `kinds`, and a line
-//! in the conformance suite (`tests/conformance.rs`). Nothing but what `scratch` marked, and what `fs::named` may, is removed.
+//! in the conformance suite (`tests/conformance.rs`). Nothing but what `scratch` marked, and what `fs::user_files` may, is removed.
 
 mod api;
 mod buffer;

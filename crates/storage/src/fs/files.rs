@@ -16,7 +16,7 @@ use crate::fs::devices::Devices;
 use crate::fs::direct::{self, Support};
 use crate::fs::held_directories::{failed, is_regular};
 use crate::fs::holes::hole_bytes;
-use crate::fs::named::Named;
+use crate::fs::user_files::Named;
 use crate::fs::place::Place;
 use crate::fs::space::space_of;
 use crate::fs::tree::TreeNames;

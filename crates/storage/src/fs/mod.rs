@@ -15,7 +15,7 @@ pub(crate) mod held_directories;
 pub(crate) mod holes;
 pub(crate) mod mark;
 pub(crate) mod mmap;
-pub(crate) mod named;
+pub(crate) mod user_files;
 pub(crate) mod open_file;
 pub(crate) mod place;
 pub(crate) mod posix;

@@ -460,5 +460,5 @@ fn not_regular(path: &Path, kind: FileType) -> StorageError {
 }
 
 #[cfg(test)]
-#[path = "named_tests.rs"]
+#[path = "user_files_tests.rs"]
 mod tests;
