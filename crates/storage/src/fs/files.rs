@@ -17,7 +17,7 @@ use crate::fs::direct::{self, Support};
 use crate::fs::held_directories::{failed, is_regular};
 use crate::fs::holes::hole_bytes;
 use crate::fs::user_files::Named;
-use crate::fs::place::Place;
+use crate::fs::file_place::Place;
 use crate::fs::space::space_of;
 use crate::fs::tree::TreeNames;
 use crate::fs::watch::Watch;

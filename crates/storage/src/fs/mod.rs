@@ -17,7 +17,7 @@ pub(crate) mod mark;
 pub(crate) mod mmap;
 pub(crate) mod user_files;
 pub(crate) mod open_file;
-pub(crate) mod place;
+pub(crate) mod file_place;
 pub(crate) mod posix;
 pub(crate) mod range_locks;
 pub(crate) mod space;

@@ -34,7 +34,7 @@ use crate::fs::create_directory::CreateDirectory;
 use crate::fs::direct::{self, Support};
 use crate::fs::held_directories::failed;
 use crate::fs::mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
-use crate::fs::place::Place;
+use crate::fs::file_place::Place;
 use crate::target::{Existing, Process, TargetSpec};
 
 /// So long a process waits for what another one of its run is about to do to a file that it makes.

@@ -13,7 +13,7 @@ use crate::error::{Result, StorageError};
 use crate::fs::direct;
 use crate::fs::files::Files;
 use crate::fs::held_directories::failed;
-use crate::fs::place::Place;
+use crate::fs::file_place::Place;
 use crate::scratch::directory::Directory;
 
 /// Each file `data.N` is copied to `data.N.rROUND` beside it, one after the other.

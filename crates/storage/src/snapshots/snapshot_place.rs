@@ -12,7 +12,7 @@ use crate::api::Note;
 use crate::error::Result;
 use crate::fs::direct::Support;
 use crate::fs::held_directories::{failed, is_regular};
-use crate::fs::place::Place;
+use crate::fs::file_place::Place;
 use crate::scratch::directory::Directory;
 
 /// A directory with data files, and where it is.
