@@ -13,7 +13,7 @@ pub(crate) mod file_storage;
 pub(crate) mod files;
 pub(crate) mod held_directories;
 pub(crate) mod holes;
-pub(crate) mod mark;
+pub(crate) mod ownership_mark;
 pub(crate) mod mmap;
 pub(crate) mod user_files;
 pub(crate) mod open_file;

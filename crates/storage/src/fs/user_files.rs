@@ -33,7 +33,7 @@ use crate::fs::accounting::is_counted;
 use crate::fs::create_directory::CreateDirectory;
 use crate::fs::direct::{self, Support};
 use crate::fs::held_directories::failed;
-use crate::fs::mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
+use crate::fs::ownership_mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
 use crate::fs::file_place::Place;
 use crate::target::{Existing, Process, TargetSpec};
 

@@ -6,7 +6,7 @@ use rustix::fs;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StorageError};
-use crate::fs::mark::Look;
+use crate::fs::ownership_mark::Look;
 use crate::scratch::here::{Here, own_start_ticks, runs};
 
 pub(crate) const MARKER_NAME: &str = "TONNAGE-SCRATCH";
