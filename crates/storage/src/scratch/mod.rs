@@ -3,7 +3,7 @@
 //! What is removed: regular files named like data files, the marker, and the directory, all relative to a handle that
 //! has been held since the marker was read. Anything else stays and is named in the error.
 
-pub(crate) mod aside;
+pub(crate) mod temporary_name;
 pub(crate) mod clearing;
 pub(crate) mod contents;
 pub(crate) mod directory;
@@ -22,7 +22,7 @@ use rustix::io::Errno;
 
 use crate::error::{Result, StorageError};
 use crate::fs::held_directories::{failed, open_below, open_directory};
-use crate::scratch::aside::{Aside, Blank, blank, rename_new};
+use crate::scratch::temporary_name::{Aside, Blank, blank, rename_new};
 use crate::scratch::contents::remove_data;
 use crate::scratch::directory::Directory;
 use crate::scratch::marker::{End, MARKER_NAME, Marker, State};
