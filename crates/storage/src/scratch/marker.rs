@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StorageError};
 use crate::fs::ownership_mark::Look;
-use crate::scratch::here::{Here, own_start_ticks, runs};
+use crate::scratch::process_identity::{Here, own_start_ticks, runs};
 
 pub(crate) const MARKER_NAME: &str = "TONNAGE-SCRATCH";
 

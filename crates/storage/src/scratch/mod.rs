@@ -7,7 +7,7 @@ pub(crate) mod temporary_name;
 pub(crate) mod clearing;
 pub(crate) mod contents;
 pub(crate) mod directory;
-pub(crate) mod here;
+pub(crate) mod process_identity;
 pub(crate) mod left_files;
 pub(crate) mod marker;
 pub(crate) mod marker_file;

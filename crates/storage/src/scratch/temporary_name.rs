@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::error::Result;
 use crate::fs::held_directories::{failed, is_regular};
 use crate::scratch::PREFIX;
-use crate::scratch::here::{Here, own_start_ticks, runs};
+use crate::scratch::process_identity::{Here, own_start_ticks, runs};
 use crate::scratch::marker::{MARKER_NAME, State};
 
 /// Between the run and what tells of its process.
