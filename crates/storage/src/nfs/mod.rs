@@ -28,7 +28,7 @@ use tonnage_workload::CachePolicy;
 use crate::api::{CacheState, Facts, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
 use crate::scratch::marker::MARKER_NAME;
-use crate::scratch::spelled::data_name;
+use crate::scratch::scratch_names::data_name;
 use crate::snapshots::of_any;
 use crate::target::ExportSpec;
 use crate::target::{Process, TargetSpec};

@@ -16,7 +16,7 @@ use super::{Rados, notes};
 use crate::api::Storage;
 use crate::api::{SnapshotRequest, Snapshots};
 use crate::error::{Result, StorageError};
-use crate::scratch::spelled::round_name;
+use crate::scratch::scratch_names::round_name;
 use crate::target::Process;
 
 /// A snapshot that is there.

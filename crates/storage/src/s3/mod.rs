@@ -23,7 +23,7 @@ use tonnage_workload::{CachePolicy, Op};
 use crate::api::{CacheState, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
 use crate::names::is_item_file;
-use crate::scratch::spelled::{data_name, is_data_name};
+use crate::scratch::scratch_names::{data_name, is_data_name};
 use crate::snapshots::of_any;
 use crate::target::BucketSpec;
 use crate::target::{Process, TargetSpec};

@@ -13,7 +13,7 @@ use crate::names::is_tree_name;
 use crate::scratch::clearing::remove_tree;
 use crate::scratch::directory::Directory;
 use crate::scratch::marker::MARKER_NAME;
-use crate::scratch::spelled::{is_clone_name, is_data_name};
+use crate::scratch::scratch_names::{is_clone_name, is_data_name};
 use crate::scratch::staged::{STATE_DIRECTORY, is_temporary, remove_state};
 use crate::snapshots::subvolumes::{is_room_name, remove_room};
 

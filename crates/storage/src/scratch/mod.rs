@@ -11,7 +11,7 @@ pub(crate) mod process_identity;
 pub(crate) mod left_files;
 pub(crate) mod marker;
 pub(crate) mod marker_file;
-pub(crate) mod spelled;
+pub(crate) mod scratch_names;
 pub(crate) mod staged;
 
 use std::os::fd::OwnedFd;

@@ -20,7 +20,7 @@ use crate::error::{Result, StorageError};
 use crate::fs::files::Files;
 use crate::fs::held_directories::{failed, open_directory};
 use crate::scratch::directory::Directory;
-use crate::scratch::spelled::round_name;
+use crate::scratch::scratch_names::round_name;
 
 /// Directories that data live in, on one or several devices, and their snapshots.
 pub(super) struct DirectorySnapshots {

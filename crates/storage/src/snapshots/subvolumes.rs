@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::error::Result;
 use crate::fs::held_directories::{failed, open_directory, open_in_mount};
-use crate::scratch::spelled::{is_data_name, is_round_name};
+use crate::scratch::scratch_names::{is_data_name, is_round_name};
 
 /// `linux/magic.h`.
 pub(super) const BTRFS_SUPER_MAGIC: fs::FsWord = 0x9123_683e;
