@@ -12,7 +12,7 @@ pub(crate) mod left_files;
 pub(crate) mod marker;
 pub(crate) mod marker_file;
 pub(crate) mod scratch_names;
-pub(crate) mod staged;
+pub(crate) mod mover_leftovers;
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
