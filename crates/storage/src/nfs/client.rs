@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::export::{Export, first_xid};
 use super::link::Link;
 use super::rpc::{Procedure, Trouble, encode, errno, exchange};
-use super::troubles::{Mending, backoff};
+use super::server_faults::{Mending, backoff};
 use crate::wait::{SILENCE, given_up, go_on, nap};
 
 /// One task's connection to an export.

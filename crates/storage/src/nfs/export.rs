@@ -14,7 +14,7 @@ use nfs3_types::xdr_codec::{Opaque, Pack, Unpack};
 
 use super::link::Link;
 use super::rpc::{Procedure, Trouble, encode, exchange};
-use super::troubles::{Troubles, backoff};
+use super::server_faults::{Troubles, backoff};
 use crate::error::{Result, StorageError};
 use crate::target::ExportSpec;
 use crate::wait::{SILENCE, given_up, go_on, nap};

@@ -14,7 +14,7 @@ mod rpc;
 mod run_directory;
 #[cfg(test)]
 mod silence_tests;
-mod troubles;
+mod server_faults;
 mod uncommitted;
 
 use std::io;
