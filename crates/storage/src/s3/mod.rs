@@ -9,7 +9,7 @@ mod objects;
 mod queue;
 mod service;
 mod spec;
-mod troubles;
+mod request_faults;
 mod upload;
 mod wire;
 

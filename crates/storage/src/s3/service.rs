@@ -11,7 +11,7 @@ use rusty_s3::actions::{ListObjectsV2, S3Action};
 use rusty_s3::{Bucket, Credentials, Method, UrlStyle};
 
 use super::spec::credentials;
-use super::troubles::{Troubles, Why};
+use super::request_faults::{Troubles, Why};
 use super::wire::{Address, CONNECT_LIMIT, Connection, Head};
 use crate::error::{Result, StorageError};
 use crate::target::BucketSpec;
