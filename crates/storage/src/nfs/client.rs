@@ -14,7 +14,7 @@ use nfs3_types::xdr_codec::{Pack, Unpack};
 use rustix::io::Errno;
 
 use super::export::{Export, first_xid};
-use super::link::Link;
+use super::rpc_connection::Link;
 use super::rpc::{Procedure, Trouble, encode, errno, exchange};
 use super::server_faults::{Mending, backoff};
 use crate::wait::{SILENCE, given_up, go_on, nap};

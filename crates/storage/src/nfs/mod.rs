@@ -7,7 +7,7 @@ mod clearing;
 mod client;
 mod export;
 mod lanes;
-mod link;
+mod rpc_connection;
 mod names;
 mod pipeline;
 mod rpc;
