@@ -11,7 +11,7 @@ mod service;
 mod spec;
 mod request_faults;
 mod upload;
-mod wire;
+mod http_connection;
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use rusty_s3::{Bucket, Credentials, Method, UrlStyle};
 
 use super::spec::credentials;
 use super::request_faults::{Troubles, Why};
-use super::wire::{Address, CONNECT_LIMIT, Connection, Head};
+use super::http_connection::{Address, CONNECT_LIMIT, Connection, Head};
 use crate::error::{Result, StorageError};
 use crate::target::BucketSpec;
 use crate::wait::{SILENCE, given_up, go_on, nap};
@@ -374,7 +374,7 @@ impl Drop for Session {
 
 #[cfg(test)]
 mod tests {
-    use super::super::wire::cut_short;
+    use super::super::http_connection::cut_short;
     use super::*;
 
     #[test]
