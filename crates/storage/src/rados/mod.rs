@@ -8,7 +8,7 @@ mod file;
 mod library;
 mod marker;
 mod names;
-mod notes;
+mod snapshot_notes;
 mod object;
 mod placement;
 mod pool;
