@@ -1,6 +1,6 @@
 //! Many latencies at once: how often each of a few lengths comes up.
 
-use crate::chance::Chance;
+use crate::seeded_random::Chance;
 
 /// Cells under the standard normal law of the logarithm, and half of what they span.
 const CELLS: usize = 96;

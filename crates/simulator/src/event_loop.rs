@@ -8,7 +8,7 @@ use tonnage_records::{DAMAGE_KEPT, DamageAt, ErrorAt, Event, FileError, LatencyR
 use tonnage_records::{Role, StopReason, TaskResult, VerifyResult};
 use tonnage_workload::{Op, PhaseSpec, Work};
 
-use crate::chance::Chance;
+use crate::seeded_random::Chance;
 use crate::model::ModelSpec;
 use crate::nodes::{self, Nodes};
 use crate::runner::Runner;

@@ -9,7 +9,7 @@ use tonnage_records::{StopReason, TaskResult, VerifyResult, bucket_of};
 use tonnage_workload::{Access, Durability, Layout, Op, PhaseSpec, Stream};
 
 use crate::cells::Cells;
-use crate::chance::Chance;
+use crate::seeded_random::Chance;
 use crate::event_loop::Finish;
 use crate::model::ModelSpec;
 use crate::nodes::{Ceilings, per_node, slowness};

@@ -14,7 +14,7 @@
 
 mod burst;
 mod cells;
-mod chance;
+mod seeded_random;
 mod checkpoint;
 mod command;
 mod curves;

@@ -2,7 +2,7 @@
 
 use tonnage_workload::PhaseSpec;
 
-use crate::chance::Chance;
+use crate::seeded_random::Chance;
 use crate::model::ModelSpec;
 use crate::trial;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use tonnage_records::{FollowResult, Followed, PhaseFiles};
 use tonnage_workload::{Appends, Durability, FollowStep, Follower, Nanoseconds, Op, PhaseSpec, Program, Step, Tail, Waiting};
 
-use crate::chance::Chance;
+use crate::seeded_random::Chance;
 use crate::event_loop::{EIO, ENOSPC, EventHandler, EventLoop};
 use crate::lanes::TaskProgram;
 use crate::model::ModelSpec;

@@ -5,7 +5,7 @@
 
 use tonnage_workload::PhaseSpec;
 
-use crate::chance::Chance;
+use crate::seeded_random::Chance;
 use crate::model::ModelSpec;
 
 /// Largest deviation of a trial's logarithm, and largest logarithm where tails are heavy: a trial a million times faster
