@@ -8,7 +8,7 @@ use tonnage_records::{BUCKETS, CacheFacts, LatencyRecorder, LatencySummary, Phas
 use tonnage_records::{StopReason, TaskResult, VerifyResult, bucket_of};
 use tonnage_workload::{Access, Durability, Layout, Op, PhaseSpec, Stream};
 
-use crate::cells::Cells;
+use crate::latency_cells::Cells;
 use crate::seeded_random::Chance;
 use crate::event_loop::Finish;
 use crate::model::ModelSpec;

@@ -13,7 +13,7 @@
 //! ```
 
 mod burst;
-mod cells;
+mod latency_cells;
 mod seeded_random;
 mod checkpoint;
 mod command;
