@@ -14,7 +14,7 @@ use crate::latency::{Bucket, LatencyRecorder, bucket_bounds};
 use crate::memory::{Collected, Memory};
 use crate::series_row::SeriesRow;
 use crate::table::Table;
-use crate::tagged::Tagged;
+use crate::histogram_tag::Tagged;
 
 /// What is kept of one record while its phase runs: in its files, or in memory where another process writes them. An
 /// engine takes an `Option<PhaseFiles>`: `None` keeps nothing.

@@ -10,7 +10,7 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 
 use crate::latency::LatencyRecorder;
-use crate::tagged::Tagged;
+use crate::histogram_tag::Tagged;
 
 /// The header line that says how many histograms follow, so that a file cut at the end of a line is still found out.
 pub(crate) const COUNT_HEADER: &str = "[Histograms: ";

@@ -22,7 +22,7 @@ mod rows;
 mod series_row;
 mod share;
 mod table;
-mod tagged;
+mod histogram_tag;
 mod tally;
 
 pub use file_error::FileError;
@@ -39,5 +39,5 @@ pub use rounds::{RoundLog, snapshot_events};
 pub use rows::{NOTHING, Rows, RowsError, Value};
 pub use series_row::SeriesRow;
 pub use share::{Share, ShareError};
-pub use tagged::{SNAPSHOTS, Tagged};
+pub use histogram_tag::{SNAPSHOTS, Tagged};
 pub use tally::{DAMAGE_KEPT, Followed, SIDES, Side, Silence, parts_of};

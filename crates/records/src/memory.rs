@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::histograms::{Encoded, Encoder};
 use crate::latency::LatencyRecorder;
 use crate::series_row::SeriesRow;
-use crate::tagged::Tagged;
+use crate::histogram_tag::Tagged;
 
 /// Rows and histograms of one process.
 #[derive(Debug, Default)]

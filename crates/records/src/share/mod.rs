@@ -22,7 +22,7 @@ use crate::latency::LatencyRecorder;
 use crate::memory::Collected;
 use crate::result::PhaseResult;
 use crate::series_row::SeriesRow;
-use crate::tagged::Tagged;
+use crate::histogram_tag::Tagged;
 use process_share::ProcessShare;
 
 /// Shares of another layout are refused.
