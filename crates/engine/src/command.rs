@@ -1,8 +1,8 @@
 //! `command`: copies of any command line, so many at once as there are tasks.
 
-mod kernel_account;
 mod child;
 mod groups;
+mod kernel_account;
 mod program;
 
 use std::path::Path;
@@ -17,8 +17,8 @@ use crate::clock::monotonic_ns;
 use crate::steering::Steering;
 use crate::task::{PhaseWorkload, Shared, TaskContext, Worker};
 use crate::task_counters;
-use kernel_account::Account;
 use groups::Groups;
+use kernel_account::Account;
 
 /// What the tasks share.
 pub struct CommandWorkload(Arc<Runs>);

@@ -11,11 +11,11 @@ use tonnage_workload::PhaseSpec;
 
 use crate::barrier::Barrier;
 use crate::clock::Clock;
-use crate::phase_outcome::{EngineError, Finished};
-use crate::memory_hog;
 use crate::kinds::workload_of;
-use crate::start_line::{LONGEST_WAIT, StartLine};
+use crate::memory_hog;
+use crate::phase_outcome::{EngineError, Finished};
 use crate::remote_barrier::RemoteBarrier;
+use crate::start_line::{LONGEST_WAIT, StartLine};
 use crate::supervisor::{Recent, Supervisor};
 use crate::task::{Outcome, Shared, Task, TaskHandle};
 use crate::task_counters::{Step, TaskCounters, quantile_of, total_heat};

@@ -1,7 +1,7 @@
 //! What the journal knows of one name, and what became of an attempt to carry it over.
 
-use crate::path::TreePath;
 use crate::file_version::Version;
+use crate::path::TreePath;
 
 /// Where an entry stands. Stored in the journal by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

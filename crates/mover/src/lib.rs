@@ -27,41 +27,41 @@ pub mod adaptive_throttle;
 mod bytes;
 pub mod control;
 pub mod copy;
-mod journal_entry;
 mod error;
+mod file_version;
 mod hex;
 mod in_threads;
 pub mod journal;
+mod journal_entry;
 pub mod limit;
 pub mod log;
 pub mod manifest;
+mod mapped_stores;
 pub mod mover;
 pub mod names;
 mod options;
+mod order_of_steps;
 mod path;
 pub mod preflight;
-mod order_of_steps;
 pub mod purge;
 pub mod quiescence;
 pub mod rules;
 pub mod scan;
 mod status;
-mod mapped_stores;
 #[cfg(test)]
 mod testing;
 mod tree;
-mod file_version;
 pub mod watch;
 
-pub use journal_entry::{Chunk, Entry, Outcome, Placed, State};
 pub use error::{MoverError, Result};
+pub use file_version::{Kind, Version};
+pub use journal_entry::{Chunk, Entry, Outcome, Placed, State};
+pub use mapped_stores::Stores;
 pub use mover::{Listed, Mover, list, status_of};
 pub use options::{Check, Clear, Gentle, Marks, Options, Order, Overwrite};
 pub use path::TreePath;
 pub use status::{Failure, Progress, Status, Totals, Waiting};
-pub use mapped_stores::Stores;
 pub use tree::Tree;
-pub use file_version::{Kind, Version};
 
 /// Directory that holds the journal at the local end and the manifests at the destination. Never staged itself.
 pub const STATE_DIRECTORY: &str = ".tonnage-stage";

@@ -15,10 +15,10 @@ use std::os::fd::AsFd;
 use rustix::io::{Errno, Result as SysResult};
 
 use crate::copy::{Attempt, Batch, Carrier, Dropped, Filled, Item, Looked, Opened, Reading, Shared, extended};
-use crate::journal_entry::{Entry, Outcome, Placed};
 use crate::error::Result;
-use crate::purge::{Bytes, Purger, Waiting};
 use crate::file_version::Version;
+use crate::journal_entry::{Entry, Outcome, Placed};
+use crate::purge::{Bytes, Purger, Waiting};
 
 impl Batch<'_> {
     /// Brings entries to the destination and calls them safe.

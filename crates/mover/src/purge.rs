@@ -21,15 +21,15 @@ use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 
 use crate::bytes::stream::Buffer;
-use crate::journal_entry::{Entry, State};
 use crate::error::Result;
+use crate::file_version::Version;
 use crate::journal::Journal;
+use crate::journal_entry::{Entry, State};
 use crate::options::{Check, Clear, Marks, Options};
 use crate::path::TreePath;
 use crate::preflight::Established;
 use crate::quiescence::QuiescenceCheck;
 use crate::tree::Tree;
-use crate::file_version::Version;
 pub(crate) use group::{Bytes, Waiting};
 use quarantine::{Back, Quarantine};
 use times::Times;

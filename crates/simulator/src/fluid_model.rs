@@ -8,11 +8,11 @@ use tonnage_records::{BUCKETS, CacheFacts, LatencyRecorder, LatencySummary, Phas
 use tonnage_records::{StopReason, TaskResult, VerifyResult, bucket_of};
 use tonnage_workload::{Access, Durability, Layout, Op, PhaseSpec, Stream};
 
-use crate::latency_cells::Cells;
-use crate::seeded_random::Chance;
 use crate::event_loop::Finish;
+use crate::latency_cells::Cells;
 use crate::model::ModelSpec;
 use crate::nodes::{Ceilings, per_node, slowness};
+use crate::seeded_random::Chance;
 use crate::speed::Speed;
 use crate::state::{Outcome, SimulatorError, State};
 use crate::stream::cache_before;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::geometry::{Access, Geometry, Layout, Offsets};
 use crate::integer_mixing::{SplitMix64, mix64};
 use crate::payload::PayloadKind;
-use crate::spec_error::SpecError;
 use crate::source::Source;
+use crate::spec_error::SpecError;
 use crate::terms::{CachePolicy, Durability, Op, TaskRange};
 
 /// A stream of transfers.

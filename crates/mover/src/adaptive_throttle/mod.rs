@@ -2,8 +2,8 @@
 //!
 //! [`CpuPriority::step_back`] is what each worker does once; [`Gentle`] is what one thread of the mover asks again and again.
 
-mod cpu_priority;
 mod application_watch;
+mod cpu_priority;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

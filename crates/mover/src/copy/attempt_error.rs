@@ -5,8 +5,8 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::journal_entry::Outcome;
 use crate::error::MoverError;
+use crate::journal_entry::Outcome;
 use crate::path::TreePath;
 use crate::tree::Tree;
 

@@ -8,22 +8,22 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs;
 
-use super::attributes::{self, Dropped};
 use super::attempt_error::{self, Attempt, Ended, split};
-use super::handles::{self, Handles, Target};
+use super::attributes::{self, Dropped};
 use super::destination_name::{self, Claim, Fate};
+use super::handles::{self, Handles, Target};
 use super::source::Source;
 use super::special::{LINKS, lacks_links};
 use super::temporary::Filled;
 use super::{Carrier, Shared};
 use crate::bytes::stream::{self, Buffer, Sink, Sync};
-use crate::journal_entry::{Entry, Outcome, Placed};
 use crate::error::{MoverError, Result};
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Entry, Outcome, Placed};
 use crate::manifest::Line;
 use crate::names;
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::file_version::{Kind, Version};
 
 /// From so many entries on, one `syncfs` is cheaper than an `fsync` each, also for whoever else writes to that file system.
 const MANY: usize = 8;

@@ -5,11 +5,11 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 
 use super::Carrier;
-use crate::journal_entry::Entry;
 use crate::error::Result;
-use crate::journal::Copied;
-use crate::path::TreePath;
 use crate::file_version::{Kind, Version};
+use crate::journal::Copied;
+use crate::journal_entry::Entry;
+use crate::path::TreePath;
 
 /// What a look at copies found.
 #[derive(Debug, Default)]

@@ -5,11 +5,11 @@ use std::os::fd::BorrowedFd;
 use super::attempt_error::{self, Attempt};
 use super::{Shared, handles};
 use crate::bytes::stream::Buffer;
+use crate::file_version::{Kind, Version};
 use crate::journal_entry::{Entry, Placed};
 use crate::names::{self, Replaced};
 use crate::options::Overwrite;
 use crate::path::TreePath;
-use crate::file_version::{Kind, Version};
 
 /// What may be done about a name.
 #[derive(Debug, PartialEq, Eq)]

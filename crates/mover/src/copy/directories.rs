@@ -7,16 +7,16 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{self, OFlags};
 use rustix::io::Errno;
 
-use super::attributes::{self, Dropped};
 use super::attempt_error::{self, Attempt, split};
+use super::attributes::{self, Dropped};
 use super::source;
 use super::{Carrier, Shared};
 use crate::bytes::stream::Sync;
-use crate::journal_entry::{Entry, Outcome, Placed, State};
 use crate::error::Result;
-use crate::in_threads::in_threads;
-use crate::path::TreePath;
 use crate::file_version::Version;
+use crate::in_threads::in_threads;
+use crate::journal_entry::{Entry, Outcome, Placed, State};
+use crate::path::TreePath;
 
 /// Entries that are looked at together.
 const PAGE: usize = 1000;

@@ -4,15 +4,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, Mode, OFlags};
 
-use super::batch::{Batch, Item, Shape};
 use super::attempt_error::{self, Attempt};
+use super::batch::{Batch, Item, Shape};
 use super::handles::{self, Target};
 use super::source::Source;
 use super::{attributes, destination_name};
+use crate::file_version::{Kind, Version};
 use crate::journal_entry::{Entry, Placed};
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::file_version::{Kind, Version};
 
 impl Batch<'_> {
     /// The entry without a copy of its bytes: as another name of a file that is there, or as the copy that it has. In this order: its
@@ -40,7 +40,8 @@ impl Batch<'_> {
         let (shared, path, version) = (self.shared, &entry.path, &source.version);
         let of_this = |known: &Placed| known.size == version.size && attributes::is_time_of(known.mtime_ns, version.mtime_ns);
         let Some(known) = entry.placed.filter(of_this) else { return Ok(None) };
-        let Some((copy, there)) = open(target.as_fd(), path.name()).filter(|(_, there)| destination_name::is(&known, there)) else {
+        let Some((copy, there)) = open(target.as_fd(), path.name()).filter(|(_, there)| destination_name::is(&known, there))
+        else {
             return Ok(None);
         };
         if !has_what_stays(copy.as_fd(), &there, source) {

@@ -11,10 +11,10 @@ use rustix::io::{Errno, Result as SysResult};
 
 use super::attempt_error::{self, Attempt};
 use super::{Shared, attributes};
-use crate::journal_entry::Placed;
 use crate::error::Result;
-use crate::path::TreePath;
 use crate::file_version::{Kind, Version};
+use crate::journal_entry::Placed;
+use crate::path::TreePath;
 
 /// Handles kept a tree. A batch goes directory by directory, and each worker has a batch: a process may have 1024 files open.
 const KEPT: usize = 16;

@@ -9,10 +9,10 @@ use super::attempt_error::{self, Attempt};
 use super::source::Source;
 use crate::bytes::stored::{self, Stored};
 use crate::bytes::stream::{self, Buffer, Trouble};
+use crate::file_version::{Kind, Version};
 use crate::journal_entry::{Outcome, Placed};
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::file_version::{Kind, Version};
 
 impl Shared {
     /// BLAKE3 of the file `name` of a directory of the destination, as the device has it; `None` if it is not `size` bytes long.

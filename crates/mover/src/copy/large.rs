@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::attempt_error::{self, Attempt, split};
 use super::attributes::{self, Dropped};
 use super::batch::{Batch, Item, Looked, Opened, Shape};
-use super::attempt_error::{self, Attempt, split};
 use super::source::{Reading, Source};
 use super::temporary::Filled;
 use super::{Carrier, Shared, handles};
 use crate::bytes::chunks::{ChainingValue, Plan};
 use crate::bytes::stream::{Buffer, Sink, Trouble};
-use crate::journal_entry::{Chunk, Entry, Outcome, Placed};
 use crate::error::Result;
-use crate::options::Check;
-use crate::mapped_stores::Stores;
 use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Chunk, Entry, Outcome, Placed};
+use crate::mapped_stores::Stores;
+use crate::options::Check;
 
 /// How a large file's way began.
 #[derive(Debug)]

@@ -4,16 +4,16 @@
 //! and nobody may have it open for writing at either moment. What befalls one entry is its [`Outcome`](crate::Outcome); an error of
 //! these calls ends the mover.
 
+mod attempt_error;
 mod attributes;
 mod batch;
+mod check_copies;
+mod destination_name;
 mod directories;
-mod attempt_error;
 mod existing_copy;
 mod handles;
 mod hashes;
 mod large;
-mod check_copies;
-mod destination_name;
 mod recovery;
 mod resume;
 mod source;
@@ -35,13 +35,13 @@ use crate::path::TreePath;
 use crate::preflight::Established;
 use crate::quiescence::QuiescenceCheck;
 use crate::tree::Tree;
+pub(crate) use attempt_error::Attempt;
 pub(crate) use attributes::Dropped;
 pub use attributes::{Extended, extended};
 pub(crate) use batch::{Batch, Item, Looked, Opened};
-pub use directories::Renewed;
-pub(crate) use attempt_error::Attempt;
-pub use large::{Large, Started};
 pub use check_copies::{Copies, REMOVED};
+pub use directories::Renewed;
+pub use large::{Large, Started};
 pub(crate) use source::Reading;
 pub(crate) use temporary::Filled;
 

@@ -10,12 +10,12 @@ use rustix::io::{Errno, Result as SysResult};
 use super::attempt_error::split;
 use super::{Carrier, Shared};
 use crate::bytes::stream::Buffer;
-use crate::journal_entry::{Entry, Outcome, State};
 use crate::error::Result;
+use crate::file_version::{Kind, Version};
 use crate::journal::Owed;
+use crate::journal_entry::{Entry, Outcome, State};
 use crate::names;
 use crate::path::TreePath;
-use crate::file_version::{Kind, Version};
 
 /// Entries that are looked at together.
 const PAGE: u32 = 1000;

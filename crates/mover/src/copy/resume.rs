@@ -2,13 +2,13 @@
 
 use std::os::fd::AsFd;
 
-use super::batch::{Batch, Item, Shape};
 use super::attempt_error::{self, Attempt};
-use super::handles;
+use super::batch::{Batch, Item, Shape};
 use super::destination_name;
+use super::handles;
+use crate::file_version::{Kind, Version};
 use crate::journal_entry::{Entry, Placed, State};
 use crate::names;
-use crate::file_version::{Kind, Version};
 
 impl Batch<'_> {
     /// What a killed mover had made whole of an entry; `None`: it must be copied.

@@ -9,11 +9,11 @@ use rustix::io::Errno;
 
 use super::Shared;
 use super::attempt_error::{self, Attempt};
-use crate::journal_entry::{Entry, Outcome};
-use crate::path::TreePath;
-use crate::mapped_stores::Stores;
-use crate::tree::Tree;
 use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Entry, Outcome};
+use crate::mapped_stores::Stores;
+use crate::path::TreePath;
+use crate::tree::Tree;
 
 /// A file system may stamp two changes this close to each other with one time; a version that young cannot be told from the next.
 const STAMP_NS: u64 = 10_000_000;
@@ -62,7 +62,8 @@ impl Shared {
     /// Whether what was read since it was opened is one version, still under its name. `Changed` if not.
     pub(crate) fn require_unchanged(&self, source: &Source, dir: BorrowedFd, path: &TreePath) -> Attempt<()> {
         // The inode is held open, so its number cannot have been given to another: the name's own state is the file's.
-        let now = Version::at(dir, path.name()).map_err(|errno| attempt_error::source("look at", &self.parts.from, path, errno))?;
+        let now =
+            Version::at(dir, path.name()).map_err(|errno| attempt_error::source("look at", &self.parts.from, path, errno))?;
         if now != source.version {
             return Err(Outcome::Changed.into());
         }

@@ -7,20 +7,20 @@ use rustix::fs::{self, AtFlags, Mode};
 use rustix::io::{Errno, Result as SysResult};
 
 use super::Shared;
+use super::attempt_error::{self, Attempt, split};
 use super::attributes;
 use super::batch::{Batch, Item, Shape};
-use super::attempt_error::{self, Attempt, split};
-use super::handles;
 use super::destination_name::{self, Claim};
+use super::handles;
 use super::source::Source;
 use crate::bytes::checksum as checksum_of;
-use crate::journal_entry::{Entry, Outcome, Placed, State};
 use crate::error::Result;
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Entry, Outcome, Placed, State};
+use crate::mapped_stores::Stores;
 use crate::names;
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::mapped_stores::Stores;
-use crate::file_version::{Kind, Version};
 
 impl Batch<'_> {
     /// Makes a directory, or finds it there.
@@ -28,8 +28,8 @@ impl Batch<'_> {
         let shared = self.shared;
         let from = &shared.parts.from;
         let source = self.handles.source(&entry.path)?;
-        let version =
-            Version::at(&*source, entry.path.name()).map_err(|errno| attempt_error::source("look at", from, &entry.path, errno))?;
+        let version = Version::at(&*source, entry.path.name())
+            .map_err(|errno| attempt_error::source("look at", from, &entry.path, errno))?;
         if version.kind != Kind::Directory {
             return Err(Outcome::Changed.into());
         }
@@ -37,7 +37,8 @@ impl Batch<'_> {
             Some(there) if there.kind != Kind::Directory => return Err(shared.taken(&entry.path, &version, &there)),
             _ => self.handles.directory(&entry.path)?,
         };
-        let there = Version::of(&*made).map_err(|errno| attempt_error::target("look at", &shared.parts.to, &entry.path, errno))?;
+        let there =
+            Version::of(&*made).map_err(|errno| attempt_error::target("look at", &shared.parts.to, &entry.path, errno))?;
         let intended = entry.placed.is_some_and(|placed| placed.ino == Placed::TO_BE_MADE);
         let ours = intended || shared.made_directory(&entry, &there);
         let placed = Placed::directory(if ours { there.ino } else { Placed::OF_OTHERS });
@@ -142,8 +143,9 @@ impl Batch<'_> {
     fn copy_of_other(&mut self, opened: &Source, dir: BorrowedFd, other: &mut Entry) -> Attempt<Option<Placed>> {
         let shared = self.shared;
         shared.recognise(dir, other, &mut self.buffer)?;
-        let look =
-            |name: &[u8]| handles::at(dir, name).map_err(|errno| attempt_error::target("look at", &shared.parts.to, &other.path, errno));
+        let look = |name: &[u8]| {
+            handles::at(dir, name).map_err(|errno| attempt_error::target("look at", &shared.parts.to, &other.path, errno))
+        };
         let Some(still) = look(other.path.name())? else { return Ok(None) };
         let Some(known) = destination_name::ours(other, &still) else { return Ok(None) };
         if !self.is_copy_of(opened, dir, other, &known)? {

@@ -5,17 +5,17 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs::{self, Mode, OFlags};
 
-use super::attributes::{self, Dropped};
 use super::attempt_error::{self, Attempt};
+use super::attributes::{self, Dropped};
 use super::handles::Target;
 use super::source::Source;
 use super::special::anew;
 use super::{Shared, destination_name};
+use crate::file_version::Version;
 use crate::journal_entry::{Entry, Placed};
 use crate::names::{self, Names};
 use crate::options::Overwrite;
 use crate::path::TreePath;
-use crate::file_version::Version;
 
 /// A temporary that has all bytes of its source.
 #[derive(Debug)]
@@ -79,7 +79,11 @@ impl Shared {
         let Filled { copy, source, path, checksum, .. } = filled;
         let made = Version::of(copy).map_err(|errno| attempt_error::target("look at", &self.parts.to, path, errno))?;
         attributes::compare(&source.version, &made, &mut dropped);
-        if made.size == source.version.size { Ok((destination_name::placed(&made, *checksum), dropped)) } else { Err(self.differs(path)) }
+        if made.size == source.version.size {
+            Ok((destination_name::placed(&made, *checksum), dropped))
+        } else {
+            Err(self.differs(path))
+        }
     }
 
     /// Removes a temporary that did not become whole. What ended it is what is told; one that cannot be removed now is, when its entry

@@ -3,11 +3,11 @@
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, params};
 
 use super::{Copied, Journal, PerState, Sql, row};
-use crate::journal_entry::{Chunk, Entry, State};
 use crate::error::Result;
+use crate::file_version::Version;
+use crate::journal_entry::{Chunk, Entry, State};
 use crate::path::TreePath;
 use crate::status::Totals;
-use crate::file_version::Version;
 
 impl Journal {
     /// The entries of these numbers, in this order; a number that was never given is left out.

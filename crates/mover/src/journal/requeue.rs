@@ -1,8 +1,8 @@
 //! Doubt in what is done: its bytes may be others although no time says so. It is queued again, and whoever carries it compares.
 
 use super::{Journal, queries};
-use crate::journal_entry::{Entry, State};
 use crate::error::Result;
+use crate::journal_entry::{Entry, State};
 use crate::path::TreePath;
 use crate::status::Totals;
 

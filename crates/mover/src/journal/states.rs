@@ -3,10 +3,10 @@
 use rusqlite::{CachedStatement, OptionalExtension, params};
 
 use super::{Copied, DIRECTORIES_KEPT, Journal, Pass, Sql, row};
-use crate::journal_entry::{Chunk, Entry, Placed, State};
 use crate::error::Result;
-use crate::path::TreePath;
 use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Chunk, Entry, Placed, State};
+use crate::path::TreePath;
 
 /// What an entry was before a change.
 pub(super) struct Stored {

@@ -6,10 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::bytes::checksum;
-use crate::journal_entry::Placed;
-use crate::hex::{hex, unhex};
-use crate::path::TreePath;
 use crate::file_version::{Kind, Version};
+use crate::hex::{hex, unhex};
+use crate::journal_entry::Placed;
+use crate::path::TreePath;
 
 /// What was put under a path.
 #[derive(Clone, Debug, PartialEq, Eq)]

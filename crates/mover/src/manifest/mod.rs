@@ -21,12 +21,12 @@ use rustix::io::Errno;
 use crate::STATE_DIRECTORY;
 use crate::bytes::checksum;
 use crate::bytes::stored::has_stored;
-use crate::journal_entry::{Entry, Placed, State};
 use crate::error::{MoverError, Result};
+use crate::file_version::{Kind, Version};
 use crate::journal::Journal;
+use crate::journal_entry::{Entry, Placed, State};
 use crate::path::TreePath;
 use crate::tree::Tree;
-use crate::file_version::{Kind, Version};
 pub use manifest_line::Line;
 pub use verify::{Report, Seen, verify};
 

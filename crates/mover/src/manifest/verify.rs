@@ -18,9 +18,9 @@ use crate::STATE_DIRECTORY;
 use crate::bytes::checksum;
 use crate::bytes::stream::{Buffer, hash_to_end};
 use crate::error::{MoverError, Result};
+use crate::file_version::{Kind, Version};
 use crate::path::TreePath;
 use crate::tree::Tree;
-use crate::file_version::{Kind, Version};
 
 /// What a check found. Paths are as `TreePath` prints them, in the order of their bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -6,22 +6,22 @@ use std::time::Duration;
 use rustix::fs::fstatvfs;
 
 use crate::control::workers::Tuner;
-use crate::journal_entry::Entry;
 use crate::error::{MoverError, Result};
+use crate::file_version::Kind;
 use crate::journal::Doubt;
+use crate::journal_entry::Entry;
+use crate::mapped_stores::Stores;
 use crate::options::Clear;
-use crate::path::TreePath;
 use crate::order_of_steps;
+use crate::path::TreePath;
 use crate::purge::{Purger, used_permille};
 use crate::scan::{Scanned, Scanner};
 use crate::status::{Progress, Totals};
-use crate::mapped_stores::Stores;
-use crate::file_version::Kind;
 use crate::watch::Hint;
 
 use super::core::Core;
-use super::recheck_safe::{Look, Looked};
 use super::offline;
+use super::recheck_safe::{Look, Looked};
 
 /// Between two looks at rates, limits and markers.
 const TICK_NS: u64 = 50_000_000;

@@ -3,13 +3,13 @@
 
 use std::os::fd::OwnedFd;
 
-use crate::journal_entry::Entry;
 use crate::error::Result;
+use crate::file_version::Kind;
 use crate::in_threads::in_threads;
 use crate::journal::Copied;
+use crate::journal_entry::Entry;
 use crate::path::TreePath;
 use crate::quiescence::Quiescence;
-use crate::file_version::Kind;
 
 use super::core::Core;
 

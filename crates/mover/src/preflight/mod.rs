@@ -1,8 +1,8 @@
 //! Refuses what cannot work before anything is touched; holds the lock that keeps a second mover out.
 
+mod directory_place;
 mod identity;
 mod lock;
-mod directory_place;
 mod probe;
 mod refusal;
 #[cfg(test)]
@@ -22,11 +22,11 @@ use crate::error::{MoverError, Result};
 use crate::journal::{Identity, Journal};
 use crate::options::{Clear, Options};
 use crate::tree::Tree;
+use directory_place::Place;
 pub use identity::Established;
 #[cfg(test)]
 pub(crate) use identity::establish;
 use lock::Lock;
-use directory_place::Place;
 use refusal::{refused, words};
 
 /// Two trees that a mover can work on, and the right to.
@@ -50,7 +50,8 @@ impl Preflight {
         let (from_place, to_place) = (Place::of(from.root())?, Place::of(parent.root())?);
         apart(options, &from_place, &to_place, name.is_some())?;
         not_staged_itself(options, &from_place)?;
-        let to = name.as_ref().map_or(directory_place::path_of(parent.root())?, |name| to_place.path().join(OsStr::from_bytes(name)));
+        let to =
+            name.as_ref().map_or(directory_place::path_of(parent.root())?, |name| to_place.path().join(OsStr::from_bytes(name)));
         not_among_the_copies(options, &to)?;
         can_be_made(&options.state, name.as_ref().map(|_| options.to.as_path()))?;
         let held = Lock::take_existing(&options.state)?;

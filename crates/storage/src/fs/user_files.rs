@@ -32,9 +32,9 @@ use crate::error::{Result, StorageError, linked};
 use crate::fs::accounting::is_counted;
 use crate::fs::create_directory::CreateDirectory;
 use crate::fs::direct::{self, Support};
+use crate::fs::file_place::Place;
 use crate::fs::held_directories::failed;
 use crate::fs::ownership_mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
-use crate::fs::file_place::Place;
 use crate::target::{Existing, Process, TargetSpec};
 
 /// So long a process waits for what another one of its run is about to do to a file that it makes.

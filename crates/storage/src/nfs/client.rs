@@ -14,8 +14,8 @@ use nfs3_types::xdr_codec::{Pack, Unpack};
 use rustix::io::Errno;
 
 use super::export::{Export, first_xid};
-use super::rpc_connection::Link;
 use super::rpc::{Procedure, Trouble, encode, errno, exchange};
+use super::rpc_connection::Link;
 use super::server_faults::{Mending, backoff};
 use crate::wait::{SILENCE, given_up, go_on, nap};
 

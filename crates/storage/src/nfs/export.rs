@@ -12,8 +12,8 @@ use nfs3_types::portmap::{self, PMAP_PORT, PMAP_PROG, mapping};
 use nfs3_types::rpc::{auth_unix, opaque_auth};
 use nfs3_types::xdr_codec::{Opaque, Pack, Unpack};
 
-use super::rpc_connection::Link;
 use super::rpc::{Procedure, Trouble, encode, exchange};
+use super::rpc_connection::Link;
 use super::server_faults::{Troubles, backoff};
 use crate::error::{Result, StorageError};
 use crate::target::ExportSpec;

@@ -7,14 +7,14 @@ mod clearing;
 mod client;
 mod export;
 mod lanes;
-mod rpc_connection;
 mod names;
 mod pipeline;
 mod rpc;
+mod rpc_connection;
 mod run_directory;
+mod server_faults;
 #[cfg(test)]
 mod silence_tests;
-mod server_faults;
 mod uncommitted;
 
 use std::io;

@@ -4,14 +4,14 @@
 //! run's own: an object in it named `TONNAGE-SCRATCH` says whose it is, and nothing but keys that the run spells are ever
 //! removed.
 
+mod http_connection;
 mod names;
 mod objects;
 mod queue;
+mod request_faults;
 mod service;
 mod spec;
-mod request_faults;
 mod upload;
-mod http_connection;
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use crate::error::Result;
 use crate::fs::held_directories::{failed, is_regular};
 use crate::scratch::PREFIX;
-use crate::scratch::process_identity::{Here, own_start_ticks, runs};
 use crate::scratch::marker::{MARKER_NAME, State};
+use crate::scratch::process_identity::{Here, own_start_ticks, runs};
 
 /// Between the run and what tells of its process.
 const MARK: char = '+';

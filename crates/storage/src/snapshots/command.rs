@@ -104,7 +104,9 @@ impl Snapshots for CommandSnapshots {
             };
         };
         let path = PathBuf::from(fill(self.command.read_directory.as_deref().unwrap_or_default(), &self.words, round));
-        let open = || open_directory(CWD, &path).map_err(|errno| crate::fs::held_directories::failed("open the directory", &path, errno));
+        let open = || {
+            open_directory(CWD, &path).map_err(|errno| crate::fs::held_directories::failed("open the directory", &path, errno))
+        };
         let mut directories = std::collections::BTreeMap::new();
         for &file in &self.numbers {
             directories.insert(files.place().site(file), Room { handle: open()?, path: path.clone() });
