@@ -20,7 +20,7 @@ from tonnage.records.reader import Run
 from tonnage.records.task_lines import Tasks
 from tonnage.records.trial_columns import Trials
 from tonnage.records.verify_figures import verify_files
-from tonnage.records.workflow_lines import workflow_lines
+from tonnage.records.workflow_jsonl import workflow_lines
 from tonnage.records.writer import RunWriter
 
 __all__ = [

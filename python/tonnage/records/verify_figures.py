@@ -19,7 +19,7 @@ from tonnage.records.lines import cache_state, cached_share, device_ratio, devic
 from tonnage.records.object_lines import object_contradictions
 from tonnage.records.phase_results import LatencySummary
 from tonnage.records.reader import Run
-from tonnage.records.workflow_lines import workflow_contradictions
+from tonnage.records.workflow_jsonl import workflow_contradictions
 
 _MEAN_SLACK_NS = 1
 """The mean of a histogram is a float in one place and a whole number in the other."""

@@ -28,7 +28,7 @@ from tonnage.records import (
     record_name,
     task_lines,
     trial_line,
-    workflow_lines,
+    workflow_jsonl,
 )
 from tonnage.records.expected_files import promised
 from tonnage.records.line_types import DeviceItem, EventLine, HostEvents, TaskLine, TrialLine, WorkflowTask
@@ -261,7 +261,7 @@ class PhaseRunner:
             event: EventLine = {"trial": line["trial"], "record": line["record"], "time_ns": line["last_done_ns"]}
             events.append({**event, "kind": "trace", "task": None, "message": problem})
             self.observer.note(f"note: {problem}")
-        workflow = workflow_lines(line, left.workflow) if left else []
+        workflow = workflow_jsonl(line, left.workflow) if left else []
         copies = copy_lines(line, result)
         if line["purpose"] != "fill":
             # What lays files out names its own otherwise, and no figure stands on them.
