@@ -12,7 +12,7 @@ from tonnage.analysis.links import jain
 from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.execute.network_flows import Flow, result_of
 from tonnage.importers.iperf3 import Interval, Report, Way
-from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line, verify_files
+from tonnage.records import Run, RunWriter, event_lines, tasks_jsonl, trial_line, verify_files
 
 SECOND, MB = 10**9, 10**6
 LINK = 125 * MB
@@ -36,7 +36,7 @@ class Recorded:
         line = trial_line(
             trial=self.trial, setting=setting, phase=phase, repetition=self.trial, block=0, started="", result=result
         )
-        self.writer.append_trial(line, task_lines(line, result, hosts), event_lines(line, result))
+        self.writer.append_trial(line, tasks_jsonl(line, result, hosts), event_lines(line, result))
         self.trial += 1
 
     def network(self, pairs: list[tuple[str, str]], rates: tuple[int, ...], *, late_s: int = 0, **text: Any) -> None:

@@ -17,7 +17,7 @@ from tonnage.records.lines import (
 )
 from tonnage.records.object_lines import object_lines
 from tonnage.records.reader import Run
-from tonnage.records.task_lines import Tasks
+from tonnage.records.tasks_jsonl import Tasks
 from tonnage.records.trial_columns import Trials
 from tonnage.records.verify_figures import verify_files
 from tonnage.records.workflow_jsonl import workflow_lines

@@ -36,7 +36,7 @@ from tonnage.records.line_types import (
     WorkflowLine,
 )
 from tonnage.records.measuring_process import ENDED_WITHOUT_SUMMARY, ended_without_summary
-from tonnage.records.task_lines import TaskLines, Tasks
+from tonnage.records.tasks_jsonl import TaskLines, Tasks
 from tonnage.records.trial_columns import Trials, from_engine
 
 _RECORD = re.compile(r"\d{4,}-[a-z][a-z-]*\Z")

@@ -26,7 +26,7 @@ from tonnage.records import (
     event_lines,
     object_lines,
     record_name,
-    task_lines,
+    tasks_jsonl,
     trial_line,
     workflow_jsonl,
 )
@@ -255,7 +255,7 @@ class PhaseRunner:
         left: Harvest | None = None,
         items: Sequence[DeviceItem] = (),
     ) -> PhaseOutcome:
-        tasks = task_lines(line, result, hosts)
+        tasks = tasks_jsonl(line, result, hosts)
         events = event_lines(line, result)
         for problem in left.problems if left else ():
             event: EventLine = {"trial": line["trial"], "record": line["record"], "time_ns": line["last_done_ns"]}
