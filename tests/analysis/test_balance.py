@@ -13,7 +13,7 @@ from tonnage.analysis import analyse
 from tonnage.analysis.balance import LEVEL, Balance, balances_of
 from tonnage.analysis.results import Point
 from tonnage.analysis.summary import schema, summary
-from tonnage.records import Run, RunWriter, object_lines, trial_line, verify_files
+from tonnage.records import Run, RunWriter, objects_jsonl, trial_line, verify_files
 from tonnage.report.page_data import Source
 from tonnage.report.sections.balance import exhibits, story, table
 
@@ -112,7 +112,9 @@ def test_a_run_keeps_its_groups_and_page_and_summary_tell_them(make_run: Callabl
         trial=1, setting=line["setting"], phase="write", repetition=1, block=1, started="now", result=None
     )
     # Groups of a trial whose line was never written do not count after a resume.
-    writer.append_trial(again, (), (), objects=object_lines({**line, "record": "0000-write"}, {"placement": placement}))
+    writer.append_trial(
+        again, (), (), objects=objects_jsonl({**line, "record": "0000-write"}, {"placement": placement})
+    )
     with (run.path / "objects.jsonl").open("ab") as file:
         file.write(b'{"record": "0009-write"')
     RunWriter.reopen(run.path)

@@ -15,7 +15,7 @@ from tonnage.records.lines import (
     task_lines,
     trial_line,
 )
-from tonnage.records.object_lines import object_lines
+from tonnage.records.objects_jsonl import object_lines
 from tonnage.records.reader import Run
 from tonnage.records.tasks_jsonl import Tasks
 from tonnage.records.trial_columns import Trials

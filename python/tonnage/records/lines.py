@@ -22,7 +22,7 @@ from tonnage.records.line_types import (
     Totals,
     TrialLine,
 )
-from tonnage.records.object_lines import objects_of
+from tonnage.records.objects_jsonl import objects_of
 from tonnage.records.phase_results import CacheFacts, Event, PhaseResult, TaskResult
 
 if TYPE_CHECKING:

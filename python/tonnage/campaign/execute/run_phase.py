@@ -24,7 +24,7 @@ from tonnage.records import (
     copy_lines,
     device_lines,
     event_lines,
-    object_lines,
+    objects_jsonl,
     record_name,
     tasks_jsonl,
     trial_line,
@@ -266,7 +266,7 @@ class PhaseRunner:
         if line["purpose"] != "fill":
             # What lays files out names its own otherwise, and no figure stands on them.
             self.writer.require_files(promised(self.writer.manifest, line, tasks, copies))
-        layout, objects = device_lines(line, items), object_lines(line, result)
+        layout, objects = device_lines(line, items), objects_jsonl(line, result)
         self.writer.append_trial(line, tasks, events, copies, workflow, layout, objects)
         self.lines.append(line)
         self._keep_hints(line["hints"])
