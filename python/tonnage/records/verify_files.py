@@ -38,7 +38,7 @@ from tonnage.records.hash_chain import (
     sums_of,
     whole_lines,
 )
-from tonnage.records.job_lines import JOBS, altered_jobs
+from tonnage.records.jobs_jsonl import JOBS, altered_jobs
 from tonnage.records.reader import Run
 
 _SUM = re.compile(rb"([0-9a-f]{64})  ([^\\]+)\n")

@@ -16,7 +16,7 @@ from tonnage.campaign.jobs.trial_batch import Batch
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.errors import RequestError
 from tonnage.records.file_names import TRIALS
-from tonnage.records.job_lines import append_job, job_lines, mend_jobs
+from tonnage.records.jobs_jsonl import append_job, job_lines, mend_jobs
 from tonnage.records.line_types import Json
 
 LOCK = "jobs.lock"
