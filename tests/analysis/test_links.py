@@ -12,7 +12,7 @@ from tonnage.analysis.links import jain
 from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.execute.network_flows import Flow, result_of
 from tonnage.importers.iperf3 import Interval, Report, Way
-from tonnage.records import Run, RunWriter, event_lines, tasks_jsonl, trial_line, verify_files
+from tonnage.records import Run, RunWriter, event_lines, tasks_jsonl, trial_line, verify_bytes
 
 SECOND, MB = 10**9, 10**6
 LINK = 125 * MB
@@ -94,7 +94,7 @@ def test_three_pairs_at_once_have_a_sum_shares_and_a_fairness(recorded: Recorded
     assert link.point.median == sum(PUBLISHED) == 126 * MB
     assert [round(flow.window_bytes_per_s / link.point.median, 2) for flow in link.flows] == [0.27, 0.28, 0.45]
     assert link.fairness == pytest.approx(jain(PUBLISHED)) == pytest.approx(0.943, abs=0.001)
-    assert verify_files(Run.open(recorded.writer.path)) == []
+    assert verify_bytes(Run.open(recorded.writer.path)) == []
     assert "rates-not-additive" not in codes(analysis)
 
 

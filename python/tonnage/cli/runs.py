@@ -18,7 +18,7 @@ from tonnage.placement.server_load_lines import KeepPlan, plan_keeping
 from tonnage.records import Run
 from tonnage.records.file_names import MANIFEST
 from tonnage.records.hash_chain import sha256
-from tonnage.records.verify_files import altered
+from tonnage.records.verify_bytes import altered
 
 if TYPE_CHECKING:
     from rich.console import Console
