@@ -18,7 +18,7 @@ from tonnage.placement.capacity import (
 )
 from tonnage.placement.choice import Decision, NoFileServer, decide
 from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, placements_of
-from tonnage.placement.indices.read_indices import read_indices
+from tonnage.placement.indices.index_reader import read_indices
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.scheduler_lists import BackgroundCall, Listed, ListedHost, ListedJob, Lists
 from tonnage.placement.server_load_lines import lines_of_servers, plateaus_of

@@ -19,7 +19,7 @@ from tonnage.machine.guarded_access import carefully
 from tonnage.machine.mounts import Mount, read_mounts
 from tonnage.machine.time_limit import in_time
 from tonnage.placement.choice import NoFileServer, NothingNear
-from tonnage.placement.indices.read_indices import fresh_indices
+from tonnage.placement.indices.index_reader import fresh_indices
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.plan import make_plan
 from tonnage.placement.server_load_lines import all_lines
