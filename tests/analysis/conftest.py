@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.records import Run, RunWriter, event_lines, tasks_jsonl, trial_line
+from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -80,7 +80,7 @@ def make_run(tmp_path: Path) -> Callable[..., Run]:
             )  # fmt: skip
             alter(line)
             writer.append_trial(
-                line, tasks_jsonl(line, outcome, ["node"] * len(outcome["tasks"])), event_lines(line, outcome)
+                line, task_lines(line, outcome, ["node"] * len(outcome["tasks"])), event_lines(line, outcome)
             )
         return Run.open(writer.path)
 

@@ -13,7 +13,7 @@ from tonnage.analysis import analyse
 from tonnage.analysis.balance import LEVEL, Balance, balances_of
 from tonnage.analysis.results import Point
 from tonnage.analysis.summary import schema, summary
-from tonnage.records import Run, RunWriter, objects_jsonl, trial_line, verify_bytes
+from tonnage.records import Run, RunWriter, object_lines, trial_line, verify_files
 from tonnage.report.page_data import Source
 from tonnage.report.sections.balance import exhibits, story, table
 
@@ -107,18 +107,16 @@ def test_a_run_keeps_its_groups_and_page_and_summary_tell_them(make_run: Callabl
     writer = RunWriter.reopen(run.path)
     (line,) = run.trials()
     assert line["objects"] == {"epoch": 7, "groups": 32, "unplaced_objects": 2, "placed_objects": 9}
-    assert any("and 0 from objects.jsonl" in what for what in verify_bytes(run))
+    assert any("and 0 from objects.jsonl" in what for what in verify_files(run))
     again = trial_line(
         trial=1, setting=line["setting"], phase="write", repetition=1, block=1, started="now", result=None
     )
     # Groups of a trial whose line was never written do not count after a resume.
-    writer.append_trial(
-        again, (), (), objects=objects_jsonl({**line, "record": "0000-write"}, {"placement": placement})
-    )
+    writer.append_trial(again, (), (), objects=object_lines({**line, "record": "0000-write"}, {"placement": placement}))
     with (run.path / "objects.jsonl").open("ab") as file:
         file.write(b'{"record": "0009-write"')
     RunWriter.reopen(run.path)
-    assert not [what for what in verify_bytes(run) if "objects" in what]
+    assert not [what for what in verify_files(run) if "objects" in what]
     analysis = analyse(run)
     (found,) = analysis.balances
     assert (found.objects, found.groups, found.unplaced_objects, found.verdict) == (9, 9, 2, "as chance has it")

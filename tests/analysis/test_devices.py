@@ -11,7 +11,7 @@ import pytest
 from tonnage.analysis import analyse
 from tonnage.analysis.summary import schema, summary
 from tonnage.filesystems.file_holders import FilePart, Held, Item, whole
-from tonnage.records import Run, RunWriter, device_lines, event_lines, record_name, tasks_jsonl, trial_line
+from tonnage.records import Run, RunWriter, device_lines, event_lines, record_name, task_lines, trial_line
 from tonnage.report.page_data import Source
 from tonnage.report.sections.devices import story, tables
 from tonnage.report.sections.nfs import exhibits, table
@@ -54,7 +54,7 @@ def run_of(path: Path, repetitions: list[dict[str, int]], *, source: str = "own"
         )  # fmt: skip
         hosts = ["node-1"] * len(tasks)
         lines = device_lines(line, held.lines())
-        writer.append_trial(line, tasks_jsonl(line, result, hosts), event_lines(line, result), devices=lines)
+        writer.append_trial(line, task_lines(line, result, hosts), event_lines(line, result), devices=lines)
     return Run.open(path)
 
 

@@ -12,7 +12,7 @@ from tonnage.analysis.links import jain
 from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.execute.network_flows import Flow, result_of
 from tonnage.importers.iperf3 import Interval, Report, Way
-from tonnage.records import Run, RunWriter, event_lines, tasks_jsonl, trial_line, verify_bytes
+from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line, verify_files
 
 SECOND, MB = 10**9, 10**6
 LINK = 125 * MB
@@ -36,7 +36,7 @@ class Recorded:
         line = trial_line(
             trial=self.trial, setting=setting, phase=phase, repetition=self.trial, block=0, started="", result=result
         )
-        self.writer.append_trial(line, tasks_jsonl(line, result, hosts), event_lines(line, result))
+        self.writer.append_trial(line, task_lines(line, result, hosts), event_lines(line, result))
         self.trial += 1
 
     def network(self, pairs: list[tuple[str, str]], rates: tuple[int, ...], *, late_s: int = 0, **text: Any) -> None:
@@ -94,7 +94,7 @@ def test_three_pairs_at_once_have_a_sum_shares_and_a_fairness(recorded: Recorded
     assert link.point.median == sum(PUBLISHED) == 126 * MB
     assert [round(flow.window_bytes_per_s / link.point.median, 2) for flow in link.flows] == [0.27, 0.28, 0.45]
     assert link.fairness == pytest.approx(jain(PUBLISHED)) == pytest.approx(0.943, abs=0.001)
-    assert verify_bytes(Run.open(recorded.writer.path)) == []
+    assert verify_files(Run.open(recorded.writer.path)) == []
     assert "rates-not-additive" not in codes(analysis)
 
 

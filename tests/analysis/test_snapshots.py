@@ -15,7 +15,7 @@ from tonnage.analysis import analyse
 from tonnage.analysis.snapshots import snapshots_of
 from tonnage.analysis.statistics.fixed_cost import COSTS, NOT_SHOWN, UNCHANGED
 from tonnage.analysis.summary import schema, summary
-from tonnage.records import Run, RunWriter, event_lines, tasks_jsonl
+from tonnage.records import Run, RunWriter, event_lines, task_lines
 
 MIB = 1 << 20
 RATE = 0.1
@@ -38,7 +38,7 @@ def run_of(path: Path, found: Any) -> Run:
     """A run directory of such lines."""
     writer = RunWriter.create(path, {"target": {"kind": "sim"}, "seed": 1, "state": "complete", "campaign": {}})
     for line, result in found:
-        tasks = tasks_jsonl(line, result, ["host"] * len(result["tasks"]))
+        tasks = task_lines(line, result, ["host"] * len(result["tasks"]))
         writer.append_trial(line, tasks, event_lines(line, result))
     return Run.open(path)
 

@@ -18,7 +18,7 @@ from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.run_lifecycle import run_campaign
 from tonnage.cli import main
-from tonnage.records import RunWriter, event_lines, tasks_jsonl, trial_line
+from tonnage.records import RunWriter, event_lines, task_lines, trial_line
 
 ALL_SEEDS = bool(os.environ.get("TONNAGE_ALL_SEEDS"))
 """Else a quarter of them."""
@@ -104,5 +104,5 @@ def swept(out: Path, law: Callable[[int], float], nodes: Sequence[int], draw: ra
             result=result, purpose="measure",
         )  # fmt: skip
         hosts = [f"n{task}" for task in range(count)]
-        writer.append_trial(line, tasks_jsonl(line, result, hosts), event_lines(line, result))
+        writer.append_trial(line, task_lines(line, result, hosts), event_lines(line, result))
     return out

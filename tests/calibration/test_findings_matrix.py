@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tonnage.analysis import analyse
 from tonnage.analysis.verify import verify
-from tonnage.records import Run, RunWriter, copy_lines, event_lines, tasks_jsonl, trial_line
+from tonnage.records import Run, RunWriter, copy_lines, event_lines, task_lines, trial_line
 
 from .simulate import phase, run_phase, setting
 
@@ -140,7 +140,7 @@ def simulated_run(directory: Path, seed: int, trap: dict[str, Any]) -> Run:
                 )  # fmt: skip
                 line.update(trap.get("line", {}))
                 writer.append_trial(
-                    line, tasks_jsonl(line, result, ["host"] * len(result["tasks"])), event_lines(line, result)
+                    line, task_lines(line, result, ["host"] * len(result["tasks"])), event_lines(line, result)
                 )
             trial += 1
     return Run.open(directory)
@@ -258,7 +258,7 @@ def run_of_kind(directory: Path, seed: int, trap: dict[str, Any]) -> Run:
             repetition=repetition, block=repetition, started="", result=result,
         )  # fmt: skip
         events, copies = event_lines(line, result), copy_lines(line, result)
-        writer.append_trial(line, tasks_jsonl(line, result, ["host"] * len(result["tasks"])), events, copies)
+        writer.append_trial(line, task_lines(line, result, ["host"] * len(result["tasks"])), events, copies)
     return Run.open(directory)
 
 

@@ -17,7 +17,7 @@ from tonnage.analysis.verify import verify
 from tonnage.campaign.campaign_file import load_campaign
 from tonnage.campaign.execute.checkpoint import phase_spec
 from tonnage.campaign.kinds.checkpoint import Checkpoint, CheckpointSetting
-from tonnage.records import Run, RunWriter, event_lines, tasks_jsonl, trial_line
+from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
 from .simulate import run_phase
 
@@ -84,7 +84,7 @@ def run_of(path: Path, seed: int, model: dict[str, Any]) -> Run:
     """The same as a run directory."""
     writer = RunWriter.create(path, {"target": {"kind": "sim"}, "seed": seed, "state": "running"})
     for line, result in trials(seed, model, path):
-        tasks = tasks_jsonl(line, result, ["host"] * len(result["tasks"]))
+        tasks = task_lines(line, result, ["host"] * len(result["tasks"]))
         writer.append_trial(line, tasks, event_lines(line, result))
     return Run.open(path)
 

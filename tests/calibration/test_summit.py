@@ -14,7 +14,7 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.run_lifecycle import run_campaign
-from tonnage.records import Run, verify_bytes
+from tonnage.records import Run, verify_files
 from tonnage.report.sections import tiers
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "summit-nvme-scale.toml"
@@ -79,4 +79,4 @@ def test_a_line_a_node_is_kept_where_there_are_many_tasks_and_the_records_agree(
         assert bool(line["facts"].get("by_node")) == (len(tasks[record]) < line["setting"]["tasks"])
     hosts = {task["host"] for task in run.tasks()}
     assert len(hosts) == 4608 and "node4608" in hosts
-    assert verify_bytes(run) == []
+    assert verify_files(run) == []

@@ -15,7 +15,7 @@ from tonnage.campaign.plan import check, make_plan
 from tonnage.campaign.run_lifecycle import run_campaign
 from tonnage.campaign.schedule import Sweep
 from tonnage.errors import RequestError
-from tonnage.records import Run, verify_bytes
+from tonnage.records import Run, verify_files
 from tonnage.staging.mover_plan import make_plan as stage_plan
 
 MIB = 1 << 20
@@ -47,7 +47,7 @@ def measured(campaign: Campaign, home: Path, state: str = "complete") -> list[di
     done = run_campaign(campaign, text=None, command_line=(), out=str(home / "run"), observer=Observer())
     run = Run.open(done.path)
     assert done.state == state
-    assert verify_bytes(run) == []
+    assert verify_files(run) == []
     assert not [*(home / "fast").iterdir(), *(home / "slow").iterdir()]
     return run.trials()
 

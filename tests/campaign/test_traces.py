@@ -12,7 +12,7 @@ from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import check, make_plan
 from tonnage.campaign.run_lifecycle import run_campaign
 from tonnage.errors import RequestError
-from tonnage.records import Run, verify_bytes
+from tonnage.records import Run, verify_files
 
 HEAD = "name\\tstatus\\tsubmit\\tstart\\tcomplete\\trealtime"
 WRITE = f"""\
@@ -54,14 +54,14 @@ def test_each_copy_has_the_tasks_of_its_own_trace_on_the_runs_clock(tmp_path: Pa
     for line in lines:
         assert trial["first_start_ns"] - 10**7 <= line["submit_ns"] <= trial["last_done_ns"] + 10**7
         assert (line["wait_ns"], line["run_ns"], line["engine"]) == (10**6, 7 * 10**6, "nextflow")
-    assert verify_bytes(run) == []
+    assert verify_files(run) == []
 
 
 def test_a_derived_figure_that_was_changed_is_found(tmp_path: Path) -> None:
     run = measured(tmp_path, argv=["sh", "-c", WRITE])
     file = run.path / "workflow.jsonl"
     file.write_text(file.read_text().replace('"wait_ns":1000000', '"wait_ns":1'))
-    assert verify_bytes(run) == ["0000-command: wait_ns of task 0 of copy 0 is 1, and 1000000 from its instants"]
+    assert verify_files(run) == ["0000-command: wait_ns of task 0 of copy 0 is 1, and 1000000 from its instants"]
 
 
 def test_a_trace_of_an_earlier_run_is_not_this_ones_and_a_missing_one_fails_the_trial(tmp_path: Path) -> None:

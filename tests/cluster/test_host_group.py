@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import tonnage
 from tonnage.cluster.host_group import SERVICES, Alone, Answer
-from tonnage.cluster.remote import CONNECTIONS, host_group_by_name, programs
+from tonnage.cluster.remote import CONNECTIONS, programs, remote_hosts
 from tonnage.cluster.remote.client import RemoteHostGroup
 from tonnage.cluster.remote.connections import check, first_line, here, srun, ssh
 from tonnage.errors import RequestError
@@ -326,11 +326,11 @@ def test_ssh_and_srun_get_a_host_and_nothing_that_a_shell_could_read(monkeypatch
 
 def test_a_way_that_is_none_is_a_wrong_request_and_alone_is_this_host() -> None:
     assert CONNECTIONS == ("alone", "ssh", "slurm", "mpi")
-    with pytest.raises(RequestError, match="there is no way 'rsh'"), host_group_by_name("rsh", ["a"]):
+    with pytest.raises(RequestError, match="there is no way 'rsh'"), remote_hosts("rsh", ["a"]):
         pass
-    with pytest.raises(RequestError, match="'a b' is no host's name"), host_group_by_name("ssh", ["a b"]):
+    with pytest.raises(RequestError, match="'a b' is no host's name"), remote_hosts("ssh", ["a b"]):
         pass
-    with host_group_by_name("alone", [NODE]) as alone:
+    with remote_hosts("alone", [NODE]) as alone:
         answers = alone.ask("facts", {NODE: {}, "other": {}}, timeout_s=1)
         assert answers[NODE].value and answers["other"].problem == "other is not this host"
 

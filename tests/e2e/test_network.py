@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tonnage.records import Run, verify_bytes
+from tonnage.records import Run, verify_files
 
 from .shell import Said, Shell, group_members, wait_until
 
@@ -47,7 +47,7 @@ def servers(group: int) -> list[int]:
 def test_a_run_on_the_loopback_keeps_what_both_ends_say(shell: Shell) -> None:
     done = shell("run", campaign(shell, SHORT), "--json", "--no-report")
     (line,) = (run := Run.open(shell.runs[0])).trials()
-    assert verify_bytes(run) == []
+    assert verify_files(run) == []
     there, back = line["network"]["flows"]
     assert (there["sender"], there["receiver"]) == (back["receiver"], back["sender"])
     for flow in (there, back):

@@ -11,7 +11,7 @@ import pytest
 from hosts import wait_for
 from throttled import Impossible
 from tonnage.analysis import analyse
-from tonnage.records import Run, verify_bytes
+from tonnage.records import Run, verify_files
 from tonnage_commands import tonnage
 
 
@@ -48,7 +48,7 @@ def test_each_object_is_recorded_where_a_monitor_says_it_is(cluster: lab.Ceph, t
         for group, said in zip(groups, cluster.told(asked), strict=True):
             assert said["pgid"].endswith(f".{group['group']:x}"), said
             assert group["osds"][0] == said["acting_primary"] and sorted(group["osds"]) == sorted(said["acting"])
-    assert verify_bytes(run) == []
+    assert verify_files(run) == []
     told = json.loads(done.stdout)["balances"]
     assert {(balance["op"], balance["copies"]) for balance in told} == {("write", 2), ("read", 2)}
     assert all(abs(sum(part["share"] for part in balance["parts"]) - 1) < 1e-9 for balance in told)

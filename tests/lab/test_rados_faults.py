@@ -14,7 +14,7 @@ import pytest
 from hosts import wait_for
 from throttled import Impossible
 from tonnage.analysis import analyse
-from tonnage.records import Run, verify_bytes
+from tonnage.records import Run, verify_files
 from tonnage.report.page_data import Source
 from tonnage.report.sections.trials import exhibits
 from tonnage_commands import LIMIT_S, argv_of, tonnage
@@ -97,7 +97,7 @@ def test_an_osd_that_hangs_and_goes_on_is_waited_for_and_told(cluster: lab.Ceph,
     (check,) = [line for line in run.trials() if line["phase"] == "check"]
     assert check["status"] == "ok" and check["verify"]["damaged_operations"] == 0
     assert check["verify"]["checked_bytes"] == 16 << 20
-    assert verify_bytes(run) == []
+    assert verify_files(run) == []
     captions = [
         figure.caption
         for exhibit in exhibits(analyse(run), Source.of(run))

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from slurm import Host, Slurm
 from tonnage.cli import main
-from tonnage.cluster.remote import host_group_by_name
+from tonnage.cluster.remote import remote_hosts
 
 NODE = platform.node()
 PATIENCE_S = 30.0
@@ -40,7 +40,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
 def test_over_ssh_words_arrive_byte_for_byte_and_all_ends_with_the_host_group() -> None:
     words = ["$(id)", "a'b\"c", "\n", "*", "~", "!1", "\\", os.fsdecode(b"\xff"), ""]
     code = "import os, sys; os.write(1, b'\\0'.join(map(os.fsencode, sys.argv[1:])))"
-    with host_group_by_name("ssh", ["fileserver"], start_s=PATIENCE_S) as host_group:
+    with remote_hosts("ssh", ["fileserver"], start_s=PATIENCE_S) as host_group:
         printed: dict[str, Any] = {"argv": [sys.executable, "-I", "-c", code, *words]}
         told = host_group.ask("start-program", {"fileserver": printed}, timeout_s=PATIENCE_S)["fileserver"]
         assert told.problem is None
@@ -54,12 +54,12 @@ def test_over_ssh_words_arrive_byte_for_byte_and_all_ends_with_the_host_group() 
 
 
 def test_a_key_that_is_not_let_in_and_a_host_that_is_not_known_are_each_their_own_problem(ssh: Path) -> None:
-    with host_group_by_name("ssh", ["fileserver", "nobody.invalid", NODE], start_s=PATIENCE_S) as host_group:
+    with remote_hosts("ssh", ["fileserver", "nobody.invalid", NODE], start_s=PATIENCE_S) as host_group:
         answers = host_group.ask("facts", {host: {} for host in host_group.hosts}, timeout_s=PATIENCE_S)
         assert answers["fileserver"].value["hostname"] == NODE and answers[NODE].value
         assert (answers["nobody.invalid"].problem or "").startswith("ssh failed with status 255: ")
     (ssh / "key.pub").write_text("")
-    with host_group_by_name("ssh", ["fileserver", NODE], start_s=PATIENCE_S) as host_group:
+    with remote_hosts("ssh", ["fileserver", NODE], start_s=PATIENCE_S) as host_group:
         answers = host_group.ask("facts", {host: {} for host in host_group.hosts}, timeout_s=PATIENCE_S)
         assert "Permission denied" in (answers["fileserver"].problem or "") and answers[NODE].value
 
@@ -89,7 +89,7 @@ def jobs(cluster: Slurm) -> list[str]:
 
 def test_slurm_gives_a_job_a_host_and_takes_it_back(slurm: Callable[..., Slurm]) -> None:
     cluster = slurm([Host(name="a1"), Host(name="a2")], {"all": ["a1"], "other": ["a2"]})
-    with host_group_by_name("slurm", ["a2", "a1", "a9"], start_s=PATIENCE_S) as host_group:
+    with remote_hosts("slurm", ["a2", "a1", "a9"], start_s=PATIENCE_S) as host_group:
         assert len(jobs(cluster)) == 2
         told = host_group.ask("start-program", {"a2": {"argv": ["printenv", "SLURMD_NODENAME"]}}, timeout_s=PATIENCE_S)[
             "a2"
@@ -119,9 +119,9 @@ def test_doctor_goes_by_slurm_and_leaves_no_job(
 
 def test_a_host_that_slurm_has_none_of_free_is_given_up_and_no_job_waits_on(slurm: Callable[..., Slurm]) -> None:
     cluster = slurm([Host(name="a1", slots=1), Host(name="a2", slots=1)])
-    with host_group_by_name("slurm", ["a1"], start_s=PATIENCE_S):
+    with remote_hosts("slurm", ["a1"], start_s=PATIENCE_S):
         began_s = time.monotonic()
-        with host_group_by_name("slurm", ["a1", "a2"], start_s=5) as host_group:
+        with remote_hosts("slurm", ["a1", "a2"], start_s=5) as host_group:
             answers = host_group.ask("facts", {"a1": {}, "a2": {}}, timeout_s=PATIENCE_S)
             assert answers["a1"].problem and answers["a2"].value
         assert time.monotonic() - began_s < PATIENCE_S

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.records import Run, RunWriter, event_lines, tasks_jsonl, trial_line
+from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
 LATENCY = dict.fromkeys(("count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"), 1)
 
@@ -46,7 +46,7 @@ def append(phase_result: Callable[..., dict[str, Any]]) -> Callable[..., dict[st
             trial=trial, setting={"op": "write", "tasks": 2, "transfer_size": 100, "sync": "fsync"}, phase="write",
             repetition=0, block=0, started="2026-11-21T09:00:00Z", result=result,
         )  # fmt: skip
-        writer.append_trial(line, tasks_jsonl(line, result, ["host"] * len(result["tasks"])), event_lines(line, result))
+        writer.append_trial(line, task_lines(line, result, ["host"] * len(result["tasks"])), event_lines(line, result))
         return line
 
     return add
@@ -77,5 +77,5 @@ def simulated(tmp_path: Path) -> Run:
             trial=trial, setting={"op": "write", "tasks": tasks, "transfer_size": 1 << 20, "sync": "fsync"},
             phase="write", repetition=0, block=0, started="", result=result,
         )  # fmt: skip
-        writer.append_trial(line, tasks_jsonl(line, result, ["host"] * len(result["tasks"])), event_lines(line, result))
+        writer.append_trial(line, task_lines(line, result, ["host"] * len(result["tasks"])), event_lines(line, result))
     return Run.open(writer.path)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tonnage.records import event_lines, loop_rate, setting_key, tasks_jsonl, trial_line
+from tonnage.records import event_lines, loop_rate, setting_key, task_lines, trial_line
 
 Result = Callable[..., dict[str, Any]]
 COMMON: dict[str, Any] = {"trial": 7, "repetition": 1, "block": 0, "started": "now"}
@@ -76,7 +76,7 @@ def test_a_phase_that_never_started_has_a_line_with_nothing_measured() -> None:
     assert (line["status"], line["reason"], line["elapsed_ns"], line["bandwidth_bytes_per_s"]) == (
         "failed", "no space", None, None,
     )  # fmt: skip
-    assert tasks_jsonl(line, None, []) == []
+    assert task_lines(line, None, []) == []
 
 
 def test_equal_settings_have_equal_keys_in_any_order() -> None:

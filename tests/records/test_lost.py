@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tonnage.errors import RecordError
-from tonnage.records import Run, RunWriter, verify_bytes
+from tonnage.records import Run, RunWriter, verify_files
 
 Append = Callable[..., dict[str, Any]]
 
@@ -82,7 +82,7 @@ def test_what_nobody_touched_is_sealed_also_after_a_resume(tmp_path: Path, appen
 
 @pytest.mark.parametrize("room", ["heat", "latency", "series"])
 def test_a_file_that_a_record_promises_and_does_not_have_is_named(simulated: Run, room: str) -> None:
-    assert verify_bytes(simulated) == []
+    assert verify_files(simulated) == []
     next((simulated.path / room).glob("0001-*")).unlink()
-    (said,) = verify_bytes(simulated)
+    (said,) = verify_files(simulated)
     assert said.startswith("0001-write: ") and room in said and said.endswith("missing")

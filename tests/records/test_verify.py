@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from tonnage.records import Run, verify_bytes
+from tonnage.records import Run, verify_files
 from tonnage.records.latency import summarise
 
 
 def test_a_run_as_it_was_written_has_no_contradiction(simulated: Run) -> None:
-    assert verify_bytes(simulated) == []
+    assert verify_files(simulated) == []
 
 
 def change(run: Run, file: str, number: int, path: tuple[str, ...], value: Any) -> None:
@@ -38,19 +38,19 @@ def change(run: Run, file: str, number: int, path: tuple[str, ...], value: Any) 
 )
 def test_a_changed_figure_is_a_contradiction(simulated: Run, file: str, path: tuple[str, ...], says: str) -> None:
     change(simulated, file, 0, path, 12345)
-    assert any(says in text for text in verify_bytes(simulated))
+    assert any(says in text for text in verify_files(simulated))
 
 
 @pytest.mark.parametrize(("room", "suffix"), [("series", "parquet"), ("latency", "hlog")])
 def test_a_missing_file_is_a_contradiction(simulated: Run, room: str, suffix: str) -> None:
     (simulated.path / room / f"0001-write.{suffix}").unlink()
-    assert [text for text in verify_bytes(simulated) if "missing" in text and "0001-write" in text]
+    assert [text for text in verify_files(simulated) if "missing" in text and "0001-write" in text]
 
 
 def test_a_task_of_no_trial_is_a_contradiction(simulated: Run) -> None:
     file = simulated.path / "trials.jsonl"
     file.write_text(file.read_text().splitlines(keepends=True)[0])
-    assert any("does not have" in text for text in verify_bytes(simulated))
+    assert any("does not have" in text for text in verify_files(simulated))
 
 
 def test_quantiles_follow_the_rules_of_the_histogram() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import report_sample as sample
-from tonnage.records import Run, RunWriter, event_lines, tasks_jsonl, trial_line
+from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
 SECOND = 10**9
 EACH = 10 * SECOND
@@ -66,7 +66,7 @@ def write(
             trial=trial, setting={"kind": "stream", "op": "write", "tasks": total, **(setting or {})}, phase="write",
             repetition=trial, block=trial, started="2026-11-21T12:00:00Z", result=result, gathering=met,
         )  # fmt: skip
-        writer.append_trial(line, tasks_jsonl(line, result, list(hosts)), event_lines(line, result))
+        writer.append_trial(line, task_lines(line, result, list(hosts)), event_lines(line, result))
     return Run.open(path)
 
 

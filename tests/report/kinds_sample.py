@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import report_sample as sample
-from tonnage.records import Run, RunWriter, copy_lines, event_lines, tasks_jsonl, trial_line
+from tonnage.records import Run, RunWriter, copy_lines, event_lines, task_lines, trial_line
 
 MIB = 1 << 20
 MODEL = {"kind": "sim", "knee": 4, "plateau_bytes_per_s": 800_000_000, "noise": 0.03, "seed": 5}
@@ -88,7 +88,7 @@ class Recorder:
             trial=self.number, setting={**setting, "tasks": tasks}, phase=phase, repetition=repetition,
             block=repetition, started="2026-11-21T12:00:00Z", result=result,
         )  # fmt: skip
-        tasks_of_it, events = tasks_jsonl(line, result, ["node-1"] * len(result["tasks"])), event_lines(line, result)
+        tasks_of_it, events = task_lines(line, result, ["node-1"] * len(result["tasks"])), event_lines(line, result)
         self.writer.append_trial(line, tasks_of_it, events, copy_lines(line, result))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import report_sample as sample
-from tonnage.records import Run, RunWriter, event_lines, tasks_jsonl, trial_line
+from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
 _TRANSFER = 1 << 20
 _SECOND = 1_000_000_000
@@ -32,7 +32,7 @@ def write(path: Path) -> Run:
             result=result,
         )
         writer.append_trial(
-            line, tasks_jsonl(line, result, ["node-1"] * len(result["tasks"])), event_lines(line, result)
+            line, task_lines(line, result, ["node-1"] * len(result["tasks"])), event_lines(line, result)
         )
     return Run.open(path)
 

@@ -13,7 +13,7 @@ import report_sample as sample
 from rich.console import Console
 from tonnage.analysis import Analysis, analyse
 from tonnage.analysis.compare.normalise import Basis
-from tonnage.records import Run, RunWriter, event_lines, tasks_jsonl
+from tonnage.records import Run, RunWriter, event_lines, task_lines
 from tonnage.report.page import render
 from tonnage.report.page_data import Source
 from tonnage.report.published import ceph_snapshots as published_snapshots
@@ -45,9 +45,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     for transfer in (4096, MIB):
         for line, result in lines(time_ns, tasks=(1, 4, 32), transfer=transfer, repetitions=4):
             line |= {"trial": number, "record": f"{number:04d}-checkpoint"}
-            writer.append_trial(
-                line, tasks_jsonl(line, result, ["a"] * len(result["tasks"])), event_lines(line, result)
-            )
+            writer.append_trial(line, task_lines(line, result, ["a"] * len(result["tasks"])), event_lines(line, result))
             number += 1
     return Run.open(path)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import report_sample as sample
-from tonnage.records import Run, RunWriter, copy_lines, tasks_jsonl, trial_line, workflow_jsonl
+from tonnage.records import Run, RunWriter, copy_lines, task_lines, trial_line, workflow_lines
 
 SECOND = 10**9
 NOTHING = dict.fromkeys(
@@ -79,7 +79,7 @@ def write(
                 started="2026-11-21T12:00:00Z", result=done,
             )  # fmt: skip
             writer.append_trial(
-                line, tasks_jsonl(line, done, ["node"]), [], copy_lines(line, done), workflow_jsonl(line, tasks)
+                line, task_lines(line, done, ["node"]), [], copy_lines(line, done), workflow_lines(line, tasks)
             )
             trial += 1
     return Run.open(path)

@@ -14,7 +14,7 @@ from tonnage.analysis.findings.throughput_curve import SINGLE, SINGLE_IMPORTED
 from tonnage.analysis.points import renamed
 from tonnage.analysis.summary import NEW_KEYS, summary
 from tonnage.errors import RecordError
-from tonnage.records import Run, verify_bytes
+from tonnage.records import Run, verify_files
 from tonnage.records.file_names import MANIFEST, ORIGINALS
 from tonnage.records.line_types import Json
 from tonnage.records.verify_bytes import Seal, SealKind, digest_of, examine
@@ -68,7 +68,7 @@ def verify(run: Run) -> Verdict:
     A summary of records that were altered is not compared: it would say the same once more.
     """
     seal = examine(run)
-    found = [*seal.wrong, *verify_bytes(run, seal.damaged, is_torn=run.manifest.get("state") == "running")]
+    found = [*seal.wrong, *verify_files(run, seal.damaged, is_torn=run.manifest.get("state") == "running")]
     found += guarded(lambda: _originals(run, seal.damaged))
     said = run.manifest.get("summary")
     if isinstance(said, dict) and seal.damaged <= {MANIFEST}:

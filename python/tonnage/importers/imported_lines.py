@@ -11,7 +11,7 @@ from tonnage.errors import RequestError
 from tonnage.importers.imported_phases import Note, Phase, StatedRate
 from tonnage.importers.rounded_numbers import Rounded
 from tonnage.importers.trace import LARGEST
-from tonnage.records import RunWriter, event_lines, setting_key, tasks_jsonl, trial_line, workflow_jsonl
+from tonnage.records import RunWriter, event_lines, setting_key, task_lines, trial_line, workflow_lines
 from tonnage.records.line_types import CopyLine, ImportedLine, SettingValues, StatedRateLine, TrialLine, WorkflowTask
 from tonnage.records.lines import untimed_task
 from tonnage.records.phase_results import FlowResult, LatencySummary, NetworkResult, PhaseResult, TaskResult
@@ -159,9 +159,9 @@ def _write(writer: RunWriter, trial: int, file: int, phase: Phase, repetition: i
         writer.write_series(trial, phase.phase, [(start, end, 0, moved) for start, end, moved in phase.series])
     # None where the file names none.
     hosts = cast("list[str]", [task.host for task in phase.tasks] or [None])
-    workflow = workflow_jsonl(line, [_later(task, now_ns) for task in phase.workflow])
+    workflow = workflow_lines(line, [_later(task, now_ns) for task in phase.workflow])
     copies = [_copy(line)] if phase.workflow else []
-    writer.append_trial(line, tasks_jsonl(line, result, hosts), event_lines(line, result), copies, workflow)
+    writer.append_trial(line, task_lines(line, result, hosts), event_lines(line, result), copies, workflow)
 
 
 def _tasks(phase: Phase, now_ns: int) -> list[TaskResult]:

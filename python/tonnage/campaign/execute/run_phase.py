@@ -24,11 +24,11 @@ from tonnage.records import (
     copy_lines,
     device_lines,
     event_lines,
-    objects_jsonl,
+    object_lines,
     record_name,
-    tasks_jsonl,
+    task_lines,
     trial_line,
-    workflow_jsonl,
+    workflow_lines,
 )
 from tonnage.records.expected_files import promised
 from tonnage.records.line_types import DeviceItem, EventLine, HostEvents, TaskLine, TrialLine, WorkflowTask
@@ -255,18 +255,18 @@ class PhaseRunner:
         left: Harvest | None = None,
         items: Sequence[DeviceItem] = (),
     ) -> PhaseOutcome:
-        tasks = tasks_jsonl(line, result, hosts)
+        tasks = task_lines(line, result, hosts)
         events = event_lines(line, result)
         for problem in left.problems if left else ():
             event: EventLine = {"trial": line["trial"], "record": line["record"], "time_ns": line["last_done_ns"]}
             events.append({**event, "kind": "trace", "task": None, "message": problem})
             self.observer.note(f"note: {problem}")
-        workflow = workflow_jsonl(line, left.workflow) if left else []
+        workflow = workflow_lines(line, left.workflow) if left else []
         copies = copy_lines(line, result)
         if line["purpose"] != "fill":
             # What lays files out names its own otherwise, and no figure stands on them.
             self.writer.require_files(promised(self.writer.manifest, line, tasks, copies))
-        layout, objects = device_lines(line, items), objects_jsonl(line, result)
+        layout, objects = device_lines(line, items), object_lines(line, result)
         self.writer.append_trial(line, tasks, events, copies, workflow, layout, objects)
         self.lines.append(line)
         self._keep_hints(line["hints"])

@@ -100,7 +100,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _examine_hosts(arguments: Arguments) -> int:
-    from tonnage.cluster.remote import START_S, host_group_by_name
+    from tonnage.cluster.remote import START_S, remote_hosts
     from tonnage.placement.doctor.host_checks import examine
     from tonnage.placement.doctor.host_facts import gather_host_facts
 
@@ -108,7 +108,7 @@ def _examine_hosts(arguments: Arguments) -> int:
         raise RequestError("--site and --hosts are two questions; hint: ask one after the other")
     target = None if arguments.target is None else os.path.abspath(arguments.target)  # noqa: PTH100
     within_s = START_S if arguments.within is None else arguments.within / 1e9
-    with host_group_by_name(arguments.via or "ssh", arguments.hosts, start_s=within_s) as host_group:
+    with remote_hosts(arguments.via or "ssh", arguments.hosts, start_s=within_s) as host_group:
         party = gather_host_facts(host_group, arguments.hosts, target)
     found = examine(party)
     well = not any(complaint.wrong for complaint in found)
