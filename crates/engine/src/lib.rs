@@ -8,9 +8,9 @@
 //! ```text
 //! Phase::prepare ─ kinds ─→ PhaseWorkload ─→ Worker, one a task: stream (sync_loop, queued_loop), files, tail,
 //!       │                                          │               checkpoint, command, find
-//!       │ go                                       │ steering carries out its Program (workload), wall, retry
-//! line: all tasks begin at once                    ▼ counts in its TaskCounters and its Tally
-//!       └─ supervisor: counters → series, stalls, live figures ─→ finished: PhaseResult
+//!       │ go                                       │ steering carries out its Program (workload), stonewall, retry
+//! start_line: all tasks begin at once           ▼ counts in its TaskCounters and its Tally
+//!       └─ supervisor: counters → series, stalls, live figures ─→ phase_outcome: PhaseResult
 //! barrier, remote_barrier: where tasks wait for each other, also for those of other processes
 //! ```
 

@@ -13,9 +13,9 @@
 //! | `manifest`, `log` | what lies at the destination, beside the data, for later years; Spectral's lines |
 //! | `rules` | which files, in which order, which of them wait for others |
 //! | `scan`, `watch`, `quiescence` | the truth, the hint, and whether a file can be taken now |
-//! | `stores` | what a store through a mapping leaves behind, by file system |
+//! | `mapped_stores` | what a store through a mapping leaves behind, by file system |
 //! | `bytes` | bytes of a file: moved, hashed on the way, read back from the device |
-//! | `promise` | that order in code, for a copy, for the deletion of its source, and after a crash |
+//! | `order_of_steps` | that order in code, for a copy, for the deletion of its source, and after a crash |
 //! | `copy` | the steps of one file's way over, whole or in chunks by several workers |
 //! | `names` | the only place that renames or unlinks |
 //! | `purge` | takes verified files off the source, where that was asked |

@@ -1,5 +1,5 @@
 //! Takes regular files that are done off the source, where that was asked. Links, FIFOs and directories stay. In which order stands in
-//! `promise`: set aside in steps, by `group` a file with all of its names and into the `quarantine`, looked at once more, removed,
+//! `order_of_steps`: set aside in steps, by `group` a file with all of its names and into the `quarantine`, looked at once more, removed,
 //! and said in the journal. The `times` of directories are kept before the first file leaves one.
 //!
 //! A file goes only where all of this holds: it is done with a checksum (or none was asked for), read back from the device where

@@ -1,7 +1,7 @@
 //! Plain streams of very many tasks: the tasks of a node advance as one.
 //!
 //! The law is that of `nodes.rs`. Time goes on in intervals; in each, a node's operations in flight share its time, and
-//! as many latencies as fill that time are drawn at once (`cells.rs`). What is left behind is kept by node: a result and
+//! as many latencies as fill that time are drawn at once (`latency_cells.rs`). What is left behind is kept by node: a result and
 //! a histogram, and rows of the series, each under the number of the node's first task.
 
 use tonnage_records::{BUCKETS, CacheFacts, LatencyRecorder, LatencySummary, PhaseFiles, Role, SeriesRow};

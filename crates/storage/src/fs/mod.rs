@@ -1,8 +1,8 @@
 //! Storages on a file system: what they open and how, the files of scratch directories and those that users name.
 //!
 //! `file_storage` is the storage of every kind, on `files`, which opens and settles them; a kind is no more than its lane
-//! (`posix`, `uring`, `mmap`). `place` says where a file is: in a scratch directory (`devices`) or by a name of the user
-//! (`named`). `tree` is the way to the names of a tree, whose files are an `open_file` as those of lanes are.
+//! (`posix`, `uring`, `mmap`). `file_place` says where a file is: in a scratch directory (`devices`) or by a name of the user
+//! (`user_files`). `tree` is the way to the names of a tree, whose files are an `open_file` as those of lanes are.
 
 pub(crate) mod accounting;
 pub(crate) mod cache_state;

@@ -1,6 +1,6 @@
 //! Files of the user, by name: the one place outside scratch directories where anything is written or removed.
 //!
-//! A file is **ours** if this process created it with `O_EXCL`, or if it carries the mark of a run (`mark.rs`).
+//! A file is **ours** if this process created it with `O_EXCL`, or if it carries the mark of a run (`ownership_mark.rs`).
 //! - Reading needs nothing but a regular file of that name.
 //! - Writing a name that leads nowhere creates the file, relative to the held parent directory, and marks it.
 //! - Writing a file of this run uses it as it is. One of an earlier run is removed and made anew (`existing = ours`),

@@ -195,7 +195,7 @@ impl Marker {
         }
     }
 
-    /// What is known of the process that it names alone, from `here`.
+    /// What is known of the process that it names alone, from `process_identity`.
     fn process(&self, here: &Here) -> Standing {
         let dead = || (State::Dead, "dead".to_owned());
         let running = || (State::Running, "still running".to_owned());

@@ -133,7 +133,7 @@ class Setting:
 
     @property
     def cut(self) -> Cut | None:
-        """How the storage keeps each file as several (``crates/storage/src/pieces.rs``); None: as one."""
+        """How the storage keeps each file as several (``crates/storage/src/split_file.rs``); None: as one."""
         return None
 
     @property
