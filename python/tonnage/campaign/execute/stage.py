@@ -30,7 +30,7 @@ from tonnage.records.phase_results import PhaseResult
 from tonnage.records.phase_specs import PhaseSpec
 
 FILES = "data.*"
-"""What the engine calls the files of a stream (``crates/storage/src/scratch/scratch_names.rs``); the marker is another."""
+"""Matches the names of a stream's files (``crates/storage/src/scratch/scratch_names.rs``), and not the marker's."""
 _LOOK_S = 0.05
 _PATIENCE_S = 60.0
 """For a copy in hand, once the run was interrupted."""
