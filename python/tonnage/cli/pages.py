@@ -73,12 +73,6 @@ def markdown() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _paragraph(command: Command) -> str:
-    """What it does; a stand-in for another program has a page of its own that tells."""
-    page = f"{command.name}.md"
-    return f"{command.summary}; [{page}]({page}) says more." if command.verbatim else command.description
-
-
 def man_overview() -> str:
     """``tonnage(1)``."""
     lines = [

@@ -41,10 +41,6 @@ Arguments = Mapping[str, Any]
 """Keywords of a service, which JSON can carry."""
 
 
-class NoAnswer(TonnageError):
-    """A host did not answer in time, or its process is gone; the text says which and what was asked."""
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A host's answer: a value, or the reason why there is none."""

@@ -63,10 +63,6 @@ Name = Annotated[str, AfterValidator(_name)]
 """What a tool is given as a word of its own: it cannot begin with a dash, nor hold a blank or a comma."""
 
 
-Absolute = Annotated[Text, AfterValidator(_absolute)]
-"""A path from the root."""
-
-
 class Line(DocumentTable):
     """A load line stated by hand, for a server that was not probed."""
 
