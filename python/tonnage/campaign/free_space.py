@@ -56,7 +56,7 @@ def free_bytes(target: Target) -> int | None:
 
 
 def export_facts(export: ExportSpec) -> Json:
-    """What the server of an ExportSpec says of it; RequestError where it says no."""
+    """Returns the facts that the server of an ExportSpec reports. RequestError where the server refuses."""
     try:
         found: Json = json.loads(_native.export_facts(json.dumps(export)))
     except (OSError, ValueError) as error:

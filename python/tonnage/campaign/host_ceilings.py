@@ -36,7 +36,7 @@ class Ceiling(TypedDict, total=False):
 
 
 class Cost(TypedDict):
-    """What an operation takes of the generator alone: an entry of ``costs`` of the manifest."""
+    """Holds the cost of an operation of the generator without storage: an entry of ``costs`` of the manifest."""
 
     operations_per_s: int
     ns_per_operation: int
@@ -126,7 +126,7 @@ def _of_size(start: Launcher, setting: StreamSetting, seed: int) -> tuple[list[C
 
 
 def _cost_alone(start: Launcher, setting: StreamSetting, seed: int) -> Cost:
-    """What the generator alone takes for an operation of this transfer size, on the first host."""
+    """Measures the generator's cost of an operation of this transfer size, on the first host."""
     first, transfer_size = start.host_group.hosts[0], setting.transfer_size
     asked = {"spec": _bare(setting, seed), "transfer_size": transfer_size, "duration_ns": 0, "alone_only": True}
     return _cost(ask_all(start, "ceilings", {first: asked})[first]["alone"], transfer_size)

@@ -77,7 +77,7 @@ def _check_path(path: Path, host: str, answer: Answer, *, to_write: bool) -> Non
 
 
 def _check_space(plan: Plan, start: Launcher, settings: Sequence[Setting]) -> None:
-    """Of hosts with a file system of their own: whether their part of the files fits."""
+    """Checks that each host with a file system of its own has room for its part of the files."""
     for number, path in enumerate(plan.target.paths):
         seen = ask_all(start, "path-facts", {host: {"path": str(path)} for host in others(start)})
         for host, facts in seen.items():

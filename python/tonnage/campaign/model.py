@@ -115,7 +115,7 @@ class Repeat(DocumentTable):
 
 
 class Budget(DocumentTable):
-    """What a run may use. None: no bound of its own."""
+    """Bounds what a run may use. None: no bound."""
 
     time_ns: Time | None = time_field("time", None, "no trial starts later than this on the run's clock")
     space_bytes: Size | None = Field(
@@ -250,7 +250,7 @@ LinkRate = Annotated[int, BeforeValidator(_link), Field(ge=1, le=2**63 - 1, stri
 
 
 class Normalise(DocumentTable):
-    """What the report also divides the run's best figures by."""
+    """Names what the report also divides the run's best figures by."""
 
     disks: Count | None = Field(None, description="disks that held the data")
     servers: Count | None = Field(None, description="servers that served it")

@@ -42,7 +42,7 @@ the kernel's throttle allows, is 2 % of it then, and what it did beyond the leng
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What a search sees of a point."""
+    """Holds what a search knows of a point."""
 
     tasks: int
     values: tuple[int, ...]
@@ -317,7 +317,7 @@ def _waits(lines: Iterable[TrialLine], load: str) -> dict[int, list[Any]]:
 
 
 def _buffered(lines: Sequence[TrialLine]) -> bool:
-    """Whether operations went through the page cache so far."""
+    """Returns whether operations went through the page cache so far."""
     return any(line["direct"] is False for line in lines)
 
 

@@ -178,7 +178,7 @@ def resume_run(path: str, *, observer: Observer, batch: Batch | None = None) -> 
 
 
 def _facts_here(manifest: Manifest, campaign: Campaign, plan: Plan, lines: Sequence[TrialLine]) -> Json:
-    """What the manifest gets from a job: the run was described where it was submitted, and is measured here."""
+    """Returns what a job adds to the manifest: the submitter described the run, and this host measures it."""
     host = host_facts()
     if not lines:
         return {"target": target_facts(campaign, plan.target), "host": host, "load_before": load()}
@@ -411,7 +411,7 @@ def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: La
 
 
 def _advised(message: str, target: Target, setting: Setting) -> tuple[str, str]:
-    """What the engine says, and its advice: ``…; use another pool or means``. Ours where it has none."""
+    """Splits an engine's message from its advice: ``…; use another pool or means``. Ours where it has none."""
     what, _, advice = message.rpartition("; ")
     if what and advice.partition(" ")[0] in _ADVISING:
         return what, advice
@@ -422,7 +422,7 @@ def _advised(message: str, target: Target, setting: Setting) -> tuple[str, str]:
 
 
 def _state(ended: str, schedule: Schedule, batch: Batch | None) -> str:
-    """Of the run: with the part of one job it goes on."""
+    """Returns the state of the run; it still runs after the part of one job."""
     if batch is None:
         return ended
     from tonnage.campaign.jobs.trial_batch import BatchSchedule

@@ -17,7 +17,7 @@ from tonnage.records.stop_reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What a job must be submitted for: trials in one allocation can share a job."""
+    """Describes the resources that a job must be submitted for. Trials of one allocation can share a job."""
 
     partition: str | None = None
     hosts: tuple[str, ...] | None = None
@@ -149,7 +149,7 @@ def _narrow(values: Sequence[float], share: float) -> bool:
 
 
 class _Done:
-    """What need not be measured again. The lines of a run only grow: each is read once."""
+    """Knows what need not be measured again. The lines of a run only grow, so each is read once."""
 
     def __init__(self) -> None:
         self.rates: dict[Setting, dict[int, float]] = {}

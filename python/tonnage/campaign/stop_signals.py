@@ -14,8 +14,7 @@ from tonnage import _native
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SAME_S = 0.5
-"""Signals this close after the first are the same wish: a terminal sends one to all processes, and a launcher passes
-its own on."""
+"""Signals this close after the first count as one: a terminal signals all processes, a launcher passes its own on."""
 
 _END = 0
 """No signal has this number."""
@@ -51,7 +50,7 @@ class Interrupts:
 
     @property
     def again(self) -> bool:
-        """Whether there was a second wish: what fails since then may fail for it alone."""
+        """Returns whether a second signal came. Failures after it may be due to the signal alone."""
         return self._watch is not None and self._watch.again
 
     def _remember(self, number: int, _frame: FrameType | None) -> None:

@@ -29,7 +29,7 @@ Keys = dict[str, tuple[str, Callable[[str], Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a campaign's ``target`` names."""
+    """Describes the storage that a campaign's ``target`` names."""
 
     uri: str
     scheme: str

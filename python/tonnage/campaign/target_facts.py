@@ -69,7 +69,7 @@ def target_facts(campaign: Campaign, target: Target) -> Json:
 
 
 def _device_number(path: Path) -> str | None:
-    """Of its file system, ``major:minor``: two directories with the same one share all that is below it."""
+    """Returns ``major:minor`` of the path's file system. Directories with the same number share a device."""
     try:
         number = path.stat().st_dev
     except OSError:
@@ -174,7 +174,7 @@ _BY_UUID = re.compile(r"local:[^:]*:[0-9A-Fa-f]{4,}-[0-9A-Fa-f-]+(:.*)?")
 
 
 def storage_of(path: Path, mount: Mount | None) -> dict[str, str | None]:
-    """What says of a directory of the target, also after a restart, which storage it is on."""
+    """Returns what identifies the storage of a directory of the target, also after a restart."""
     return {
         "real_path": os.path.realpath(path),
         "identity": None if mount is None else identity(mount, str(path)),

@@ -81,7 +81,7 @@ def make_candidates(
 
 
 def _takes(host: ClusterHost | ListedHost, queue: str | None) -> bool:
-    """Whether it is in the queue, as far as the scheduler tells."""
+    """Returns whether the host is in the queue, as far as the scheduler tells."""
     return host.queues is None or queue in host.queues
 
 

@@ -70,7 +70,7 @@ class Evidence:
 
     @cached_property
     def meanwhile(self) -> dict[str, Numbers]:
-        """Of each of these every figure that is told there, 0 where it is not known."""
+        """Returns the figures of ``meanwhile`` of each watched trial, 0 where one is not known."""
         names = ("lasted_ns", "memory_stall_ns", "swapped_out_bytes", "stolen_ns", "clock_step_ns")
         return dict(zip(names, self.watched.figures("meanwhile", *names), strict=True))
 

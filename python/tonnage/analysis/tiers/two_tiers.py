@@ -62,7 +62,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """What is known of a tier."""
+    """Holds what is known of a tier."""
 
     name: str
     kind: str | None

@@ -27,5 +27,5 @@ EXECUTORS = OnDemand[type[Executor[Any]]](
 
 
 def executor_of(setting: Setting) -> Executor[Any]:
-    """What carries out the trials of a setting."""
+    """Returns the executor that carries out the trials of a setting."""
     return EXECUTORS[setting.kind]()

@@ -16,7 +16,7 @@ Refusal = tuple[str, str]
 
 
 class Executor(Generic[S]):
-    """Of one kind. It has no state of its own."""
+    """Carries out the trials of one kind of workload. It has no state."""
 
     def check(self, setting: S, target: Target) -> None:  # noqa: ARG002  (for kinds that look)
         """RequestError if the target, or this host, cannot do it. Looks, and touches nothing."""

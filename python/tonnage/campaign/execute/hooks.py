@@ -23,7 +23,7 @@ _TAIL_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Where hooks run, and with what."""
+    """Holds the directory and the environment that hooks run in."""
 
     directory: Path
     environment: tuple[str, ...]
@@ -73,7 +73,7 @@ class Hook:
 
 
 class RunHooks:
-    """What is done once in a run, before its first trial that asks for it, and once it is over."""
+    """Runs the hooks of a run: once before the first trial that asks for them, and once when the run is over."""
 
     def __init__(self) -> None:
         self._begun: dict[str, str | None] = {}

@@ -287,7 +287,7 @@ class Clock:
 
 
 class Programs:
-    """What was started on the hosts of a host group; left, none of it runs any more."""
+    """Holds the programs started on the hosts of a host group. Leaving the context ends all of them."""
 
     def __init__(self, host_group: HostGroup) -> None:
         self._host_group = host_group

@@ -21,7 +21,7 @@ Row = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What went from one host to one other, as both say it; instants on the run's clock."""
+    """Describes what went from one host to another, as both ends report it; instants are on the run's clock."""
 
     sender: str
     receiver: str

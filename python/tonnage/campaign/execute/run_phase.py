@@ -44,7 +44,7 @@ Acted = tuple[PhaseResult | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Harvest:
-    """What a phase left besides its result."""
+    """Holds what a phase left besides its result."""
 
     workflow: list[WorkflowTask]
     """As ``workflow_lines`` takes them."""

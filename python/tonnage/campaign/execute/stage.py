@@ -170,7 +170,7 @@ class Mover(StageOut):
 
 
 class Copy(StageOut):
-    """What a user types at the end of a job: ``cp -r`` and a sync of the file system it went to."""
+    """Copies as a user does at the end of a job: ``cp -r``, then a sync of the destination's file system."""
 
     _is_safe = False
 

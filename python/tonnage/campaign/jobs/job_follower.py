@@ -153,7 +153,7 @@ class Follower:
 
 
 class _Answers:
-    """What the scheduler says of one job, asked no more often than it must be."""
+    """Asks the scheduler about one job, no more often than necessary."""
 
     def __init__(self, scheduler: Scheduler, job: str) -> None:
         self._job = job

@@ -99,7 +99,7 @@ def planned_jobs(campaign: Campaign) -> list[str]:
 
 
 def was_submitted(path: str) -> bool:
-    """Whether jobs of a scheduler carry out the run."""
+    """Returns whether jobs of a scheduler carry out the run."""
     try:
         return Run.open(path).manifest.get("on") is not None
     except RecordError:

@@ -101,7 +101,7 @@ DIRECTORY = "jobs"
 
 
 def output_file(run: Path, number: int) -> Path:
-    """What the job of that number prints."""
+    """Returns the path of the output of the job of that number."""
     return run / DIRECTORY / f"{number}.out"
 
 
@@ -185,7 +185,7 @@ def check_site(campaign: Campaign, scheduler: Scheduler) -> None:
 
 
 def _check_tasks(campaign: Campaign, settings: Sequence[Setting], spread: Spread) -> None:
-    """What the job would refuse only once it has waited for its turn."""
+    """Refuses, before the job waits for its turn, what it would refuse when it starts."""
     nodes, on = spread.nodes, f"{spread.nodes} node{'s' if spread.nodes != 1 else ''}"
     for setting in settings:
         each, tasks = setting.tasks_per_node, setting.tasks

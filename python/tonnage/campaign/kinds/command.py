@@ -196,5 +196,5 @@ _TRACES = {"nextflow": "trace*.txt", "snakemake": ".snakemake/log/*.snakemake.lo
 
 
 def usual_trace(engine: str) -> str:
-    """Where an engine writes its trace by default, in the directory in which it runs: a pattern."""
+    """Returns the pattern of the trace files that an engine writes by default in its working directory."""
     return _TRACES.get(engine, f"{engine}*.trace")

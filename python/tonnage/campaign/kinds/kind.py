@@ -31,7 +31,7 @@ MOST_TRANSFER = 1 << 30
 
 
 class Transfers(NamedTuple):
-    """What the tasks of a setting generate, an operation at a time."""
+    """Describes the operations that the tasks of a setting generate."""
 
     transfer_size: int
     payload: str

@@ -92,7 +92,7 @@ def run(arguments: Arguments) -> int:
     from tonnage.dashboard.server import ServeRequest, serve
 
     boards = [board for board in (servers_board(Path.cwd(), arguments.site), drains_board()) if board]
-    wish = ServeRequest(
+    request = ServeRequest(
         roots=[Path(directory).absolute() for directory in arguments.directories or ["."]],
         host=arguments.host or HOST,
         port=arguments.port or 0,
@@ -100,7 +100,7 @@ def run(arguments: Arguments) -> int:
         certificate=_file(arguments.certificate),
         key=_file(arguments.key),
     )
-    serve(wish, boards, _announce)
+    serve(request, boards, _announce)
     return 0
 
 

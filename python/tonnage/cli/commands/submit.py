@@ -1,4 +1,4 @@
-"""``tonnage submit``: from words to a wish, from its outcome to lines."""
+"""``tonnage submit``: makes a request of the options, submits it, and prints the outcome."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _PINGS = 10
 
 
 class LinkFacts(TypedDict, total=False):
-    """What one end of a link found; nothing where it did not come about."""
+    """Holds what one end of a link measured; empty where no connection came about."""
 
     address: str
     round_trip_ns: int
@@ -49,7 +49,7 @@ _LinkFacts = Annotated[LinkFacts, _AS_TOLD]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Host:
-    """What is known of one host."""
+    """Holds what is known of one host."""
 
     name: str
     """The name as the user gave it."""

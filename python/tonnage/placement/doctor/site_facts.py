@@ -42,7 +42,7 @@ _MOUNTS_TIMES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """What the scheduler says."""
+    """Holds the scheduler's answers."""
 
     name: str
     hosts: dict[str, ClusterHost] = field(default_factory=dict)
