@@ -58,9 +58,9 @@ class _Door:
 
 
 def serve(request: ServeRequest, boards: Sequence[Board], announce: Callable[[str, bool], None]) -> None:
-    """Serves until SIGINT or SIGTERM. ``announce`` gets the address once it can be opened, and whether what is served crosses
+    """Serves until SIGINT or SIGTERM. ``announce`` gets the address once it can be opened, and whether the page crosses
     a network as plain text. RequestError where a directory is none, the address cannot be listened on, the certificate
-    or its key does not do, or what it needs is not installed."""
+    or its key is not usable, or a package is missing."""
     for root in request.roots:
         if not root.is_dir():
             raise RequestError(f"{root} is not a directory; hint: name the directory that holds the runs")
