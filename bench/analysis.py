@@ -117,7 +117,7 @@ def markdown(results: dict[str, Any]) -> str:
 
 def main() -> None:
     asked = arguments()
-    from tonnage.machine.host import host_facts
+    from tonnage.machine.host_facts import host_facts
 
     facts = host_facts()
     rounds = 1 if asked.quick else asked.rounds

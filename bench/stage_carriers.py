@@ -80,14 +80,14 @@ class Mover:
 
 def plan(source: Path, to: Path, state: Path, **options: Any) -> str:
     """Options of a mover as JSON: the command line's defaults, but nobody to give way to."""
-    from tonnage.staging.plan import make_plan
+    from tonnage.staging.mover_plan import make_plan
 
     return make_plan(source, to, state=state, name="bench", **{"gentle": "off", **options}).options()
 
 
 PLAN_ELSEWHERE = """import json, sys
 from pathlib import Path
-from tonnage.staging.plan import make_plan
+from tonnage.staging.mover_plan import make_plan
 source, to, state, given = sys.argv[1:]
 print(make_plan(Path(source), Path(to), state=Path(state), name="bench", **json.loads(given)).options())"""
 

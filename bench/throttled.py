@@ -119,7 +119,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20, help="probes of each device, a minute each")
     parser.add_argument("--out", type=Path, help="directory for the results (default: print only)")
     asked = parser.parse_args()
-    from tonnage.machine.host import host_facts
+    from tonnage.machine.host_facts import host_facts
 
     facts = host_facts()
     found: list[dict[str, Any]] = []

@@ -27,7 +27,7 @@ PATIENCE_S = 120.0
 """Longer than anything here takes, on a machine that does other things as well."""
 
 QUEUED, PLACING, DONE, CLEARED = range(4)
-"""States in the journal, as ``crates/mover/src/entry.rs`` numbers them."""
+"""States in the journal, as ``crates/mover/src/journal_entry.rs`` numbers them."""
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ PYTHON = ROOT / ".venv/bin/python"
 IMPORTED = (
     "tonnage.cli.entry", "tonnage.cli.runs", "tonnage.cli.commands.run", "tonnage.cli.commands.probe",
     "tonnage.cli.commands.stage", "tonnage.cli.commands.submit", "tonnage.cli.commands.report",
-    "tonnage.cli.commands.verify", "tonnage.campaign.run_lifecycle", "tonnage.analysis.findings.registry",
+    "tonnage.cli.commands.verify", "tonnage.campaign.run_lifecycle", "tonnage.analysis.findings.finding_rules",
     "tonnage.report.search_screen", "tonnage.report.page", "tonnage.report.sections", "tonnage.staging",
     "numpy.ma", "rich.table",
 )  # fmt: skip

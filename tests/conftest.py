@@ -45,7 +45,7 @@ def _end_spooler() -> None:
     """It stays a while for the next job; there is none."""
     from tonnage.cluster.schedulers.local import spooler_contact
     from tonnage.cluster.schedulers.local.spool import Spool
-    from tonnage.machine.state import user_state
+    from tonnage.machine.user_state import user_state
 
     pid = spooler_contact.spooler(Spool(user_state("local", platform.node())))
     if pid is not None:

@@ -14,10 +14,10 @@ from tonnage.placement.candidates import make_candidates
 from tonnage.placement.capacity import capacities
 from tonnage.placement.choice import Decision, decide
 from tonnage.placement.cluster_snapshot import ClusterSnapshot as Known
-from tonnage.placement.ledger import Entry, Ledger
 from tonnage.placement.scheduler_lists import ListedJob
 from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.site import Policy as Rules
+from tonnage.placement.submission_ledger import Entry, Ledger
 from tonnage.placement.task_caps import Capacity, Demand, choose_cap
 from tonnage.placement.where import Located
 

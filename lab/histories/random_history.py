@@ -8,7 +8,6 @@ from collections.abc import Callable
 from histories.history_script import History, Policy, Step
 
 MIB = 1 << 20
-NS = 10**9
 DIRECTORIES = ("d", "d/e", "g", "g/h")
 FILES = tuple(f"{directory}{name}" for directory in ("", "d/", "d/e/", "g/") for name in ("one", "two", "three"))
 ODD = ("skip.tmp", "d/skip.tmp", "d/COMPLETE", "g/COMPLETE", "d/sn\N{SNOWMAN}w")

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, final
 
 from tonnage.cluster.live_figures import Live
-from tonnage.records.results import PhaseResult
-from tonnage.staging.status import CopiesReport, MoverStatus
+from tonnage.records.phase_results import PhaseResult
+from tonnage.staging.mover_status import CopiesReport, MoverStatus
 
 __version__: str
 

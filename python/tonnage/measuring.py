@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from tonnage.campaign.observer import Observer
 from tonnage.errors import MeasurementError, RequestError, TonnageError
-from tonnage.keywords import in_keywords, in_words, reworded
 from tonnage.notebook import Measured
+from tonnage.option_names import in_keywords, in_words, reworded
 from tonnage.records import Run, RunWriter
 from tonnage.units import is_factor, read_time
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.analysis.load_line.latency import crossing, latency_line
+from tonnage.analysis.load_line.latency_line import crossing, latency_line
 
 MS = 10**6
 

@@ -10,7 +10,7 @@ import pytest
 from tonnage.analysis import Analysis, analyse
 from tonnage.analysis.links import jain
 from tonnage.campaign.campaign_file import parse_campaign
-from tonnage.campaign.execute.flows import Flow, result_of
+from tonnage.campaign.execute.network_flows import Flow, result_of
 from tonnage.importers.iperf3 import Interval, Report, Way
 from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line, verify_files
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tonnage.analysis.load_line.estimate import Estimate, estimate, sustained
 from tonnage.analysis.load_line.formulas import LAWS
-from tonnage.analysis.load_line.trials import halves_apart
+from tonnage.analysis.load_line.trial_checks import halves_apart
 
 TASKS = (1, 2, 4, 6, 7, 8, 9, 16, 32)
 

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 import pytest
 from tonnage.analysis import analyse
-from tonnage.analysis.findings.omission import moment_wait_ns
+from tonnage.analysis.findings.coordinated_omission import moment_wait_ns
 from tonnage.records import Run
 
 MS = 10**6

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tonnage.analysis.load_line.curve_hypotheses import nearest_law
 from tonnage.analysis.load_line.estimate import curve_of, estimate
-from tonnage.analysis.load_line.trials import two_speeds
+from tonnage.analysis.load_line.trial_checks import two_speeds
 
 TASKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 SEEDS = 200

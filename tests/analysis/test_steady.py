@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tonnage.analysis.load_line.trials import intervals, steady_window, truncation
+from tonnage.analysis.load_line.trial_checks import intervals, steady_window, truncation
 
 
 def series(rates: list[float], tasks: int = 2, step: int = 10**8) -> dict[str, list[int]]:

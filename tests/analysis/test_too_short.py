@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tonnage.analysis.load_line.trials import too_short
+from tonnage.analysis.load_line.trial_checks import too_short
 from tonnage.records import Trials
 
 SHORT_NS = 750_000_000

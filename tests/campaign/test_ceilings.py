@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.ceilings import _affordable, sized
+from tonnage.campaign.host_ceilings import _affordable, sized
 from tonnage.cli import main
 
 KIB, SECOND = 1 << 10, 10**9

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from tonnage.campaign.campaign_file import build_campaign, parse_campaign
 from tonnage.campaign.execute.hooks import Hook
-from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import check, make_plan
 from tonnage.campaign.run_lifecycle import run_campaign
+from tonnage.campaign.stop_signals import Interrupts
 from tonnage.errors import RequestError
 from tonnage.records import Run
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.jobs import job_follower
 from tonnage.campaign.jobs.job_follower import Follower
 from tonnage.campaign.observer import Observer, Snapshots
+from tonnage.campaign.stop_signals import Interrupts
 from tonnage.cluster.scheduler import Job, Scheduler
 
 LONG_S = 20.0

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.jobs import job
-from tonnage.campaign.jobs.batch import (
+from tonnage.campaign.jobs import job_program
+from tonnage.campaign.jobs.run_by_jobs import has_record, record_lost
+from tonnage.campaign.jobs.run_ledger import Ledger
+from tonnage.campaign.jobs.trial_batch import (
     Batch,
     BatchSchedule,
     allocations_of,
@@ -20,8 +22,6 @@ from tonnage.campaign.jobs.batch import (
     settings_of,
     spread_of,
 )
-from tonnage.campaign.jobs.ledger import Ledger
-from tonnage.campaign.jobs.run_by_jobs import has_record, record_lost
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Step
 from tonnage.campaign.schedule import Allocation, Sweep, Trial
@@ -185,9 +185,9 @@ def test_a_job_that_does_not_see_all_records_measures_nothing(tmp_path: Path, mo
     with Ledger(path) as ledger:
         ledger.want(Batch(0, 0, None), job_request(found, path, "1f2e3d4c", Batch(0, 0, None), str(tmp_path)))
     (path / "trials.jsonl").write_bytes(b"")
-    monkeypatch.setattr(job, "LAG_S", 0.3)
+    monkeypatch.setattr(job_program, "LAG_S", 0.3)
     with pytest.raises(RequestError, match="does not see all records"):
-        job.carry_out(str(path), "0:0")
+        job_program.carry_out(str(path), "0:0")
     assert (path / "trials.jsonl").read_bytes() == b""
 
 

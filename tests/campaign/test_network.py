@@ -7,7 +7,7 @@ import platform
 
 import pytest
 from tonnage.campaign.campaign_file import build_campaign, parse_campaign
-from tonnage.campaign.execute.flows import Flow, began, result_of
+from tonnage.campaign.execute.network_flows import Flow, began, result_of
 from tonnage.campaign.kinds import setting_of
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.plan import check, make_plan

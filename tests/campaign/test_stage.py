@@ -16,7 +16,7 @@ from tonnage.campaign.run_lifecycle import run_campaign
 from tonnage.campaign.schedule import Sweep
 from tonnage.errors import RequestError
 from tonnage.records import Run, verify_files
-from tonnage.staging.plan import make_plan as stage_plan
+from tonnage.staging.mover_plan import make_plan as stage_plan
 
 MIB = 1 << 20
 SMALL = 'tasks = 2\ntransfer_size = "64KiB"\nblock_size = "256KiB"\n'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from tonnage.campaign.execute.phases import PhaseOutcome, PhaseRunner, TrialRun
+from tonnage.campaign.execute.run_phase import PhaseOutcome, PhaseRunner, TrialRun
 from tonnage.campaign.schedule import Trial
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 from tonnage.campaign.observer import Step
-from tonnage.cli.live import PlainLines, recorded_text, step_text
-from tonnage.cli.panel import Panel
+from tonnage.cli.run_panel import Panel
+from tonnage.cli.run_progress import PlainLines, recorded_text, step_text
 
 
 def step(kind: str, workload: str = "") -> Step:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tonnage.cli import main
-from tonnage.placement.ledger import Ledger
+from tonnage.placement.submission_ledger import Ledger
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 import text_run

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 import pytest
-from tonnage.cli.stream import is_plain
+from tonnage.cli.output_stream import is_plain
 from tonnage.cli.terminal import rich_console
 
 LAUNCHERS = {

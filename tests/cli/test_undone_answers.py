@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tonnage.cli import main
-from tonnage.records import Run, process
+from tonnage.records import Run, measuring_process
 from tonnage.records.file_names import MANIFEST
 
 from tests.records.manifests import rewritten
@@ -121,7 +121,7 @@ def test_a_run_whose_process_was_killed_is_no_complete_measurement(
     (killed / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     words = ["compare", str(runs["sound"]), str(killed)]
     assert undone_of(capsys, words) == [("running", "killed")]
-    monkeypatch.setattr(process, "is_gone", lambda _named: True)
+    monkeypatch.setattr(measuring_process, "is_gone", lambda _named: True)
     (killed / "progress.json").write_text("{}", encoding="utf-8")
     assert undone_of(capsys, words) == [("ended-without-summary", "killed")]
 

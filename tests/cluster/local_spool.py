@@ -13,7 +13,7 @@ from tonnage.cluster.scheduler import Job, JobRequest
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import Spool
-from tonnage.machine.state import user_state
+from tonnage.machine.user_state import user_state
 from tonnage.processes import Process
 
 LIMIT_S = 60.0

@@ -13,11 +13,11 @@ import pytest
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
-from tonnage.compat.front import parse_arguments
+from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.install import install as install_names
-from tonnage.compat.lsf.fields import read_format
+from tonnage.compat.lsf.bjobs_columns import read_format
 from tonnage.compat.lsf.options import BJOBS
-from tonnage.compat.lsf.read import matches
+from tonnage.compat.lsf.select_jobs import matches
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
 from tonnage.placement.jobs import job_and_copies

@@ -19,7 +19,7 @@ from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import WHOLE, Ended, Spool
-from tonnage.machine.state import user_state
+from tonnage.machine.user_state import user_state
 from tonnage.processes import Process
 
 from .local_spool import own_local, request, spool_of, until

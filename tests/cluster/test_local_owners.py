@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tonnage.cluster.schedulers.local.spool import FILE, WHOLE, Spool
 from tonnage.errors import RequestError
-from tonnage.machine.state import user_state
+from tonnage.machine.user_state import user_state
 from tonnage.processes import Process
 
 from .local_spool import request

@@ -21,7 +21,7 @@ from tonnage.campaign.observer import Observer
 from tonnage.cluster.scheduler import JobRequest
 from tonnage.cluster.schedulers.local import Local
 from tonnage.records import Run
-from tonnage.records.jobs import job_lines
+from tonnage.records.jobs_jsonl import job_lines
 
 from .local_spool import own_local
 

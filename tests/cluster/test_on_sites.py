@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tonnage.machine.user import user_name
 from tonnage.records import Run
-from tonnage.records.jobs import job_lines
+from tonnage.records.jobs_jsonl import job_lines
 
 from .command_stand_ins import StandIns
 from .stand_in_site import SITES, install

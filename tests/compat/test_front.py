@@ -8,8 +8,8 @@ import pytest
 from tonnage.command_help import help_text
 from tonnage.command_line import HelpAsked
 from tonnage.command_option import Option
-from tonnage.compat.front import FrontEnd, number, page, parse_arguments, size
-from tonnage.compat.shared import ALONE, Ranks
+from tonnage.compat.front_end import FrontEnd, number, page, parse_arguments, size
+from tonnage.compat.measure import ALONE, Ranks
 from tonnage.errors import RequestError
 
 FRONT = FrontEnd(

@@ -15,11 +15,11 @@ import pytest
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.command_line import HelpAsked, split_program
-from tonnage.compat.iobsub.front import NOT_FOUND, run
+from tonnage.compat.iobsub.command import NOT_FOUND, run
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
-from tonnage.machine.state import user_state
+from tonnage.machine.user_state import user_state
 
 LIMIT_S = 60.0
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from tonnage.campaign.kinds.stream import Stream
-from tonnage.compat.ior.build import campaign_of, seed_of
+from tonnage.compat.ior.campaign_of_test import campaign_of, seed_of
 from tonnage.compat.ior.help import help_text, page
 from tonnage.compat.ior.options import DEFAULTS, DIRECTIVES, Parameters, spellings
 from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.validate import validate
-from tonnage.compat.shared import Ranks
+from tonnage.compat.measure import Ranks
 from tonnage.errors import RequestError
 
 from .peer_facts import Fact, facts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.compat.ior.command import run
-from tonnage.compat.ior.numbers import cell, deviation, human
+from tonnage.compat.ior.number_format import cell, deviation, human
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tonnage.campaign.kinds.stream import Stream
 from tonnage.compat.ior import striping
-from tonnage.compat.ior.build import campaign_of, seed_of
+from tonnage.compat.ior.campaign_of_test import campaign_of, seed_of
 from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.validate import validate
 from tonnage.machine.mounts import Mount

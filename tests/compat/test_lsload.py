@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tonnage.compat.lsload.front import run, table
+from tonnage.compat.lsload.command import run, table
 from tonnage.compat.lsload.indices import LONG, SHORT, status
-from tonnage.compat.lsload.requirement import parse
+from tonnage.compat.lsload.resource_requirement import parse
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.indices.reading import Host, Reading

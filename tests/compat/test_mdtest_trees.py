@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from tonnage.compat.front import parse_arguments
+from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import understand
-from tonnage.compat.shared import Ranks
+from tonnage.compat.measure import Ranks
 from tonnage.records import Run
 
 from .mdtest_front import Mdtest, lines_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.cli.entry import run_command
-from tonnage.compat.iobsub.front import run
+from tonnage.compat.iobsub.command import run
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 

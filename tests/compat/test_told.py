@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tonnage.compat.ior import findings as ior
-from tonnage.compat.mdtest import front as mdtest
+from tonnage.compat.mdtest import command as mdtest
 from tonnage.compat.mdtest.request import OPERATIONS_MOST
 
 MIB = 1 << 20

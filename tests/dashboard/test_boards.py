@@ -14,7 +14,7 @@ from tonnage.cli.commands.serve import drains_board, servers_board
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
 from tonnage.dashboard.boards import Board, Row, Table
-from tonnage.dashboard.runs import Runs
+from tonnage.dashboard.run_list import Runs
 from tonnage.dashboard.topic_store import TopicStore
 from tonnage.dashboard.updates import UpdateLoop
 from tonnage.errors import RequestError, TonnageError

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tonnage.dashboard.live_analysis import judge
-from tonnage.dashboard.run import Watched
+from tonnage.dashboard.run_entry import Watched
 from tonnage.dashboard.run_files import DEEPEST, find_runs, identifier_of
-from tonnage.dashboard.runs import Runs
+from tonnage.dashboard.run_list import Runs
 
 Serving = Callable[..., live_page.Served]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.dashboard.runs import Runs
+from tonnage.dashboard.run_list import Runs
 
 
 def listed(place: Path) -> dict[str, dict[str, Any]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tonnage.dashboard import background
-from tonnage.dashboard.background import Pace
+from tonnage.dashboard import background_thread
+from tonnage.dashboard.background_thread import Pace
 from tonnage.dashboard.topic_store import TopicStore, encode
 
 
@@ -71,8 +71,8 @@ def test_an_event_is_one_line_of_ascii_and_no_number_that_json_has_not() -> None
 
 def test_what_takes_long_is_done_a_five_hundredth_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now, used = [0.0], [0.0]
-    monkeypatch.setattr(background.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(background.time, "thread_time", lambda: used[0])
+    monkeypatch.setattr(background_thread.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(background_thread.time, "thread_time", lambda: used[0])
 
     def busy() -> str:
         now[0], used[0] = now[0] + 3.0, used[0] + 0.5  # it had to wait for a processor

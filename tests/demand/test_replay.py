@@ -12,8 +12,8 @@ from tonnage.campaign.campaign_file import load_campaign
 from tonnage.cli import main
 from tonnage.demand.deviation import Deviation, deviations
 from tonnage.demand.job_use import Bounds, SizeCount
-from tonnage.demand.of_run import use_of_run
 from tonnage.demand.replay import replay_of
+from tonnage.demand.run_use import use_of_run
 from tonnage.errors import RequestError
 from tonnage.records import Run
 

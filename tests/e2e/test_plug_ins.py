@@ -336,8 +336,8 @@ def test_a_scheduler_of_a_plug_in_works_and_tells_what_it_has() -> None:
 def test_the_names_of_tonnages_own_are_in_the_one_list_of_them() -> None:
     from tonnage import plugins
     from tonnage.analysis.findings import REGISTRY
-    from tonnage.filesystems.registry import _MODULES
-    from tonnage.importers.registry import KINDS
+    from tonnage.filesystems.known_filesystems import _MODULES
+    from tonnage.importers.file_kinds import KINDS
 
     assert plugins.OWN[plugins.FILESYSTEMS] == tuple(_MODULES)
     assert plugins.OWN[plugins.IMPORTERS] == tuple(KINDS)

@@ -17,7 +17,7 @@ import pytest
 import tonnage
 import warm_start
 from tonnage.placement.choice import NoFileServer
-from tonnage.placement.ledger import Ledger
+from tonnage.placement.submission_ledger import Ledger
 
 from .shell import ROOT, Shell, wait_until
 

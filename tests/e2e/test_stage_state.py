@@ -99,8 +99,8 @@ def test_a_destination_with_another_user_s_manifests_is_refused_in_one_line(stag
 import os
 from pathlib import Path
 from tonnage.errors import RequestError
-from tonnage.staging.host import Host
-from tonnage.staging.plan import StagePlan
+from tonnage.staging.mover_host import Host
+from tonnage.staging.mover_plan import StagePlan
 os.environ["XDG_RUNTIME_DIR"] = {str(theirs)!r}
 source, to = Path({str(theirs)!r}), Path({str(stage.remote)!r})
 plan = StagePlan(source=source, to=to, state=source / ".tonnage-stage", name="theirs")

@@ -19,11 +19,11 @@ from tonnage.filesystems.cephfs import objects
 from tonnage.filesystems.ext4 import of_options
 from tonnage.filesystems.file_holders import FilePart
 from tonnage.filesystems.glusterfs import limits
+from tonnage.filesystems.known_filesystems import sample
 from tonnage.filesystems.lustre import by_file, holding, of_parameters
 from tonnage.filesystems.moosefs import chunks, storage_class
 from tonnage.filesystems.moosefs import holding as moosefs_holding
 from tonnage.filesystems.moosefs import of_parameters as moosefs_parameters
-from tonnage.filesystems.registry import sample
 from tonnage.filesystems.xfs import read_geometry
 from tonnage.machine.mounts import Mount
 
@@ -221,8 +221,8 @@ def test_a_file_system_that_fails_to_answer_is_told_of_in_one_sentence(
     def fail(_call: Callable[[], Any], _paths: object, **_limit: float) -> Any:
         raise error
 
-    monkeypatch.setattr("tonnage.filesystems.registry.carefully", fail)
-    monkeypatch.setattr("tonnage.filesystems.registry.find_mount", lambda *_: mount("ext4"))
+    monkeypatch.setattr("tonnage.filesystems.known_filesystems.carefully", fail)
+    monkeypatch.setattr("tonnage.filesystems.known_filesystems.find_mount", lambda *_: mount("ext4"))
     held = held_files([(os.fspath(tmp_path / "a"), 0, 0)])
     assert held is not None
     assert held.problem in ("Input/output error", "it did not answer in time")

@@ -10,7 +10,7 @@ import pytest
 from tonnage import plugins
 from tonnage.errors import RequestError
 from tonnage.filesystems import facts_of
-from tonnage.filesystems.registry import module_of
+from tonnage.filesystems.known_filesystems import module_of
 from tonnage.machine.mounts import Mount
 
 KIND = "fuse.thing"

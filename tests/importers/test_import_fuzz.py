@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tonnage.cli import main
+from tonnage.importers.file_kinds import KINDS, reader
 from tonnage.importers.imported_phases import ImportedFile
-from tonnage.importers.registry import KINDS, reader
 from tonnage.importers.rounded_numbers import LARGEST
 
 from .import_command import RECORDED

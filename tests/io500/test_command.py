@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tonnage.cli import main
 from tonnage.io500 import benchmark
-from tonnage.io500.kept import FILE, Kept
+from tonnage.io500.benchmark_progress import FILE, Kept
 from tonnage.records import Run
 
 SMALL = """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tonnage.analysis.io500 import Benchmark, PhaseFigure, Spread, carried, score_of
 from tonnage.io500 import result_directory
+from tonnage.io500.phase_commands import STEPS
 from tonnage.io500.result_directory import ResultDirectory, score_hash, summary_line
-from tonnage.io500.steps import STEPS
 from tonnage.report.answers.io500 import answer
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -15,8 +15,8 @@ import pytest
 from hosts import Hosts, counted_early, hosts, wait_for
 from throttled import Impossible
 from tonnage.campaign.campaign_file import parse_campaign
-from tonnage.campaign.execute.flows import result_of
 from tonnage.campaign.execute.network import between_hosts
+from tonnage.campaign.execute.network_flows import result_of
 from tonnage.campaign.kinds.network import NetworkSetting
 from tonnage.cluster.remote.client import RemoteHostGroup
 from tonnage.errors import MeasurementError

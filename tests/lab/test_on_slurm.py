@@ -19,7 +19,7 @@ import slurm as lab
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.cluster.schedulers.slurm import Slurm
 from tonnage.records import Run
-from tonnage.records.jobs import job_lines
+from tonnage.records.jobs_jsonl import job_lines
 
 HOSTS = tuple(lab.Host(name=f"n{number}") for number in range(1, 5))
 QUEUES = {"mm": ["n1", "n2"], "far": ["n3", "n4"], "all": ["n1", "n2", "n3", "n4"]}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from faultfs import Mounted, mounted
 from tonnage.errors import RequestError
-from tonnage.machine.state import user_state
+from tonnage.machine.user_state import user_state
 from tonnage.placement.server_load_lines import all_lines, line_of
 from tonnage.placement.site import Line, Server, load_site, read_site
 from tonnage.records.load_line_files import KeptLine, keep_line

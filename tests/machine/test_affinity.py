@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.machine.affinity import device_interrupt_cpus, interrupt_cpus, parse_cpu_list
-from tonnage.machine.host import host_facts
+from tonnage.machine.host_facts import host_facts
 
 # Recorded from a virtual machine with two CPUs, and from a host with NVMe and AHCI; counts shortened.
 INTERRUPTS = """\

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tonnage.machine import blocks
-from tonnage.machine.blocks import block_name, block_number, disks, remote_server
+from tonnage.machine import block_devices
+from tonnage.machine.block_devices import block_name, block_number, disks, remote_server
 from tonnage.machine.mounts import Mount
 
 
@@ -43,7 +43,7 @@ class Sys:
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sys:
-    monkeypatch.setattr(blocks, "_SYS", tmp_path)
+    monkeypatch.setattr(block_devices, "_SYS", tmp_path)
     return Sys(tmp_path)
 
 

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tonnage.machine import guarded_look as careful
-from tonnage.machine.guarded_look import carefully, stays_here
+from tonnage.machine import guarded_access as careful
+from tonnage.machine.guarded_access import carefully, stays_here
 from tonnage.machine.mounts import Mount
 
 

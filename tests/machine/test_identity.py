@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tonnage.machine.identity import identity
 from tonnage.machine.mounts import mount_of, parse_mountinfo
+from tonnage.machine.storage_identity import identity
 
 MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -31,7 +31,9 @@ MOUNTS = """\
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("tonnage.machine.identity"), "read_mounts", lambda: parse_mountinfo(MOUNTS))
+    monkeypatch.setattr(
+        import_module("tonnage.machine.storage_identity"), "read_mounts", lambda: parse_mountinfo(MOUNTS)
+    )
 
 
 HOST = platform.node()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.errors import TonnageError
-from tonnage.machine.paths import path_facts
+from tonnage.machine.path_facts import path_facts
 
 
 def test_a_directory_is_told_with_its_mount_and_its_space(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.errors import RequestError
-from tonnage.machine.state import STATE_HINT, user_state
+from tonnage.machine.user_state import STATE_HINT, user_state
 
 
 @pytest.mark.parametrize("name", ["tonnage", "tonnage/local"])

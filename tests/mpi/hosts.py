@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -62,8 +61,3 @@ def only_line(said: str) -> str:
     found = [line for line in said.splitlines() if line.startswith("tonnage:")]
     assert len(found) == 1, said
     return found[0]
-
-
-def node_name() -> str:
-    """Of this machine."""
-    return os.uname().nodename

@@ -12,8 +12,8 @@ from tonnage.placement.candidates import make_candidates, pressure
 from tonnage.placement.choice import Candidate, decide
 from tonnage.placement.cluster_snapshot import ClusterSnapshot, promised_tasks
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Entry
 from tonnage.placement.site import Access, Policy, Server, Site
+from tonnage.placement.submission_ledger import Entry
 from tonnage.placement.task_caps import Demand
 from tonnage.placement.where import Located
 from tonnage.records.load_line_files import KeptLine

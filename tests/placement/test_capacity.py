@@ -9,9 +9,9 @@ import pytest
 from tonnage.cluster.scheduler import Job
 from tonnage.placement.capacity import PATTERN, capacities
 from tonnage.placement.cluster_snapshot import ClusterSnapshot, placements_of
-from tonnage.placement.ledger import Ledger
 from tonnage.placement.server_load_lines import line_directories, lines_of_servers
 from tonnage.placement.site import Line, Policy, Server, Site
+from tonnage.placement.submission_ledger import Ledger
 from tonnage.placement.where import Located
 from tonnage.records.load_line_files import KeptLine, keep_line
 

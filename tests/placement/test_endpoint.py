@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 pytest.importorskip("prometheus_client")
-from tonnage.endpoint import NAMES, Endpoint
+from tonnage.metrics_endpoint import NAMES, Endpoint
 
 
 @pytest.fixture

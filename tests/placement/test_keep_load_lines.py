@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tonnage.analysis import Analysis, analyse
 from tonnage.cli import main
-from tonnage.machine.state import user_state
+from tonnage.machine.user_state import user_state
 from tonnage.measuring import keep_load_line
 from tonnage.placement.server_load_lines import keep_load_lines, line_of, plan_keeping
 from tonnage.placement.site import load_site

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tonnage.placement import ledger as module
-from tonnage.placement.ledger import FILE, Ledger, LedgerError
+from tonnage.placement import submission_ledger as module
+from tonnage.placement.submission_ledger import FILE, Ledger, LedgerError
 
 FORK = multiprocessing.get_context("fork")
 

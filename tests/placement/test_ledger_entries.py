@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from tonnage.cluster.scheduler import ClusterHost, Job
-from tonnage.placement import ledger as module
-from tonnage.placement import ledger as writing
+from tonnage.placement import submission_ledger as module
+from tonnage.placement import submission_ledger as writing
 from tonnage.placement.candidates import make_candidates
 from tonnage.placement.cluster_snapshot import ClusterSnapshot, placements_of, promised_tasks
-from tonnage.placement.ledger import FILE, KEPT, Entries, Entry, Ledger
 from tonnage.placement.site import Server, Site
+from tonnage.placement.submission_ledger import FILE, KEPT, Entries, Entry, Ledger
 from tonnage.placement.where import Located
 
 SERVERS = tuple(Server(name=f"rcss{number}", hosts=(f"rcss{number}",)) for number in (1, 2, 3))

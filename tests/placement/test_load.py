@@ -12,11 +12,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from tonnage.cli import main
 from tonnage.cli.commands.load import HEADINGS, cells, drawn, problems, text
 from tonnage.cluster.scheduler import Job
-from tonnage.endpoint import Endpoint
 from tonnage.errors import RequestError
+from tonnage.metrics_endpoint import Endpoint
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.metrics import LoadCollector, load_metric_names
 from tonnage.placement.server_load import LoadRow, load_rows
+from tonnage.placement.server_metrics import LoadCollector, load_metric_names
 from tonnage.placement.site import Server, Site
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "placement.md"

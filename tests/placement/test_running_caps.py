@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from tonnage.cluster.scheduler import Job
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Ledger
 from tonnage.placement.running_caps import RunningCaps
 from tonnage.placement.site import Line, Server, Site
+from tonnage.placement.submission_ledger import Ledger
 
 sys.path.insert(0, str(Path(__file__).parent))
 

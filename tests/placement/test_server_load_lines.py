@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tonnage.machine.state import user_state
+from tonnage.machine.user_state import user_state
 from tonnage.placement import server_load_lines as lines
 from tonnage.placement.server_load_lines import describe, line_of
 from tonnage.placement.site import Line, Server, Site

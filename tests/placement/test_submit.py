@@ -20,10 +20,10 @@ from tonnage.errors import RequestError
 from tonnage.placement import plan as planning
 from tonnage.placement import submit as submitting
 from tonnage.placement.choice import NoFileServer, NothingNear
-from tonnage.placement.ledger import Ledger
 from tonnage.placement.plan import Plan
 from tonnage.placement.server_load_lines import line_directories
 from tonnage.placement.site import Site
+from tonnage.placement.submission_ledger import Ledger
 from tonnage.placement.submit import Outcome, preview, run_interactive, submit
 from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import locate

@@ -9,8 +9,8 @@ from tonnage.cluster.scheduler import Job
 from tonnage.placement.capacity import jobs_sent_to, tasks_of_others
 from tonnage.placement.cluster_snapshot import ClusterSnapshot
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Entry
 from tonnage.placement.site import Policy
+from tonnage.placement.submission_ledger import Entry
 from tonnage.placement.task_caps import Plateau
 
 NOW_S = 1_000_000.0

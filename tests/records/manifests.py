@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tonnage.records.chain import sealed_manifest, sums_of
+from tonnage.records.hash_chain import sealed_manifest, sums_of
 
 
 def rewritten(run: Path, change: Callable[[dict[str, Any]], object]) -> None:

@@ -16,7 +16,7 @@ import pytest
 import warm_start
 from tonnage.cli.entry import run_command
 from tonnage.errors import RecordError
-from tonnage.records.chain import sealed_manifest
+from tonnage.records.hash_chain import sealed_manifest
 from tonnage.records.writer import RunWriter
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")

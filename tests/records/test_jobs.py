@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from tonnage.records.jobs import JOBS, altered_jobs, append_job, job_lines
+from tonnage.records.jobs_jsonl import JOBS, altered_jobs, append_job, job_lines
 
 
 def test_any_byte_of_any_line_that_changes_is_noticed(tmp_path: Path) -> None:

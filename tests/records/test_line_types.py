@@ -10,30 +10,32 @@ from typing import Any, Literal, Union
 
 import pytest
 import tonnage
-from tonnage.records import Run, results, specs
+from tonnage.records import Run, phase_results, phase_specs
 from tonnage.records import line_types as shapes
-from tonnage.staging import status
+from tonnage.staging import mover_status
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("records/src", "workload/src", "storage/src/target", "mover/src")
 
 RESULTS = {
-    "LatencySummary": results.LatencySummary, "ErrorAt": results.ErrorAt, "DamageAt": results.DamageAt,
-    "VerifyResult": results.VerifyResult, "CacheFacts": results.CacheFacts, "Note": results.Note,
-    "Event": results.Event, "Part": results.Part, "FollowResult": results.FollowResult,
-    "CopyResult": results.CopyResult, "CheckpointResult": results.CheckpointResult, "HeldResult": results.Held,
-    "PlacementResult": results.PlacementResult, "TaskResult": results.TaskResult, "PhaseResult": results.PhaseResult,
+    "LatencySummary": phase_results.LatencySummary, "ErrorAt": phase_results.ErrorAt,
+    "DamageAt": phase_results.DamageAt, "VerifyResult": phase_results.VerifyResult,
+    "CacheFacts": phase_results.CacheFacts, "Note": phase_results.Note, "Event": phase_results.Event,
+    "Part": phase_results.Part, "FollowResult": phase_results.FollowResult, "CopyResult": phase_results.CopyResult,
+    "CheckpointResult": phase_results.CheckpointResult, "HeldResult": phase_results.Held,
+    "PlacementResult": phase_results.PlacementResult, "TaskResult": phase_results.TaskResult,
+    "PhaseResult": phase_results.PhaseResult,
 }  # fmt: skip
 SPECS = {
-    "TaskRange": specs.TaskRange, "Limit": specs.Limit, "Pace": specs.Pace, "Geometry": specs.Geometry,
-    "Tree": specs.Tree, "PhaseSpec": specs.PhaseSpec, "Cut": specs.Cut, "PoolSpec": specs.PoolSpec,
-    "FileView": specs.FileView, "MpiioSpec": specs.MpiioSpec,
-    "ExportSpec": specs.ExportSpec, "BucketSpec": specs.BucketSpec, "Delays": specs.Delays,
-    "TargetSpec": specs.TargetSpec,
+    "TaskRange": phase_specs.TaskRange, "Limit": phase_specs.Limit, "Pace": phase_specs.Pace,
+    "Geometry": phase_specs.Geometry, "Tree": phase_specs.Tree, "PhaseSpec": phase_specs.PhaseSpec,
+    "Cut": phase_specs.Cut, "PoolSpec": phase_specs.PoolSpec, "FileView": phase_specs.FileView,
+    "MpiioSpec": phase_specs.MpiioSpec, "ExportSpec": phase_specs.ExportSpec, "BucketSpec": phase_specs.BucketSpec,
+    "Delays": phase_specs.Delays, "TargetSpec": phase_specs.TargetSpec,
 }  # fmt: skip
 MOVER = {
-    "Totals": status.Totals, "Waiting": status.PathReason, "Failure": status.PathReason,
-    "Status": status.MoverStatus, "Report": status.CopiesReport,
+    "Totals": mover_status.Totals, "Waiting": mover_status.PathReason, "Failure": mover_status.PathReason,
+    "Status": mover_status.MoverStatus, "Report": mover_status.CopiesReport,
 }  # fmt: skip
 TYPES = RESULTS | SPECS | MOVER
 NOT_OF_THE_ENGINE = {"TaskResult": {"tasks", "together"}, "PhaseResult": {"stage", "network"}}
@@ -76,7 +78,7 @@ def fits(rust: str, kind: Any, types: dict[str, Any] = RESULTS | SPECS) -> bool:
         return PLAIN[rust] in kinds
     if rust == "RoundWindow":
         return list[int] in kinds
-    known = types | {"Source": specs.Source, "Work": specs.Work, "Means": specs.SnapshotMeans}
+    known = types | {"Source": phase_specs.Source, "Work": phase_specs.Work, "Means": phase_specs.SnapshotMeans}
     if rust in known:
         return known[rust] in kinds
     # A text, or an enum: one of several words.
@@ -100,12 +102,12 @@ def test_a_type_has_the_keys_of_the_engines_struct(name: str) -> None:
 
 
 def test_work_has_the_keys_of_all_kinds() -> None:
-    python = typing.get_type_hints(specs.Work)
+    python = typing.get_type_hints(phase_specs.Work)
     rust = {key: kind for name in WORKS for key, kind in fields(name).items()}
     assert {"kind", *rust} == set(python)
     assert [key for name in WORKS for key, kind in fields(name).items() if not fits(kind, python[key])] == []
     assert typing.get_args(python["kind"]) == tuple(name.lower() for name in WORKS)
-    assert set(fields("SnapshotCommand")) | {"means"} == set(typing.get_type_hints(specs.SnapshotMeans))
+    assert set(fields("SnapshotCommand")) | {"means"} == set(typing.get_type_hints(phase_specs.SnapshotMeans))
 
 
 def complaints(value: Any, kind: Any, where: str) -> list[str]:

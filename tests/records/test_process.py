@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from tonnage.records import Run
 from tonnage.records.file_names import FORMAT, FORMAT_VERSION
-from tonnage.records.process import is_gone, this_process
+from tonnage.records.measuring_process import is_gone, this_process
 
 
 def of_another() -> tuple[subprocess.Popen[str], dict[str, Any]]:
     """A process that lives until its input ends, as it names itself."""
     words = (
-        "import json, sys; from tonnage.records.process import this_process as t; print(json.dumps(t()), flush=True)"
+        "import json, sys; from tonnage.records.measuring_process import this_process as t; "
+        "print(json.dumps(t()), flush=True)"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", f"{words}; sys.stdin.read()"],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tonnage.records import RunWriter, workflow_lines
-from tonnage.records.workflow import workflow_contradictions
+from tonnage.records.workflow_jsonl import workflow_contradictions
 
 LINE = {"trial": 0, "record": "0000-command"}
 

@@ -11,7 +11,7 @@ import recorded_sample
 import report_sample as sample
 from tonnage.analysis import analyse
 from tonnage.records import Run, RunWriter, Tasks, Trials
-from tonnage.records.tasks import TaskLines
+from tonnage.records.tasks_jsonl import TaskLines
 from tonnage.report import write_report
 from tonnage.report.page import write_page
 

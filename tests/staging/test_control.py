@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from tonnage.errors import MeasurementError
-from tonnage.staging import control
-from tonnage.staging.control import SOCKET, Client, ControlError, NoMover, Server, answers
+from tonnage.staging import control_socket
+from tonnage.staging.control_socket import SOCKET, Client, ControlError, NoMover, Server, answers
 
 
 def echo(request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -90,7 +90,7 @@ def test_a_mover_that_ends_between_two_requests_is_told_as_that(tmp_path: Path) 
 
 
 def test_a_mover_that_hangs_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(control_socket, "_PATIENCE_S", 0.05)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(tmp_path / SOCKET))
     listener.listen()
@@ -104,30 +104,30 @@ def test_another_user_is_not_answered_and_root_is(state: Path, monkeypatch: pyte
     here, there = socket.socketpair(socket.AF_UNIX)
     with here, there:
         uid = os.getuid()
-        assert control._may_ask(here) is (uid in (4711, 0))
+        assert control_socket._may_ask(here) is (uid in (4711, 0))
     monkeypatch.setattr(os, "geteuid", lambda: uid)
     here, there = socket.socketpair(socket.AF_UNIX)
     with here, there:
-        assert control._may_ask(here)
+        assert control_socket._may_ask(here)
     assert (state / SOCKET).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.fixture
 def lock(state: Path) -> Iterator[Path]:
     """What a mover holds beside its socket."""
-    with (state / control._LOCK).open("w") as held:
+    with (state / control_socket._LOCK).open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        yield state / control._LOCK
+        yield state / control_socket._LOCK
 
 
 def test_more_connections_than_are_served_at_once_are_told_so_and_the_next_is_served(
     state: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert lock.exists()
-    monkeypatch.setattr(control, "_IDLE_S", 30.0)
-    monkeypatch.setattr(control, "_PATIENCE_S", 0.3)
+    monkeypatch.setattr(control_socket, "_IDLE_S", 30.0)
+    monkeypatch.setattr(control_socket, "_PATIENCE_S", 0.3)
     held = []
-    for _ in range(control._AT_ONCE):
+    for _ in range(control_socket._AT_ONCE):
         client = Client(state)
         client.ask("status")
         held.append(client)
@@ -136,7 +136,7 @@ def test_more_connections_than_are_served_at_once_are_told_so_and_the_next_is_se
     assert not isinstance(caught.value, NoMover) and caught.value.exit_code == 1
     for client in held:
         client.__exit__()
-    monkeypatch.setattr(control, "_PATIENCE_S", 60.0)
+    monkeypatch.setattr(control_socket, "_PATIENCE_S", 60.0)
     with Client(state) as again:
         again.ask("status")
 
@@ -146,9 +146,9 @@ def test_connections_that_say_nothing_make_room(
     state: Path, lock: Path, monkeypatch: pytest.MonkeyPatch, half: bytes
 ) -> None:
     assert lock.exists()
-    monkeypatch.setattr(control, "_IDLE_S", 0.2)
+    monkeypatch.setattr(control_socket, "_IDLE_S", 0.2)
     with ExitStack() as stack:
-        for _ in range(control._AT_ONCE):
+        for _ in range(control_socket._AT_ONCE):
             stack.enter_context(Client(state))._socket.sendall(half)
         with Client(state) as client:
             assert client.ask("status")["heard"] == {"do": "status"}
@@ -156,20 +156,20 @@ def test_connections_that_say_nothing_make_room(
 
 def test_who_was_silent_too_long_is_served_again(state: Path, lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert lock.exists()
-    monkeypatch.setattr(control, "_IDLE_S", 0.05)
+    monkeypatch.setattr(control_socket, "_IDLE_S", 0.05)
     with Client(state) as client:
         assert client._lines.peek() == b""
         assert client.ask("status")["heard"] == {"do": "status"}
 
 
 def test_who_never_reads_keeps_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "_IDLE_S", 0.05)
+    monkeypatch.setattr(control_socket, "_IDLE_S", 0.05)
     server = Server(tmp_path, lambda _: {"much": "x" * (1 << 20)})
     try:
         with ExitStack() as stack:
-            for _ in range(control._AT_ONCE):
+            for _ in range(control_socket._AT_ONCE):
                 stack.enter_context(Client(tmp_path))._socket.sendall(b"{}\n")
-            for _ in range(control._AT_ONCE):
+            for _ in range(control_socket._AT_ONCE):
                 # All places are free again; the test ends only then.
                 server._places.acquire()
     finally:
@@ -191,8 +191,8 @@ def test_any_failure_of_the_answer_is_an_answer(tmp_path: Path) -> None:
 def test_a_process_that_holds_the_lock_and_does_not_listen_is_not_told_as_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "_PATIENCE_S", 0.1)
-    with (tmp_path / control._LOCK).open("w") as held:
+    monkeypatch.setattr(control_socket, "_PATIENCE_S", 0.1)
+    with (tmp_path / control_socket._LOCK).open("w") as held:
         with pytest.raises(NoMover):
             Client(tmp_path)
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -15,7 +15,7 @@ from tonnage.cli.stage.run import COMMAND as RUN
 from tonnage.cli.stage.start import COMMAND as START
 from tonnage.cli.stage.status_words import Limits, parse_limit
 from tonnage.errors import RequestError
-from tonnage.staging.plan import StagePlan, make_plan
+from tonnage.staging.mover_plan import StagePlan, make_plan
 
 OPTIONS = Path(__file__).resolve().parents[2] / "crates" / "mover" / "src" / "options.rs"
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from tonnage.errors import RequestError
-from tonnage.staging.control import Server
-from tonnage.staging.registry import (
+from tonnage.staging.control_socket import Server
+from tonnage.staging.registered_movers import (
     Registered,
     check_name,
     forget,
@@ -132,7 +132,7 @@ def test_a_name_is_the_directory_with_a_number_where_another_has_it(tmp_path: Pa
 
 def test_a_name_whose_holder_was_killed_is_free(tmp_path: Path, runtime: Path) -> None:
     script = (
-        "import os\nfrom pathlib import Path\nfrom tonnage.staging.registry import held_name\n"
+        "import os\nfrom pathlib import Path\nfrom tonnage.staging.registered_movers import held_name\n"
         f"with held_name('run7', Path({str(tmp_path)!r}), numbered=False):\n    os.kill(os.getpid(), 9)\n"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9

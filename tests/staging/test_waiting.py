@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.staging.control import Client, Server
+from tonnage.staging.control_socket import Client, Server
 from tonnage.staging.wait_for_mover import wait_until_safe, watch
 
 from .mover_status import status

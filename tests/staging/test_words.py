@@ -6,10 +6,10 @@ import io
 
 import pytest
 from rich.console import Console
-from tonnage.cli.stage import view as view_module
-from tonnage.cli.stage.panel import draw
+from tonnage.cli.stage import mover_view as view_module
+from tonnage.cli.stage.mover_panel import draw
+from tonnage.cli.stage.mover_view import PlainView, view
 from tonnage.cli.stage.status_words import progress_line, report, share_done, summary, time_text
-from tonnage.cli.stage.view import PlainView, view
 
 from .mover_status import status
 

@@ -20,9 +20,9 @@ UNLINKING_ROOMS = (
     "crates/storage/src/scratch/contents.rs",
     "crates/storage/src/snapshots/directory_snapshots.rs",
     "crates/storage/src/snapshots/subvolumes.rs",
-    "crates/storage/src/scratch/staged.rs",
+    "crates/storage/src/scratch/mover_leftovers.rs",
     "crates/storage/src/fs/tree.rs",
-    "crates/storage/src/fs/named.rs",
+    "crates/storage/src/fs/user_files.rs",
     "crates/storage/src/scratch/left_files.rs",
     "crates/mover/src/names.rs",
 )

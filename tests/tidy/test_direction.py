@@ -139,6 +139,14 @@ def test_every_room_has_its_door_in_the_house_page() -> None:
     assert not missing, f"docs/house.md says nothing of {missing}"
 
 
+def test_every_directory_of_the_checkout_has_its_row_in_the_house_page() -> None:
+    page = read(ROOT / "docs" / "house.md")
+    tracked = {path.relative_to(ROOT).parts[0] for path in python_files() if len(path.relative_to(ROOT).parts) > 1}
+    missing = [folder for folder in sorted(tracked - {"python", "crates"}) if f"| `{folder}/` |" not in page]
+    assert {"lab", "bench", "packaging", "tests", "examples"} <= tracked
+    assert not missing, f"docs/house.md has no row for {missing}"
+
+
 @pytest.mark.parametrize(
     ("crate", "manifest", "word"),
     [

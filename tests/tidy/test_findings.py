@@ -155,7 +155,7 @@ def test_the_page_check_sees_another_code_a_missing_section_and_a_foreign_exampl
 
 
 def test_the_threshold_check_sees_another_value() -> None:
-    row = "| what | `LATE = {}` | `python/tonnage/analysis/findings/kinds.py` |"
+    row = "| what | `LATE = {}` | `python/tonnage/analysis/findings/workload_kinds.py` |"
     assert stated_complaints("late", row.format("0.98")) == []
     assert len(stated_complaints("late", row.format("0.9"))) == 1
     assert len(stated_complaints("late", row.format("0.98").replace("LATE", "LATER"))) == 1

@@ -14,7 +14,7 @@ LEFT_OUT = {"README", "design", "findings", "house", "lab"}
 FOLDERS = (".", "concepts", "tutorials")
 WRITERS = {
     "python/tonnage/cli/pages.py",
-    "python/tonnage/compat/front.py",
+    "python/tonnage/compat/front_end.py",
     "python/tonnage/compat/ior/help.py",
     "python/tonnage/compat/iobsub/counterparts.py",
 }

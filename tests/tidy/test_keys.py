@@ -13,8 +13,8 @@ from tonnage.campaign.target import MODEL_KEYS
 from tonnage.cli.command import all_commands, spelled_out
 from tonnage.command_line import Command
 from tonnage.command_option import Option
-from tonnage.documents import table_in, valid_keys
 from tonnage.placement.site import Policy, Site
+from tonnage.toml_documents import table_in, valid_keys
 
 from .tree import ROOT, read
 

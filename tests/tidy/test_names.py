@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -44,8 +45,50 @@ MODULES = {
     *("plain", "section", "option", "promises", "topics", "gathered", "parsed", "stated", "wrapped"),
     *("fio_share", "needs", "look", "desk", "attacked", "indexed", "staged"),
     *("per", "change", "times", "sides", "assign", "member", "movement"),
+    *("registry", "ceilings", "front", "words", "shared", "long", "of_run", "kept", "steps", "keys", "chain", "seal"),
+    *(
+        "objects",
+        "specs",
+        "interrupts",
+        "on_demand",
+        "live",
+        "omission",
+        "trust",
+        "noise",
+        "blocks",
+        "places",
+        "keywords",
+    ),
+    *("late_signals", "csvform", "jsonform", "recognise", "guarded_look"),
 }
 """Of files and folders."""
+RUST_FILES = {
+    *(
+        "hog",
+        "line",
+        "wall",
+        "port",
+        "taker",
+        "account",
+        "finished",
+        "refused",
+        "mix",
+        "owed",
+        "doubt",
+        "look",
+        "ended",
+    ),
+    *("place", "stores", "promise", "watched", "pieces", "cut", "held", "named", "aside", "here", "spelled", "staged"),
+    *("troubles", "wire", "chance", "cells", "tagged"),
+}
+"""Of files of a crate's sources."""
+SEVERAL = {
+    *("__init__", "command", "options", "io500", "links", "verify", "tail", "stage", "snapshots", "scheduler"),
+    *("results", "history", "files", "crossover", "checkpoint"),
+}
+"""Names that three files of the package or more may have, for all of them are about the same thing: a command and its
+section, answer, importer or kind of workload. ``test_a_name_of_many_files_is_a_word_of_the_project`` asks for a line
+here before a third file is called as two others are."""
 ROOMS = (
     *("campaign", "cluster", "records", "placement", "staging", "machine"),
     *("analysis", "dashboard", "filesystems", "importers", "report"),
@@ -89,6 +132,21 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     files = [path.relative_to(ROOT) for path in python_files() if any(map(path.is_relative_to, MODULE_ROOMS))]
     assert files
     complaints = [str(path) for path in files if MODULES & {*path.parent.parts, path.stem}]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_no_rust_file_has_a_name_that_says_nothing() -> None:
+    files = list((ROOT / "crates").glob("*/src/**/*.rs"))
+    assert files
+    complaints = [name(path) for path in files if path.stem in RUST_FILES]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_a_name_of_many_files_is_a_word_of_the_project() -> None:
+    count = Counter(path.stem for path in python_files("python/tonnage/"))
+    complaints = [
+        f"{stem}.py ×{times}: say of what" for stem, times in count.items() if times > 2 and stem not in SEVERAL
+    ]
     assert not complaints, "\n".join(complaints)
 
 

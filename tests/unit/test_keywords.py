@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tonnage.errors import RequestError
-from tonnage.keywords import in_keywords
+from tonnage.option_names import in_keywords
 
 
 @pytest.mark.parametrize(

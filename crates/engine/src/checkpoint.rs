@@ -1,8 +1,8 @@
 //! `checkpoint`: rounds of writing with a snapshot at the end of each, one of them read back, and their removal.
 
-mod drop;
+mod removal;
 mod rounds;
-mod taker;
+mod snapshot_taker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -14,9 +14,9 @@ use tonnage_workload::{Checkpoint, CheckpointStep, Op, PhaseSpec};
 use crate::stream::StreamWorkload;
 use crate::supervisor::notes_of;
 use crate::task::{PhaseWorkload, Shared, Worker};
-use drop::Remover;
+use removal::Remover;
 use rounds::RoundsWorker;
-use taker::{Taker, lock};
+use snapshot_taker::{Taker, lock};
 
 /// What the tasks of a checkpoint phase share.
 pub struct CheckpointWorkload {

@@ -1,8 +1,8 @@
 //! `command`: copies of any command line, so many at once as there are tasks.
 
-mod account;
 mod child;
 mod groups;
+mod kernel_account;
 mod program;
 
 use std::path::Path;
@@ -17,8 +17,8 @@ use crate::clock::monotonic_ns;
 use crate::steering::Steering;
 use crate::task::{PhaseWorkload, Shared, TaskContext, Worker};
 use crate::task_counters;
-use account::Account;
 use groups::Groups;
+use kernel_account::Account;
 
 /// What the tasks share.
 pub struct CommandWorkload(Arc<Runs>);
@@ -151,7 +151,7 @@ impl Runs {
         };
         match &self.command.output {
             None => format!("copy {copy} {end}; what it said was not kept (keep_output keeps it)"),
-            Some(output) => match account::last_line(&child::error_file(output, copy)) {
+            Some(output) => match kernel_account::last_line(&child::error_file(output, copy)) {
                 Some(line) => format!("copy {copy} {end}: {line}"),
                 None => format!("copy {copy} {end} and said nothing"),
             },

@@ -15,9 +15,9 @@ use crate::clock::Clock;
 use crate::remote_barrier::RemoteBarrier;
 use crate::retry::Retries;
 use crate::steering::Steering;
+use crate::stonewall::Stonewall;
 use crate::task::{PhaseWorkload, Shared, Tally, TaskContext, Worker, of_places};
 use crate::transfers::{Rest, read_all, write_all};
-use crate::wall::Stonewall;
 
 /// Files larger than this are moved in parts of it.
 const PART_BYTES: u64 = 1 << 20;

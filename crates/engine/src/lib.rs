@@ -8,9 +8,9 @@
 //! ```text
 //! Phase::prepare ─ kinds ─→ PhaseWorkload ─→ Worker, one a task: stream (sync_loop, queued_loop), files, tail,
 //!       │                                          │               checkpoint, command, find
-//!       │ go                                       │ steering carries out its Program (workload), wall, retry
-//! line: all tasks begin at once                    ▼ counts in its TaskCounters and its Tally
-//!       └─ supervisor: counters → series, stalls, live figures ─→ finished: PhaseResult
+//!       │ go                                       │ steering carries out its Program (workload), stonewall, retry
+//! start_line: all tasks begin at once           ▼ counts in its TaskCounters and its Tally
+//!       └─ supervisor: counters → series, stalls, live figures ─→ phase_outcome: PhaseResult
 //! barrier, remote_barrier: where tasks wait for each other, also for those of other processes
 //! ```
 
@@ -21,16 +21,18 @@ mod clock;
 mod command;
 mod files;
 mod find;
-mod finished;
-mod hog;
 mod kinds;
-mod line;
+mod memory_hog;
 mod phase;
+mod phase_outcome;
+mod process_usage;
 mod queued_loop;
 mod remote_barrier;
 mod retry;
 mod space;
+mod start_line;
 mod steering;
+mod stonewall;
 mod stream;
 mod supervisor;
 mod sync_loop;
@@ -38,10 +40,8 @@ mod tail;
 mod task;
 mod task_counters;
 mod transfers;
-mod usage;
-mod wall;
 
 pub use ceiling::memory_copy_bytes_per_s;
 pub use clock::{Clock, monotonic_ns};
-pub use finished::EngineError;
 pub use phase::{Live, Phase};
+pub use phase_outcome::EngineError;

@@ -11,11 +11,11 @@ use tonnage_workload::PhaseSpec;
 
 use crate::barrier::Barrier;
 use crate::clock::Clock;
-use crate::finished::{EngineError, Finished};
-use crate::hog;
 use crate::kinds::workload_of;
-use crate::line::{LONGEST_WAIT, StartLine};
+use crate::memory_hog;
+use crate::phase_outcome::{EngineError, Finished};
 use crate::remote_barrier::RemoteBarrier;
+use crate::start_line::{LONGEST_WAIT, StartLine};
 use crate::supervisor::{Recent, Supervisor};
 use crate::task::{Outcome, Shared, Task, TaskHandle};
 use crate::task_counters::{Step, TaskCounters, quantile_of, total_heat};
@@ -87,7 +87,7 @@ impl Phase {
         let finished = Arc::new(Finished::default());
         let remote_barrier = RemoteBarrier::of(&spec, &finished);
         let workload = workload_of(&spec, remote_barrier.as_ref());
-        let hog = hog::hold(spec.hog_bytes)?;
+        let hog = memory_hog::hold(spec.hog_bytes)?;
         let cache_state = workload.before(storage.as_ref(), &spec)?;
         let shared = Arc::new(Shared {
             storage,

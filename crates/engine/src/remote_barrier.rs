@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tonnage_workload::{PhaseSpec, Work};
 
-use crate::finished::Finished;
+use crate::phase_outcome::Finished;
 
 /// How often a task that waits looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(50);

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tonnage_workload::{Operations, Program, Step, Terms, TimeUnit};
 
 use crate::clock::{Clock, NAP_NS};
+use crate::stonewall::{Seat, Stonewall};
 use crate::task::TaskContext;
 use crate::task_counters;
-use crate::wall::{Seat, Stonewall};
 
 /// The last part of a wait is spun, since a sleep ends a little late; short, since spinning is CPU time of the trial.
 const SPIN_NS: u64 = 20_000;

@@ -10,9 +10,9 @@ use tonnage_workload::{Arena, Durability, Op, Payload, PhaseSpec, RetryRule, Str
 
 use crate::remote_barrier::RemoteBarrier;
 use crate::retry::{Retries, RetryPolicy, retrying};
+use crate::stonewall::Stonewall;
 use crate::task::{PhaseWorkload, Shared, TaskContext, Worker};
 use crate::transfers::{Rest, write_all};
-use crate::wall::Stonewall;
 use crate::{queued_loop, sync_loop};
 
 /// A server that loses what it took, each time that it is sent, is given up after so many.

@@ -13,11 +13,11 @@ use tonnage_storage::{Buffer, CacheState, Facts, Held, Placement, Traffic};
 use tonnage_workload::Work;
 
 use crate::clock::monotonic_ns;
-use crate::finished::{EngineError, Finished};
+use crate::phase_outcome::{EngineError, Finished};
+use crate::process_usage::Usage;
 use crate::space::SpaceWatch;
 use crate::task::{Outcome, Shared, TaskHandle};
 use crate::task_counters::{Reading, TaskCounters, quantile_of};
-use crate::usage::Usage;
 
 /// What "now" means in the live figures.
 const RECENT_NS: u64 = 1_000_000_000;

@@ -1,6 +1,6 @@
 //! `tail`: task 0 writes a file, the others follow it while it grows.
 
-mod port;
+mod lane_port;
 mod progress;
 mod reader;
 mod writer;
@@ -13,7 +13,7 @@ use tonnage_storage::{CacheState, OpenRequest, Slots, Storage, StorageError};
 use tonnage_workload::{Arena, Follower, Op, Payload, PayloadKind, PhaseSpec, Tail, Verifier};
 
 use crate::task::{PhaseWorkload, Shared, Worker, of_places};
-use port::Port;
+use lane_port::Port;
 use progress::Progress;
 use reader::Reader;
 use writer::Writer;

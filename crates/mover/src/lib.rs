@@ -13,9 +13,9 @@
 //! | `manifest`, `log` | what lies at the destination, beside the data, for later years; Spectral's lines |
 //! | `rules` | which files, in which order, which of them wait for others |
 //! | `scan`, `watch`, `quiescence` | the truth, the hint, and whether a file can be taken now |
-//! | `stores` | what a store through a mapping leaves behind, by file system |
+//! | `mapped_stores` | what a store through a mapping leaves behind, by file system |
 //! | `bytes` | bytes of a file: moved, hashed on the way, read back from the device |
-//! | `promise` | that order in code, for a copy, for the deletion of its source, and after a crash |
+//! | `order_of_steps` | that order in code, for a copy, for the deletion of its source, and after a crash |
 //! | `copy` | the steps of one file's way over, whole or in chunks by several workers |
 //! | `names` | the only place that renames or unlinks |
 //! | `purge` | takes verified files off the source, where that was asked |
@@ -27,41 +27,41 @@ pub mod adaptive_throttle;
 mod bytes;
 pub mod control;
 pub mod copy;
-mod entry;
 mod error;
+mod file_version;
 mod hex;
 mod in_threads;
 pub mod journal;
+mod journal_entry;
 pub mod limit;
 pub mod log;
 pub mod manifest;
+mod mapped_stores;
 pub mod mover;
 pub mod names;
 mod options;
+mod order_of_steps;
 mod path;
 pub mod preflight;
-mod promise;
 pub mod purge;
 pub mod quiescence;
 pub mod rules;
 pub mod scan;
 mod status;
-mod stores;
 #[cfg(test)]
 mod testing;
 mod tree;
-mod version;
 pub mod watch;
 
-pub use entry::{Chunk, Entry, Outcome, Placed, State};
 pub use error::{MoverError, Result};
+pub use file_version::{Kind, Version};
+pub use journal_entry::{Chunk, Entry, Outcome, Placed, State};
+pub use mapped_stores::Stores;
 pub use mover::{Listed, Mover, list, status_of};
 pub use options::{Check, Clear, Gentle, Marks, Options, Order, Overwrite};
 pub use path::TreePath;
 pub use status::{Failure, Progress, Status, Totals, Waiting};
-pub use stores::Stores;
 pub use tree::Tree;
-pub use version::{Kind, Version};
 
 /// Directory that holds the journal at the local end and the manifests at the destination. Never staged itself.
 pub const STATE_DIRECTORY: &str = ".tonnage-stage";

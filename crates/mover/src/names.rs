@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{self, AtFlags, RenameFlags};
 use rustix::io::{Errno, Result};
 
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 /// What became of a replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! Takes regular files that are done off the source, where that was asked. Links, FIFOs and directories stay. In which order stands in
-//! `promise`: set aside in steps, by `group` a file with all of its names and into the `quarantine`, looked at once more, removed,
+//! `order_of_steps`: set aside in steps, by `group` a file with all of its names and into the `quarantine`, looked at once more, removed,
 //! and said in the journal. The `times` of directories are kept before the first file leaves one.
 //!
 //! A file goes only where all of this holds: it is done with a checksum (or none was asked for), read back from the device where
@@ -21,15 +21,15 @@ use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 
 use crate::bytes::stream::Buffer;
-use crate::entry::{Entry, State};
 use crate::error::Result;
+use crate::file_version::Version;
 use crate::journal::Journal;
+use crate::journal_entry::{Entry, State};
 use crate::options::{Check, Clear, Marks, Options};
 use crate::path::TreePath;
 use crate::preflight::Established;
 use crate::quiescence::QuiescenceCheck;
 use crate::tree::Tree;
-use crate::version::Version;
 pub(crate) use group::{Bytes, Waiting};
 use quarantine::{Back, Quarantine};
 use times::Times;

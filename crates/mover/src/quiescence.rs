@@ -14,10 +14,10 @@ use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, Result as SysResult};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::file_version::{Kind, Version};
+use crate::mapped_stores::Stores;
 use crate::path::TreePath;
-use crate::stores::Stores;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
 use holders::{FileId, Holders};
 use lease::{Held, Lease};
 

@@ -9,12 +9,12 @@ use std::path::Path;
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::STATE_DIRECTORY;
-use crate::entry::Entry;
 use crate::error::{MoverError, Result};
+use crate::file_version::Kind;
+use crate::journal_entry::Entry;
 use crate::names;
 use crate::options::{Options, Order};
 use crate::path::TreePath;
-use crate::version::Kind;
 
 /// The rules of one mover, compiled.
 #[derive(Debug)]

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{self, AtFlags, OFlags, Statx, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
-use crate::entry::{Entry, State};
 use crate::error::{MoverError, Result};
+use crate::file_version::{Kind, Version};
 use crate::journal::Journal;
+use crate::journal_entry::{Entry, State};
 use crate::path::TreePath;
 use crate::rules::Rules;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
 use crate::watch::Watch;
 use listing::Listing;
 

@@ -4,10 +4,10 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::entry::{Entry, State};
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Entry, State};
 use crate::options::{Check, Clear, Gentle, Options, Order, Overwrite};
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
 
 /// Options of a mover from `from` to `to` that waits for nothing.
 pub fn options(from: &Path, to: &Path) -> Options {

@@ -9,12 +9,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{CWD, Mode, OFlags, openat, renameat};
 
 use crate::file_error::FileError;
+use crate::histogram_tag::Tagged;
 use crate::histograms::{Encoded, Encoder, write_log};
 use crate::latency::{Bucket, LatencyRecorder, bucket_bounds};
 use crate::memory::{Collected, Memory};
 use crate::series_row::SeriesRow;
 use crate::table::Table;
-use crate::tagged::Tagged;
 
 /// What is kept of one record while its phase runs: in its files, or in memory where another process writes them. An
 /// engine takes an `Option<PhaseFiles>`: `None` keeps nothing.

@@ -9,8 +9,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 
+use crate::histogram_tag::Tagged;
 use crate::latency::LatencyRecorder;
-use crate::tagged::Tagged;
 
 /// The header line that says how many histograms follow, so that a file cut at the end of a line is still found out.
 pub(crate) const COUNT_HEADER: &str = "[Histograms: ";

@@ -11,6 +11,7 @@
 
 mod file_error;
 mod files;
+mod histogram_tag;
 mod histograms;
 mod latency;
 mod memory;
@@ -22,11 +23,11 @@ mod rows;
 mod series_row;
 mod share;
 mod table;
-mod tagged;
 mod tally;
 
 pub use file_error::FileError;
 pub use files::{PhaseFiles, create_file, write_series};
+pub use histogram_tag::{SNAPSHOTS, Tagged};
 pub use latency::{BUCKETS, Bucket, LatencyRecorder, bucket_bounds, bucket_of};
 pub use memory::Collected;
 pub use placement::{HeldResult, PlacementResult};
@@ -39,5 +40,4 @@ pub use rounds::{RoundLog, snapshot_events};
 pub use rows::{NOTHING, Rows, RowsError, Value};
 pub use series_row::SeriesRow;
 pub use share::{Share, ShareError};
-pub use tagged::{SNAPSHOTS, Tagged};
 pub use tally::{DAMAGE_KEPT, Followed, SIDES, Side, Silence, parts_of};

@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::histogram_tag::Tagged;
 use crate::histograms::{Encoded, Encoder};
 use crate::latency::LatencyRecorder;
 use crate::series_row::SeriesRow;
-use crate::tagged::Tagged;
 
 /// Rows and histograms of one process.
 #[derive(Debug, Default)]

@@ -8,11 +8,11 @@ use tonnage_records::{DAMAGE_KEPT, DamageAt, ErrorAt, Event, FileError, LatencyR
 use tonnage_records::{Role, StopReason, TaskResult, VerifyResult};
 use tonnage_workload::{Op, PhaseSpec, Work};
 
-use crate::chance::Chance;
 use crate::model::ModelSpec;
 use crate::nodes::{self, Nodes};
 use crate::runner::Runner;
 use crate::sampler::Sampler;
+use crate::seeded_random::Chance;
 use crate::speed::Speed;
 use crate::stalls::Stalls;
 

@@ -1,18 +1,18 @@
 //! Plain streams of very many tasks: the tasks of a node advance as one.
 //!
 //! The law is that of `nodes.rs`. Time goes on in intervals; in each, a node's operations in flight share its time, and
-//! as many latencies as fill that time are drawn at once (`cells.rs`). What is left behind is kept by node: a result and
+//! as many latencies as fill that time are drawn at once (`latency_cells.rs`). What is left behind is kept by node: a result and
 //! a histogram, and rows of the series, each under the number of the node's first task.
 
 use tonnage_records::{BUCKETS, CacheFacts, LatencyRecorder, LatencySummary, PhaseFiles, Role, SeriesRow};
 use tonnage_records::{StopReason, TaskResult, VerifyResult, bucket_of};
 use tonnage_workload::{Access, Durability, Layout, Op, PhaseSpec, Stream};
 
-use crate::cells::Cells;
-use crate::chance::Chance;
 use crate::event_loop::Finish;
+use crate::latency_cells::Cells;
 use crate::model::ModelSpec;
 use crate::nodes::{Ceilings, per_node, slowness};
+use crate::seeded_random::Chance;
 use crate::speed::Speed;
 use crate::state::{Outcome, SimulatorError, State};
 use crate::stream::cache_before;

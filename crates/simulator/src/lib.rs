@@ -13,8 +13,6 @@
 //! ```
 
 mod burst;
-mod cells;
-mod chance;
 mod checkpoint;
 mod command;
 mod curves;
@@ -23,6 +21,7 @@ mod files;
 mod find;
 mod fluid_model;
 mod lanes;
+mod latency_cells;
 mod law;
 mod model;
 mod names;
@@ -31,6 +30,7 @@ mod open_files;
 mod pages;
 mod runner;
 mod sampler;
+mod seeded_random;
 mod simulator;
 mod speed;
 mod stalls;

@@ -2,8 +2,8 @@
 
 use tonnage_workload::PhaseSpec;
 
-use crate::chance::Chance;
 use crate::model::ModelSpec;
+use crate::seeded_random::Chance;
 use crate::trial;
 
 /// How much slower the warm-up is.

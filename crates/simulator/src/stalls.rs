@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::chance::Chance;
+use crate::seeded_random::Chance;
 
 /// The stalls of one phase, drawn as far ahead as they are asked for.
 pub(crate) struct Stalls {

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use tonnage_records::{FollowResult, Followed, PhaseFiles};
 use tonnage_workload::{Appends, Durability, FollowStep, Follower, Nanoseconds, Op, PhaseSpec, Program, Step, Tail, Waiting};
 
-use crate::chance::Chance;
 use crate::event_loop::{EIO, ENOSPC, EventHandler, EventLoop};
 use crate::lanes::TaskProgram;
 use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
 use crate::runner::Runner;
+use crate::seeded_random::Chance;
 use crate::stalls::Stalls;
 use crate::state::{Outcome, SimulatorError, State};
 

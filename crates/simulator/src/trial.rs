@@ -5,8 +5,8 @@
 
 use tonnage_workload::PhaseSpec;
 
-use crate::chance::Chance;
 use crate::model::ModelSpec;
+use crate::seeded_random::Chance;
 
 /// Largest deviation of a trial's logarithm, and largest logarithm where tails are heavy: a trial a million times faster
 /// would never be computed to its end.

@@ -12,10 +12,10 @@ use crate::memory::Memory;
 use crate::mpiio::Mpiio;
 use crate::nfs::Nfs;
 use crate::null::Null;
-use crate::pieces::Pieces;
 use crate::rados::Rados;
 use crate::s3::S3;
 use crate::scratch::directory::Directory;
+use crate::split_file::Pieces;
 use crate::target::Process;
 use crate::target::{Delays, StorageKind, TargetSpec};
 

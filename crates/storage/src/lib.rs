@@ -10,13 +10,13 @@
 //!              ┌──────────┬──────────┬───┴──────┬─────────┬──────────────┐
 //!              fs         nfs        rados      s3        memory, null   pieces (around another)
 //!              posix, uring, mmap, tree, mpiio: on files of
-//!              scratch directories (scratch) or of the user (fs::named)
+//!              scratch directories (scratch) or of the user (fs::user_files)
 //! ```
 //!
 //! A storage around another one is a [`Wrapper`]: it states the calls that it changes.
 //!
 //! A new kind of storage is a file or folder of this crate that implements the traits of `api`, an arm in `kinds`, and a line
-//! in the conformance suite (`tests/conformance.rs`). Nothing but what `scratch` marked, and what `fs::named` may, is removed.
+//! in the conformance suite (`tests/conformance.rs`). Nothing but what `scratch` marked, and what `fs::user_files` may, is removed.
 
 mod api;
 mod buffer;
@@ -29,7 +29,6 @@ mod mpiio;
 mod names;
 mod nfs;
 mod null;
-mod pieces;
 mod placement;
 mod rados;
 mod s3;
@@ -37,6 +36,7 @@ mod scratch;
 mod serial;
 mod slots;
 mod snapshots;
+mod split_file;
 mod target;
 mod wait;
 mod wrapper;
@@ -51,7 +51,6 @@ pub use fs::watch::Watch;
 pub use kinds::open;
 pub use mpiio::SHIM as MPIIO_SHIM;
 pub use nfs::{ExportFacts, export_facts};
-pub use pieces::Pieces;
 pub use placement::{Held, Placement, Traffic};
 pub use rados::{ask_monitor, clean_pool, pool_free_bytes, pool_leftovers};
 pub use s3::check_bucket;
@@ -59,6 +58,7 @@ pub use scratch::left_files::{file_leftovers, remove_left_file};
 pub use scratch::marker::State;
 pub use scratch::{Leftover, Scratch};
 pub use slots::Slots;
+pub use split_file::Pieces;
 pub use target::{
     Advice, BucketSpec, Cut, Delays, DirectMode, Existing, ExportSpec, FileView, MpiioSpec, PoolSpec, Process, StorageKind,
     TargetSpec,

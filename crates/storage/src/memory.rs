@@ -12,7 +12,7 @@ use tonnage_workload::{CachePolicy, Op};
 use crate::api::{CacheState, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
 use crate::buffer::Buffer;
 use crate::error::{Result, StorageError};
-use crate::fs::held::failed;
+use crate::fs::held_directories::failed;
 use crate::memory_names::{MemoryNames, Trees};
 use crate::serial::Serial;
 use crate::snapshots::of_any;

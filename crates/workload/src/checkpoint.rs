@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Geometry, Layout};
-use crate::mix::mix64;
+use crate::integer_mixing::mix64;
 use crate::payload::PayloadKind;
-use crate::refused::SpecError;
+use crate::spec_error::SpecError;
 use crate::stream::Stream;
 use crate::terms::MOST_ROUNDS;
 use crate::terms::{CachePolicy, Durability, Op, TaskRange};

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::refused::SpecError;
+use crate::spec_error::SpecError;
 use crate::terms::TaskRange;
 
 /// Copies of a command. Each task takes the next copy that nobody has taken, runs it to its end, and takes another. An

@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mix::mix64;
+use crate::integer_mixing::mix64;
 use crate::payload::PayloadKind;
-use crate::refused::SpecError;
+use crate::spec_error::SpecError;
 use crate::terms::{CachePolicy, TaskRange};
 
 /// Levels below the root at most: a directory is held open for each level while a tree is removed.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::mix::mix64;
-use crate::refused::SpecError;
+use crate::integer_mixing::mix64;
+use crate::spec_error::SpecError;
 use crate::terms::TaskRange;
 
 /// One search. An operation looks at one file; what lists a directory is part of the operation that needed it.

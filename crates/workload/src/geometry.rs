@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::mix::mix64;
+use crate::integer_mixing::mix64;
 use crate::permutation::Permutation;
 
 /// Whether each task has a file of its own.

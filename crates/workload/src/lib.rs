@@ -20,15 +20,15 @@ mod command;
 mod files;
 mod find;
 mod geometry;
+mod integer_mixing;
 mod limit;
-mod mix;
 mod pace;
 mod payload;
 mod permutation;
 mod phase;
 mod program;
-mod refused;
 mod source;
+mod spec_error;
 mod stream;
 mod tail;
 mod terms;
@@ -40,8 +40,8 @@ pub use command::Command;
 pub use files::{FileOp, Files, MAX_DEPTH, Tree};
 pub use find::Find;
 pub use geometry::{Access, Geometry, Layout, Offsets};
+pub use integer_mixing::{SplitMix64, mix64};
 pub use limit::Limit;
-pub use mix::{SplitMix64, mix64};
 pub use pace::{Pace, Schedule};
 pub use payload::{Arena, CELL_BYTES, Damage, Payload, PayloadKind, Verifier};
 pub use permutation::Permutation;
@@ -50,8 +50,8 @@ pub use program::{
     Appends, Attempts, Copies, Deal, Finds, FollowStep, Follower, ItemOf, Items, Nanoseconds, Operations, Program, RemovalStep,
     Removals, RetryRule, RoundStep, Rounds, Search, Step, Terms, TimeUnit, Transfer, Transfers, WallState,
 };
-pub use refused::SpecError;
 pub use source::Source;
+pub use spec_error::SpecError;
 pub use stream::{Ops, Stream, first_below};
 pub use tail::{Follow, Tail, Waiting};
 pub use terms::{CachePolicy, Durability, MOST_ROUNDS, Op, TaskRange};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::refused::SpecError;
+use crate::spec_error::SpecError;
 
 /// When a phase ends. Without anything given: when every task has made one pass over its region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

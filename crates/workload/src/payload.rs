@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mix::{SplitMix64, mix64};
+use crate::integer_mixing::{SplitMix64, mix64};
 use hash::body_hash;
 
 /// Bytes of a cell.

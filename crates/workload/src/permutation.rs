@@ -1,6 +1,6 @@
 //! A random order of `0..count` that is computed, not stored: visiting 10⁹ offsets at random needs no memory.
 
-use crate::mix::{SplitMix64, mix64};
+use crate::integer_mixing::{SplitMix64, mix64};
 
 /// A seeded bijection of `0..count` onto itself.
 ///

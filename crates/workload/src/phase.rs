@@ -8,7 +8,7 @@ use crate::files::Files;
 use crate::find::Find;
 use crate::limit::Limit;
 use crate::pace::Pace;
-use crate::refused::SpecError;
+use crate::spec_error::SpecError;
 use crate::stream::Stream;
 use crate::tail::Tail;
 use crate::terms::TaskRange;

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Access, Geometry, Layout, Offsets};
-use crate::mix::{SplitMix64, mix64};
+use crate::integer_mixing::{SplitMix64, mix64};
 use crate::payload::PayloadKind;
-use crate::refused::SpecError;
 use crate::source::Source;
+use crate::spec_error::SpecError;
 use crate::terms::{CachePolicy, Durability, Op, TaskRange};
 
 /// A stream of transfers.

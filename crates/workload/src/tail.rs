@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::refused::SpecError;
+use crate::spec_error::SpecError;
 use crate::terms::{Durability, TaskRange};
 
 /// What part of the file each reader reads.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::files::{FileOp, Files};
-use crate::mix::mix64;
+use crate::integer_mixing::mix64;
 use crate::permutation::Permutation;
 
 /// One operation: which item (or, for the tree's own phases, which directory).

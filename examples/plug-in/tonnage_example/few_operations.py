@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tonnage.analysis.findings.registry import Evidence, subject
+from tonnage.analysis.findings.finding_rules import Evidence, subject
 from tonnage.analysis.results import Finding
 
 LEAST = 10**12

@@ -17,9 +17,9 @@ from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.load_line.estimate import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
-from tonnage.analysis.load_line.latency import latency_lines
+from tonnage.analysis.load_line.latency_line import latency_lines
 from tonnage.analysis.load_line.search import Search
-from tonnage.analysis.load_line.trials import Steady, halves_apart, too_short
+from tonnage.analysis.load_line.trial_checks import Steady, halves_apart, too_short
 from tonnage.analysis.results import Finding, LoadLine, Model, Point, Promise, Surface
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
@@ -46,7 +46,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
     from tonnage.analysis.compare.divisors import bases_of, divide
     from tonnage.analysis.compare.rate_ratio import compare_points
-    from tonnage.analysis.findings import Evidence, judge, time
+    from tonnage.analysis.findings import Evidence, judge, within_trial
     from tonnage.analysis.findings.undoing import doubts
     from tonnage.analysis.method_promises import promises_of
     from tonnage.analysis.points import points_of
@@ -92,7 +92,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         promises=promises_of(evidence, findings),
         ceilings=(*(run.manifest.get("ceilings") or ()), *ceilings_of(links)),
         cost=run.manifest.get("cost"),
-        stalls=tuple(time.stalls_of(events)),
+        stalls=tuple(within_trial.stalls_of(events)),
         published=campaign.get("published"),
         scale=campaign.get("scale") or 1.0,
         tiers=tiers_of(measured, trials, hosts),
@@ -192,7 +192,7 @@ def _usual_ns(curve: Sequence[Point], tasks: int) -> float:
 
 
 def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, ...]:
-    from tonnage.analysis.load_line.models import fit
+    from tonnage.analysis.load_line.drawn_models import fit
 
     return tuple(
         model
@@ -215,7 +215,7 @@ def _is_surface(run: Run) -> bool:
 
 def _steady(run: Run, points: Sequence[Point], tasks: Mapping[str, Sequence[TaskLine]]) -> dict[str, Steady]:
     """Steady windows by record. A command's copies are too few and too long for one, and rounds are not steady."""
-    from tonnage.analysis.load_line.trials import of_tasks, steady_window
+    from tonnage.analysis.load_line.trial_checks import of_tasks, steady_window
     from tonnage.units import BANDWIDTH
 
     windows, kept = {}, run.kept("series")

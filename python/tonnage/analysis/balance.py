@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point
 from tonnage.records.line_types import Json, ObjectLine, TrialLine
-from tonnage.records.rows import by_record
+from tonnage.records.trial_columns import by_record
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from tonnage.analysis.results import DevicePart, Devices, Point
 from tonnage.records import Trials
 from tonnage.records.line_types import DeviceLine, TaskLine, TrialLine
 from tonnage.records.line_types import Devices as Told
-from tonnage.records.rows import by_record
+from tonnage.records.trial_columns import by_record
 
 
 def devices_of(

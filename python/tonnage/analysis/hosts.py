@@ -9,7 +9,7 @@ from typing import Literal
 
 from tonnage.analysis.results import HostPart, Hosts, Point, Slowest
 from tonnage.records.line_types import TaskLine, TrialLine
-from tonnage.records.rows import by_record
+from tonnage.records.trial_columns import by_record
 from tonnage.units import BANDWIDTH
 
 Count = Literal["bytes", "operations"]

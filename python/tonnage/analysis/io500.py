@@ -13,8 +13,6 @@ from tonnage.records import Run
 from tonnage.records.line_types import TaskLine, TrialLine
 
 GIBIBYTE = 1 << 30
-GROUPS = ("MD", "BW")
-"""Metadata and bandwidth: the score is the geometric mean of the two means over their phases."""
 _MEASURED = ("create", "stat", "read", "remove", "write", "find")
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tonnage.analysis.figure_texts import count
 from tonnage.analysis.results import Link, LinkFlow, Point
 from tonnage.records.line_types import Json, TaskLine, TrialLine
-from tonnage.records.results import FlowResult
+from tonnage.records.phase_results import FlowResult
 
 _KERNEL = ("nfs", "nfs4", "lustre", "beegfs", "gpfs", "cifs", "smb3", "ceph", "9p", "afs", "panfs", "pvfs2", "wekafs")
 _BY_FUSE = ("fuse.glusterfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.sshfs", "fuse.mfs", "fuse.rclone")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.ceilings import ceilings_at
 from tonnage.analysis.figure_texts import count, some
-from tonnage.analysis.findings.registry import Evidence, asked_rate, subject
-from tonnage.analysis.findings.trust import ABOVE_CEILING
+from tonnage.analysis.findings.finding_rules import Evidence, asked_rate, subject
+from tonnage.analysis.findings.untrue_figures import ABOVE_CEILING
 from tonnage.analysis.hosts import Count
 from tonnage.analysis.links import ceilings_of
-from tonnage.analysis.load_line.latency import latency_lines
-from tonnage.analysis.load_line.trials import RULE
+from tonnage.analysis.load_line.latency_line import latency_lines
+from tonnage.analysis.load_line.trial_checks import RULE
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, Point, Promise
+from tonnage.analysis.transfer_size_ceilings import ceilings_at
 from tonnage.records import Trials
 from tonnage.records.latency import summarise
 from tonnage.records.line_types import Json, TrialLine

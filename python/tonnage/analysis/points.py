@@ -17,7 +17,7 @@ from tonnage.analysis.statistics.percentiles import Columns, columns_of, interva
 from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, Trials, headline, headlines
 from tonnage.records.line_types import SettingValues, TrialLine
-from tonnage.records.results import Part as PartResult
+from tonnage.records.phase_results import Part as PartResult
 from tonnage.records.stop_reasons import reason_of
 from tonnage.units import BANDWIDTH, OPERATIONS, format_size, format_time
 

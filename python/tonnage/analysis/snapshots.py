@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tonnage.analysis.statistics.fixed_cost import Change, Cost, Pair, estimate
 from tonnage.records import Trials
 from tonnage.records.line_types import TrialLine
-from tonnage.records.results import CheckpointResult
+from tonnage.records.phase_results import CheckpointResult
 
 _SIZES = ("tasks", "transfer_size", "block_size")
 """Factors over which one cost is asked for."""

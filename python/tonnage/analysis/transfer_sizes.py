@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tonnage.analysis.ceilings import size_of as measured_at
 from tonnage.analysis.points import Groups
 from tonnage.analysis.results import LoadLine, Point
+from tonnage.analysis.transfer_size_ceilings import size_of as measured_at
 from tonnage.records.line_types import Json, TrialLine
 from tonnage.units import BANDWIDTH
 

@@ -10,15 +10,15 @@ from typing import Any
 
 from tonnage import plugins
 from tonnage.analysis import analyse
-from tonnage.analysis.findings.curve import SINGLE, SINGLE_IMPORTED
+from tonnage.analysis.findings.throughput_curve import SINGLE, SINGLE_IMPORTED
 from tonnage.analysis.points import renamed
 from tonnage.analysis.summary import NEW_KEYS, summary
 from tonnage.errors import RecordError
 from tonnage.records import Run, verify_files
 from tonnage.records.file_names import MANIFEST, ORIGINALS
 from tonnage.records.line_types import Json
-from tonnage.records.seal import Seal, SealKind, digest_of, examine
-from tonnage.records.verify import guarded
+from tonnage.records.verify_bytes import Seal, SealKind, digest_of, examine
+from tonnage.records.verify_figures import guarded
 
 _PLACES = frozenset({"run", "report"})
 """Where the run was when it was summarised; it may have moved since."""

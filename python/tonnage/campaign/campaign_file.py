@@ -17,10 +17,10 @@ from pydantic import ValidationError
 from tonnage.campaign.kinds import WORKLOADS
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import parse_target
-from tonnage.documents import Document, Position
 from tonnage.errors import RequestError
-from tonnage.keywords import reworded
+from tonnage.option_names import reworded
 from tonnage.records.line_types import Json
+from tonnage.toml_documents import Document, Position
 
 
 class _CampaignFile(Document):

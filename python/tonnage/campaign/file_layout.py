@@ -20,7 +20,7 @@ _NFS = frozenset({"nfs", "nfs4"})
 
 
 class FileLayout:
-    """Where the files of a run are, as they were asked for after the phase that wrote them."""
+    """Records which devices hold the files of a run, queried after the phase that wrote them."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace

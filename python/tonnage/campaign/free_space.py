@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from tonnage import _native
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
-from tonnage.machine.host import memory
+from tonnage.machine.host_facts import memory
 from tonnage.machine.mounts import mount_of
 from tonnage.records.line_types import Json
-from tonnage.records.specs import ExportSpec
+from tonnage.records.phase_specs import ExportSpec
 from tonnage.units import size_text
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def free_bytes(target: Target) -> int | None:
 
 
 def export_facts(export: ExportSpec) -> Json:
-    """What the server of an ExportSpec says of it; RequestError where it says no."""
+    """Returns the facts that the server of an ExportSpec reports. RequestError where the server refuses."""
     try:
         found: Json = json.loads(_native.export_facts(json.dumps(export)))
     except (OSError, ValueError) as error:

@@ -27,10 +27,10 @@ from pydantic_core import CoreSchema, SchemaValidator, core_schema
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream, searched
 from tonnage.document_table import DocumentTable, refuse, time_field, unit_field
-from tonnage.documents import near_or_all
 from tonnage.errors import RequestError
-from tonnage.fields import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
+from tonnage.field_types import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
+from tonnage.toml_documents import near_or_all
 from tonnage.units import format_size, format_time
 
 
@@ -115,7 +115,7 @@ class Repeat(DocumentTable):
 
 
 class Budget(DocumentTable):
-    """What a run may use. None: no bound of its own."""
+    """Bounds what a run may use. None: no bound."""
 
     time_ns: Time | None = time_field("time", None, "no trial starts later than this on the run's clock")
     space_bytes: Size | None = Field(
@@ -275,7 +275,7 @@ LinkRate = Annotated[int, BeforeValidator(_link), Field(ge=1, le=2**63 - 1, stri
 
 
 class Normalise(DocumentTable):
-    """What the report also divides the run's best figures by."""
+    """Names what the report also divides the run's best figures by."""
 
     disks: Count | None = Field(None, description="disks that held the data")
     servers: Count | None = Field(None, description="servers that served it")

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tonnage.analysis.load_line.estimate import SUSTAIN
-from tonnage.analysis.load_line.latency import OFFERED, latencies
+from tonnage.analysis.load_line.latency_line import OFFERED, latencies
 from tonnage.analysis.load_line.search import LatencySearch, RateSearch, Search
-from tonnage.analysis.load_line.trials import TURNS
+from tonnage.analysis.load_line.trial_checks import TURNS
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Trial
@@ -42,7 +42,7 @@ the kernel's throttle allows, is 2 % of it then, and what it did beyond the leng
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What a search sees of a point."""
+    """Holds what a search knows of a point."""
 
     tasks: int
     values: tuple[int, ...]
@@ -322,7 +322,7 @@ def _waits(lines: Iterable[TrialLine], load: str) -> dict[int, list[Any]]:
 
 
 def _buffered(lines: Sequence[TrialLine]) -> bool:
-    """Whether operations went through the page cache so far."""
+    """Returns whether operations went through the page cache so far."""
     return any(line["direct"] is False for line in lines)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.errors import RequestError
-from tonnage.machine.host import memory
-from tonnage.records.specs import Delays
+from tonnage.machine.host_facts import memory
+from tonnage.records.phase_specs import Delays
 from tonnage.units import size_text
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _check_least_time(campaign: Campaign, plan: Plan) -> None:
 
 
 def _delays(plan: Plan) -> Delays:
-    """What each call of some task waits; empty where the only task that waits may not take part."""
+    """Returns how long each call of some task waits; empty where the only task that waits may not take part."""
     found = plan.target.delays
     return {} if found is None or found.get("task") else found
 
@@ -158,7 +158,7 @@ def available_bytes() -> int | None:
 
 
 def _group_bytes() -> Iterable[int | None]:
-    """What the control groups of this process leave it (version 2, and version 1's memory controller)."""
+    """Yields the bytes that this process's control groups leave it (version 2, and version 1's memory controller)."""
     for line in _lines(Path("/proc/self/cgroup")):
         _, controllers, group = [*line.split(":", 2), "", ""][:3]
         version_1 = "memory" in controllers.split(",")

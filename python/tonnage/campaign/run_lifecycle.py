@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from tonnage import __version__
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.ceilings import measure_ceilings, sized
 from tonnage.campaign.execute import executor_of
-from tonnage.campaign.execute.phases import PhaseRunner, RunClock
-from tonnage.campaign.hosts import check_hosts, host_facts_of, loads_of
-from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.execute.run_phase import PhaseRunner, RunClock
+from tonnage.campaign.host_ceilings import measure_ceilings, sized
+from tonnage.campaign.host_queries import check_hosts, host_facts_of, loads_of
 from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
@@ -28,26 +27,27 @@ from tonnage.campaign.resource_needs import check_needs
 from tonnage.campaign.schedule import Schedule, Sweep
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.search_bounds import fit_search, frees_late, space_of
+from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.campaign.target_facts import check_same_target, stripe_scratch, target_facts
 from tonnage.campaign.trial_loop import Loop, clock_of, failures, run_directory, spent_on
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster.launcher import Ensemble, Launcher
+from tonnage.cluster.launcher_by_name import launcher
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi.io_library import io_library
-from tonnage.cluster.registry import launcher
 from tonnage.errors import MeasurementError, RecordError, RequestError
-from tonnage.machine.host import host_facts
+from tonnage.machine.host_facts import host_facts
 from tonnage.machine.host_load import load
 from tonnage.machine.mounts import mount_of
-from tonnage.places import working_directory
+from tonnage.program_places import working_directory
 from tonnage.records import Run, RunWriter
 from tonnage.records.line_types import Json, Manifest, TrialLine
 from tonnage.records.own_files import refuse_links
 from tonnage.records.stop_reasons import Reason, packed
 
 if TYPE_CHECKING:
-    from tonnage.campaign.jobs.batch import Batch
+    from tonnage.campaign.jobs.trial_batch import Batch
 
 _ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask", "remove"})
 """What advice of the engine begins with."""
@@ -157,7 +157,7 @@ def resume_run(path: str, *, observer: Observer, batch: Batch | None = None) -> 
         # The first job describes what it finds; the manifest before it is of the host that submitted the run.
         check_same_target(run.manifest, plan.target, by_job=batch is not None)
     if batch is not None:
-        from tonnage.campaign.jobs.batch import settings_of
+        from tonnage.campaign.jobs.trial_batch import settings_of
 
         plan = replace(plan, settings=settings_of(batch, campaign))
     start = launcher(campaign.launcher)
@@ -178,7 +178,7 @@ def resume_run(path: str, *, observer: Observer, batch: Batch | None = None) -> 
 
 
 def _facts_here(manifest: Manifest, campaign: Campaign, plan: Plan, lines: Sequence[TrialLine]) -> Json:
-    """What the manifest gets from a job: the run was described where it was submitted, and is measured here."""
+    """Returns what a job adds to the manifest: the submitter described the run, and this host measures it."""
     host = host_facts()
     if not lines:
         return {"target": target_facts(campaign, plan.target), "host": host, "load_before": load()}
@@ -411,7 +411,7 @@ def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: La
 
 
 def _advised(message: str, target: Target, setting: Setting) -> tuple[str, str]:
-    """What the engine says, and its advice: ``…; use another pool or means``. Ours where it has none."""
+    """Splits an engine's message from its advice: ``…; use another pool or means``. Ours where it has none."""
     what, _, advice = message.rpartition("; ")
     if what and advice.partition(" ")[0] in _ADVISING:
         return what, advice
@@ -422,10 +422,10 @@ def _advised(message: str, target: Target, setting: Setting) -> tuple[str, str]:
 
 
 def _state(ended: str, schedule: Schedule, batch: Batch | None) -> str:
-    """Of the run: with the part of one job it goes on."""
+    """Returns the state of the run; it still runs after the part of one job."""
     if batch is None:
         return ended
-    from tonnage.campaign.jobs.batch import BatchSchedule
+    from tonnage.campaign.jobs.trial_batch import BatchSchedule
 
     is_more = isinstance(schedule, BatchSchedule) and schedule.is_more
     return "running" if is_more and ended == "complete" else ended
@@ -437,7 +437,7 @@ def _schedule(
     schedule, pilot = _whole(campaign, plan, seed, out)
     if batch is None:
         return schedule, pilot
-    from tonnage.campaign.jobs.batch import BatchSchedule, allocations_of
+    from tonnage.campaign.jobs.trial_batch import BatchSchedule, allocations_of
 
     return BatchSchedule(schedule, batch, allocations_of(campaign)), pilot
 

@@ -11,13 +11,13 @@ from tonnage.campaign.kinds import Setting, setting_of
 from tonnage.campaign.model import Campaign
 from tonnage.records import headline, trial_line
 from tonnage.records.line_types import TrialLine
-from tonnage.records.results import PhaseResult
+from tonnage.records.phase_results import PhaseResult
 from tonnage.records.stop_reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What a job must be submitted for: trials in one allocation can share a job."""
+    """Describes the resources that a job must be submitted for. Trials of one allocation can share a job."""
 
     partition: str | None = None
     hosts: tuple[str, ...] | None = None
@@ -149,7 +149,7 @@ def _narrow(values: Sequence[float], share: float) -> bool:
 
 
 class _Done:
-    """What need not be measured again. The lines of a run only grow: each is read once."""
+    """Knows what need not be measured again. The lines of a run only grow, so each is read once."""
 
     def __init__(self) -> None:
         self.rates: dict[Setting, dict[int, float]] = {}

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Literal
 
 from tonnage import _native
-from tonnage.campaign.hosts import LIMIT_S, ask_all, others
+from tonnage.campaign.host_queries import LIMIT_S, ask_all, others
 from tonnage.campaign.model import Campaign, NamedScratch
 from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import needs_scratch
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.records.line_types import Json
-from tonnage.records.specs import PoolSpec
+from tonnage.records.phase_specs import PoolSpec
 
 
 @dataclass(frozen=True, slots=True)

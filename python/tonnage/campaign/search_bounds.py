@@ -41,7 +41,7 @@ _RECORD_BYTES, _RECORD_FILES, _RECORD_TASK_BYTES = 32 << 10, 4, 2 << 10
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a search may take of one file system; ``bytes``: at most, at any moment."""
+    """Bounds what a search takes of one file system; ``bytes``: the most at any moment."""
 
     bytes: int
     directories: tuple[int, ...]
@@ -194,7 +194,7 @@ def _shares(campaign: Campaign, plan: Plan, out: Path) -> Iterator[Share]:
 
 
 def frees_late(path: Path) -> bool:
-    """Whether the file system of a directory writes elsewhere what is overwritten, and frees the old blocks later."""
+    """Returns whether a directory's file system writes overwritten data to new blocks and frees the old ones later."""
     mount = mount_of(path)
     return mount is not None and mount.file_system in _FREES_LATE
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tonnage.analysis.load_line.surface import SurfaceSearch, SurfaceTrial, sizes_between
-from tonnage.analysis.load_line.trials import TURNS
+from tonnage.analysis.load_line.trial_checks import TURNS
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.probe import Op, Probe

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from tonnage import units
-from tonnage.documents import near_or_all
 from tonnage.errors import RequestError
-from tonnage.places import working_directory
+from tonnage.program_places import working_directory
 from tonnage.records.line_types import Json
-from tonnage.records.specs import BucketSpec, Delays, ExportSpec, PoolSpec, TargetSpec
+from tonnage.records.phase_specs import BucketSpec, Delays, ExportSpec, PoolSpec, TargetSpec
+from tonnage.toml_documents import near_or_all
 
 STORAGES_WITH_FILES = frozenset({"posix", "uring", "mmap", "mpiio"})
 
@@ -29,7 +29,7 @@ Keys = dict[str, tuple[str, Callable[[str], Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a campaign's ``target`` names."""
+    """Describes the storage that a campaign's ``target`` names."""
 
     uri: str
     scheme: str

@@ -21,10 +21,10 @@ from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
 from tonnage.filesystems import Striping, facts_of, stripe, type_of
 from tonnage.machine.affinity import interrupt_cpus
-from tonnage.machine.identity import identity
 from tonnage.machine.mounts import Mount, mount_of
+from tonnage.machine.storage_identity import identity
 from tonnage.records.line_types import Json
-from tonnage.records.specs import PoolSpec
+from tonnage.records.phase_specs import PoolSpec
 
 
 def target_facts(campaign: Campaign, target: Target) -> Json:
@@ -69,7 +69,7 @@ def target_facts(campaign: Campaign, target: Target) -> Json:
 
 
 def _device_number(path: Path) -> str | None:
-    """Of its file system, ``major:minor``: two directories with the same one share all that is below it."""
+    """Returns ``major:minor`` of the path's file system. Directories with the same number share a device."""
     try:
         number = path.stat().st_dev
     except OSError:
@@ -174,7 +174,7 @@ _BY_UUID = re.compile(r"local:[^:]*:[0-9A-Fa-f]{4,}-[0-9A-Fa-f-]+(:.*)?")
 
 
 def storage_of(path: Path, mount: Mount | None) -> dict[str, str | None]:
-    """What says of a directory of the target, also after a restart, which storage it is on."""
+    """Returns what identifies the storage of a directory of the target, also after a restart."""
     return {
         "real_path": os.path.realpath(path),
         "identity": None if mount is None else identity(mount, str(path)),

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tonnage.campaign.execute import executor_of
-from tonnage.campaign.execute.phases import TICK_S, PhaseRunner, Status, TrialRun
+from tonnage.campaign.execute.run_phase import TICK_S, PhaseRunner, Status, TrialRun
 from tonnage.campaign.execute.stream import write_pilot
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.schedule import Schedule, Trial
@@ -95,7 +95,7 @@ def spent_on(lines: Sequence[TrialLine]) -> int:
 
 
 def clock_of(lines: Sequence[TrialLine], device: int | None) -> int:
-    """What a model's clock shows after these phases, in ns; ``device``: only those on it."""
+    """Returns a model's clock after these phases, in ns; with ``device``, after those on it only."""
     own = (line for line in lines if device is None or line["setting"].get("device") == device)
     return max((line["last_done_ns"] or 0 for line in own), default=0)
 
@@ -106,6 +106,6 @@ def failures(lines: Sequence[TrialLine]) -> list[TrialLine]:
 
 
 def run_directory(out: str | None, name: str, run_id: str) -> Path:
-    """Where a new run goes: ``out``, or a directory of its own below ``./tonnage-runs``."""
+    """Returns the directory of a new run: ``out``, or a new one below ``./tonnage-runs``."""
     stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     return Path(out) if out else Path("tonnage-runs", f"{stamp}-{name}-{run_id}")

@@ -15,12 +15,12 @@ from tonnage.campaign.target import STORAGES_WITH_FILES, Target
 from tonnage.cluster.host_group import HostGroup
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.errors import MeasurementError
-from tonnage.machine.sync import sync_file_system
+from tonnage.machine.sync_file_system import sync_file_system
 
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """What a storage is opened with; a target that is no path has one storage."""
+    """Identifies an open storage. A target that is no path has one storage."""
 
     storage: str
     direct: str = ""
@@ -217,7 +217,7 @@ def _fill_transfer(setting: StreamSetting) -> int:
 
 
 def accepts_direct(directory: Path) -> bool | None:
-    """Whether the file system takes O_DIRECT; None where that is unknown without making a file."""
+    """Returns whether the file system takes O_DIRECT; None where only creating a file would tell."""
     try:
         # O_TMPFILE has no name: nothing to remove, whatever happens.
         descriptor = os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_DIRECT | os.O_CLOEXEC, 0o600)
@@ -238,6 +238,6 @@ def _accepts_unnamed(directory: Path) -> bool:
 
 
 def needs_scratch(target: Target, storages: tuple[str, ...], *, striped: bool = False) -> bool:
-    """Whether files will be made that the user did not name, or begin in a directory that is ``striped``."""
+    """Returns whether a run makes files that the user did not name, or that begin in a ``striped`` directory."""
     files = target.scheme == "path" and bool(STORAGES_WITH_FILES & set(storages))
     return files and (not target.names or striped)

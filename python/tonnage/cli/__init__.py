@@ -64,7 +64,7 @@ def _print_version() -> int:
     try:
         print(f"tonnage {__version__}", flush=True)
     except OSError as error:
-        from tonnage.cli.stream import STDOUT_HINT, StdoutError, abandon
+        from tonnage.cli.output_stream import STDOUT_HINT, StdoutError, abandon
 
         abandon(sys.stdout)
         told = f"{StdoutError(error.errno, error.strerror)}; hint: {STDOUT_HINT}"

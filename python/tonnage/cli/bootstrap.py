@@ -128,7 +128,7 @@ def other_sources(root: Path, wheel: Path) -> list[str]:
 
 
 def version(root: Path) -> str:
-    """Of the checkout."""
+    """Returns the version of the checkout; empty where its ``Cargo.toml`` states none."""
     found = re.search(r'^version = "([^"]+)"', (root / "Cargo.toml").read_text(), re.MULTILINE)
     return found[1] if found else ""
 

@@ -31,11 +31,11 @@ class CommandModule(Protocol):
 
 FRONT_ENDS = {
     "ior": "ior.command",
-    "mdtest": "mdtest.front",
-    "sob": "sob.front",
-    "spectral_wait": "spectral_wait.front",
-    "iobsub": "iobsub.front",
-    "lsload": "lsload.front",
+    "mdtest": "mdtest.command",
+    "sob": "sob.command",
+    "spectral_wait": "spectral_wait.command",
+    "iobsub": "iobsub.command",
+    "lsload": "lsload.command",
     "bjobs": "lsf.bjobs",
     "bkill": "lsf.bkill",
     "bqueues": "lsf.bqueues",

@@ -12,14 +12,14 @@ from io import TextIOWrapper
 from typing import Any
 
 from tonnage.cli.command import Arguments, module_of
+from tonnage.cli.output_stream import STDOUT_HINT, StdoutError, abandon, doors
 from tonnage.cli.parser import help_of, parse_words
-from tonnage.cli.stream import STDOUT_HINT, StdoutError, abandon, doors
 from tonnage.command_line import HelpAsked
+from tonnage.delayed_signals import late_signals, uncollected
 from tonnage.errors import RequestError, TonnageError
-from tonnage.late_signals import late_signals, uncollected
-from tonnage.places import working_directory
 from tonnage.plugins import PlugInWarning
 from tonnage.printable_text import one_line
+from tonnage.program_places import working_directory
 
 
 def run_command(argv: Sequence[str]) -> int:

@@ -9,7 +9,7 @@ from tonnage import __version__
 from tonnage.cli.command import EXIT_CODES, TAGLINE, all_commands, grouped, spelled_out
 from tonnage.cli.commands.completions import SHELLS
 from tonnage.command_line import Command
-from tonnage.compat.front import FrontEnd, page
+from tonnage.compat.front_end import FrontEnd, page
 
 _COMPLETIONS = {
     "bash": "bash-completion/completions/tonnage",
@@ -71,12 +71,6 @@ def markdown() -> str:
         *(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _paragraph(command: Command) -> str:
-    """What it does; a stand-in for another program has a page of its own that tells."""
-    page = f"{command.name}.md"
-    return f"{command.summary}; [{page}]({page}) says more." if command.verbatim else command.description
 
 
 def man_overview() -> str:

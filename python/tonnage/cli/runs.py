@@ -16,9 +16,9 @@ from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.measuring import analysed, keep_load_line, kept_texts
 from tonnage.placement.server_load_lines import KeepPlan, plan_keeping
 from tonnage.records import Run
-from tonnage.records.chain import sha256
 from tonnage.records.file_names import MANIFEST
-from tonnage.records.seal import altered
+from tonnage.records.hash_chain import sha256
+from tonnage.records.verify_bytes import altered
 
 if TYPE_CHECKING:
     from rich.console import Console

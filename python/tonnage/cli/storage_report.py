@@ -12,7 +12,7 @@ from tonnage.analysis.compare.comparable import Storages
 from tonnage.analysis.compare.history import history_of, in_time
 from tonnage.cli.runs import once, runs_in
 from tonnage.errors import RecordError, RequestError, TonnageError
-from tonnage.placement.ledger import Entry, Ledger
+from tonnage.placement.submission_ledger import Entry, Ledger
 from tonnage.records import Run
 from tonnage.report.answer import Answer
 from tonnage.report.answers.storage import Measured, Placed, answer

@@ -8,7 +8,7 @@ from typing import TextIO
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook, RenderResult
 from rich.segment import Segment
 
-from tonnage.cli.stream import is_plain, is_terminal, printable, terminal
+from tonnage.cli.output_stream import is_plain, is_terminal, printable, terminal
 
 
 class Shown:

@@ -17,17 +17,17 @@ from tonnage.errors import TonnageError
 
 SERVICES: dict[str, str] = {
     "wall-clock": "time:time_ns",
-    "facts": "tonnage.machine.host:host_facts",
+    "facts": "tonnage.machine.host_facts:host_facts",
     "host-state": "tonnage.machine.host_state:host_state",
     "load": "tonnage.machine.host_load:load",
-    "ceilings": "tonnage.cluster.ceilings:measure",
+    "ceilings": "tonnage.cluster.measure_ceilings:measure",
     "look-scratch": "tonnage.cluster.own_scratch:visibility",
     "make-scratch": "tonnage.cluster.own_scratch:make",
     "leave-scratch": "tonnage.cluster.own_scratch:leave",
-    "path-facts": "tonnage.machine.paths:path_facts",
-    "leave-mark": "tonnage.machine.paths:leave_mark",
-    "sees-mark": "tonnage.machine.paths:sees_mark",
-    "remove-mark": "tonnage.machine.paths:remove_mark",
+    "path-facts": "tonnage.machine.path_facts:path_facts",
+    "leave-mark": "tonnage.machine.path_facts:leave_mark",
+    "sees-mark": "tonnage.machine.path_facts:sees_mark",
+    "remove-mark": "tonnage.machine.path_facts:remove_mark",
     "link-listen": "tonnage.cluster.remote.links:listen",
     "link-try": "tonnage.cluster.remote.links:attempt",
     "start-program": "tonnage.cluster.remote.programs:start_program",
@@ -39,10 +39,6 @@ SERVICES: dict[str, str] = {
 
 Arguments = Mapping[str, Any]
 """Keywords of a service, which JSON can carry."""
-
-
-class NoAnswer(TonnageError):
-    """A host did not answer in time, or its process is gone; the text says which and what was asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from tonnage.cluster.lost_process import ProcessLost
 
 if TYPE_CHECKING:
     from tonnage.records.line_types import Gathering, Json
-    from tonnage.records.results import PhaseResult
-    from tonnage.records.specs import PhaseSpec
+    from tonnage.records.phase_results import PhaseResult
+    from tonnage.records.phase_specs import PhaseSpec
 
 
 class LauncherFacts(TypedDict):

@@ -19,8 +19,8 @@ from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
     from tonnage.records.line_types import Json
-    from tonnage.records.results import PhaseResult
-    from tonnage.records.specs import PhaseSpec, TaskRange
+    from tonnage.records.phase_results import PhaseResult
+    from tonnage.records.phase_specs import PhaseSpec, TaskRange
 
 
 class NativeStep:

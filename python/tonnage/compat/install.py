@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.places import STAND_IN, launcher
+from tonnage.program_places import STAND_IN, launcher
 
 NAMES: dict[str, str] = {
     "ior": "ior",

@@ -31,7 +31,7 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is asked of a request."""
+    """States the conditions that a request must meet."""
 
     names: Collection[str]
     """Names of this server, in lower case; addresses pass without."""

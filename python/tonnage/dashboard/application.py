@@ -15,8 +15,8 @@ from starlette.routing import Route
 
 from tonnage.dashboard import pages
 from tonnage.dashboard.access import AccessCheck, Rules
-from tonnage.dashboard.background import aside
-from tonnage.dashboard.run import Watched
+from tonnage.dashboard.background_thread import aside
+from tonnage.dashboard.run_entry import Watched
 from tonnage.dashboard.run_files import unforeseen
 from tonnage.dashboard.updates import UpdateLoop
 from tonnage.errors import TonnageError

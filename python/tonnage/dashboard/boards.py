@@ -38,7 +38,7 @@ class Board:
     title: str
     columns: tuple[str, ...]
     empty: str
-    """What is said where there is no row."""
+    """The text shown where there is no row."""
     ask: Callable[[], Table]
     """May take seconds. A TonnageError is shown in its place."""
     every_s: float

@@ -12,8 +12,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tonnage.documents import read_text
 from tonnage.errors import RequestError
+from tonnage.toml_documents import read_text
 
 _STRANGERS = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
 """OpenSSL's words for a key of another certificate; the last one where they are of different kinds, as RSA and EC."""

@@ -12,7 +12,7 @@ from typing import Any
 from tonnage.analysis import analyse
 from tonnage.analysis.compare.runs import THRESHOLD, Side, compare_sides
 from tonnage.dashboard.boards import Board
-from tonnage.dashboard.run import Watched
+from tonnage.dashboard.run_entry import Watched
 from tonnage.dashboard.run_files import Signature, check_plain, signature
 from tonnage.errors import RequestError
 from tonnage.records import Run

@@ -57,11 +57,11 @@ class _Door:
     tls: ssl.SSLContext | None
 
 
-def serve(wish: ServeRequest, boards: Sequence[Board], announce: Callable[[str, bool], None]) -> None:
-    """Until SIGINT or SIGTERM. ``announce`` gets the address once it can be opened, and whether what is served crosses
+def serve(request: ServeRequest, boards: Sequence[Board], announce: Callable[[str, bool], None]) -> None:
+    """Serves until SIGINT or SIGTERM. ``announce`` gets the address once it can be opened, and whether the page crosses
     a network as plain text. RequestError where a directory is none, the address cannot be listened on, the certificate
-    or its key does not do, or what it needs is not installed."""
-    for root in wish.roots:
+    or its key is not usable, or a package is missing."""
+    for root in request.roots:
         if not root.is_dir():
             raise RequestError(f"{root} is not a directory; hint: name the directory that holds the runs")
     try:
@@ -72,24 +72,24 @@ def serve(wish: ServeRequest, boards: Sequence[Board], announce: Callable[[str, 
     from tonnage.dashboard.pages import check_kit
 
     check_kit()
-    tls = _tls(wish)
-    listening, address = _listen(wish.host, wish.port)
+    tls = _tls(request)
+    listening, address = _listen(request.host, request.port)
     with listening:
         loopback = ip_address(address).is_loopback
-        token = secrets.token_urlsafe(24) if wish.token or not loopback else None
+        token = secrets.token_urlsafe(24) if request.token or not loopback else None
         # A measurement on this host goes first.
         with suppress(OSError):
             os.nice(_NICE)
         is_plain = tls is None and not loopback
-        asyncio.run(_serve(wish, boards, _Door(listening, token, tls), lambda address: announce(address, is_plain)))
+        asyncio.run(_serve(request, boards, _Door(listening, token, tls), lambda address: announce(address, is_plain)))
 
 
-def _tls(wish: ServeRequest) -> ssl.SSLContext | None:
+def _tls(request: ServeRequest) -> ssl.SSLContext | None:
     from tonnage.dashboard.connections import https
 
-    if wish.certificate is not None:
-        return https(wish.certificate, wish.key)
-    if wish.key is not None:
+    if request.certificate is not None:
+        return https(request.certificate, request.key)
+    if request.key is not None:
         raise RequestError("--key is the key of a certificate; hint: name that too, with --certificate FILE")
     return None
 
@@ -107,12 +107,12 @@ def _listen(host: str, port: int) -> tuple[socket.socket, str]:
     return listening, str(listening.getsockname()[0])
 
 
-async def _serve(wish: ServeRequest, boards: Sequence[Board], door: _Door, announce: Callable[[str], None]) -> None:
+async def _serve(request: ServeRequest, boards: Sequence[Board], door: _Door, announce: Callable[[str], None]) -> None:
     import uvicorn
 
     from tonnage.dashboard.access import Rules
     from tonnage.dashboard.application import Application
-    from tonnage.dashboard.runs import Runs
+    from tonnage.dashboard.run_list import Runs
     from tonnage.dashboard.topic_store import TopicStore
     from tonnage.dashboard.updates import UpdateLoop
 
@@ -130,13 +130,13 @@ async def _serve(wish: ServeRequest, boards: Sequence[Board], door: _Door, annou
                 return
             for place in sockets or ():
                 self.servers.append(await _listener(self, place, door.tls))
-            announce(_address(wish.host, port, door))
+            announce(_address(request.host, port, door))
 
     port = door.listening.getsockname()[1]
     topics = TopicStore()
-    keeper = UpdateLoop(Runs(wish.roots), boards, topics)
-    rules = Rules(own_names(wish.host), door.token, port)
-    application = Application(keeper, [str(root) for root in wish.roots]).starlette(rules)
+    keeper = UpdateLoop(Runs(request.roots), boards, topics)
+    rules = Rules(own_names(request.host), door.token, port)
+    application = Application(keeper, [str(root) for root in request.roots]).starlette(rules)
     # Its log is for developers of a server, not for users of the page.
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     config = uvicorn.Config(

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, cast
 
 from tonnage import units
 from tonnage.dashboard import run_text
-from tonnage.dashboard.background import Pace
+from tonnage.dashboard.background_thread import Pace
 from tonnage.errors import RecordError
 from tonnage.records import Run, headline
 from tonnage.records.line_types import TrialLine

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from tonnage.dashboard.background import Pace, aside
+from tonnage.dashboard.background_thread import Pace, aside
 from tonnage.dashboard.boards import Board
 from tonnage.dashboard.live_analysis import judge, load_analysis
-from tonnage.dashboard.run import Watched
-from tonnage.dashboard.runs import Runs
+from tonnage.dashboard.run_entry import Watched
+from tonnage.dashboard.run_list import Runs
 from tonnage.dashboard.topic_store import TopicStore, encode
 from tonnage.errors import TonnageError
 

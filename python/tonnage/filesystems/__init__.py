@@ -1,7 +1,7 @@
 """Facts of file systems, the devices that hold files, and striping: one module a file system."""
 
 from tonnage.filesystems.file_holders import FilePart, Held, Holding, Item
-from tonnage.filesystems.registry import facts_of, held_files, served_by, snapshots_of, stripe, type_of
+from tonnage.filesystems.known_filesystems import facts_of, held_files, served_by, snapshots_of, stripe, type_of
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
 from tonnage.filesystems.striping import Striped, Striping
 

@@ -12,9 +12,9 @@ from typing import TypedDict
 
 from tonnage.errors import RecordError, RequestError
 from tonnage.importers.detect import kinds_of
+from tonnage.importers.file_kinds import reader
 from tonnage.importers.imported_lines import Placed, with_distinct_settings, write_phases
 from tonnage.importers.imported_phases import ImportedFile, instant
-from tonnage.importers.registry import reader
 from tonnage.importers.trace import MOST_BYTES
 from tonnage.importers.user_factors import StatedFactor, factors_of
 from tonnage.records import RunWriter

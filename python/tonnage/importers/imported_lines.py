@@ -14,7 +14,7 @@ from tonnage.importers.trace import LARGEST
 from tonnage.records import RunWriter, event_lines, setting_key, task_lines, trial_line, workflow_lines
 from tonnage.records.line_types import CopyLine, ImportedLine, SettingValues, StatedRateLine, TrialLine, WorkflowTask
 from tonnage.records.lines import untimed_task
-from tonnage.records.results import FlowResult, LatencySummary, NetworkResult, PhaseResult, TaskResult
+from tonnage.records.phase_results import FlowResult, LatencySummary, NetworkResult, PhaseResult, TaskResult
 
 _Instant = Literal["submit_ns", "start_ns", "end_ns", "complete_ns"]
 _INSTANTS: tuple[_Instant, ...] = ("submit_ns", "start_ns", "end_ns", "complete_ns")

@@ -12,7 +12,7 @@ from typing import TypedDict
 from tonnage.importers.rounded_numbers import Rounded
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import SettingValues, WorkflowTask
-from tonnage.records.results import NetworkResult
+from tonnage.records.phase_results import NetworkResult
 
 MOST_PROBLEMS = 20
 """Sentences about one file."""

@@ -15,7 +15,7 @@ from tonnage.importers.rounded_numbers import rounded, whole
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import Json, SettingValues
 from tonnage.records.lines import rate
-from tonnage.records.results import FlowResult, NetworkResult
+from tonnage.records.phase_results import FlowResult, NetworkResult
 
 _BEGINS = re.compile(r'\{\s*"start"\s*:\s*\{')
 _SECOND_NS = 10**9

@@ -12,12 +12,12 @@ from tonnage.analysis.io500 import Benchmark, PhaseFigure
 from tonnage.campaign.observer import Observer
 from tonnage.errors import RequestError
 from tonnage.io500 import data_directory
+from tonnage.io500.benchmark_progress import FILE, Kept
 from tonnage.io500.config import Config, parse_config
-from tonnage.io500.kept import FILE, Kept
 from tonnage.io500.measure import Measured, argv, check, drop_caches, files_of, measure
+from tonnage.io500.phase_commands import Place, Step, directories, steps_of
 from tonnage.io500.result_directory import ResultDirectory, now
-from tonnage.io500.steps import Place, Step, directories, steps_of
-from tonnage.places import working_directory
+from tonnage.program_places import working_directory
 
 Say = Callable[[str], None]
 

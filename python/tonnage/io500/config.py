@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tonnage.command_option import nearest
-from tonnage.documents import read_text
 from tonnage.errors import RequestError
-from tonnage.io500.keys import SECTIONS, Key
+from tonnage.io500.config_keys import SECTIONS, Key
+from tonnage.toml_documents import read_text
 
 _SECTION = re.compile(r"\s*\[\s*([0-9A-Za-z_-]+)\s*\]\s*(?:\s[#;].*)?")
 _PAIR = re.compile(r"\s*([0-9A-Za-z_.-]+)\s*=\s*([^#;]*)(?:[#;].*)?")

@@ -15,21 +15,21 @@ from typing import TextIO
 from tonnage.analysis import analyse
 from tonnage.analysis.io500 import PhaseFigure, figure_of
 from tonnage.campaign.observer import Observer
-from tonnage.compat.front import parse_arguments
+from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.ior import command as ior
-from tonnage.compat.ior.files import file_names
+from tonnage.compat.ior.file_names import file_names
 from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.validate import validate
-from tonnage.compat.mdtest import front as mdtest
+from tonnage.compat.mdtest import command as mdtest
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import understand
+from tonnage.compat.measure import Ranks
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import Ranks
 from tonnage.errors import MeasurementError, RequestError
-from tonnage.io500 import find
+from tonnage.io500 import find_phases
 from tonnage.io500.config import Config
+from tonnage.io500.phase_commands import Place, Step
 from tonnage.io500.result_directory import pair
-from tonnage.io500.steps import Place, Step
 from tonnage.records import Run
 
 TOOL_S = 600
@@ -62,7 +62,7 @@ def check(step: Step, config: Config, place: Place, tasks: int) -> None:
         elif step.program == "mdtest":
             understand(parse_arguments(MDTEST, words), tuple(words))
         elif step.program == "find":
-            find.check(step, config)
+            find_phases.check(step, config)
     except RequestError as error:
         raise RequestError(f"[{step.name}]: {error}") from None
 
@@ -86,8 +86,8 @@ def measure(step: Step, config: Config, place: Place, tasks: int, out: Path, obs
     told, reason, code, figure = io.StringIO(), None, 0, None
     began = time.monotonic()
     try:
-        if step.program == "find" and find.script_of(step, config) is not None:
-            figure = find.run_script(step, config, place)
+        if step.program == "find" and find_phases.script_of(step, config) is not None:
+            figure = find_phases.run_script(step, config, place)
         else:
             code = _front_end(step, config, place, tasks, out, observer, told)
     except (RequestError, MeasurementError, OSError) as error:
@@ -101,7 +101,9 @@ def measure(step: Step, config: Config, place: Place, tasks: int, out: Path, obs
         return Measured(PhaseFigure(step.name, step.group, step.unit, 0.0, seconds, problems=(reason,)), (exe,))
     if code:
         figure = replace(figure, problems=(_reason(told.getvalue()) or "the phase failed",))
-    return Measured(_judged(step, config, figure), (exe, *_lines(step, figure, find.tasks_of(step, config, tasks))))
+    return Measured(
+        _judged(step, config, figure), (exe, *_lines(step, figure, find_phases.tasks_of(step, config, tasks)))
+    )
 
 
 def _front_end(
@@ -115,7 +117,7 @@ def _front_end(
             return ior.run(words, voice, str(out))
         if step.program == "mdtest":
             return mdtest.run(words, observer, voice, str(out))
-        return find.run(step, config, place, tasks, observer, voice, str(out))
+        return find_phases.run(step, config, place, tasks, observer, voice, str(out))
 
 
 def _figure(step: Step, out: Path, seconds: float) -> PhaseFigure | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tonnage import __version__
 from tonnage.analysis.io500 import PhaseFigure, Score, score_of
 from tonnage.io500.config import Config, hash_text
-from tonnage.io500.steps import Step
+from tonnage.io500.phase_commands import Step
 
 VERSION = f"tonnage-{__version__}"
 NO_SUBMISSION = "measured by Tonnage, not by the benchmark's own programs: this is no official submission to IO500"

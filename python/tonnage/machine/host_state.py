@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from tonnage.machine.fact_types import HostState
-from tonnage.machine.host import host_facts, memory
+from tonnage.machine.host_facts import host_facts, memory
 from tonnage.machine.host_load import load
 
 _IO_URING_SETUP = 425

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from tonnage.errors import TonnageError
-from tonnage.places import is_stand_in
+from tonnage.program_places import is_stand_in
 
 MOST_TEXT = 64 << 20
 """Bytes that a tool may print: the queue of a large site is some MB."""

@@ -21,8 +21,8 @@ from tonnage.placement.server_load import LoadRow, ServerLoad
 from tonnage.placement.server_load_lines import KnownLine
 from tonnage.placement.site import Line, Server
 from tonnage.placement.submit import Outcome
+from tonnage.placement.watch.load_report import Busiest, HourOfDay, LineInUse, Sum, UserInEpisodes
 from tonnage.placement.watch.observation import UserJobs
-from tonnage.placement.watch.report import Busiest, HourOfDay, LineInUse, Sum, UserInEpisodes
 from tonnage.placement.where import Located
 from tonnage.records.load_line_files import KeptLine
 
@@ -46,7 +46,7 @@ def load_answer(found: Sequence[LoadRow], notes: Sequence[str]) -> LoadAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class MountAnswer:
-    """Of a mount, what names it."""
+    """Names a mount."""
 
     mount_point: str
     file_system: str
@@ -55,7 +55,7 @@ class MountAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedAnswer:
-    """Where a path's data lives: ``tonnage.placement.where.Located``."""
+    """Says where a path's data lives; made of ``tonnage.placement.where.Located``."""
 
     path: str
     real_path: str
@@ -91,14 +91,14 @@ class StatedLine:
 
 @dataclass(frozen=True, kw_only=True)
 class WhereAnswer(LocatedAnswer):
-    """What was located, and each of its servers."""
+    """Adds each of its servers to a located path."""
 
     file_servers: tuple[FileServer, ...]
     load_line: KeptLine | StatedLine | None
 
 
 def located_answer(located: Located) -> LocatedAnswer:
-    """What is printed of it."""
+    """Returns what ``--json`` prints of a located path."""
     at = located.mount
     mount = (
         None if at is None else MountAnswer(mount_point=at.mount_point, file_system=at.file_system, device=at.device)
@@ -128,7 +128,7 @@ def where_answer(
 
 
 def line_answer(line: KnownLine | None) -> KeptLine | StatedLine | None:
-    """What is printed of a line."""
+    """Returns what ``--json`` prints of a load line; None without one."""
     return StatedLine(**line.model_dump()) if isinstance(line, Line) else line
 
 
@@ -141,7 +141,7 @@ class ScoredAnswer(Scored):
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionAnswer(Decision):
-    """Where the job goes, with all that was considered."""
+    """Says where the job goes, and every host that was considered."""
 
     considered: tuple[ScoredAnswer, ...]
     of: int
@@ -345,7 +345,7 @@ class ServerAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryAnswer:
-    """What watches kept."""
+    """Holds the history that watches kept."""
 
     zone: str
     """Of the hours of the day, such as ``+01:00``."""

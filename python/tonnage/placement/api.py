@@ -17,7 +17,7 @@ from tonnage.cluster.job_terms import parse_dependency, parse_mail, split_words
 from tonnage.cluster.scheduler import SchedulerError as SchedulerError
 from tonnage.cluster.scheduler import SubmissionUnknown as SubmissionUnknown
 from tonnage.errors import RequestError
-from tonnage.keywords import in_keywords, reworded
+from tonnage.option_names import in_keywords, reworded
 from tonnage.placement.answers import LoadAnswer as Loads
 from tonnage.placement.answers import Previewed, Repeated, Submission, previewed, submitted
 from tonnage.placement.answers import WhereAnswer as Place
@@ -194,14 +194,14 @@ def _value(name: str, given: Any) -> Any:
 
 
 def _word(given: Any) -> str:
-    """Of the program. RequestError: a list is a common slip."""
+    """Returns a word of the program. RequestError for anything but a text: a list is a common slip."""
     if isinstance(given, list | tuple):
         raise RequestError(f"program: {given!r} is one list; hint: give its words one by one, as submit(*words)")
     return _text("program", given)
 
 
 def _text(name: str, given: Any) -> str:
-    """Of a text or a path; RequestError for anything else."""
+    """Returns a text or a path as text. RequestError for anything else."""
     try:
         text = os.fspath(given)
     except TypeError:

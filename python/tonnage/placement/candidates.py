@@ -19,9 +19,9 @@ from tonnage.placement.cluster_snapshot import (
     tasks_per_copy,
 )
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Entry
 from tonnage.placement.scheduler_lists import ListedHost, ListedJob
 from tonnage.placement.site import Policy, Server, Site
+from tonnage.placement.submission_ledger import Entry
 from tonnage.placement.where import Located
 from tonnage.records.load_line_files import KeptLine
 
@@ -81,7 +81,7 @@ def make_candidates(
 
 
 def _takes(host: ClusterHost | ListedHost, queue: str | None) -> bool:
-    """Whether it is in the queue, as far as the scheduler tells."""
+    """Returns whether the host is in the queue, as far as the scheduler tells."""
     return host.queues is None or queue in host.queues
 
 

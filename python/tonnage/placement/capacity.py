@@ -15,10 +15,10 @@ from tonnage.placement.cluster_snapshot import (
     tasks_per_copy,
 )
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Entry, Ledger, Marks
 from tonnage.placement.scheduler_lists import ListedJob
 from tonnage.placement.server_load_lines import KnownLine, describe, plateau_of
 from tonnage.placement.site import Policy, Server
+from tonnage.placement.submission_ledger import Entry, Ledger, Marks
 from tonnage.placement.task_caps import Capacity, Plateau, line_in_use
 from tonnage.placement.where import Located
 from tonnage.records.load_line_files import KeptLine

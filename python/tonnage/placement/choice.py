@@ -83,7 +83,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Where the job goes, and why."""
+    """Says where the job goes, and why."""
 
     hosts: tuple[str, ...]
     """Best first; empty: the scheduler decides."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from tonnage.cluster.scheduler import ClusterHost, Job
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Entry, Ledger
 from tonnage.placement.scheduler_lists import ListedHost, ListedJob
 from tonnage.placement.site import Server
+from tonnage.placement.submission_ledger import Entry, Ledger
 from tonnage.placement.task_caps import Plateau
 from tonnage.records.load_line_files import KeptLine
 
@@ -22,7 +22,7 @@ REMEMBERED = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot:
-    """What was known at the time of a decision."""
+    """Holds what was known at the time of a decision."""
 
     now_s: float
     hosts: Sequence[ClusterHost | ListedHost] | None = None
@@ -137,7 +137,7 @@ def server_of(entry: Entry | None) -> str | None:
 
 
 def placements_of(ledger: Ledger, jobs: Sequence[Job | ListedJob] | None, *, since_s: float) -> list[Entry]:
-    """What the ledger has since a time, and of all jobs that wait or run, since when ever."""
+    """Returns the ledger's entries since a time, and those of every job that waits or runs, however old."""
     lately = {entry.key: entry for entry in ledger.since(since_s)}
     older = {job.key for job in jobs or () if job.key is not None} - lately.keys()
     return [*ledger.of(older), *lately.values()]

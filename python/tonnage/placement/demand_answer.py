@@ -39,7 +39,7 @@ class JobDemandAnswer:
 
 
 def demand_answer(profile: Profile, shares: Sequence[LineShare], replayed: Sequence[Deviation]) -> JobDemandAnswer:
-    """What is printed of these."""
+    """Returns what ``tonnage demand --json`` prints of these."""
     against = tuple(
         ShareAnswer(
             operation=one.operation,

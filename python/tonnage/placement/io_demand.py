@@ -11,10 +11,10 @@ from typing import Any
 
 from tonnage.demand.job_use import JobUse
 from tonnage.errors import RecordError, RequestError
-from tonnage.machine.guarded_look import carefully
+from tonnage.machine.guarded_access import carefully
 from tonnage.placement.site import Policy
 from tonnage.placement.task_caps import Demand
-from tonnage.places import working_directory
+from tonnage.program_places import working_directory
 from tonnage.records import Run
 
 _HOW = 'measure it with a campaign whose [workload] says kind = "command" and tasks = 1, and `tonnage run` it'

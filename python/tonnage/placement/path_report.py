@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
-from tonnage.placement.indices.read import read_indices
+from tonnage.placement.indices.index_reader import read_indices
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.server_load_lines import KnownLine, line_of
 from tonnage.placement.site import Server, Site, load_site, site_path

@@ -18,13 +18,13 @@ from tonnage.placement.capacity import (
 )
 from tonnage.placement.choice import Decision, NoFileServer, decide
 from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, placements_of
-from tonnage.placement.indices.read import read_indices
+from tonnage.placement.indices.index_reader import read_indices
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Intent, KeptRequest, Ledger
 from tonnage.placement.scheduler_lists import BackgroundCall, Listed, ListedHost, ListedJob, Lists
 from tonnage.placement.server_load_lines import lines_of_servers, plateaus_of
 from tonnage.placement.site import Policy, Server, Site
 from tonnage.placement.start_directory import StartDirectory
+from tonnage.placement.submission_ledger import Intent, KeptRequest, Ledger
 from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.task_caps import Capacity, Demand, at_once, demand_text, line_in_use, line_text
 from tonnage.placement.where import Located, locate, servers_of

@@ -16,10 +16,10 @@ from tonnage.errors import TonnageError
 from tonnage.placement.capacity import capacity_beside, ledger_marks
 from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, placements_of, server_of, tasks_per_copy
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Entry, Ledger, LedgerError, Marks, capped
 from tonnage.placement.plan import Plan
 from tonnage.placement.server_load_lines import lines_of_servers
 from tonnage.placement.site import Site
+from tonnage.placement.submission_ledger import Entry, Ledger, LedgerError, Marks, capped
 from tonnage.placement.task_caps import Demand, choose_cap, line_in_use
 from tonnage.placement.where import Located
 

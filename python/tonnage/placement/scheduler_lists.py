@@ -20,8 +20,8 @@ from typing import Any, Generic, TypeVar
 
 from tonnage.cluster.scheduler import Scheduler, State
 from tonnage.errors import RequestError, TonnageError
-from tonnage.machine.state import user_state
-from tonnage.places import keep_file
+from tonnage.machine.user_state import user_state
+from tonnage.program_places import keep_file
 
 _T = TypeVar("_T")
 _TOLD_BY = ("SLURM_", "LSF_", "LSB_", "PBS_", "FLUX_")

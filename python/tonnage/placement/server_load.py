@@ -12,12 +12,12 @@ from tonnage.cluster.schedulers import scheduler
 from tonnage.errors import RequestError, TonnageError
 from tonnage.placement.capacity import jobs_sent_to, tasks_of_others
 from tonnage.placement.cluster_snapshot import HOLDS_A_SLOT, ClusterSnapshot, JobServers, placements_of, promised_tasks
-from tonnage.placement.indices.read import fresh_indices
+from tonnage.placement.indices.index_reader import fresh_indices
 from tonnage.placement.indices.reading import Host, Reading
-from tonnage.placement.ledger import Entry, Ledger
 from tonnage.placement.scheduler_lists import BackgroundCall
 from tonnage.placement.server_load_lines import known_lines, line_of, plateaus_of
 from tonnage.placement.site import Server, Site
+from tonnage.placement.submission_ledger import Entry, Ledger
 
 _FIGURES = (
     "source",

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from tonnage.analysis import Analysis, LoadLine, Point
 from tonnage.errors import RequestError
-from tonnage.machine.guarded_look import carefully
-from tonnage.machine.state import STATE_HINT, user_state
+from tonnage.machine.guarded_access import carefully
+from tonnage.machine.user_state import STATE_HINT, user_state
 from tonnage.placement.site import Line, Server, Site, load_site
 from tonnage.placement.task_caps import Plateau
 from tonnage.placement.where import Located, locate

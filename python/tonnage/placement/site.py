@@ -17,10 +17,10 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, Field, ValidationError
 
 from tonnage.document_table import DocumentTable
-from tonnage.documents import Document, line_of
 from tonnage.errors import RequestError
-from tonnage.fields import Count, Delay, Length, Part, Rate, SchedulerName, Time
-from tonnage.machine.guarded_look import carefully
+from tonnage.field_types import Count, Delay, Length, Part, Rate, SchedulerName, Time
+from tonnage.machine.guarded_access import carefully
+from tonnage.toml_documents import Document, line_of
 
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:@/%\[\]-]{0,254}")
 _INDICES = re.compile(
@@ -61,10 +61,6 @@ def _absolute(text: str) -> str:
 
 Name = Annotated[str, AfterValidator(_name)]
 """What a tool is given as a word of its own: it cannot begin with a dash, nor hold a blank or a comma."""
-
-
-Absolute = Annotated[Text, AfterValidator(_absolute)]
-"""A path from the root."""
 
 
 class Line(DocumentTable):

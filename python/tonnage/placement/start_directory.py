@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any, TypedDict
 
 from tonnage.errors import RequestError
-from tonnage.machine.guarded_look import carefully
+from tonnage.machine.guarded_access import carefully
 from tonnage.placement.where import PathStatus, status_here
 
 

@@ -12,16 +12,16 @@ from pathlib import Path
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.cluster.wait_for_job import wait_for
+from tonnage.delayed_signals import uncollected
 from tonnage.errors import RequestError, TonnageError
-from tonnage.late_signals import uncollected
-from tonnage.placement.ledger import Entry, Ledger, LedgerError
 from tonnage.placement.plan import Plan, make_plan, scheduler_of
 from tonnage.placement.running_caps import RunningCaps, adapt_to_line
 from tonnage.placement.scheduler_lists import Lists
 from tonnage.placement.site import Site, load_site
+from tonnage.placement.submission_ledger import Entry, Ledger, LedgerError
 from tonnage.placement.submit_request import SubmitRequest
-from tonnage.places import working_directory
 from tonnage.printable_text import one_line
+from tonnage.program_places import working_directory
 
 _SETTLE_S = 2.0
 """A scheduler that recovers from a hang first handles the requests it received meanwhile; only then its list is

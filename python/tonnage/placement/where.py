@@ -12,11 +12,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.filesystems.registry import served_by
+from tonnage.filesystems.known_filesystems import served_by
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
-from tonnage.machine.guarded_look import carefully
-from tonnage.machine.identity import identity
+from tonnage.machine.guarded_access import carefully
 from tonnage.machine.mounts import Mount, find_mount, read_mounts
+from tonnage.machine.storage_identity import identity
 from tonnage.machine.time_limit import in_time
 from tonnage.placement.site import Server, Site
 
@@ -36,7 +36,7 @@ class Located:
     """The same through links of the site file's own spelling."""
     mount: Mount | None
     target: str
-    """The storage's identity (``tonnage.machine.identity``): what a kept load line belongs to."""
+    """The storage's identity (``tonnage.machine.storage_identity``): what a kept load line belongs to."""
     servers: tuple[str, ...] = ()
     """Hosts that serve it, best first: names or addresses as the tools print them, or, where none does, names of the
     site file. Empty: unknown."""

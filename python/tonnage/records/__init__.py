@@ -15,12 +15,12 @@ from tonnage.records.lines import (
     task_lines,
     trial_line,
 )
-from tonnage.records.objects import object_lines
+from tonnage.records.objects_jsonl import object_lines
 from tonnage.records.reader import Run
-from tonnage.records.rows import Trials
-from tonnage.records.tasks import Tasks
-from tonnage.records.verify import verify_files
-from tonnage.records.workflow import workflow_lines
+from tonnage.records.tasks_jsonl import Tasks
+from tonnage.records.trial_columns import Trials
+from tonnage.records.verify_figures import verify_files
+from tonnage.records.workflow_jsonl import workflow_lines
 from tonnage.records.writer import RunWriter
 
 __all__ = [

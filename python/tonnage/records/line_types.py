@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from tonnage.records.results import (
+from tonnage.records.phase_results import (
     CacheFacts,
     CheckpointResult,
     CopyResult,

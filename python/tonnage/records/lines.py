@@ -22,11 +22,11 @@ from tonnage.records.line_types import (
     Totals,
     TrialLine,
 )
-from tonnage.records.objects import objects_of
-from tonnage.records.results import CacheFacts, Event, PhaseResult, TaskResult
+from tonnage.records.objects_jsonl import objects_of
+from tonnage.records.phase_results import CacheFacts, Event, PhaseResult, TaskResult
 
 if TYPE_CHECKING:
-    from tonnage.records.rows import Trials
+    from tonnage.records.trial_columns import Trials
 
 COLD_SHARE = 0.95
 """A read is cold when at least this share of its bytes came from a device."""

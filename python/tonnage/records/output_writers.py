@@ -9,8 +9,8 @@ import secrets
 import signal
 from pathlib import Path
 
-from tonnage.records.chain import open_regular
 from tonnage.records.file_names import OUTPUT
+from tonnage.records.hash_chain import open_regular
 
 _BLOCK_BYTES = 1 << 20
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records.chain import read_regular
 from tonnage.records.file_names import APPENDED, CHAIN, DIRECTORIES, ODD_BYTES, ORIGINALS, OUTPUT
+from tonnage.records.hash_chain import read_regular
 
 _COPY = "hint: copy the run directory (cp -r), not link it, and go on with the copy"
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from tonnage.errors import RecordError
-from tonnage.records.chain import open_regular, read_regular, refuse_holes, sums_of
 from tonnage.records.file_names import (
     COPIES,
     DEVICES,
@@ -24,6 +23,7 @@ from tonnage.records.file_names import (
     TRIALS,
     WORKFLOW,
 )
+from tonnage.records.hash_chain import open_regular, read_regular, refuse_holes, sums_of
 from tonnage.records.line_types import (
     CopyLine,
     DeviceLine,
@@ -35,9 +35,9 @@ from tonnage.records.line_types import (
     TrialLine,
     WorkflowLine,
 )
-from tonnage.records.process import ENDED_WITHOUT_SUMMARY, ended_without_summary
-from tonnage.records.rows import Trials, from_engine
-from tonnage.records.tasks import TaskLines, Tasks
+from tonnage.records.measuring_process import ENDED_WITHOUT_SUMMARY, ended_without_summary
+from tonnage.records.tasks_jsonl import TaskLines, Tasks
+from tonnage.records.trial_columns import Trials, from_engine
 
 _RECORD = re.compile(r"\d{4,}-[a-z][a-z-]*\Z")
 _TRIAL_KEYS = {

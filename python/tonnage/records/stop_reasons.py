@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 Reason = Literal["known", "aside", "limit", "repetitions", "narrow", "most", "budget", "failed", "interrupted"]
 KEY = "stopped"
-"""Of the manifest."""
+"""Key of the manifest that has them."""
 
 
 def packed(reasons: Mapping[int, Reason]) -> dict[str, Any] | None:

@@ -11,21 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records.chain import (
-    SEAL,
-    Chain,
-    file_sha256,
-    files_of,
-    has_lost_sums,
-    is_sealed,
-    read_regular,
-    sealed_manifest,
-    sha256,
-    sums_line,
-    sums_of,
-    uncounted_files,
-    whole_lines,
-)
 from tonnage.records.expected_files import missing
 from tonnage.records.file_names import (
     CHAIN,
@@ -45,6 +30,21 @@ from tonnage.records.file_names import (
     TASKS,
     TRIALS,
     WORKFLOW,
+)
+from tonnage.records.hash_chain import (
+    SEAL,
+    Chain,
+    file_sha256,
+    files_of,
+    has_lost_sums,
+    is_sealed,
+    read_regular,
+    sealed_manifest,
+    sha256,
+    sums_line,
+    sums_of,
+    uncounted_files,
+    whole_lines,
 )
 from tonnage.records.line_types import (
     CopyLine,

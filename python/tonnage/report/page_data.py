@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from tonnage.errors import RecordError
 from tonnage.records import Run, Tasks, Trials
 from tonnage.records.line_types import CopyLine, EventLine, Manifest, TaskLine, TrialLine, WorkflowLine
-from tonnage.records.rows import by_record
+from tonnage.records.trial_columns import by_record
 
 Columns = dict[str, list[int]]
 Histogram = list[tuple[int, int]]

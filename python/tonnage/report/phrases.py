@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tonnage import units
-from tonnage.analysis.ceilings import size_of
 from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.undoing import Undone
 from tonnage.analysis.results import Finding, Intervals, LoadLine, Point, Promise
 from tonnage.analysis.run_analysis import Analysis
+from tonnage.analysis.transfer_size_ceilings import size_of
 from tonnage.records.lines import AMPLIFIED
-from tonnage.records.process import ENDED_WITHOUT_SUMMARY
+from tonnage.records.measuring_process import ENDED_WITHOUT_SUMMARY
 from tonnage.records.stop_reasons import Reason
 
 TOO_FEW = "too few repetitions to tell, 2 of each would"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonnage.staging.status import MoverStatus
+from tonnage.staging.mover_status import MoverStatus
 
 LOOK_S = 0.1
 """Seconds between two samples: the time of a single file may count too long by so much."""

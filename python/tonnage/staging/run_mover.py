@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from signal import SIGINT
 
-from tonnage.staging.application import Application
-from tonnage.staging.host import Host, is_safe
+from tonnage.staging.application_process import Application
+from tonnage.staging.mover_host import Host, is_safe
+from tonnage.staging.mover_status import Status
 from tonnage.staging.moving_time import LOOK_S, Movement
 from tonnage.staging.signals import EndRequest, Signals
-from tonnage.staging.status import Status
 
 Tell = Callable[[Status], None]
 """Gets the status a few times a second."""

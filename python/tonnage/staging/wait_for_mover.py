@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tonnage.staging.control import Client, NoMover, answers
-from tonnage.staging.host import ENDED, status_of
-from tonnage.staging.status import Status
+from tonnage.staging.control_socket import Client, NoMover, answers
+from tonnage.staging.mover_host import ENDED, status_of
+from tonnage.staging.mover_status import Status
 
 _LOOK_S = 0.05
 """Between two questions; the answer to a wait comes at most this much after the last file."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from tonnage.errors import RequestError
-from tonnage.placement.watch import history as module
+from tonnage.placement.watch import watch_history as module
 from tonnage.placement.watch.episodes import Episode
-from tonnage.placement.watch.history import EPISODES, SPAN_S, SPANS, AlreadyWatched, History, HistoryError, Span
+from tonnage.placement.watch.watch_history import EPISODES, SPAN_S, SPANS, AlreadyWatched, History, HistoryError, Span
 
 from .observations import NOON_S
 

@@ -9,9 +9,9 @@ import pytest
 from tonnage.cluster.scheduler import Job
 from tonnage.placement.cluster_snapshot import ClusterSnapshot
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Entry
 from tonnage.placement.server_load import LoadReader, load_rows
 from tonnage.placement.site import Server, Site
+from tonnage.placement.submission_ledger import Entry
 from tonnage.placement.task_caps import Plateau
 from tonnage.placement.watch.observation import ServerObservation, observations
 

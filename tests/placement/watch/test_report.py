@@ -9,8 +9,8 @@ import pytest
 from tonnage.cli.server_history import text
 from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.watch.episodes import Episode
-from tonnage.placement.watch.history import HistoryContent, Span
-from tonnage.placement.watch.report import ServerReport, reports
+from tonnage.placement.watch.load_report import ServerReport, reports
+from tonnage.placement.watch.watch_history import HistoryContent, Span
 from tonnage.records.load_line_files import KeptLine
 
 from .observations import NOON_S

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tonnage.placement.watch.history import SPAN_S, Span, Spans, by_the_hour
+from tonnage.placement.watch.watch_history import SPAN_S, Span, Spans, by_the_hour
 
 from .observations import EVERY_S, LONGEST_S, NOON_S, Clock, saw
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tonnage.endpoint import Endpoint
-from tonnage.placement.metrics import WatchCollector, watch_metric_names
+from tonnage.metrics_endpoint import Endpoint
 from tonnage.placement.server_load import LoadReader, load_rows
+from tonnage.placement.server_metrics import WatchCollector, watch_metric_names
 from tonnage.placement.site import Server, Site
-from tonnage.placement.watch.history import History
 from tonnage.placement.watch.watch import Watch
+from tonnage.placement.watch.watch_history import History
 
 from .observations import ANN, EVERY_S, NOON_S, Clock, kinds, saw
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tonnage.filesystems.registry import served_by
+from tonnage.filesystems.known_filesystems import served_by
 from tonnage.filesystems.servers import Answer, ObservedPath
 from tonnage.machine.mounts import find_mount, parse_mountinfo
 from tonnage.placement.site import Site

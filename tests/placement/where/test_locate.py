@@ -179,7 +179,7 @@ def test_what_hangs_is_held_by_its_name_without_what_leads_out_of_it(
 
 
 def test_every_registered_file_system_can_be_imported_and_tells_something() -> None:
-    from tonnage.filesystems.registry import _MODULES, module_of
+    from tonnage.filesystems.known_filesystems import _MODULES, module_of
 
     for kind in _MODULES:
         assert {"facts", "holders", "served_by"} & set(vars(module_of(kind))), kind

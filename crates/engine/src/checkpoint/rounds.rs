@@ -8,7 +8,7 @@ use tonnage_records::RoundLog;
 use tonnage_storage::StorageError;
 use tonnage_workload::{Checkpoint, RoundStep, Rounds, TaskRange};
 
-use super::taker::{Taker, fail, lock};
+use super::snapshot_taker::{Taker, fail, lock};
 use crate::clock::monotonic_ns;
 use crate::retry::Retries;
 use crate::steering::wait_until;

@@ -11,7 +11,7 @@ use tonnage_storage::Watch;
 use tonnage_workload::{FollowStep, Follower, Op, Tail, Verifier, Waiting};
 
 use super::FILE;
-use super::port::Port;
+use super::lane_port::Port;
 use super::progress::Progress;
 use crate::retry::Retries;
 use crate::task::{TaskContext, Worker};

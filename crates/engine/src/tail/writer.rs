@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tonnage_workload::{Appends, Arena, Durability, Op, Tail};
 
 use super::FILE;
-use super::port::Port;
+use super::lane_port::Port;
 use super::progress::Progress;
 use crate::clock::Clock;
 use crate::retry::Retries;

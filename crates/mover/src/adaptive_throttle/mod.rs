@@ -2,8 +2,8 @@
 //!
 //! [`CpuPriority::step_back`] is what each worker does once; [`Gentle`] is what one thread of the mover asks again and again.
 
+mod application_watch;
 mod cpu_priority;
-mod watched;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ pub use cpu_priority::{CpuPriority, SteppedBack};
 
 use crate::control::throttle::{Controller, Own};
 use crate::limit::Limiter;
-use watched::Application;
+use application_watch::Application;
 
 /// Least time between two looks.
 const LOOK_NS: u64 = 5_000_000;

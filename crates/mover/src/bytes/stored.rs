@@ -10,7 +10,7 @@ use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, Result as SysResult};
 
 use super::stream::{self, ALIGNED, Buffer, Range, Trouble};
-use crate::version::Version;
+use crate::file_version::Version;
 
 /// Pages leave the cache once nobody writes, reads or maps them: tried so often, so long apart.
 const TRIES: u32 = 6;

@@ -6,8 +6,8 @@ use blake3::Hasher;
 use rustix::fs::{self, OFlags, SeekFrom};
 use rustix::io::{self, Errno, Result as SysResult};
 
+use crate::file_version::Version;
 use crate::tree::Tree;
-use crate::version::Version;
 
 /// Handed to the destination at once: enough for a device that is written past the cache.
 const PIECE_BYTES: usize = 1 << 20;

@@ -8,7 +8,7 @@
 //! | [`workers`] | how many workers: steps up and down, each compared with the one before |
 //! | [`throttle`] | how fast beside an application: backs off at once, comes back step by step |
 
-mod level;
 pub mod throttle;
+mod usual_level;
 mod window;
 pub mod workers;

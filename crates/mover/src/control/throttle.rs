@@ -7,7 +7,7 @@
 //! Waiting for a processor is another matter: it may be the application's own doing (more threads than processors). What it waits while
 //! the mover keeps to the floor is its own; only what it waits beyond that lowers the bound, by half and then slowly up again.
 
-use super::level::{Level, Streak};
+use super::usual_level::{Level, Streak};
 use super::window::{Length, Windows};
 
 /// Least bound, so that the mover always gets on.

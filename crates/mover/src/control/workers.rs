@@ -4,7 +4,7 @@
 //! has no time to lose; it tries fewer only after a while, because each try may cost a little. Each try downwards lies between two
 //! stretches of the present number, so that a drift of the storage is not taken for an effect.
 
-use super::level::{Level, Streak};
+use super::usual_level::{Level, Streak};
 use super::window::{Length, Stretch, Windows};
 use crate::limit::FILE_COST_BYTES;
 

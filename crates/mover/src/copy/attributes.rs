@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::{Errno, Result};
 
-use crate::version::{Kind, Version};
+use crate::file_version::{Kind, Version};
 
 const NS_PER_S: i64 = 1_000_000_000;
 /// The kernel's own bounds of a list of names and of a value.

@@ -8,22 +8,22 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs;
 
+use super::attempt_error::{self, Attempt, Ended, split};
 use super::attributes::{self, Dropped};
-use super::ended::{self, Attempt, Ended, split};
+use super::destination_name::{self, Claim, Fate};
 use super::handles::{self, Handles, Target};
-use super::place::{self, Claim, Fate};
 use super::source::Source;
 use super::special::{LINKS, lacks_links};
 use super::temporary::Filled;
 use super::{Carrier, Shared};
 use crate::bytes::stream::{self, Buffer, Sink, Sync};
-use crate::entry::{Entry, Outcome, Placed};
 use crate::error::{MoverError, Result};
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Entry, Outcome, Placed};
 use crate::manifest::Line;
 use crate::names;
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
 
 /// From so many entries on, one `syncfs` is cheaper than an `fsync` each, also for whoever else writes to that file system.
 const MANY: usize = 8;
@@ -233,7 +233,7 @@ impl<'a> Batch<'a> {
             Kind::Directory => self.directory(entry, each),
             Kind::Link | Kind::Fifo => self.special(entry),
             Kind::File => self.copy_file(entry, each),
-            Kind::Special => Err(ended::refused("sockets and devices are never staged".to_owned())),
+            Kind::Special => Err(attempt_error::refused("sockets and devices are never staged".to_owned())),
         }
     }
 
@@ -244,7 +244,7 @@ impl<'a> Batch<'a> {
         if source.version.links > 1 && !self.copied.insert(source.version.ino) {
             return Err(linked_elsewhere().into());
         }
-        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
+        let failed = |errno| attempt_error::target("look at", &shared.parts.to, path, errno);
         let there = handles::at(file.target.as_fd(), path.name()).map_err(failed)?;
         match shared.claim(&file.entry, &source.version, there)? {
             Claim::Take => Ok(Looked::ToCopy(file)),
@@ -259,10 +259,10 @@ impl<'a> Batch<'a> {
         let same = shared.compare(&source, target, path, there, &mut self.buffer)?;
         shared.require_unchanged(&source, source_dir.as_fd(), path)?;
         let Some(checksum) = same else { return Err(shared.taken(path, &source.version, there)) };
-        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
+        let failed = |errno| attempt_error::target("look at", &shared.parts.to, path, errno);
         let (theirs, _) = stream::reopen(target, path.name(), false).map_err(failed)?;
         let lacking = attributes::lacking(theirs.as_fd(), source.file.as_fd(), &source.version).map_err(failed)?;
-        let (placed, shape) = (place::of_others(there, Some(checksum)), Shape::There);
+        let (placed, shape) = (destination_name::of_others(there, Some(checksum)), Shape::There);
         Ok(Item { version: source.version, placed, shape, read_back: false, dropped: Some(lacking), entry })
     }
 
@@ -369,7 +369,7 @@ impl<'a> Batch<'a> {
         let fate = self.shared.rename(target.as_fd(), &item.entry, &item.version, &item.placed, &mut self.buffer)?;
         item.shape = Shape::There;
         if let Fate::Same(there) = fate {
-            item.placed = place::of_others(&there, item.placed.checksum);
+            item.placed = destination_name::of_others(&there, item.placed.checksum);
             self.shared.parts.journal.placing(&[(item.entry.id, item.version, item.placed)])?;
         }
         Ok(())

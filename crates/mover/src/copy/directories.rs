@@ -7,16 +7,16 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{self, OFlags};
 use rustix::io::Errno;
 
+use super::attempt_error::{self, Attempt, split};
 use super::attributes::{self, Dropped};
-use super::ended::{self, Attempt, split};
 use super::source;
 use super::{Carrier, Shared};
 use crate::bytes::stream::Sync;
-use crate::entry::{Entry, Outcome, Placed, State};
 use crate::error::Result;
+use crate::file_version::Version;
 use crate::in_threads::in_threads;
+use crate::journal_entry::{Entry, Outcome, Placed, State};
 use crate::path::TreePath;
-use crate::version::Version;
 
 /// Entries that are looked at together.
 const PAGE: usize = 1000;
@@ -93,7 +93,7 @@ impl Shared {
         if attributes::hands_down_lists(source) {
             self.lists.store(true, Ordering::SeqCst);
         }
-        let failed = |errno| ended::target("set the mode and attributes of", &self.parts.to, &entry.path, errno);
+        let failed = |errno| attempt_error::target("set the mode and attributes of", &self.parts.to, &entry.path, errno);
         if Version::of(copy).map_err(failed)?.gid != version.gid {
             self.groups.store(true, Ordering::SeqCst);
         }
@@ -114,7 +114,7 @@ impl Shared {
         match fs::fsync(copy) {
             // Where a directory cannot be synced, the user was told.
             Ok(()) | Err(Errno::INVAL) => Ok(()),
-            Err(errno) => Err(ended::target("sync", &self.parts.to, path, errno)),
+            Err(errno) => Err(attempt_error::target("sync", &self.parts.to, path, errno)),
         }
     }
 
@@ -125,7 +125,7 @@ impl Shared {
             return Ok(matches!(entry.state, State::Queued | State::Placing));
         }
         let (path, to) = (&entry.path, &self.parts.to);
-        let failed = |errno| ended::target("look at", to, path, errno);
+        let failed = |errno| attempt_error::target("look at", to, path, errno);
         let copy = to.directory(path).map_err(failed)?;
         if !self.made_directory(entry, &Version::of(&copy).map_err(failed)?) {
             return Ok(false);
@@ -146,7 +146,7 @@ impl Shared {
 
     fn finish_directory(&self, entry: &Entry) -> Attempt<()> {
         let (path, to) = (&entry.path, &self.parts.to);
-        let failed = |errno| ended::target("set the mode and times of", to, path, errno);
+        let failed = |errno| attempt_error::target("set the mode and times of", to, path, errno);
         let copy = to.directory(path).map_err(failed)?;
         if !self.made_directory(entry, &Version::of(&copy).map_err(failed)?) {
             return Ok(());

@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, Result as SysResult};
 
-use super::ended::{self, Attempt};
+use super::attempt_error::{self, Attempt};
 use super::{Shared, attributes};
-use crate::entry::Placed;
 use crate::error::Result;
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::Placed;
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
 
 /// Handles kept a tree. A batch goes directory by directory, and each worker has a batch: a process may have 1024 files open.
 const KEPT: usize = 16;
@@ -96,7 +96,7 @@ impl<'a> Handles<'a> {
         }
         let from = &self.shared.parts.from;
         let opened = from.open_beneath(&directory, OFlags::PATH | OFlags::DIRECTORY);
-        let opened = Rc::new(opened.map_err(|errno| ended::source("open", from, &directory, errno))?);
+        let opened = Rc::new(opened.map_err(|errno| attempt_error::source("open", from, &directory, errno))?);
         keep(&mut self.sources, directory, &opened);
         Ok(opened)
     }
@@ -115,9 +115,9 @@ impl<'a> Handles<'a> {
         let to = &self.shared.parts.to;
         let file = match to.directory(path) {
             Err(Errno::NOENT) if !path.is_root() => self.make(path)?,
-            other => other.map_err(|errno| ended::target("open directory", to, path, errno))?,
+            other => other.map_err(|errno| attempt_error::target("open directory", to, path, errno))?,
         };
-        let found = Version::of(&file).map_err(|errno| ended::target("look at directory", to, path, errno))?;
+        let found = Version::of(&file).map_err(|errno| attempt_error::target("look at directory", to, path, errno))?;
         if attributes::hands_down_lists(file.as_fd()) {
             self.shared.lists.store(true, Ordering::SeqCst);
         }
@@ -129,7 +129,7 @@ impl<'a> Handles<'a> {
 
     fn make(&mut self, path: &TreePath) -> Attempt<OwnedFd> {
         let (from, to) = (&self.shared.parts.from, &self.shared.parts.to);
-        let failed = |errno| ended::target("make directory", to, path, errno);
+        let failed = |errno| attempt_error::target("make directory", to, path, errno);
         // Gone from the source meanwhile: then its files are on their way all the same, and the usual mode will do.
         let mode = from.open_beneath(path, OFlags::PATH).and_then(Version::of).map_or(0o777, |version| version.mode & 0o777);
         self.intend(std::iter::once(path.clone()))?;
@@ -161,7 +161,7 @@ impl<'a> Handles<'a> {
             Some(known) => fs::fsync(&**known),
             None => to.directory(path).and_then(fs::fsync),
         };
-        synced.map_err(|errno| ended::target("sync directory", to, path, errno))
+        synced.map_err(|errno| attempt_error::target("sync directory", to, path, errno))
     }
 
     /// Whether one `syncfs` of the destination makes the names in the directory `path` durable.
@@ -170,14 +170,14 @@ impl<'a> Handles<'a> {
             return Ok(known.covered);
         }
         let to = &self.shared.parts.to;
-        let opened = to.directory(path).map_err(|errno| ended::target("open directory", to, path, errno))?;
+        let opened = to.directory(path).map_err(|errno| attempt_error::target("open directory", to, path, errno))?;
         Ok(self.shared.sync.covers(opened.as_fd()))
     }
 
     /// What has the name `path` at the destination.
     pub(super) fn look(&mut self, path: &TreePath) -> Attempt<Option<Version>> {
         let target = self.target(path)?;
-        at(target.as_fd(), path.name()).map_err(|errno| ended::target("look at", &self.shared.parts.to, path, errno))
+        at(target.as_fd(), path.name()).map_err(|errno| attempt_error::target("look at", &self.shared.parts.to, path, errno))
     }
 }
 

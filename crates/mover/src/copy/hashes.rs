@@ -5,14 +5,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs;
 
 use super::Shared;
-use super::ended::{self, Attempt};
+use super::attempt_error::{self, Attempt};
 use super::source::Source;
 use crate::bytes::stored::{self, Stored};
 use crate::bytes::stream::{self, Buffer, Trouble};
-use crate::entry::{Outcome, Placed};
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Outcome, Placed};
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
 
 impl Shared {
     /// BLAKE3 of the file `name` of a directory of the destination, as the device has it; `None` if it is not `size` bytes long.
@@ -33,11 +33,11 @@ impl Shared {
             Ok(Stored::Whole(found)) => Ok(Some(found)),
             Ok(Stored::Short) => Ok(None),
             Ok(Stored::Cached) => {
-                let place = ended::place(&self.parts.to, path);
+                let place = attempt_error::place(&self.parts.to, path);
                 let hint = "somebody may have it mapped; or stage with check=written, which reads nothing back";
-                Err(ended::broken(format!("cannot read back {place}: it does not leave the cache; hint: {hint}")))
+                Err(attempt_error::broken(format!("cannot read back {place}: it does not leave the cache; hint: {hint}")))
             }
-            Err(Trouble::Read(errno)) => Err(ended::target("read back", &self.parts.to, path, errno)),
+            Err(Trouble::Read(errno)) => Err(attempt_error::target("read back", &self.parts.to, path, errno)),
             Err(trouble) => Err(self.trouble(path, trouble)),
         }
     }
@@ -99,7 +99,7 @@ impl Shared {
         there: &Version,
         buffer: &mut Buffer,
     ) -> Attempt<Option<[u8; 32]>> {
-        let failed = |errno| ended::target("read", &self.parts.to, path, errno);
+        let failed = |errno| attempt_error::target("read", &self.parts.to, path, errno);
         let (file, opened) = stream::reopen(dir, name, false).map_err(failed)?;
         if opened != *there {
             return Ok(None);
@@ -119,10 +119,10 @@ impl Shared {
     }
 
     /// What ended the transfer of `path`.
-    pub(super) fn trouble(&self, path: &TreePath, trouble: Trouble) -> ended::Ended {
+    pub(super) fn trouble(&self, path: &TreePath, trouble: Trouble) -> attempt_error::Ended {
         match trouble {
-            Trouble::Read(errno) => ended::source("read", &self.parts.from, path, errno),
-            Trouble::Write(errno) => ended::target("write", &self.parts.to, path, errno),
+            Trouble::Read(errno) => attempt_error::source("read", &self.parts.from, path, errno),
+            Trouble::Write(errno) => attempt_error::target("write", &self.parts.to, path, errno),
             Trouble::Short => Outcome::Changed.into(),
             Trouble::Halted => Outcome::Halted.into(),
         }

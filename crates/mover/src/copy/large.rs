@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::attempt_error::{self, Attempt, split};
 use super::attributes::{self, Dropped};
 use super::batch::{Batch, Item, Looked, Opened, Shape};
-use super::ended::{self, Attempt, split};
 use super::source::{Reading, Source};
 use super::temporary::Filled;
 use super::{Carrier, Shared, handles};
 use crate::bytes::chunks::{ChainingValue, Plan};
 use crate::bytes::stream::{Buffer, Sink, Trouble};
-use crate::entry::{Chunk, Entry, Outcome, Placed};
 use crate::error::Result;
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Chunk, Entry, Outcome, Placed};
+use crate::mapped_stores::Stores;
 use crate::options::Check;
-use crate::stores::Stores;
-use crate::version::{Kind, Version};
 
 /// How a large file's way began.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Carrier {
         };
         let (shared, Opened { entry, source, source_dir, target }) = (&self.shared, file);
         let source_dir =
-            source_dir.try_clone().map_err(|error| ended::broken(format!("cannot keep a directory open: {error}")))?;
+            source_dir.try_clone().map_err(|error| attempt_error::broken(format!("cannot keep a directory open: {error}")))?;
         Large::open(shared, entry, source, source_dir, &target).map(|large| Begun::Chunks(Box::new(large)))
     }
 }
@@ -110,7 +110,7 @@ enum Begun {
 impl Large {
     fn open(shared: &Arc<Shared>, entry: Entry, source: Source, source_dir: OwnedFd, target: &handles::Target) -> Attempt<Self> {
         let (journal, path) = (&shared.parts.journal, &entry.path);
-        let failed = |errno| ended::target("create", &shared.parts.to, path, errno);
+        let failed = |errno| attempt_error::target("create", &shared.parts.to, path, errno);
         let temporary = shared.temporary(&entry);
         let plan = Plan::new(source.version.size);
         let mut values = vec![None; plan.count()];
@@ -131,7 +131,7 @@ impl Large {
             let made = shared.create(target, &entry)?;
             if let Err(errno) = allocate(&made, &source) {
                 shared.remove_unfinished(target, &entry, &made);
-                return Err(ended::target("allocate", &shared.parts.to, path, errno));
+                return Err(attempt_error::target("allocate", &shared.parts.to, path, errno));
             }
             made
         };
@@ -255,7 +255,7 @@ impl Large {
     /// The value of what the device holds of a chunk; `None` where it holds less.
     fn read_again(&self, index: usize, buffer: &mut Buffer) -> Attempt<Option<ChainingValue>> {
         let (shared, path) = (&self.shared, &self.entry.path);
-        let failed = |errno| ended::target("read back", &shared.parts.to, path, errno);
+        let failed = |errno| attempt_error::target("read back", &shared.parts.to, path, errno);
         fs::fdatasync(&self.plain).map_err(failed)?;
         shared.of_device(path, self.plan.hash_stored(index, &self.sink(), buffer, &mut |_| !shared.halted()))
     }

@@ -4,16 +4,16 @@
 //! and nobody may have it open for writing at either moment. What befalls one entry is its [`Outcome`](crate::Outcome); an error of
 //! these calls ends the mover.
 
+mod attempt_error;
 mod attributes;
 mod batch;
+mod check_copies;
+mod destination_name;
 mod directories;
-mod ended;
-mod existing;
+mod existing_copy;
 mod handles;
 mod hashes;
 mod large;
-mod look;
-mod place;
 mod recovery;
 mod resume;
 mod source;
@@ -35,13 +35,13 @@ use crate::path::TreePath;
 use crate::preflight::Established;
 use crate::quiescence::QuiescenceCheck;
 use crate::tree::Tree;
+pub(crate) use attempt_error::Attempt;
 pub(crate) use attributes::Dropped;
 pub use attributes::{Extended, extended};
 pub(crate) use batch::{Batch, Item, Looked, Opened};
+pub use check_copies::{Copies, REMOVED};
 pub use directories::Renewed;
-pub(crate) use ended::Attempt;
 pub use large::{Large, Started};
-pub use look::{Copies, REMOVED};
 pub(crate) use source::Reading;
 pub(crate) use temporary::Filled;
 
@@ -167,7 +167,7 @@ impl Shared {
     }
 
     /// Waits for leave to move so many bytes and files; `Halted` if the mover stops first.
-    pub(crate) fn take(&self, bytes: u64, files: u64) -> std::result::Result<(), ended::Ended> {
+    pub(crate) fn take(&self, bytes: u64, files: u64) -> std::result::Result<(), attempt_error::Ended> {
         if self.parts.limiter.take(bytes, files, &self.parts.halt) { Ok(()) } else { Err(crate::Outcome::Halted.into()) }
     }
 
@@ -194,9 +194,9 @@ impl Shared {
     }
 
     /// The storage did not keep what it was given.
-    fn differs(&self, path: &TreePath) -> ended::Ended {
-        let place = ended::place(&self.parts.to, path);
-        ended::broken(format!("{place} read back differs from what was written; hint: the storage there is at fault"))
+    fn differs(&self, path: &TreePath) -> attempt_error::Ended {
+        let place = attempt_error::place(&self.parts.to, path);
+        attempt_error::broken(format!("{place} read back differs from what was written; hint: the storage there is at fault"))
     }
 }
 

@@ -7,15 +7,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::{FileType, RawDir};
 use rustix::io::{Errno, Result as SysResult};
 
-use super::ended::split;
+use super::attempt_error::split;
 use super::{Carrier, Shared};
 use crate::bytes::stream::Buffer;
-use crate::entry::{Entry, Outcome, State};
 use crate::error::Result;
+use crate::file_version::{Kind, Version};
 use crate::journal::Owed;
+use crate::journal_entry::{Entry, Outcome, State};
 use crate::names;
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
 
 /// Entries that are looked at together.
 const PAGE: u32 = 1000;

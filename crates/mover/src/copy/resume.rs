@@ -2,13 +2,13 @@
 
 use std::os::fd::AsFd;
 
+use super::attempt_error::{self, Attempt};
 use super::batch::{Batch, Item, Shape};
-use super::ended::{self, Attempt};
+use super::destination_name;
 use super::handles;
-use super::place;
-use crate::entry::{Entry, Placed, State};
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Entry, Placed, State};
 use crate::names;
-use crate::version::{Kind, Version};
 
 impl Batch<'_> {
     /// What a killed mover had made whole of an entry; `None`: it must be copied.
@@ -21,13 +21,13 @@ impl Batch<'_> {
         let (shared, path) = (self.shared, &entry.path);
         let own = |placed: &Placed| entry.version.kind != Kind::Directory && !placed.is_of_others();
         let Some(placed) = entry.placed.filter(own) else { return Ok(None) };
-        let failed = |errno| ended::target("look at", &shared.parts.to, path, errno);
+        let failed = |errno| attempt_error::target("look at", &shared.parts.to, path, errno);
         let target = self.handles.target(path)?;
         let temporary = shared.temporary(entry);
         shared.end_replacement(target.as_fd(), entry)?;
         let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
         let left = handles::at(target.as_fd(), &temporary).map_err(failed)?;
-        let waits = left.is_some_and(|left| place::is(&placed, &left));
+        let waits = left.is_some_and(|left| destination_name::is(&placed, &left));
         let mut is = |name: &[u8], found: Option<Version>, by_content: bool| -> Attempt<bool> {
             match (found, placed.checksum) {
                 (Some(found), Some(checksum)) if entry.version.kind == Kind::File => {
@@ -37,7 +37,7 @@ impl Batch<'_> {
                     let mut stored = || shared.on_device(target.as_fd(), name, placed.size, path, &mut self.buffer);
                     Ok(alike && (known || stored()? == Some(checksum)))
                 }
-                (found, _) => Ok(found.is_some_and(|found| place::placed(&found, placed.checksum) == placed)),
+                (found, _) => Ok(found.is_some_and(|found| destination_name::placed(&found, placed.checksum) == placed)),
             }
         };
         let item = |found: Version, shape| {

@@ -8,12 +8,12 @@ use rustix::fs::{self, Mode, OFlags, StatxFlags, Timespec};
 use rustix::io::Errno;
 
 use super::Shared;
-use super::ended::{self, Attempt};
-use crate::entry::{Entry, Outcome};
+use super::attempt_error::{self, Attempt};
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Entry, Outcome};
+use crate::mapped_stores::Stores;
 use crate::path::TreePath;
-use crate::stores::Stores;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
 
 /// A file system may stamp two changes this close to each other with one time; a version that young cannot be told from the next.
 const STAMP_NS: u64 = 10_000_000;
@@ -62,7 +62,8 @@ impl Shared {
     /// Whether what was read since it was opened is one version, still under its name. `Changed` if not.
     pub(crate) fn require_unchanged(&self, source: &Source, dir: BorrowedFd, path: &TreePath) -> Attempt<()> {
         // The inode is held open, so its number cannot have been given to another: the name's own state is the file's.
-        let now = Version::at(dir, path.name()).map_err(|errno| ended::source("look at", &self.parts.from, path, errno))?;
+        let now =
+            Version::at(dir, path.name()).map_err(|errno| attempt_error::source("look at", &self.parts.from, path, errno))?;
         if now != source.version {
             return Err(Outcome::Changed.into());
         }
@@ -74,13 +75,13 @@ impl Shared {
         match self.parts.quiescence.writer(&source.file, &source.version) {
             Ok(None) => Ok(()),
             Ok(Some(who)) => Err(Outcome::Busy(who).into()),
-            Err(errno) => Err(ended::source("look at", &self.parts.from, path, errno)),
+            Err(errno) => Err(attempt_error::source("look at", &self.parts.from, path, errno)),
         }
     }
 }
 
 fn open_unasked(tree: &Tree, dir: BorrowedFd, path: &TreePath) -> Attempt<Source> {
-    let failed = |errno| ended::source("open", tree, path, errno);
+    let failed = |errno| attempt_error::source("open", tree, path, errno);
     // Opening a FIFO or a device for reading would already do something to it.
     if Version::at(dir, path.name()).map_err(failed)?.kind != Kind::File {
         return Err(Outcome::Changed.into());

@@ -7,20 +7,20 @@ use rustix::fs::{self, AtFlags, Mode};
 use rustix::io::{Errno, Result as SysResult};
 
 use super::Shared;
+use super::attempt_error::{self, Attempt, split};
 use super::attributes;
 use super::batch::{Batch, Item, Shape};
-use super::ended::{self, Attempt, split};
+use super::destination_name::{self, Claim};
 use super::handles;
-use super::place::{self, Claim};
 use super::source::Source;
 use crate::bytes::checksum as checksum_of;
-use crate::entry::{Entry, Outcome, Placed, State};
 use crate::error::Result;
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Entry, Outcome, Placed, State};
+use crate::mapped_stores::Stores;
 use crate::names;
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::stores::Stores;
-use crate::version::{Kind, Version};
 
 impl Batch<'_> {
     /// Makes a directory, or finds it there.
@@ -28,8 +28,8 @@ impl Batch<'_> {
         let shared = self.shared;
         let from = &shared.parts.from;
         let source = self.handles.source(&entry.path)?;
-        let version =
-            Version::at(&*source, entry.path.name()).map_err(|errno| ended::source("look at", from, &entry.path, errno))?;
+        let version = Version::at(&*source, entry.path.name())
+            .map_err(|errno| attempt_error::source("look at", from, &entry.path, errno))?;
         if version.kind != Kind::Directory {
             return Err(Outcome::Changed.into());
         }
@@ -37,7 +37,8 @@ impl Batch<'_> {
             Some(there) if there.kind != Kind::Directory => return Err(shared.taken(&entry.path, &version, &there)),
             _ => self.handles.directory(&entry.path)?,
         };
-        let there = Version::of(&*made).map_err(|errno| ended::target("look at", &shared.parts.to, &entry.path, errno))?;
+        let there =
+            Version::of(&*made).map_err(|errno| attempt_error::target("look at", &shared.parts.to, &entry.path, errno))?;
         let intended = entry.placed.is_some_and(|placed| placed.ino == Placed::TO_BE_MADE);
         let ours = intended || shared.made_directory(&entry, &there);
         let placed = Placed::directory(if ours { there.ino } else { Placed::OF_OTHERS });
@@ -51,7 +52,7 @@ impl Batch<'_> {
         let shared = self.shared;
         let (from, to, path) = (&shared.parts.from, &shared.parts.to, &entry.path.clone());
         let source = self.handles.source(path)?;
-        let read = |errno| ended::source("read", from, path, errno);
+        let read = |errno| attempt_error::source("read", from, path, errno);
         let version = Version::at(&*source, path.name()).map_err(read)?;
         if version.kind != entry.version.kind {
             return Err(Outcome::Changed.into());
@@ -67,7 +68,7 @@ impl Batch<'_> {
         let checksum = checked.map(|text| checksum_of(text.as_bytes()));
         let target = self.handles.target(path)?;
         shared.end_replacement(target.as_fd(), &entry)?;
-        let failed = |errno| ended::target("make", to, path, errno);
+        let failed = |errno| attempt_error::target("make", to, path, errno);
         let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
         if let Some(known) = there.and_then(|there| link_put_there(target.as_fd(), &entry, &there)) {
             entry.placed = Some(known);
@@ -82,7 +83,7 @@ impl Batch<'_> {
             }
             let mut lacking = Vec::new();
             attributes::compare(&version, &there, &mut lacking);
-            let (placed, shape) = (place::of_others(&there, checksum), Shape::There);
+            let (placed, shape) = (destination_name::of_others(&there, checksum), Shape::There);
             return Ok(Item { version, placed, shape, read_back: false, dropped: Some(lacking), entry });
         }
         shared.take(0, 1)?;
@@ -100,14 +101,14 @@ impl Batch<'_> {
         let made = made.map_err(failed)?;
         let mut dropped = Vec::new();
         attributes::compare(&version, &made, &mut dropped);
-        let (placed, shape) = (place::placed(&made, checksum), Shape::Temporary);
+        let (placed, shape) = (destination_name::placed(&made, checksum), Shape::Temporary);
         Ok(Item { version, placed, shape, read_back: false, dropped: Some(dropped), entry })
     }
 
     /// What has the name `path` at the source.
     fn state_of(&mut self, path: &TreePath) -> Attempt<Version> {
         let source = self.handles.source(path)?;
-        Version::at(&*source, path.name()).map_err(|errno| ended::source("look at", &self.shared.parts.from, path, errno))
+        Version::at(&*source, path.name()).map_err(|errno| attempt_error::source("look at", &self.shared.parts.from, path, errno))
     }
 
     /// Another name of the file that `path` is now, which is safe.
@@ -142,16 +143,17 @@ impl Batch<'_> {
     fn copy_of_other(&mut self, opened: &Source, dir: BorrowedFd, other: &mut Entry) -> Attempt<Option<Placed>> {
         let shared = self.shared;
         shared.recognise(dir, other, &mut self.buffer)?;
-        let look =
-            |name: &[u8]| handles::at(dir, name).map_err(|errno| ended::target("look at", &shared.parts.to, &other.path, errno));
+        let look = |name: &[u8]| {
+            handles::at(dir, name).map_err(|errno| attempt_error::target("look at", &shared.parts.to, &other.path, errno))
+        };
         let Some(still) = look(other.path.name())? else { return Ok(None) };
-        let Some(known) = place::ours(other, &still) else { return Ok(None) };
+        let Some(known) = destination_name::ours(other, &still) else { return Ok(None) };
         if !self.is_copy_of(opened, dir, other, &known)? {
             return Ok(None);
         }
         // It may have got attributes of this state just now, which every name of it has then.
         let now = look(other.path.name())?.filter(|now| (now.ino, now.size) == (known.ino, known.size));
-        Ok(now.map(|now| place::placed(&now, known.checksum)))
+        Ok(now.map(|now| destination_name::placed(&now, known.checksum)))
     }
 
     /// A further name of a file of which another name is safe: a link to that one. `None` where it must be copied after all.
@@ -159,7 +161,7 @@ impl Batch<'_> {
         let shared = self.shared;
         let (from, to, path) = (&shared.parts.from, &shared.parts.to, &entry.path);
         let source = self.handles.source(path)?;
-        let version = Version::at(&*source, path.name()).map_err(|errno| ended::source("look at", from, path, errno))?;
+        let version = Version::at(&*source, path.name()).map_err(|errno| attempt_error::source("look at", from, path, errno))?;
         if version != opened.version {
             return Err(Outcome::Changed.into());
         }
@@ -168,7 +170,7 @@ impl Batch<'_> {
         let target = self.handles.target(path)?;
         let Some(known) = self.copy_of_other(opened, other_dir.as_fd(), &mut other)? else { return Ok(None) };
         shared.require_unchanged(opened, source.as_fd(), path)?;
-        let failed = |errno| ended::target("link", to, path, errno);
+        let failed = |errno| attempt_error::target("link", to, path, errno);
         let there = handles::at(target.as_fd(), path.name()).map_err(failed)?;
         let dropped = Some(shared.parts.journal.dropped(other.id)?.into_iter().collect());
         if there.is_some_and(|there| there.ino == known.ino) {
@@ -190,7 +192,7 @@ impl Batch<'_> {
 impl Shared {
     /// Makes the temporary of `entry` a link to the copy of `other`, of the inode `ino`; whether it is one.
     fn link_to(&self, other: &Entry, other_dir: BorrowedFd, entry: &Entry, target: BorrowedFd, ino: u64) -> Attempt<bool> {
-        let failed = |errno| ended::target("link", &self.parts.to, &entry.path, errno);
+        let failed = |errno| attempt_error::target("link", &self.parts.to, &entry.path, errno);
         let temporary = self.temporary(entry);
         let link = || fs::linkat(other_dir, other.path.name(), target, &temporary[..], AtFlags::empty());
         match anew(target, &temporary, &link) {
@@ -234,7 +236,7 @@ fn link_put_there(dir: BorrowedFd, entry: &Entry, there: &Version) -> Option<Pla
     let alike = (placed.size, placed.mtime_ns) == (there.size, there.mtime_ns);
     let text = fs::readlinkat(dir, entry.path.name(), Vec::new()).ok().filter(|_| alike)?;
     let same = placed.checksum == Some(checksum_of(text.as_bytes()));
-    same.then(|| place::placed(there, placed.checksum))
+    same.then(|| destination_name::placed(there, placed.checksum))
 }
 
 /// How a copy that should be another name of one that is there, and is a file of its own, is said to lack that.

@@ -5,17 +5,17 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs::{self, Mode, OFlags};
 
+use super::attempt_error::{self, Attempt};
 use super::attributes::{self, Dropped};
-use super::ended::{self, Attempt};
 use super::handles::Target;
 use super::source::Source;
 use super::special::anew;
-use super::{Shared, place};
-use crate::entry::{Entry, Placed};
+use super::{Shared, destination_name};
+use crate::file_version::Version;
+use crate::journal_entry::{Entry, Placed};
 use crate::names::{self, Names};
 use crate::options::Overwrite;
 use crate::path::TreePath;
-use crate::version::Version;
 
 /// A temporary that has all bytes of its source.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Shared {
     pub(crate) fn sync_file(&self, file: BorrowedFd, path: &TreePath) -> Attempt<()> {
         fs::fsync(file).map_err(|errno| {
             self.doubt();
-            ended::target("sync", &self.parts.to, path, errno)
+            attempt_error::target("sync", &self.parts.to, path, errno)
         })
     }
 
@@ -52,7 +52,7 @@ impl Shared {
         let (temporary, path) = (&self.temporary(entry)[..], &entry.path);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let create = || fs::openat(target, temporary, flags, Mode::RUSR | Mode::WUSR);
-        let failed = |errno| ended::target("create", &self.parts.to, path, errno);
+        let failed = |errno| attempt_error::target("create", &self.parts.to, path, errno);
         let made = anew(target.as_fd(), temporary, &create).map_err(failed)?;
         if self.lists.load(Ordering::SeqCst) {
             attributes::disinherit(made.as_fd(), 0o600).map_err(failed)?;
@@ -71,15 +71,19 @@ impl Shared {
     pub(crate) fn give_attributes(&self, filled: &Filled, made_for: Option<(u32, u32)>) -> Attempt<Dropped> {
         let Filled { copy, source, path, .. } = filled;
         attributes::give(*copy, source.file.as_fd(), &source.version, source.accessed, made_for)
-            .map_err(|errno| ended::target("write", &self.parts.to, path, errno))
+            .map_err(|errno| attempt_error::target("write", &self.parts.to, path, errno))
     }
 
     /// What the temporary is now, and all that it lacks.
     pub(crate) fn look_at_made(&self, filled: &Filled, mut dropped: Dropped) -> Attempt<(Placed, Dropped)> {
         let Filled { copy, source, path, checksum, .. } = filled;
-        let made = Version::of(copy).map_err(|errno| ended::target("look at", &self.parts.to, path, errno))?;
+        let made = Version::of(copy).map_err(|errno| attempt_error::target("look at", &self.parts.to, path, errno))?;
         attributes::compare(&source.version, &made, &mut dropped);
-        if made.size == source.version.size { Ok((place::placed(&made, *checksum), dropped)) } else { Err(self.differs(path)) }
+        if made.size == source.version.size {
+            Ok((destination_name::placed(&made, *checksum), dropped))
+        } else {
+            Err(self.differs(path))
+        }
     }
 
     /// Removes a temporary that did not become whole. What ended it is what is told; one that cannot be removed now is, when its entry

@@ -4,8 +4,8 @@ use rusqlite::params;
 
 use super::states::Stored;
 use super::{Journal, Pass, Sql, row};
-use crate::entry::{Entry, State};
 use crate::error::Result;
+use crate::journal_entry::{Entry, State};
 use crate::path::TreePath;
 
 impl Journal {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::tests::{begin, file, find, identity, look, open, path, placed, put, recount};
 use super::*;
-use crate::entry::State;
+use crate::journal_entry::State;
 use crate::testing;
 
 /// Opens what cannot be used, and looks at what becomes of it.

@@ -4,13 +4,13 @@
 //! temporary. Every change of state looks at what is stored first, so that a file found changed while it is copied stays queued.
 
 mod clearing;
-mod doubt;
 #[cfg(test)]
 mod guarantees;
 mod memory;
 mod open;
-mod owed;
-mod read;
+mod pending_recovery;
+mod queries;
+mod requeue;
 mod reserve;
 mod row;
 mod schema;
@@ -29,11 +29,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, ffi};
 
 use crate::error::{MoverError, Result};
+use crate::file_version::Kind;
 use crate::path::TreePath;
-use crate::version::Kind;
-pub use doubt::Doubt;
 use memory::Memory;
-pub use owed::Owed;
+pub use pending_recovery::Owed;
+pub use requeue::Doubt;
 use reserve::Reserve;
 pub use totals::PerState;
 

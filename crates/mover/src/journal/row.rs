@@ -7,9 +7,9 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, Row};
 
 use super::{Copied, PerState, Sql};
-use crate::entry::{Chunk, Entry, Placed, State};
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Chunk, Entry, Placed, State};
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
 
 /// The columns that [`entry`] reads, in its order.
 pub(super) const ENTRY: &str = "SELECT e.id, d.path, e.name, e.state, e.kind, e.ino, e.size, e.mtime_ns, e.ctime_ns, e.mode, \

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use rusqlite::{Connection, ffi};
 
 use super::totals::PerState;
-use super::{Identity, Kept, Owed, Sql, owed, row};
+use super::{Identity, Kept, Owed, Sql, pending_recovery, row};
 use crate::hex::{hex, unhex};
 
 /// Changes with every change of the tables; a journal of another version is set aside.
@@ -73,7 +73,9 @@ pub(super) fn create(db: &mut Connection, id: &str, identity: &Identity, first_i
     let (from, to) = (hex(row::path_bytes(&identity.from)), hex(row::path_bytes(&identity.to)));
     // Numbers begin anew with a mover that never had a journal, and so left nothing.
     let owes = if first_id == FIRST_ID { Owed::Nothing } else { Owed::Manifest }.text();
-    for (key, value) in [("id", id), ("from", &from), ("to", &to), ("first_id", &first_id.to_string()), (owed::KEY, owes)] {
+    for (key, value) in
+        [("id", id), ("from", &from), ("to", &to), ("first_id", &first_id.to_string()), (pending_recovery::KEY, owes)]
+    {
         put.execute([key, value])?;
     }
     drop(put);

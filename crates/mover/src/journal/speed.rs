@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use super::tests::{file, open, path, placed};
 use super::*;
-use crate::entry::State;
-use crate::version::Version;
+use crate::file_version::Version;
+use crate::journal_entry::State;
 
 const ENTRIES: u64 = 1_000_000;
 const BATCH: u64 = 16_384;

@@ -3,10 +3,10 @@
 use rusqlite::{CachedStatement, OptionalExtension, params};
 
 use super::{Copied, DIRECTORIES_KEPT, Journal, Pass, Sql, row};
-use crate::entry::{Chunk, Entry, Placed, State};
 use crate::error::Result;
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Chunk, Entry, Placed, State};
 use crate::path::TreePath;
-use crate::version::{Kind, Version};
 
 /// What an entry was before a change.
 pub(super) struct Stored {
@@ -189,7 +189,7 @@ impl Journal {
         self.write(|pass| {
             let mut again = Vec::new();
             for copy in copies {
-                let Some(entry) = super::read::one(pass.db, copy.id)? else { continue };
+                let Some(entry) = super::queries::one(pass.db, copy.id)? else { continue };
                 let Some(stored) = pass.stored(copy.id)? else { continue };
                 let same = entry.placed.is_some_and(|placed| (placed.size, placed.mtime_ns) == (copy.size, copy.mtime_ns));
                 if !same || !matches!(stored.state, State::Done | State::Cleared) {
@@ -199,7 +199,7 @@ impl Journal {
                 let here = stored.state == State::Done && stored.present;
                 pass.turn(&stored, if here { State::Queued } else { State::Lost })?;
                 if here {
-                    again.extend(super::read::one(pass.db, copy.id)?);
+                    again.extend(super::queries::one(pass.db, copy.id)?);
                 }
             }
             Ok(again)
@@ -318,7 +318,7 @@ impl Pass<'_> {
                     self.made_anew(&stored)?;
                 }
                 self.again(&stored, version, State::Queued)?;
-                super::read::one(self.db, stored.id)
+                super::queries::one(self.db, stored.id)
             }
         }
     }

@@ -3,10 +3,10 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::entry::{Chunk, Entry, Placed, State};
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Chunk, Entry, Placed, State};
 use crate::path::TreePath;
 use crate::status::Totals;
-use crate::version::{Kind, Version};
 
 pub(super) fn identity() -> Identity {
     Identity { from: "/from".into(), to: "/to".into() }

@@ -1,8 +1,8 @@
 //! How many entries stand where.
 
-use crate::entry::State;
+use crate::file_version::Kind;
+use crate::journal_entry::State;
 use crate::status::Totals;
-use crate::version::Kind;
 
 /// Numbers and bytes of each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Each mover writes a file of its own, so that many may stage into one tree. A line is durable before its entry is done. Of several
 //! lines of one path in one manifest the last counts; of those that count in several manifests, the one of the latest time.
 
-mod line;
+mod manifest_line;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -21,13 +21,13 @@ use rustix::io::Errno;
 use crate::STATE_DIRECTORY;
 use crate::bytes::checksum;
 use crate::bytes::stored::has_stored;
-use crate::entry::{Entry, Placed, State};
 use crate::error::{MoverError, Result};
+use crate::file_version::{Kind, Version};
 use crate::journal::Journal;
+use crate::journal_entry::{Entry, Placed, State};
 use crate::path::TreePath;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
-pub use line::Line;
+pub use manifest_line::Line;
 pub use verify::{Report, Seen, verify};
 
 /// One mover's manifest, open for more.
@@ -204,7 +204,7 @@ fn end_of(file: &mut File) -> std::io::Result<(u64, bool)> {
     if last.is_empty() {
         return Ok((length, false));
     }
-    if (ends > 0 || begin == 0) && line::is_unfinished(last) {
+    if (ends > 0 || begin == 0) && manifest_line::is_unfinished(last) {
         return Ok((begin + ends as u64, true));
     }
     file.write_all(b"\n").and_then(|()| file.sync_data())?;

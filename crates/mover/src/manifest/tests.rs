@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use super::verify::read_all;
 use super::*;
+use crate::file_version::{Kind, Version};
 use crate::journal::Identity;
-use crate::version::{Kind, Version};
 
 const ID: &str = "0123456789abcdef0123456789abcdef";
 

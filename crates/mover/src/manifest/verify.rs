@@ -13,14 +13,14 @@ use rustix::fs::{self, Dir, OFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use super::{Line, line};
+use super::{Line, manifest_line};
 use crate::STATE_DIRECTORY;
 use crate::bytes::checksum;
 use crate::bytes::stream::{Buffer, hash_to_end};
 use crate::error::{MoverError, Result};
+use crate::file_version::{Kind, Version};
 use crate::path::TreePath;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
 
 /// What a check found. Paths are as `TreePath` prints them, in the order of their bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -274,7 +274,7 @@ impl Known {
             let ended = text.last() == Some(&b'\n');
             match Line::read(&text) {
                 Ok(line) => _ = lines.insert(line.path.clone(), line),
-                Err(_) if !ended && line::is_unfinished(&text) && file.fill_buf()?.is_empty() => self.torn_lines += 1,
+                Err(_) if !ended && manifest_line::is_unfinished(&text) && file.fill_buf()?.is_empty() => self.torn_lines += 1,
                 Err(why) => {
                     self.damaged.push(format!("{name} line {number}: {why}"));
                     if !ended {

@@ -1,7 +1,7 @@
 //! What follows from what became of an attempt.
 
-use crate::entry::{Entry, Outcome, State};
 use crate::error::Result;
+use crate::journal_entry::{Entry, Outcome, State};
 
 use super::core::Core;
 

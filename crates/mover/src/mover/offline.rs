@@ -64,7 +64,7 @@ pub fn list(state: &Path, kind: &str, after: i64, limit: u32) -> Result<Vec<List
         "failed" => journal.failures(after, limit)?,
         other => return Err(MoverError::Request(format!("there is no list {other:?}; hint: queued or failed"))),
     };
-    let listed = |entry: crate::entry::Entry| Listed {
+    let listed = |entry: crate::journal_entry::Entry| Listed {
         id: entry.id,
         path: entry.path.to_string(),
         size: entry.version.size,

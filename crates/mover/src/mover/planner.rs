@@ -6,22 +6,22 @@ use std::time::Duration;
 use rustix::fs::fstatvfs;
 
 use crate::control::workers::Tuner;
-use crate::entry::Entry;
 use crate::error::{MoverError, Result};
+use crate::file_version::Kind;
 use crate::journal::Doubt;
+use crate::journal_entry::Entry;
+use crate::mapped_stores::Stores;
 use crate::options::Clear;
+use crate::order_of_steps;
 use crate::path::TreePath;
-use crate::promise;
 use crate::purge::{Purger, used_permille};
 use crate::scan::{Scanned, Scanner};
 use crate::status::{Progress, Totals};
-use crate::stores::Stores;
-use crate::version::Kind;
 use crate::watch::Hint;
 
 use super::core::Core;
-use super::look::{Look, Looked};
 use super::offline;
+use super::recheck_safe::{Look, Looked};
 
 /// Between two looks at rates, limits and markers.
 const TICK_NS: u64 = 50_000_000;
@@ -101,7 +101,7 @@ impl<'a> Planner<'a> {
     /// What an earlier mover left, and then everything there is.
     fn begin(&mut self) -> Result<()> {
         offline::say_finished(&self.core.journal, false)?;
-        promise::recover(&self.core.carrier, &mut self.purger)?;
+        order_of_steps::recover(&self.core.carrier, &mut self.purger)?;
         self.note_clearing()?;
         if self.core.quiescence.stores() == Stores::Timed {
             self.queue_known(false)?;

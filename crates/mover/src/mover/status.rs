@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use crate::control::throttle::Own;
-use crate::entry::State;
 use crate::journal::Journal;
+use crate::journal_entry::State;
 use crate::options::{Clear, Options};
 use crate::path::TreePath;
 use crate::status::{Failure, Progress, Status, Totals, Waiting};

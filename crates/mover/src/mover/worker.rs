@@ -6,11 +6,11 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use crate::copy::{Large, SMALL_BYTES, Started};
-use crate::entry::{Entry, Outcome, State};
 use crate::error::Result;
+use crate::file_version::Kind;
+use crate::journal_entry::{Entry, Outcome, State};
 use crate::limit::FILE_COST_BYTES;
 use crate::options::Gentle;
-use crate::version::Kind;
 
 use super::completion::land;
 use super::core::Core;

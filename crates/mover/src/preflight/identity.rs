@@ -14,10 +14,11 @@ use rustix::io::{Errno, Result as SysResult};
 use serde::{Deserialize, Serialize};
 
 use super::lock::Seat;
-use super::refused::{refused, words};
+use super::refusal::{refused, words};
 use crate::STATE_DIRECTORY;
 use crate::bytes::stored::has_stored;
 use crate::error::{MoverError, Result};
+use crate::file_version::{Kind, Version};
 use crate::hex::hex;
 use crate::journal::{Identity, Journal};
 use crate::manifest;
@@ -25,7 +26,6 @@ use crate::names;
 use crate::options::Options;
 use crate::path::TreePath;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
 
 /// File in the state directory that says which the trees are. Not in the journal, so that it outlives one that is damaged.
 const FILE: &str = "trees.json";

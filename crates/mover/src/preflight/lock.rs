@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::fs::{self, AtFlags, FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::refused::{refused, words};
+use super::refusal::{refused, words};
 use crate::error::{MoverError, Result};
 
 const NAME: &str = "lock";

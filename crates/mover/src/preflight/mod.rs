@@ -1,10 +1,10 @@
 //! Refuses what cannot work before anything is touched; holds the lock that keeps a second mover out.
 
+mod directory_place;
 mod identity;
 mod lock;
-mod place;
 mod probe;
-mod refused;
+mod refusal;
 #[cfg(test)]
 mod tests;
 
@@ -22,12 +22,12 @@ use crate::error::{MoverError, Result};
 use crate::journal::{Identity, Journal};
 use crate::options::{Clear, Options};
 use crate::tree::Tree;
+use directory_place::Place;
 pub use identity::Established;
 #[cfg(test)]
 pub(crate) use identity::establish;
 use lock::Lock;
-use place::Place;
-use refused::{refused, words};
+use refusal::{refused, words};
 
 /// Two trees that a mover can work on, and the right to.
 #[derive(Debug)]
@@ -50,7 +50,8 @@ impl Preflight {
         let (from_place, to_place) = (Place::of(from.root())?, Place::of(parent.root())?);
         apart(options, &from_place, &to_place, name.is_some())?;
         not_staged_itself(options, &from_place)?;
-        let to = name.as_ref().map_or(place::path_of(parent.root())?, |name| to_place.path().join(OsStr::from_bytes(name)));
+        let to =
+            name.as_ref().map_or(directory_place::path_of(parent.root())?, |name| to_place.path().join(OsStr::from_bytes(name)));
         not_among_the_copies(options, &to)?;
         can_be_made(&options.state, name.as_ref().map(|_| options.to.as_path()))?;
         let held = Lock::take_existing(&options.state)?;
@@ -68,7 +69,7 @@ impl Preflight {
             None => Lock::take(&options.state)?,
         };
         lock.sign(&options.name);
-        let identity = Identity { from: place::path_of(from.root())?, to: place::path_of(to.root())? };
+        let identity = Identity { from: directory_place::path_of(from.root())?, to: directory_place::path_of(to.root())? };
         Ok(Self { from: Arc::new(from), to: Arc::new(to), identity, notes, lock })
     }
 
@@ -188,7 +189,7 @@ fn not_staged_itself(options: &Options, from: &Place) -> Result<()> {
 /// Nor must the journal have a name that a copy may be given.
 fn not_among_the_copies(options: &Options, to: &Path) -> Result<()> {
     let Some((there, rest)) = nearest(&options.state) else { return Ok(()) };
-    let at = place::path_of(there.root())?.join(rest);
+    let at = directory_place::path_of(there.root())?.join(rest);
     if at.starts_with(to) && !at.starts_with(to.join(STATE_DIRECTORY)) {
         let wrong = format!("state directory {} is inside the destination, among the copies", options.state.display());
         return Err(refused(&wrong, "put it somewhere else"));

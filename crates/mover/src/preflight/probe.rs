@@ -9,14 +9,14 @@ use std::path::Path;
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, Result as SysResult};
 
-use super::refused::{refused, words};
+use super::refusal::{refused, words};
 use crate::bytes::checksum;
 use crate::error::Result;
+use crate::file_version::{Kind, Version};
 use crate::hex::hex;
 use crate::names::{self, Replaces};
 use crate::options::Overwrite;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
 
 /// What is asked of the file system; a test gives others.
 pub(super) struct Calls {

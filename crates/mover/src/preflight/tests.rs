@@ -9,10 +9,10 @@ use tempfile::TempDir;
 
 use super::probe::{CALLS, Calls, probe};
 use super::*;
+use crate::file_version::{Kind, Version};
 use crate::names::Replaces;
 use crate::options::Overwrite;
 use crate::testing;
-use crate::version::{Kind, Version};
 
 /// A directory with a source `from`, beside which a destination can be.
 fn site() -> TempDir {

@@ -11,14 +11,14 @@ use super::quarantine::{self, Back};
 use super::{PAUSE, Purger, TRIES};
 use crate::bytes::hash_of;
 use crate::copy::{Extended, extended};
-use crate::entry::{Entry, Placed};
 use crate::error::Result;
+use crate::file_version::{Kind, Version};
+use crate::journal_entry::{Entry, Placed};
+use crate::mapped_stores::Stores;
 use crate::names;
 use crate::options::Check;
 use crate::path::TreePath;
 use crate::quiescence::Guard;
-use crate::stores::Stores;
-use crate::version::{Kind, Version};
 
 /// A file that was set aside, and what tells whether anybody has touched it since.
 pub(crate) struct Waiting {

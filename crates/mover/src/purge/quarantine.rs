@@ -12,10 +12,10 @@ use rustix::io::{Errno, Result as SysResult};
 
 use super::times::Times;
 use crate::STATE_DIRECTORY;
+use crate::file_version::{Kind, Version};
 use crate::names;
 use crate::path::TreePath;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
 
 const NAME: &[u8] = b"cleared";
 

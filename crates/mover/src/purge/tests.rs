@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::*;
-use crate::entry::Placed;
 use crate::journal::Identity;
+use crate::journal_entry::Placed;
+use crate::mapped_stores::Stores;
 use crate::names;
 use crate::path::TreePath;
-use crate::stores::Stores;
 use crate::testing::options;
 
 mod marks;

@@ -9,10 +9,10 @@ use rustix::fs::{self, Timespec, Timestamps};
 use rustix::io::{Errno, Result as SysResult};
 
 use crate::error::Result;
+use crate::file_version::Version;
 use crate::journal::Journal;
 use crate::path::TreePath;
 use crate::tree::Tree;
-use crate::version::Version;
 
 const NS_PER_S: i64 = 1_000_000_000;
 /// One rename may stamp its two directories so far apart.

@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat, rename};
 
 use super::*;
-use crate::entry::Placed;
 use crate::journal::Identity;
+use crate::journal_entry::Placed;
 use crate::names;
 use crate::options::Options;
 use crate::testing::options;

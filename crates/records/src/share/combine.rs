@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::TOTAL;
 use super::process_share::shift;
+use crate::histogram_tag::SNAPSHOTS;
 use crate::result::{CacheFacts, CheckpointResult, LatencySummary, PhaseResult, StopReason, VerifyResult};
-use crate::tagged::SNAPSHOTS;
 
 /// Damaged places that a result names; more are counted only.
 const DAMAGE_KEPT: usize = 16;

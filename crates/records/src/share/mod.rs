@@ -17,12 +17,12 @@ use thiserror::Error;
 
 use crate::file_error::FileError;
 use crate::files::Files;
+use crate::histogram_tag::Tagged;
 use crate::histograms::Encoder;
 use crate::latency::LatencyRecorder;
 use crate::memory::Collected;
 use crate::result::PhaseResult;
 use crate::series_row::SeriesRow;
-use crate::tagged::Tagged;
 use process_share::ProcessShare;
 
 /// Shares of another layout are refused.

@@ -69,7 +69,7 @@ mod tests {
         let home = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let scratch = Scratch::create(home.path(), "nursery").unwrap();
         let create_directory = CreateDirectory::open(scratch.path(), None).unwrap();
-        let parent = crate::fs::held::open_directory(fs::CWD, home.path()).unwrap();
+        let parent = crate::fs::held_directories::open_directory(fs::CWD, home.path()).unwrap();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let handle = create_directory.make(3, flags, Mode::RUSR | Mode::WUSR, &parent, OsStr::new("testFile")).unwrap();
         let made = home.path().join("testFile").metadata().unwrap();
@@ -82,7 +82,7 @@ mod tests {
         let home = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let scratch = Scratch::create(home.path(), "nursery").unwrap();
         let create_directory = CreateDirectory::open(scratch.path(), None).unwrap();
-        let parent = crate::fs::held::open_directory(fs::CWD, home.path()).unwrap();
+        let parent = crate::fs::held_directories::open_directory(fs::CWD, home.path()).unwrap();
         let inode = {
             use std::io::Write;
             let mut theirs = std::fs::File::create_new(home.path().join("theirs")).unwrap();

@@ -10,8 +10,8 @@ use crate::api::Note;
 use crate::error::{Result, StorageError, linked};
 use crate::fs::accounting::is_counted;
 use crate::fs::direct::{self, Support};
-use crate::fs::held::{failed, require_one_name};
-use crate::fs::place::Place;
+use crate::fs::file_place::Place;
+use crate::fs::held_directories::{failed, require_one_name};
 use crate::scratch::directory::Directory;
 use crate::target::{Process, TargetSpec};
 

@@ -14,12 +14,12 @@ use crate::fs::accounting::is_file_counted;
 use crate::fs::cache_state::cached_bytes;
 use crate::fs::devices::Devices;
 use crate::fs::direct::{self, Support};
-use crate::fs::held::{failed, is_regular};
+use crate::fs::file_place::Place;
+use crate::fs::held_directories::{failed, is_regular};
 use crate::fs::holes::hole_bytes;
-use crate::fs::named::Named;
-use crate::fs::place::Place;
 use crate::fs::space::space_of;
 use crate::fs::tree::TreeNames;
+use crate::fs::user_files::Named;
 use crate::fs::watch::Watch;
 use crate::target::{DirectMode, TargetSpec};
 

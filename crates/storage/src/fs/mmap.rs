@@ -15,7 +15,7 @@ use crate::error::{Result, StorageError};
 use crate::fs::direct::NO_DIRECT;
 use crate::fs::file_storage::FileAccess;
 use crate::fs::files::Files;
-use crate::fs::held::{close, failed};
+use crate::fs::held_directories::{close, failed};
 use crate::target::{Advice, DirectMode, TargetSpec};
 
 /// Copies to and from mapped files.

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::fsync;
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 
-use crate::fs::held::close;
+use crate::fs::held_directories::close;
 
 /// One open file, or none: then every call but `close` is an `EBADF`. Each call is one system call.
 #[derive(Debug, Default)]

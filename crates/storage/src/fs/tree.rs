@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::api::{ItemKind, Names, NamesRequest, Opening};
 use crate::error::{LINKED, Result, StorageError};
-use crate::fs::held::{close, open_below, require_one_name};
+use crate::fs::held_directories::{close, open_below, require_one_name};
 use crate::fs::open_file::OpenFile;
 use crate::names::{Spelling, directory_name, parent_of, tree_name};
 use crate::scratch::directory::Directory;

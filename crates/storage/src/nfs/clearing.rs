@@ -10,7 +10,7 @@ use super::run_directory::RunDirectory;
 use crate::error::Result;
 use crate::names::{Spelled, is_tree_name, spelled};
 use crate::scratch::marker::MARKER_NAME;
-use crate::scratch::spelled::is_data_name;
+use crate::scratch::scratch_names::is_data_name;
 
 /// What a name may be, from its spelling and from where it is.
 enum Kind {

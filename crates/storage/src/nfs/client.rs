@@ -14,9 +14,9 @@ use nfs3_types::xdr_codec::{Pack, Unpack};
 use rustix::io::Errno;
 
 use super::export::{Export, first_xid};
-use super::link::Link;
 use super::rpc::{Procedure, Trouble, encode, errno, exchange};
-use super::troubles::{Mending, backoff};
+use super::rpc_connection::Link;
+use super::server_faults::{Mending, backoff};
 use crate::wait::{SILENCE, given_up, go_on, nap};
 
 /// One task's connection to an export.

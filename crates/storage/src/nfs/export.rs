@@ -12,9 +12,9 @@ use nfs3_types::portmap::{self, PMAP_PORT, PMAP_PROG, mapping};
 use nfs3_types::rpc::{auth_unix, opaque_auth};
 use nfs3_types::xdr_codec::{Opaque, Pack, Unpack};
 
-use super::link::Link;
 use super::rpc::{Procedure, Trouble, encode, exchange};
-use super::troubles::{Troubles, backoff};
+use super::rpc_connection::Link;
+use super::server_faults::{Troubles, backoff};
 use crate::error::{Result, StorageError};
 use crate::target::ExportSpec;
 use crate::wait::{SILENCE, given_up, go_on, nap};

@@ -11,7 +11,7 @@ use super::pipeline::{Memory, Pipeline};
 use super::run_directory::RunDirectory;
 use crate::api::{Completion, File, OpenRequest, Queue, Request, RetryReport};
 use crate::error::{Result, StorageError};
-use crate::scratch::spelled::data_name;
+use crate::scratch::scratch_names::data_name;
 use crate::slots::Slots;
 
 /// What both kinds share.

@@ -7,14 +7,14 @@ mod clearing;
 mod client;
 mod export;
 mod lanes;
-mod link;
 mod names;
 mod pipeline;
 mod rpc;
+mod rpc_connection;
 mod run_directory;
+mod server_faults;
 #[cfg(test)]
 mod silence_tests;
-mod troubles;
 mod uncommitted;
 
 use std::io;
@@ -28,7 +28,7 @@ use tonnage_workload::CachePolicy;
 use crate::api::{CacheState, Facts, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
 use crate::scratch::marker::MARKER_NAME;
-use crate::scratch::spelled::data_name;
+use crate::scratch::scratch_names::data_name;
 use crate::snapshots::of_any;
 use crate::target::ExportSpec;
 use crate::target::{Process, TargetSpec};

@@ -384,7 +384,7 @@ impl Drop for Pipeline {
 }
 
 /// The result of a READ: bytes that are in `into` now and whether the file ends there, or the server's error.
-fn read(link: &mut super::link::Link, into: &mut [u8]) -> Result<Result<(usize, bool), nfsstat3>, Trouble> {
+fn read(link: &mut super::rpc_connection::Link, into: &mut [u8]) -> Result<Result<(usize, bool), nfsstat3>, Trouble> {
     let (status, _) = nfsstat3::unpack(link)?;
     let _ = post_op_attr::unpack(link)?;
     if status != nfsstat3::NFS3_OK {

@@ -7,7 +7,7 @@ use nfs3_types::rpc::{RPC_VERSION_2, accept_stat_data, call_body, msg_body, opaq
 use nfs3_types::xdr_codec::{self, Pack, Unpack};
 use rustix::io::Errno;
 
-use super::link::Link;
+use super::rpc_connection::Link;
 
 /// Which procedure of a server is called.
 #[derive(Debug, Clone, Copy)]

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use tonnage_workload::Means;
 
 use super::pool::Pool;
-use super::{Rados, notes};
+use super::{Rados, snapshot_notes};
 use crate::api::Storage;
 use crate::api::{SnapshotRequest, Snapshots};
 use crate::error::{Result, StorageError};
-use crate::scratch::spelled::round_name;
+use crate::scratch::scratch_names::round_name;
 use crate::target::Process;
 
 /// A snapshot that is there.
@@ -76,7 +76,7 @@ impl SnapshotRegistry {
     /// Removes what is noted and still there, whoever took it, and the notes.
     pub(super) fn remove_noted(&self, pool: &Pool) -> Result<()> {
         let gone = take(&mut self.lock().gone);
-        notes::remove_noted(pool, &gone)
+        snapshot_notes::remove_noted(pool, &gone)
     }
 }
 
@@ -136,7 +136,7 @@ impl RadosSnapshots {
     /// Takes one and removes it, so that a pool of the other kind says so before the start.
     fn probe(&self) -> Result<()> {
         if self.of_pool {
-            notes::add(&self.plain, &[Taken::Pool(self.name("probe"))])?;
+            snapshot_notes::add(&self.plain, &[Taken::Pool(self.name("probe"))])?;
         }
         let tried = self.make("probe").and_then(|taken| remove(&self.pool, &taken));
         tried.map_err(|error| {
@@ -159,7 +159,7 @@ impl RadosSnapshots {
             return Ok(());
         }
         let name = |round| Taken::Pool(self.name(&snapshot_name(self.owner, round)));
-        notes::add(&self.plain, &(0..rounds).map(name).collect::<Vec<_>>())
+        snapshot_notes::add(&self.plain, &(0..rounds).map(name).collect::<Vec<_>>())
     }
 
     /// Names are the whole pool's, so the run's own namespace is in front.
@@ -244,7 +244,7 @@ impl Snapshots for RadosSnapshots {
             return Ok(());
         }
         let taken = self.registry.lock().there.get(&(self.owner, round)).cloned();
-        taken.map_or(Ok(()), |taken| notes::add(&self.plain, &[taken]))
+        taken.map_or(Ok(()), |taken| snapshot_notes::add(&self.plain, &[taken]))
     }
 
     fn remove(&mut self, round: u32) -> Result<()> {

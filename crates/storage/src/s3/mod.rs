@@ -4,14 +4,14 @@
 //! run's own: an object in it named `TONNAGE-SCRATCH` says whose it is, and nothing but keys that the run spells are ever
 //! removed.
 
+mod http_connection;
 mod names;
 mod objects;
 mod queue;
+mod request_faults;
 mod service;
 mod spec;
-mod troubles;
 mod upload;
-mod wire;
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tonnage_workload::{CachePolicy, Op};
 use crate::api::{CacheState, Facts, File, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
 use crate::names::is_item_file;
-use crate::scratch::spelled::{data_name, is_data_name};
+use crate::scratch::scratch_names::{data_name, is_data_name};
 use crate::snapshots::of_any;
 use crate::target::BucketSpec;
 use crate::target::{Process, TargetSpec};

@@ -5,8 +5,8 @@ use std::io;
 use rusty_s3::S3Action;
 use rusty_s3::actions::{CreateMultipartUpload, GetObject, ListObjectsV2};
 
+use super::http_connection::cut_short;
 use super::service::{Answer, Ask, Failure, Session, first};
-use super::wire::cut_short;
 
 /// Keys that one answer holds at most.
 const KEYS_AT_ONCE: usize = 1000;

@@ -10,9 +10,9 @@ use rustix::io::Errno;
 use rusty_s3::actions::{ListObjectsV2, S3Action};
 use rusty_s3::{Bucket, Credentials, Method, UrlStyle};
 
+use super::http_connection::{Address, CONNECT_LIMIT, Connection, Head};
+use super::request_faults::{Troubles, Why};
 use super::spec::credentials;
-use super::troubles::{Troubles, Why};
-use super::wire::{Address, CONNECT_LIMIT, Connection, Head};
 use crate::error::{Result, StorageError};
 use crate::target::BucketSpec;
 use crate::wait::{SILENCE, given_up, go_on, nap};
@@ -374,7 +374,7 @@ impl Drop for Session {
 
 #[cfg(test)]
 mod tests {
-    use super::super::wire::cut_short;
+    use super::super::http_connection::cut_short;
     use super::*;
 
     #[test]

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use tonnage_workload::MAX_DEPTH;
 
 use crate::error::Result;
-use crate::fs::held::{failed, is_regular, open_below};
+use crate::fs::held_directories::{failed, is_regular, open_below};
 use crate::names::{Spelled, spelled};
 
 /// How often a directory is listed at most; what is still in it then is told as what stays.

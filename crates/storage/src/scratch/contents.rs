@@ -8,13 +8,13 @@ use rustix::fs::{self, AtFlags, Dir};
 use rustix::io::Errno;
 
 use crate::error::Result;
-use crate::fs::held::{failed, is_regular};
+use crate::fs::held_directories::{failed, is_regular};
 use crate::names::is_tree_name;
 use crate::scratch::clearing::remove_tree;
 use crate::scratch::directory::Directory;
 use crate::scratch::marker::MARKER_NAME;
-use crate::scratch::spelled::{is_clone_name, is_data_name};
-use crate::scratch::staged::{STATE_DIRECTORY, is_temporary, remove_state};
+use crate::scratch::mover_leftovers::{STATE_DIRECTORY, is_temporary, remove_state};
+use crate::scratch::scratch_names::{is_clone_name, is_data_name};
 use crate::snapshots::subvolumes::{is_room_name, remove_room};
 
 /// Removes the data files, which are the regular files named like one, the trees, and what a mover left between two

@@ -8,10 +8,10 @@ use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{Result, StorageError};
-use crate::fs::held::{failed, is_regular, open_directory};
+use crate::fs::held_directories::{failed, is_regular, open_directory};
 use crate::scratch::marker::{End, Marker};
 use crate::scratch::marker_file::MarkerFile;
-use crate::scratch::spelled::{clone_name, data_name};
+use crate::scratch::scratch_names::{clone_name, data_name};
 
 /// A held directory whose marker was read.
 #[derive(Debug)]

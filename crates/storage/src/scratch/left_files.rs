@@ -7,8 +7,8 @@ use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{Result, StorageError};
-use crate::fs::held::failed;
-use crate::fs::mark::{ATTRIBUTE, Identity, Look, unsealed};
+use crate::fs::held_directories::failed;
+use crate::fs::ownership_mark::{ATTRIBUTE, Identity, Look, unsealed};
 use crate::scratch::Leftover;
 use crate::scratch::marker::{Marker, State};
 

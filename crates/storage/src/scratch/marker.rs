@@ -6,8 +6,8 @@ use rustix::fs;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StorageError};
-use crate::fs::mark::Look;
-use crate::scratch::here::{Here, own_start_ticks, runs};
+use crate::fs::ownership_mark::Look;
+use crate::scratch::process_identity::{Here, own_start_ticks, runs};
 
 pub(crate) const MARKER_NAME: &str = "TONNAGE-SCRATCH";
 
@@ -195,7 +195,7 @@ impl Marker {
         }
     }
 
-    /// What is known of the process that it names alone, from `here`.
+    /// What is known of the process that it names alone, from `process_identity`.
     fn process(&self, here: &Here) -> Standing {
         let dead = || (State::Dead, "dead".to_owned());
         let running = || (State::Running, "still running".to_owned());

@@ -10,7 +10,7 @@ use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::{self, Errno};
 
 use crate::error::{Result, StorageError};
-use crate::fs::held::{failed, is_regular};
+use crate::fs::held_directories::{failed, is_regular};
 use crate::scratch::marker::{Bond, End, Lock, MARKER_BYTES, MARKER_NAME, Marker, Standing, State};
 
 /// So long a process of a run waits for who looks whether the run is over.

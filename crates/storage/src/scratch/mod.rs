@@ -3,16 +3,16 @@
 //! What is removed: regular files named like data files, the marker, and the directory, all relative to a handle that
 //! has been held since the marker was read. Anything else stays and is named in the error.
 
-pub(crate) mod aside;
 pub(crate) mod clearing;
 pub(crate) mod contents;
 pub(crate) mod directory;
-pub(crate) mod here;
 pub(crate) mod left_files;
 pub(crate) mod marker;
 pub(crate) mod marker_file;
-pub(crate) mod spelled;
-pub(crate) mod staged;
+pub(crate) mod mover_leftovers;
+pub(crate) mod process_identity;
+pub(crate) mod scratch_names;
+pub(crate) mod temporary_name;
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -21,12 +21,12 @@ use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{Result, StorageError};
-use crate::fs::held::{failed, open_below, open_directory};
-use crate::scratch::aside::{Aside, Blank, blank, rename_new};
+use crate::fs::held_directories::{failed, open_below, open_directory};
 use crate::scratch::contents::remove_data;
 use crate::scratch::directory::Directory;
 use crate::scratch::marker::{End, MARKER_NAME, Marker, State};
 use crate::scratch::marker_file::MarkerFile;
+use crate::scratch::temporary_name::{Aside, Blank, blank, rename_new};
 
 pub(crate) const PREFIX: &str = ".tonnage-";
 

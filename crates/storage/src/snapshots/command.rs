@@ -15,7 +15,7 @@ use super::{Rebuild, SnapshotRequest, Snapshots};
 use crate::api::Storage;
 use crate::error::{Result, StorageError};
 use crate::fs::files::Files;
-use crate::fs::held::open_directory;
+use crate::fs::held_directories::open_directory;
 
 /// Runs the programs, whose words are filled in; no shell sees them.
 pub(crate) struct CommandSnapshots {
@@ -104,7 +104,9 @@ impl Snapshots for CommandSnapshots {
             };
         };
         let path = PathBuf::from(fill(self.command.read_directory.as_deref().unwrap_or_default(), &self.words, round));
-        let open = || open_directory(CWD, &path).map_err(|errno| crate::fs::held::failed("open the directory", &path, errno));
+        let open = || {
+            open_directory(CWD, &path).map_err(|errno| crate::fs::held_directories::failed("open the directory", &path, errno))
+        };
         let mut directories = std::collections::BTreeMap::new();
         for &file in &self.numbers {
             directories.insert(files.place().site(file), Room { handle: open()?, path: path.clone() });

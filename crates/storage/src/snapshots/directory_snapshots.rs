@@ -18,9 +18,9 @@ use crate::api::Storage;
 use crate::api::{SnapshotRequest, Snapshots};
 use crate::error::{Result, StorageError};
 use crate::fs::files::Files;
-use crate::fs::held::{failed, open_directory};
+use crate::fs::held_directories::{failed, open_directory};
 use crate::scratch::directory::Directory;
-use crate::scratch::spelled::round_name;
+use crate::scratch::scratch_names::round_name;
 
 /// Directories that data live in, on one or several devices, and their snapshots.
 pub(super) struct DirectorySnapshots {

@@ -11,9 +11,9 @@ use super::{Rebuild, SnapshotRequest, Snapshots};
 use crate::api::{Note, Storage};
 use crate::error::{Result, StorageError};
 use crate::fs::direct;
+use crate::fs::file_place::Place;
 use crate::fs::files::Files;
-use crate::fs::held::failed;
-use crate::fs::place::Place;
+use crate::fs::held_directories::failed;
 use crate::scratch::directory::Directory;
 
 /// Each file `data.N` is copied to `data.N.rROUND` beside it, one after the other.

@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use crate::api::Note;
 use crate::error::Result;
 use crate::fs::direct::Support;
-use crate::fs::held::{failed, is_regular};
-use crate::fs::place::Place;
+use crate::fs::file_place::Place;
+use crate::fs::held_directories::{failed, is_regular};
 use crate::scratch::directory::Directory;
 
 /// A directory with data files, and where it is.

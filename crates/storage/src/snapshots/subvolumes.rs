@@ -10,8 +10,8 @@ use rustix::fs::{self, AtFlags, Dir, FileType};
 use rustix::io::Errno;
 
 use crate::error::Result;
-use crate::fs::held::{failed, open_directory, open_in_mount};
-use crate::scratch::spelled::{is_data_name, is_round_name};
+use crate::fs::held_directories::{failed, open_directory, open_in_mount};
+use crate::scratch::scratch_names::{is_data_name, is_round_name};
 
 /// `linux/magic.h`.
 pub(super) const BTRFS_SUPER_MAGIC: fs::FsWord = 0x9123_683e;

@@ -1,20 +1,20 @@
 //! Which storage is meant, as the front says it.
 
 mod bucket;
-mod cut;
 mod export;
 mod mpiio;
 mod pool;
+mod split;
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 pub use bucket::BucketSpec;
-pub use cut::Cut;
 pub use export::ExportSpec;
 pub use mpiio::{FileView, MpiioSpec};
 pub use pool::PoolSpec;
+pub use split::Cut;
 
 /// The kinds of storage in this build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

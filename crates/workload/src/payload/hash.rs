@@ -33,7 +33,8 @@ fn portable(body: &[u8]) -> u128 {
         let lane = &mut lanes[n % 4];
         *lane = (*lane ^ u64::from_le_bytes(bytes)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     }
-    let half = |first: u64, second: u64| crate::mix::mix64(crate::mix::mix64(body.len() as u64 ^ first) ^ second);
+    let half =
+        |first: u64, second: u64| crate::integer_mixing::mix64(crate::integer_mixing::mix64(body.len() as u64 ^ first) ^ second);
     u128::from(half(lanes[1], lanes[3])) << 64 | u128::from(half(lanes[0], lanes[2]))
 }
 

@@ -20,9 +20,9 @@ mod names;
 mod retry;
 mod rounds;
 mod starts;
+mod stonewall;
 mod stop_rule;
 mod transfers;
-mod wall;
 
 use std::collections::VecDeque;
 
@@ -38,8 +38,8 @@ pub use names::{ItemOf, Items};
 pub use retry::{Attempts, RetryRule};
 pub use rounds::{RemovalStep, Removals, RoundStep, Rounds};
 pub use starts::{Nanoseconds, TimeUnit};
+pub use stonewall::WallState;
 pub use transfers::{Appends, Transfer, Transfers};
-pub use wall::WallState;
 
 /// The operations of one task, in their order.
 pub trait Operations {

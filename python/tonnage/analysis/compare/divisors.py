@@ -67,7 +67,7 @@ def _part(point: Point, basis: Basis) -> Normalised | None:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One whose rates are divided, and what it says itself of what carried them."""
+    """Names a side whose rates are divided, and what it states about what carried them."""
 
     name: str
     own: tuple[Basis, ...]
@@ -81,9 +81,9 @@ def owner_of(run: Run) -> Owner:
 
 
 def given_to(asked: str, groups: Sequence[Sequence[Owner]], noun: str) -> list[Basis]:
-    """A basis for each owner of each group: ``disk`` as it says itself, ``disk=60,84`` or ``link=1Gbit/s,10Gbit/s`` as
-    given, one amount to each group, which is a ``noun`` to who asks. RequestError where there is none for one, or where
-    they are of unlike things."""
+    """Returns a basis for each owner of each group: ``disk`` as the owner states it, ``disk=60,84`` or
+    ``link=1Gbit/s,10Gbit/s`` as given, one amount for each group; errors call a group ``noun``. RequestError where an
+    owner has none, or where they are of unlike things."""
     thing, given, text = (part.strip() for part in asked.partition("="))
     thing = THINGS.get(thing.lower(), thing.lower())
     if not given:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tonnage.analysis.compare.rate_ratio import SLOWER, ratio
-from tonnage.analysis.findings.registry import Evidence, finding, subject
+from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.results import Finding, Point
 from tonnage.units import rate_text, share, three_digits, time_text
 

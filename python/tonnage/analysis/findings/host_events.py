@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tonnage.analysis.figure_texts import count, some
-from tonnage.analysis.findings.registry import Evidence, finding
+from tonnage.analysis.findings.finding_rules import Evidence, finding
 from tonnage.analysis.results import Finding
 from tonnage.records.line_types import TrialLine
 from tonnage.units import share, size_text, time_text

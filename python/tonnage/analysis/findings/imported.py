@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from tonnage.analysis.figure_texts import count, some
-from tonnage.analysis.findings.registry import Evidence, finding
+from tonnage.analysis.findings.finding_rules import Evidence, finding
 from tonnage.analysis.results import Finding
 from tonnage.records import headline
 from tonnage.units import rate_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tonnage.analysis.figure_texts import some
-from tonnage.analysis.findings.registry import Evidence, finding, subject
+from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.links import Crossing, crossings
 from tonnage.analysis.results import Finding, Link
 from tonnage.units import bits_text, rate_text, share

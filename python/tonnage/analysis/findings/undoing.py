@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tonnage.analysis.findings.registry import REGISTRY, Evidence, subject
+from tonnage.analysis.findings.finding_rules import REGISTRY, Evidence, subject
 from tonnage.analysis.links import links_of
 from tonnage.analysis.points import Groups, measured
 from tonnage.analysis.results import Finding, LoadLine, Point

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from tonnage.analysis.figure_texts import count, speed
 from tonnage.analysis.load_line.curve_hypotheses import Curve, hypotheses
-from tonnage.analysis.load_line.trials import ENDED_BY_FAILURE, stopped_by, two_speeds
+from tonnage.analysis.load_line.trial_checks import ENDED_BY_FAILURE, stopped_by, two_speeds
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, student_t
 from tonnage.records.line_types import TrialLine

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
-from tonnage.analysis.load_line import models
+from tonnage.analysis.load_line import drawn_models
 from tonnage.analysis.load_line.extrapolate import Expected, extrapolate
 from tonnage.analysis.points import points_of
 from tonnage.analysis.results import Model, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE
+from tonnage.analysis.transfer_size_ceilings import Ceiling, ceilings_at
 from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.records.line_types import Json
@@ -197,7 +197,7 @@ def _curve(
         ceiling_per_s=bound,
         points=tuple(points),
         band=tuple(sorted({one.tasks: one for one in band}.values(), key=lambda one: one.tasks)),
-        models=tuple(models.fit(op, group, [p.tasks for p in points], [p.median for p in points], tasks)),
+        models=tuple(drawn_models.fit(op, group, [p.tasks for p in points], [p.median for p in points], tasks)),
     )
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from tonnage.analysis.load_line.estimate import Estimate, estimate
-from tonnage.analysis.load_line.latency import Crossing, Latencies, crossing
+from tonnage.analysis.load_line.latency_line import Crossing, Latencies, crossing
 from tonnage.records.stop_reasons import Reason
 
 _PROMISING = 0.9

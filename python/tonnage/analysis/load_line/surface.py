@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.figure_texts import count, speed
 from tonnage.analysis.load_line.estimate import WITHIN
-from tonnage.analysis.load_line.trials import TURNS, stopped_by
+from tonnage.analysis.load_line.trial_checks import TURNS, stopped_by
 from tonnage.analysis.results import LoadLine, Point, Surface, SurfaceSize
 from tonnage.records import Trials, loop_rates
 
@@ -294,7 +294,7 @@ class _Grid:
 
 
 def _draws(
-    covariance: Floats, where: Floats, root: Floats, white: Floats, draws: int, random: np.random.Generator
+    covariance: Floats, where: NDArray[np.intp], root: Floats, white: Floats, draws: int, random: np.random.Generator
 ) -> Floats:
     """Surfaces of one law, less their common mean."""
     import numpy as np

@@ -17,11 +17,11 @@ from tonnage.analysis.statistics.intervals import Noise, median_interval, pooled
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
 from tonnage.records.line_types import TrialLine
-from tonnage.records.results import LatencySummary
-from tonnage.records.rows import exact_sum
+from tonnage.records.phase_results import LatencySummary
+from tonnage.records.trial_columns import exact_sum
 
 if TYPE_CHECKING:
-    from tonnage.records.rows import Numbers
+    from tonnage.records.trial_columns import Numbers
 
 Columns = Mapping[str, "Numbers"]
 """Of each key of a latency summary the values of all repetitions. What one does not know is left out of all."""

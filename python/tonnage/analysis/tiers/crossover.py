@@ -16,7 +16,7 @@ from tonnage.analysis.results import Hosts, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.analysis.tiers.shared_tier import MeasuredRate, Rated, meeting, quotient
 from tonnage.records.line_types import TrialLine
-from tonnage.records.rows import by_record
+from tonnage.records.trial_columns import by_record
 
 _RISE = 0.05
 """Of what so many times the nodes could have given: a smaller difference between tiers tells nothing."""

@@ -14,7 +14,7 @@ from tonnage.analysis import LoadLine, analyse, measured_points
 from tonnage.analysis.compare.comparable import UNKNOWN, storage_of
 from tonnage.analysis.compare.differences import of_settings
 from tonnage.analysis.compare.normalise import Basis, normalise, unit_of
-from tonnage.analysis.findings.registry import asked_rate
+from tonnage.analysis.findings.finding_rules import asked_rate
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.results import Point
@@ -62,7 +62,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """What is known of a tier."""
+    """Holds what is known of a tier."""
 
     name: str
     kind: str | None

@@ -6,7 +6,7 @@ from typing import Any
 
 from tonnage.campaign.execute.executor import Executor
 from tonnage.campaign.kinds import Setting
-from tonnage.campaign.kinds.on_demand import OnDemand
+from tonnage.campaign.kinds.lazy_table import OnDemand
 
 __all__ = ["EXECUTORS", "Executor", "executor_of"]
 
@@ -27,5 +27,5 @@ EXECUTORS = OnDemand[type[Executor[Any]]](
 
 
 def executor_of(setting: Setting) -> Executor[Any]:
-    """What carries out the trials of a setting."""
+    """Returns the executor that carries out the trials of a setting."""
     return EXECUTORS[setting.kind]()

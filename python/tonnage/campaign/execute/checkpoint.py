@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tonnage.campaign.execute.executor import Executor
-from tonnage.campaign.execute.phases import Status, TrialRun
+from tonnage.campaign.execute.run_phase import Status, TrialRun
 from tonnage.campaign.kinds.checkpoint import CHECKPOINT, RESTART, CheckpointSetting, why_no_snapshots
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
-from tonnage.records.specs import PhaseSpec, SnapshotMeans
+from tonnage.records.phase_specs import PhaseSpec, SnapshotMeans
 
 _MEANS = {"rados": "rados-self-managed"}
 """What the engine calls a means (``crates/workload/src/checkpoint.rs``) where a campaign file has a shorter name."""

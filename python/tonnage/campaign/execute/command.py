@@ -13,16 +13,16 @@ from typing import cast
 
 from tonnage.campaign.execute.executor import Executor
 from tonnage.campaign.execute.hooks import Hook
-from tonnage.campaign.execute.phases import Harvest, Status, TrialRun
+from tonnage.campaign.execute.run_phase import Harvest, Status, TrialRun
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.kinds.command import OURSELVES, PARTITION, PHASE, PLACE, CommandSetting
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.importers import TracedTask, read_trace
-from tonnage.places import launcher
+from tonnage.program_places import launcher
 from tonnage.records.line_types import WorkflowTask
-from tonnage.records.results import PhaseResult
-from tonnage.records.specs import PhaseSpec
+from tonnage.records.phase_results import PhaseResult
+from tonnage.records.phase_specs import PhaseSpec
 
 
 class CommandExecutor(Executor[CommandSetting]):
@@ -91,7 +91,7 @@ def missing_program(setting: CommandSetting, target: Target, *, only_here: bool 
 
 
 def missing_programs(settings: Iterable[Setting], target: Target) -> dict[str, str]:
-    """What :func:`missing_program` says of this host's files, by the workloads of which a program is not there."""
+    """Returns the message of :func:`missing_program` for each workload whose program is not on this host."""
     commands = [setting for setting in settings if isinstance(setting, CommandSetting)]
     return {one.workload: said for one in commands if (said := missing_program(one, target, only_here=True))}
 
@@ -123,7 +123,7 @@ def phase_spec(setting: CommandSetting, target: Target, record: str, seed: int, 
 
 
 def _traces(setting: CommandSetting, directory: Path) -> Traces | None:
-    """What the workflow engine of each copy leaves, where it starts one."""
+    """Returns where the workflow engine of each copy leaves its traces; None for a command that starts none."""
     if setting.trace is None:
         return None
     return Traces(setting.trace, directory, setting.trace_file or "", setting.copies)
@@ -140,7 +140,7 @@ def _where(setting: CommandSetting) -> dict[str, str]:
 
 
 def _argv(setting: CommandSetting) -> list[str]:
-    """With the words that start this program in the place of ``{tonnage}``."""
+    """Returns the command's words, with those that start this program in the place of ``{tonnage}``."""
     argv = [_placed(setting, word) for word in setting.argv]
     return [*launcher(), *argv[1:]] if argv[0] == OURSELVES else argv
 

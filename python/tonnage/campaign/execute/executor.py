@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from tonnage.campaign.execute.phases import Status, TrialRun
+from tonnage.campaign.execute.run_phase import Status, TrialRun
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.target import Target
-from tonnage.records.specs import PhaseSpec
+from tonnage.records.phase_specs import PhaseSpec
 
 S = TypeVar("S", bound=Setting)
 Refusal = tuple[str, str]
@@ -16,7 +16,7 @@ Refusal = tuple[str, str]
 
 
 class Executor(Generic[S]):
-    """Of one kind. It has no state of its own."""
+    """Carries out the trials of one kind of workload. It has no state."""
 
     def check(self, setting: S, target: Target) -> None:  # noqa: ARG002  (for kinds that look)
         """RequestError if the target, or this host, cannot do it. Looks, and touches nothing."""

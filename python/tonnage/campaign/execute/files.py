@@ -8,10 +8,10 @@ from pathlib import Path
 
 from tonnage.campaign.execute.executor import Executor, Refusal
 from tonnage.campaign.execute.hooks import Hook
-from tonnage.campaign.execute.phases import PhaseOutcome, Status, TrialRun
+from tonnage.campaign.execute.run_phase import PhaseOutcome, Status, TrialRun
 from tonnage.campaign.kinds.files import MAKING, OF_DIRECTORIES, TREE, WRITING, FilesSetting
 from tonnage.campaign.target import Target
-from tonnage.records.specs import PhaseSpec
+from tonnage.records.phase_specs import PhaseSpec
 from tonnage.units import format_size
 
 _STEPS = {"stat": 1, "write": 1, "rename": 1, "read-directory": 1, "read": 2, "remove": 3}

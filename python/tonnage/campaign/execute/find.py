@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tonnage.campaign.execute.executor import Executor
-from tonnage.campaign.execute.phases import Status, TrialRun
+from tonnage.campaign.execute.run_phase import Status, TrialRun
 from tonnage.campaign.kinds.find import PHASE, FindSetting
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
-from tonnage.records.specs import PhaseSpec
+from tonnage.records.phase_specs import PhaseSpec
 
 
 class FindExecutor(Executor[FindSetting]):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.stop_signals import Interrupts
 
 _LOOK_S = 0.1
 _PATIENCE_S = 5.0
@@ -23,7 +23,7 @@ _TAIL_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Where hooks run, and with what."""
+    """Holds the directory and the environment that hooks run in."""
 
     directory: Path
     environment: tuple[str, ...]
@@ -73,7 +73,7 @@ class Hook:
 
 
 class RunHooks:
-    """What is done once in a run, before its first trial that asks for it, and once it is over."""
+    """Runs the hooks of a run: once before the first trial that asks for them, and once when the run is over."""
 
     def __init__(self) -> None:
         self._begun: dict[str, str | None] = {}

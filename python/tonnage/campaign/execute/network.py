@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import Any
 
 from tonnage.campaign.execute.executor import Executor
-from tonnage.campaign.execute.flows import Flow, began, empty, result_of
-from tonnage.campaign.execute.phases import Acted, Status, TrialRun
-from tonnage.campaign.interrupts import Interrupts
+from tonnage.campaign.execute.network_flows import Flow, began, empty, result_of
+from tonnage.campaign.execute.run_phase import Acted, Status, TrialRun
 from tonnage.campaign.kinds.network import PHASE, SECOND_NS, NetworkSetting
+from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.cluster.host_group import HostGroup
 from tonnage.errors import MeasurementError, RequestError
@@ -287,7 +287,7 @@ class Clock:
 
 
 class Programs:
-    """What was started on the hosts of a host group; left, none of it runs any more."""
+    """Holds the programs started on the hosts of a host group. Leaving the context ends all of them."""
 
     def __init__(self, host_group: HostGroup) -> None:
         self._host_group = host_group

@@ -17,20 +17,20 @@ from types import TracebackType
 
 from tonnage import _native
 from tonnage.campaign.execute.executor import Executor
-from tonnage.campaign.execute.phases import Acted, Status, TrialRun
+from tonnage.campaign.execute.run_phase import Acted, Status, TrialRun
 from tonnage.campaign.execute.stage_progress import Progress
 from tonnage.campaign.execute.stream import StreamExecutor, phase_spec
-from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.kinds.stage import PHASE, WRITE, StageSetting
+from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
 from tonnage.records.line_types import TrialLine
 from tonnage.records.lines import untimed_task
-from tonnage.records.results import PhaseResult
-from tonnage.records.specs import PhaseSpec
+from tonnage.records.phase_results import PhaseResult
+from tonnage.records.phase_specs import PhaseSpec
 
 FILES = "data.*"
-"""What the engine calls the files of a stream (``crates/storage/src/scratch/spelled.rs``); the marker is another."""
+"""Matches the names of a stream's files (``crates/storage/src/scratch/scratch_names.rs``), and not the marker's."""
 _LOOK_S = 0.05
 _PATIENCE_S = 60.0
 """For a copy in hand, once the run was interrupted."""
@@ -170,7 +170,7 @@ class Mover(StageOut):
 
 
 class Copy(StageOut):
-    """What a user types at the end of a job: ``cp -r`` and a sync of the file system it went to."""
+    """Copies as a user does at the end of a job: ``cp -r``, then a sync of the destination's file system."""
 
     _is_safe = False
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tonnage.records.results import StageSample
+from tonnage.records.phase_results import StageSample
 
 MOST = 400
 """Samples of a phase: where there would be more, every second one goes, and the others come half as often."""

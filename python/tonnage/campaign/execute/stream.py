@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tonnage.campaign.execute.executor import Executor, Refusal
-from tonnage.campaign.execute.phases import PhaseOutcome, Status, TrialRun
+from tonnage.campaign.execute.run_phase import PhaseOutcome, Status, TrialRun
 from tonnage.campaign.kinds.stream import StreamSetting, hog_bytes
 from tonnage.campaign.target import Target
 from tonnage.cluster.mpi.io_library import io_library
-from tonnage.records.specs import Limit, Pace, PhaseSpec, Source, Work
+from tonnage.records.phase_specs import Limit, Pace, PhaseSpec, Source, Work
 
 _PARTS_MOST = 10_000
 """S3 takes no more parts of an object."""

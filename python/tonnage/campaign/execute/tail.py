@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tonnage.campaign.execute.executor import Executor, Refusal
-from tonnage.campaign.execute.phases import Status, TrialRun
+from tonnage.campaign.execute.run_phase import Status, TrialRun
 from tonnage.campaign.kinds.tail import PHASE, TailSetting
 from tonnage.campaign.target import Target
-from tonnage.records.specs import PhaseSpec
+from tonnage.records.phase_specs import PhaseSpec
 
 
 class TailExecutor(Executor[TailSetting]):

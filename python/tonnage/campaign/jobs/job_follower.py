@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tonnage.campaign.interrupts import Interrupts
 from tonnage.campaign.observer import Observer, Progress, Step, read_progress
+from tonnage.campaign.stop_signals import Interrupts
 from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 from tonnage.cluster.wait_for_job import FORGOTTEN_S, OVER, JobRows
 from tonnage.errors import MeasurementError
@@ -153,7 +153,7 @@ class Follower:
 
 
 class _Answers:
-    """What the scheduler says of one job, asked no more often than it must be."""
+    """Asks the scheduler about one job, no more often than necessary."""
 
     def __init__(self, scheduler: Scheduler, job: str) -> None:
         self._job = job

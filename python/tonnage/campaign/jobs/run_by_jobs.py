@@ -11,8 +11,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.interrupts import Interrupts
-from tonnage.campaign.jobs.batch import (
+from tonnage.campaign.jobs.job_follower import Ending, Follower
+from tonnage.campaign.jobs.run_ledger import Entry, Ledger
+from tonnage.campaign.jobs.trial_batch import (
     DIRECTORY,
     Batch,
     allocations_of,
@@ -23,13 +24,12 @@ from tonnage.campaign.jobs.batch import (
     output_file,
     write_order,
 )
-from tonnage.campaign.jobs.job_follower import Ending, Follower
-from tonnage.campaign.jobs.ledger import Entry, Ledger
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer, Step
 from tonnage.campaign.plan import make_plan
 from tonnage.campaign.run_lifecycle import Outcome, begin_run
 from tonnage.campaign.schedule import Schedule, Sweep, Trial
+from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.trial_loop import failures, run_directory, spent_on
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers import scheduler_here
@@ -99,7 +99,7 @@ def planned_jobs(campaign: Campaign) -> list[str]:
 
 
 def was_submitted(path: str) -> bool:
-    """Whether jobs of a scheduler carry out the run."""
+    """Returns whether jobs of a scheduler carry out the run."""
     try:
         return Run.open(path).manifest.get("on") is not None
     except RecordError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection
-from tonnage.campaign.kinds.on_demand import OnDemand
+from tonnage.campaign.kinds.lazy_table import OnDemand
 from tonnage.records.line_types import SettingValues
 
 __all__ = ["WORKLOADS", "Setting", "WorkloadSection", "setting_of"]

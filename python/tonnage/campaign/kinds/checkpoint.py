@@ -11,10 +11,10 @@ from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSec
 from tonnage.campaign.kinds.stream import Cache, Direct, Payload, Sync
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field
-from tonnage.fields import Count, Delay, Depth, Flag, Size, Sweep, Tasks, Time
+from tonnage.field_types import Count, Delay, Depth, Flag, Size, Sweep, Tasks, Time
 from tonnage.filesystems import snapshots_of, type_of
 from tonnage.machine.mounts import mount_of
-from tonnage.records.specs import Delays
+from tonnage.records.phase_specs import Delays
 from tonnage.units import format_size, format_time
 
 CHECKPOINT, RESTART, DROP = "checkpoint", "restart", "drop"

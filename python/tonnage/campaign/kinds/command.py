@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
 from tonnage.document_table import refuse, time_field
-from tonnage.fields import Count, EngineName, Flag, Sweep, Tasks, Time
+from tonnage.field_types import Count, EngineName, Flag, Sweep, Tasks, Time
 
 PHASE = "command"
 COPY_BYTES = 3 << 10
@@ -196,5 +196,5 @@ _TRACES = {"nextflow": "trace*.txt", "snakemake": ".snakemake/log/*.snakemake.lo
 
 
 def usual_trace(engine: str) -> str:
-    """Where an engine writes its trace by default, in the directory in which it runs: a pattern."""
+    """Returns the pattern of the trace files that an engine writes by default in its working directory."""
     return _TRACES.get(engine, f"{engine}*.trace")

@@ -11,7 +11,7 @@ from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field
-from tonnage.fields import Count, Device, Flag, Length, Sweep, Tasks, Time
+from tonnage.field_types import Count, Device, Flag, Length, Sweep, Tasks, Time
 from tonnage.units import format_size
 
 Phase = Literal[

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection
 from tonnage.document_table import time_field
-from tonnage.fields import Length, Sweep, Tasks, Time
+from tonnage.field_types import Length, Sweep, Tasks, Time
 
 PHASE = "find"
 Pattern = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^/\x00]+$")]

@@ -17,9 +17,9 @@ from pydantic import Field
 from tonnage.campaign.target import Target
 from tonnage.cluster.launcher import Placing
 from tonnage.document_table import DocumentTable, refuse
-from tonnage.fields import Count, HostSets, Name, Sweep, is_sweep
+from tonnage.field_types import Count, HostSets, Name, Sweep, is_sweep
 from tonnage.records.line_types import SettingValues
-from tonnage.records.specs import Cut, Delays, TargetSpec
+from tonnage.records.phase_specs import Cut, Delays, TargetSpec
 from tonnage.units import format_size
 
 Factors = dict[str, Any]
@@ -31,7 +31,7 @@ MOST_TRANSFER = 1 << 30
 
 
 class Transfers(NamedTuple):
-    """What the tasks of a setting generate, an operation at a time."""
+    """Describes the operations that the tasks of a setting generate."""
 
     transfer_size: int
     payload: str
@@ -133,7 +133,7 @@ class Setting:
 
     @property
     def cut(self) -> Cut | None:
-        """How the storage keeps each file as several (``crates/storage/src/pieces.rs``); None: as one."""
+        """How the storage keeps each file as several (``crates/storage/src/split_file.rs``); None: as one."""
         return None
 
     @property

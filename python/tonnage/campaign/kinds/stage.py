@@ -11,7 +11,7 @@ from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSec
 from tonnage.campaign.kinds.stream import Direct, StreamSetting, Sync, plain_stream
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, unit_field
-from tonnage.fields import Count, Device, Size, Sweep, Tasks
+from tonnage.field_types import Count, Device, Size, Sweep, Tasks
 from tonnage.units import format_size
 
 WRITE = "write"

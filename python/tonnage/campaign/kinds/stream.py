@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field, unit_field
-from tonnage.fields import Count, Depth, Device, Flag, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
-from tonnage.records.specs import Cut, Delays, MpiioSpec, TargetSpec
+from tonnage.field_types import Count, Depth, Device, Flag, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
+from tonnage.records.phase_specs import Cut, Delays, MpiioSpec, TargetSpec
 from tonnage.units import format_size, size_text
 
 Op = Literal["write", "read", "mixed"]
@@ -429,6 +429,6 @@ def searched(workloads: Sequence[WorkloadSection]) -> Stream:
 
 def hog_bytes(hog: int | float) -> int:
     """Bytes of memory that are held: a float is a share of this host's."""
-    from tonnage.machine.host import memory
+    from tonnage.machine.host_facts import memory
 
     return int(hog * (memory("MemTotal") or 0)) if isinstance(hog, float) else hog

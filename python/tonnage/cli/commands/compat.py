@@ -51,7 +51,7 @@ class FrontEndCommand:
         run, voice = import_module(self.COMMAND.loads[0]).run, Voice(sys.stdout, sys.stderr)
         try:
             if self.is_watched:
-                from tonnage.cli.live import observer
+                from tonnage.cli.run_progress import observer
 
                 watched: int = run(arguments.words, observer(), voice)
                 return watched

@@ -152,8 +152,8 @@ def _of_servers(arguments: Arguments) -> int:
     from tonnage.cli.server_history import answer, text
     from tonnage.placement.server_load_lines import all_lines
     from tonnage.placement.site import load_site
-    from tonnage.placement.watch.history import History
-    from tonnage.placement.watch.report import reports
+    from tonnage.placement.watch.load_report import reports
+    from tonnage.placement.watch.watch_history import History
 
     for name in ("threshold", "per", "fail_if", "out"):
         if getattr(arguments, name) is not None:

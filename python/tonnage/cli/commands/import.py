@@ -11,7 +11,7 @@ from tonnage.cli.shared_options import JSON, NO_REPORT, OUT
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.importers.registry import KINDS
+from tonnage.importers.file_kinds import KINDS
 
 
 def _kind(word: str) -> str:

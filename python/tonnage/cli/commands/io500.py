@@ -17,7 +17,7 @@ from tonnage.units import parse_count
 
 if TYPE_CHECKING:
     from tonnage.io500.benchmark import Ended
-    from tonnage.io500.kept import Kept
+    from tonnage.io500.benchmark_progress import Kept
 
 PAGE = "report.html"
 
@@ -69,7 +69,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _begin(arguments: Arguments) -> Kept:
-    from tonnage.compat.shared import Ranks
+    from tonnage.compat.measure import Ranks
     from tonnage.io500 import benchmark
     from tonnage.io500.config import read_config
 

@@ -91,17 +91,17 @@ def text(found: Sequence[Job]) -> str:
 
 
 def _cells(job: Job) -> list[str]:
-    from tonnage.compat.lsf import words
+    from tonnage.compat.lsf import job_texts
 
     return [
         job.job,
-        job.user or words.UNKNOWN,
-        words.STATES[job.state],
-        job.queue or words.UNKNOWN,
-        job.from_host or words.UNKNOWN,
-        words.hosts(job),
-        words.name(job),
-        words.when(job.submitted_at_s),
-        job.server or words.UNKNOWN,
+        job.user or job_texts.UNKNOWN,
+        job_texts.STATES[job.state],
+        job.queue or job_texts.UNKNOWN,
+        job.from_host or job_texts.UNKNOWN,
+        job_texts.hosts(job),
+        job_texts.name(job),
+        job_texts.when(job.submitted_at_s),
+        job.server or job_texts.UNKNOWN,
         job.reason,
     ]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from tonnage.cli.command import Arguments
+from tonnage.cli.output_stream import is_plain
 from tonnage.cli.shared_options import JSON, METRICS, SERVER, SITE
-from tonnage.cli.stream import is_plain
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
@@ -116,8 +116,8 @@ def _go_on(look: LoadReader, arguments: Arguments) -> int:
 
 
 def _serve(stack: ExitStack, port: int, latest: Sequence[LoadRow]) -> None:
-    from tonnage.endpoint import Endpoint
-    from tonnage.placement.metrics import LoadCollector
+    from tonnage.metrics_endpoint import Endpoint
+    from tonnage.placement.server_metrics import LoadCollector
 
     endpoint = Endpoint(port)
     stack.callback(endpoint.close)

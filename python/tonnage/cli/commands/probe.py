@@ -117,7 +117,7 @@ COMMAND = Command(
         "tonnage.campaign.campaign_file",
         "tonnage.campaign.kinds.stream",
         "tonnage.campaign.run_lifecycle",
-        "tonnage.cli.live",
+        "tonnage.cli.run_progress",
     ),
 )
 
@@ -152,7 +152,7 @@ def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.campaign.campaign_file import in_options
     from tonnage.campaign.run_lifecycle import run_campaign
-    from tonnage.cli.live import observer
+    from tonnage.cli.run_progress import observer
 
     with in_options():
         campaign, words = campaign_of(arguments), arguments.command_line
@@ -171,7 +171,7 @@ def run(arguments: Arguments) -> int:
 
 def _processes() -> int | None:
     """Where an MPI launcher started several, no more tasks than those are looked at."""
-    from tonnage.cluster.registry import launcher
+    from tonnage.cluster.launcher_by_name import launcher
 
     count = launcher("auto").processes
     return count if count > 1 else None

@@ -52,7 +52,7 @@ def run(arguments: Arguments) -> int:
     if arguments.more or arguments.out is not None:
         raise RequestError("several runs and --out are for the page of a storage; hint: add --storage NAME")
     from tonnage.cli.runs import open_run, present
-    from tonnage.records.seal import altered
+    from tonnage.records.verify_bytes import altered
 
     found = open_run(arguments.run_directory)
     if not found.has_trials():

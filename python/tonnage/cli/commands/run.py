@@ -101,7 +101,7 @@ COMMAND = Command(
         ("tonnage run --resume tonnage-runs/20261121T101500Z-first-light-1f2e3d4c", "go on after Ctrl-C"),
         ("tonnage run --on slurm --partition mm --nodes 3 FILE", "on three nodes of a partition, by jobs of Slurm"),
     ),
-    loads=("tonnage.campaign.run_lifecycle", "tonnage.cli.live"),
+    loads=("tonnage.campaign.run_lifecycle", "tonnage.cli.run_progress"),
 )
 
 _OF_JOBS = ("partition", "nodes", "tasks_per_node", "time_limit", "mpi", "account")
@@ -113,7 +113,7 @@ def run(arguments: Arguments) -> int:
     if (arguments.file is None) == (arguments.resume is None):
         raise RequestError("give either a campaign file or --resume RUN; hint: see `tonnage run --help`")
     if arguments.part is not None:
-        from tonnage.campaign.jobs.job import carry_out
+        from tonnage.campaign.jobs.job_program import carry_out
 
         return carry_out(arguments.resume or "", arguments.part)
     if arguments.resume is not None:
@@ -142,7 +142,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _start(campaign: Campaign, text: str, arguments: Arguments) -> Outcome:
-    from tonnage.cli.live import observer
+    from tonnage.cli.run_progress import observer
 
     told = observer()
     if campaign.job.on is None:
@@ -168,7 +168,7 @@ def _start(campaign: Campaign, text: str, arguments: Arguments) -> Outcome:
 def _resume(arguments: Arguments) -> Outcome:
     from tonnage.campaign.jobs.run_by_jobs import resume_jobs, was_submitted
     from tonnage.campaign.run_lifecycle import resume_run
-    from tonnage.cli.live import observer
+    from tonnage.cli.run_progress import observer
 
     given = ("dry_run", "out", "scale", "target", "only", "without", *_OF_JOBS)
     for name in given:
@@ -219,7 +219,7 @@ def dry_run(campaign: Campaign) -> int:
     """Prints the plan after the checks that a run would make; writes nothing."""
     from tonnage.campaign.plan import check, describe, make_plan
     from tonnage.campaign.resource_needs import check_needs
-    from tonnage.cluster.registry import launcher
+    from tonnage.cluster.launcher_by_name import launcher
 
     plan = make_plan(campaign)
     if campaign.job.on is None:

@@ -21,9 +21,9 @@ from tonnage.printable_text import one_line
 
 if TYPE_CHECKING:
     from tonnage.placement.server_load import LoadReader
-    from tonnage.placement.watch.history import History
     from tonnage.placement.watch.watch import State, Watch
-    from tonnage.staging.status import Status
+    from tonnage.placement.watch.watch_history import History
+    from tonnage.staging.mover_status import Status
 
 COMMAND = Command(
     "serve",
@@ -92,7 +92,7 @@ def run(arguments: Arguments) -> int:
     from tonnage.dashboard.server import ServeRequest, serve
 
     boards = [board for board in (servers_board(Path.cwd(), arguments.site), drains_board()) if board]
-    wish = ServeRequest(
+    request = ServeRequest(
         roots=[Path(directory).absolute() for directory in arguments.directories or ["."]],
         host=arguments.host or HOST,
         port=arguments.port or 0,
@@ -100,7 +100,7 @@ def run(arguments: Arguments) -> int:
         certificate=_file(arguments.certificate),
         key=_file(arguments.key),
     )
-    serve(wish, boards, _announce)
+    serve(request, boards, _announce)
     return 0
 
 
@@ -124,8 +124,8 @@ def servers_board(directory: Path, site_file: str | None) -> Board | None:
     """The rows of ``tonnage load``; None where the site file names no server. RequestError where it cannot be read."""
     from tonnage.placement.server_load import LoadReader
     from tonnage.placement.site import load_site
-    from tonnage.placement.watch.history import History
     from tonnage.placement.watch.watch import Watch
+    from tonnage.placement.watch.watch_history import History
 
     site = load_site(directory, Path(site_file) if site_file else None)
     if not site.server:

@@ -1,4 +1,4 @@
-"""``tonnage submit``: from words to a wish, from its outcome to lines."""
+"""``tonnage submit``: makes a request of the options, submits it, and prints the outcome."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
+from tonnage.cli.output_stream import STDOUT_HINT, StdoutError
 from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
-from tonnage.cli.stream import STDOUT_HINT, StdoutError
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError, TonnageError

@@ -53,8 +53,8 @@ def run(arguments: Arguments) -> int:
     """Exit code: 0 also after Ctrl-C, which is how one leaves it."""
     from tonnage.placement.server_load import JOBS_NS, LoadReader, select_servers
     from tonnage.placement.site import load_site
-    from tonnage.placement.watch.history import History
     from tonnage.placement.watch.watch import Watch
+    from tonnage.placement.watch.watch_history import History
 
     if arguments.once and (arguments.every is not None or arguments.metrics is not None):
         raise RequestError("--once looks once; hint: leave --every and --metrics out")
@@ -118,13 +118,13 @@ def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
 
 
 def _serve(stack: ExitStack, port: int, watch: Watch) -> None:
-    from tonnage.endpoint import Endpoint
-    from tonnage.placement import metrics
-    from tonnage.placement.metrics import WatchCollector
+    from tonnage.metrics_endpoint import Endpoint
+    from tonnage.placement import server_metrics
+    from tonnage.placement.server_metrics import WatchCollector
 
     endpoint = Endpoint(port)
     stack.callback(endpoint.close)
-    rows = metrics.LoadCollector(lambda: [state.row for state in watch.states])
+    rows = server_metrics.LoadCollector(lambda: [state.row for state in watch.states])
     endpoint.serve_from(rows, WatchCollector(lambda: watch.states))
     _narrate(f"metrics on {endpoint.address}")
 

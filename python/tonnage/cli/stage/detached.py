@@ -7,11 +7,11 @@ import signal
 import sys
 
 from tonnage.cli.entry import complain
-from tonnage.cli.stage.view import carry_out, first_line, view
+from tonnage.cli.stage.mover_view import carry_out, first_line, view
 from tonnage.errors import TonnageError
-from tonnage.staging.background import detach
-from tonnage.staging.host import Host
-from tonnage.staging.plan import StagePlan
+from tonnage.staging.background_mover import detach
+from tonnage.staging.mover_host import Host
+from tonnage.staging.mover_plan import StagePlan
 from tonnage.staging.run_mover import attend
 
 

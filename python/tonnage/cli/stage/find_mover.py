@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tonnage.cli.command import Arguments
 from tonnage.errors import RequestError
-from tonnage.staging.plan import STATE_DIRECTORY, Marks, StagePlan, make_plan
-from tonnage.staging.registry import Registered, check_name, name_of, registered
+from tonnage.staging.mover_plan import STATE_DIRECTORY, Marks, StagePlan, make_plan
+from tonnage.staging.registered_movers import Registered, check_name, name_of, registered
 
 LOCAL, REMOTE = "PERSIST_DIR", "PFS_DIR"
 """Spectral's variables: the node-local tree, and the one on the parallel file system."""

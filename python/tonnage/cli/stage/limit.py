@@ -26,7 +26,7 @@ COMMAND = Command(
 def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.cli.stage.find_mover import find
-    from tonnage.staging.control import Client, NoMover
+    from tonnage.staging.control_socket import Client, NoMover
 
     state, limits = find(arguments), arguments.limit
     try:

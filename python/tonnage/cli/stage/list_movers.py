@@ -15,7 +15,7 @@ from tonnage.command_line import Command
 from tonnage.errors import TonnageError
 
 if TYPE_CHECKING:
-    from tonnage.staging.status import Status
+    from tonnage.staging.mover_status import Status
 
 COMMAND = Command(
     "list",
@@ -23,7 +23,7 @@ COMMAND = Command(
     "Prints the name, state and trees of each of your movers, also of those that ended with files left.",
     (JSON,),
     (("tonnage stage list", "which movers there are"),),
-    loads=("tonnage.staging.control", "tonnage.staging.registry"),
+    loads=("tonnage.staging.control_socket", "tonnage.staging.registered_movers"),
 )
 
 
@@ -49,8 +49,8 @@ def run(arguments: Arguments) -> int:
 def statuses(tell: Callable[[str], None] = lambda _: None) -> list[Status]:
     """Of all movers of this user on this host, those that do not run any more included. One that runs and cannot be
     asked is handed to ``tell``."""
-    from tonnage.staging.control import ControlError
-    from tonnage.staging.registry import registered
+    from tonnage.staging.control_socket import ControlError
+    from tonnage.staging.registered_movers import registered
 
     found = []
     for entry in registered():

@@ -13,7 +13,7 @@ from tonnage.command_option import Option
 from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
-    from tonnage.staging.plan import StagePlan
+    from tonnage.staging.mover_plan import StagePlan
 
 COMMAND = Command(
     "resume",
@@ -38,8 +38,8 @@ def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.cli.stage.start import attached, in_background
-    from tonnage.staging.control import answers
-    from tonnage.staging.host import JOURNAL
+    from tonnage.staging.control_socket import answers
+    from tonnage.staging.mover_host import JOURNAL
 
     state = find(arguments)
     if answers(state):
@@ -55,8 +55,8 @@ def run(arguments: Arguments) -> int:
 def saved_plan(arguments: Arguments, state: Path) -> StagePlan:
     """The plan it had; where that is lost, the defaults for the trees that are named."""
     from tonnage.cli.stage.find_mover import LOCAL, REMOTE
-    from tonnage.staging.plan import StagePlan, make_plan
-    from tonnage.staging.registry import name_of
+    from tonnage.staging.mover_plan import StagePlan, make_plan
+    from tonnage.staging.registered_movers import name_of
 
     saved = StagePlan.load(state)
     source, to = vars(arguments)["from"], arguments.to

@@ -12,7 +12,7 @@ from tonnage.command_line import Command
 from tonnage.command_option import Option
 
 if TYPE_CHECKING:
-    from tonnage.staging.plan import StagePlan
+    from tonnage.staging.mover_plan import StagePlan
 
 COMMAND = Command(
     "start",
@@ -35,7 +35,7 @@ COMMAND = Command(
             "and keep the local file system below 80 %",
         ),
     ),
-    loads=("tonnage.staging.run_mover", "tonnage.cli.stage.find_mover", "tonnage.staging.background"),
+    loads=("tonnage.staging.run_mover", "tonnage.cli.stage.find_mover", "tonnage.staging.background_mover"),
 )
 
 
@@ -49,8 +49,8 @@ def run(arguments: Arguments) -> int:
 
 def attached(plan: StagePlan, *, drain: bool) -> int:
     """Stays, with a view. ``drain``: and ends when everything is safe."""
-    from tonnage.cli.stage.view import announce, carry_out, view
-    from tonnage.staging.host import Host
+    from tonnage.cli.stage.mover_view import announce, carry_out, view
+    from tonnage.staging.mover_host import Host
     from tonnage.staging.run_mover import attend
 
     host = Host(plan, on_start=announce)
@@ -59,7 +59,7 @@ def attached(plan: StagePlan, *, drain: bool) -> int:
 
 def in_background(plan: StagePlan) -> int:
     """Returns when the mover answers, or with its own words and exit code when it gave up."""
-    from tonnage.staging.background import LOG, launch
+    from tonnage.staging.background_mover import LOG, launch
 
     launched = launch("tonnage.cli.stage.detached", plan)
     sys.stdout.write(launched.said)

@@ -14,7 +14,7 @@ from tonnage.command_line import Command
 from tonnage.command_option import Option
 
 if TYPE_CHECKING:
-    from tonnage.staging.status import Status
+    from tonnage.staging.mover_status import Status
 
 COMMAND = Command(
     "status",
@@ -33,7 +33,7 @@ COMMAND = Command(
 def run(arguments: Arguments) -> int:
     """Exit code: 1 where a file failed, or a mover that does not run left files."""
     from tonnage.cli.stage.find_mover import find
-    from tonnage.staging.host import is_safe
+    from tonnage.staging.mover_host import is_safe
 
     status = status_now(find(arguments), watching=arguments.watch)
     print(json.dumps(status, ensure_ascii=False) if arguments.json else report(status))
@@ -43,9 +43,9 @@ def run(arguments: Arguments) -> int:
 
 def status_now(state: Path, *, watching: bool = False) -> Status:
     """As the mover tells, or its journal; ``watching``: when it has ended, with a view until then."""
-    from tonnage.cli.stage.view import view
-    from tonnage.staging.control import Client, NoMover
-    from tonnage.staging.host import status_of
+    from tonnage.cli.stage.mover_view import view
+    from tonnage.staging.control_socket import Client, NoMover
+    from tonnage.staging.mover_host import status_of
     from tonnage.staging.wait_for_mover import watch
 
     try:

@@ -12,7 +12,7 @@ from tonnage.staging.moving_time import is_paused
 from tonnage.units import parse_rate
 
 if TYPE_CHECKING:
-    from tonnage.staging.status import Status, Totals
+    from tonnage.staging.mover_status import Status, Totals
 
 _FILES = re.compile(r"([0-9]{1,12})\s*files?(?:/s)?", re.ASCII)
 

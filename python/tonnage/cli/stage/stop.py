@@ -15,7 +15,7 @@ from tonnage.command_option import Option
 from tonnage.units import parse_time
 
 if TYPE_CHECKING:
-    from tonnage.staging.control import Client
+    from tonnage.staging.control_socket import Client
 
 COMMAND = Command(
     "stop",
@@ -43,8 +43,8 @@ COMMAND = Command(
 def run(arguments: Arguments) -> int:
     """Exit code: 1 where files are left."""
     from tonnage.cli.stage.find_mover import find
-    from tonnage.staging.control import Client, NoMover
-    from tonnage.staging.host import is_safe, status_of
+    from tonnage.staging.control_socket import Client, NoMover
+    from tonnage.staging.mover_host import is_safe, status_of
 
     state = find(arguments)
     try:
@@ -61,8 +61,8 @@ def run(arguments: Arguments) -> int:
 
 def stop(client: Client, deadline_ns: int | None) -> int:
     """Exit code."""
-    from tonnage.cli.stage.view import view
-    from tonnage.staging.host import is_safe
+    from tonnage.cli.stage.mover_view import view
+    from tonnage.staging.mover_host import is_safe
     from tonnage.staging.wait_for_mover import wait_until_gone, watch
 
     shown = view()

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
+from tonnage.cli.output_stream import is_plain, terminal
 from tonnage.cli.shared_options import JSON
 from tonnage.cli.stage.status_words import files_text, volume
-from tonnage.cli.stream import is_plain, terminal
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
 from tonnage.units import parse_count
 
 if TYPE_CHECKING:
-    from tonnage.staging.verify import Verified
+    from tonnage.staging.verify_tree import Verified
 
 COMMAND = Command(
     "verify",
@@ -34,14 +34,14 @@ COMMAND = Command(
         JSON,
     ),
     (("tonnage stage verify --to /gpfs/me/run7", "every byte of it"),),
-    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.verify"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.verify_tree"),
 )
 
 
 def run(arguments: Arguments) -> int:
     """Exit code: 1 where a file is not what its manifest says, or a manifest cannot be read."""
     from tonnage.cli.stage.find_mover import REMOTE
-    from tonnage.staging.verify import verify
+    from tonnage.staging.verify_tree import verify
 
     to = arguments.to or os.environ.get(REMOTE)
     if not to:
@@ -68,7 +68,7 @@ def run(arguments: Arguments) -> int:
 
 def say(found: Verified) -> None:
     """A line for each file that is wrong, then the count."""
-    from tonnage.staging.verify import WRONG
+    from tonnage.staging.verify_tree import WRONG
 
     for key, told in WRONG.items():
         for path in found.report[key]:

@@ -29,9 +29,9 @@ COMMAND = Command(
 def run(arguments: Arguments) -> int:
     """Exit code: 1 where something is not safe."""
     from tonnage.cli.stage.find_mover import find
-    from tonnage.cli.stage.view import view
-    from tonnage.staging.control import Client, NoMover
-    from tonnage.staging.host import is_safe, status_of
+    from tonnage.cli.stage.mover_view import view
+    from tonnage.staging.control_socket import Client, NoMover
+    from tonnage.staging.mover_host import is_safe, status_of
     from tonnage.staging.wait_for_mover import wait_until_safe
 
     state = find(arguments)

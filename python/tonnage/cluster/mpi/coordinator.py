@@ -12,7 +12,7 @@ from typing import Any
 from tonnage.cluster.host_group import Answer as ServiceAnswer
 from tonnage.cluster.host_group import Arguments, perform
 from tonnage.cluster.lost_process import ProcessLost
-from tonnage.cluster.mpi import clocks
+from tonnage.cluster.mpi import clock_offsets
 from tonnage.cluster.mpi.commands import Answer, Command, Problem, carry_out, pass_on
 from tonnage.cluster.mpi.ranks import Ranks
 from tonnage.cluster.mpi.time_limits import ORDER_S, silent_s
@@ -34,7 +34,7 @@ class Coordinator:
         self.lost: ProcessLost | None = None
         self._closing = False
         self._serial = 0
-        self._offsets: dict[str, clocks.Offset] = {}
+        self._offsets: dict[str, clock_offsets.Offset] = {}
 
     def next_serial(self) -> int:
         """A number that no message has had."""
@@ -130,12 +130,12 @@ class Coordinator:
                 told.discard(found[0])
         return lost
 
-    def offsets(self) -> dict[str, clocks.Offset]:
+    def offsets(self) -> dict[str, clock_offsets.Offset]:
         """The wall clock of each host against this one's, measured now if it was not before."""
         for host, rank in self.ranks.first_on_host.items():
             if host not in self._offsets:
                 own = rank == self.ranks.rank
-                self._offsets[host] = clocks.Offset(0, 0) if own else clocks.ask(self.ranks, rank)
+                self._offsets[host] = clock_offsets.Offset(0, 0) if own else clock_offsets.ask(self.ranks, rank)
         return self._offsets
 
     def ask(self, service: str, arguments: Mapping[str, Arguments], timeout_s: float) -> dict[str, ServiceAnswer]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypedDict
 from tonnage import _native
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ask
-from tonnage.machine.state import checked_inside, user_state
+from tonnage.machine.user_state import checked_inside, user_state
 
 if TYPE_CHECKING:
     from tonnage.records.line_types import Json

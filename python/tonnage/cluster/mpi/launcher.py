@@ -25,8 +25,8 @@ from tonnage.errors import RequestError
 
 if TYPE_CHECKING:
     from tonnage.records.line_types import Gathering, HostOffset, Json
-    from tonnage.records.results import PhaseResult
-    from tonnage.records.specs import PhaseSpec
+    from tonnage.records.phase_results import PhaseResult
+    from tonnage.records.phase_specs import PhaseSpec
 
 
 class MpiStep:

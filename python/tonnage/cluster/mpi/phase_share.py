@@ -21,7 +21,7 @@ from tonnage.cluster.mpi.time_limits import BEAT_S, SIGNALLED_S
 from tonnage.cluster.mpi.transport import Tag
 
 if TYPE_CHECKING:
-    from tonnage.records.specs import PhaseSpec
+    from tonnage.records.phase_specs import PhaseSpec
 
 _MEETING_REST_S = 0.001
 """Longest sleep between two polls while tasks wait for those of other processes."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypedDict
 from tonnage import _native
 from tonnage.cluster import own_scratch
 from tonnage.cluster.lost_process import ProcessLost
-from tonnage.cluster.mpi import clocks
+from tonnage.cluster.mpi import clock_offsets
 from tonnage.cluster.mpi.commands import Command, carry_out, pass_on, tell_above
 from tonnage.cluster.mpi.phase_share import PhaseShare
 from tonnage.cluster.mpi.ranks import Ranks
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tonnage.cluster.host_group import Arguments
     from tonnage.records.line_types import Json
-    from tonnage.records.specs import PhaseSpec
+    from tonnage.records.phase_specs import PhaseSpec
 
 _TICK_S = 0.1
 _CHECK_S = 1.0
@@ -94,7 +94,7 @@ class Worker:
         elif (found := transport.try_receive(Tag.DUTY, 0)) is not None:
             self._do_duty(json.loads(found[1]))
         elif (found := transport.try_receive(Tag.PING, 0)) is not None:
-            clocks.answer(self._ranks, 0)
+            clock_offsets.answer(self._ranks, 0)
         elif transport.try_receive(Tag.ABANDON, 0) is not None:
             self._abandon()
         else:

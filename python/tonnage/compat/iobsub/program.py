@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.machine.guarded_look import carefully
-from tonnage.places import working_directory
+from tonnage.machine.guarded_access import carefully
+from tonnage.program_places import working_directory
 
 _LOOK_S = 2.0
 """A directory that does not answer is no reason to refuse: the job may find the program there."""

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from tonnage.cluster.array_numbers import Numbers, parse_numbers
 from tonnage.cluster.job_terms import Dependency, Event, Mail, Terms, When
-from tonnage.compat.front import Given
+from tonnage.compat.front_end import Given
 from tonnage.errors import RequestError
 
 OF_LSF = ("-w", "-W", "-R", "-M", "-P", "-x", "-B", "-N", "-u", "-r", "-b", "-c", "-E")

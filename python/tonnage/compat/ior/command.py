@@ -8,23 +8,23 @@ from typing import TextIO, cast
 
 from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.command_line import HelpAsked
-from tonnage.compat.ior.build import campaign_of, seed_of
-from tonnage.compat.ior.csvform import CsvPrinter
-from tonnage.compat.ior.details import SummaryFile, refuse_foreign, save
-from tonnage.compat.ior.files import make_parents, parents, refuse_missing
+from tonnage.compat.ior.campaign_of_test import campaign_of, seed_of
+from tonnage.compat.ior.csv_summary import CsvPrinter
+from tonnage.compat.ior.detail_files import SummaryFile, refuse_foreign, save
+from tonnage.compat.ior.file_names import make_parents, parents, refuse_missing
 from tonnage.compat.ior.findings import findings
 from tonnage.compat.ior.help import help_text
-from tonnage.compat.ior.hints import unused_hints
-from tonnage.compat.ior.jsonform import JsonPrinter
+from tonnage.compat.ior.json_summary import JsonPrinter
+from tonnage.compat.ior.mpi_hints import unused_hints
 from tonnage.compat.ior.observer import Rows, begin_test
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.results import TestResult
 from tonnage.compat.ior.striping import problems, refuse_striping
-from tonnage.compat.ior.text import TextPrinter
+from tonnage.compat.ior.text_output import TextPrinter
 from tonnage.compat.ior.validate import validate
+from tonnage.compat.measure import Ranks, in_front_words, records_directory
 from tonnage.compat.output import Voice
-from tonnage.compat.shared import Ranks, in_front_words, records_directory
 from tonnage.printable_text import one_line
 from tonnage.records import Run
 

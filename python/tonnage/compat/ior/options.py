@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from tonnage.command_option import Option
-from tonnage.compat.front import FrontEnd
+from tonnage.compat.front_end import FrontEnd
 
 Kind = Literal["flag", "number", "seconds", "text", "directives"]
 

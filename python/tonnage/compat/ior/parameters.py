@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 import re
 
-from tonnage.compat.ior.numbers import human
+from tonnage.compat.ior.number_format import human
 from tonnage.compat.ior.options import Parameters
-from tonnage.machine.host import memory
+from tonnage.machine.host_facts import memory
 
 Value = str | int
 _PACKETS = {"t": 0, "o": 1, "i": 2, "r": 3}

@@ -11,8 +11,8 @@ from typing import Any
 from tonnage.command_line import typed
 from tonnage.command_option import nearest
 from tonnage.compat.ior.options import DIRECTIVES, IOR, NAMES, Parameters, Spelling, spellings
-from tonnage.documents import read_text
 from tonnage.errors import RequestError
+from tonnage.toml_documents import read_text
 
 _SPELLINGS = spellings()
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}

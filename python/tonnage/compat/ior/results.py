@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tonnage.compat.ior.numbers import deviation, mean
+from tonnage.compat.ior.number_format import deviation, mean
 from tonnage.compat.ior.options import Parameters
-from tonnage.compat.shared import Finding
+from tonnage.compat.measure import Finding
 from tonnage.records.line_types import TaskLine, TrialLine
 
 

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.compat.ior.files import file_names, parents
+from tonnage.compat.ior.file_names import file_names, parents
 from tonnage.compat.ior.options import DEFAULTS, Parameters, spellings
 from tonnage.errors import RequestError
 from tonnage.machine.mounts import mount_of

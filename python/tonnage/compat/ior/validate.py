@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from tonnage.compat.ior.hints import hints_of
-from tonnage.compat.ior.numbers import human
+from tonnage.compat.ior.mpi_hints import hints_of
+from tonnage.compat.ior.number_format import human
 from tonnage.compat.ior.options import DEFAULTS, Parameters, spellings
-from tonnage.compat.shared import ALONE, Ranks
+from tonnage.compat.measure import ALONE, Ranks
 from tonnage.errors import RequestError
 
 STORAGES = {"POSIX": "posix", "MMAP": "mmap", "MPIIO": "mpiio", "AIO": "uring", "URING": "uring", "DUMMY": "null"}

@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Job, State
-from tonnage.compat.front import Given, parse_arguments
-from tonnage.compat.lsf import words
-from tonnage.compat.lsf.fields import Format, read_format
-from tonnage.compat.lsf.long import long_form
+from tonnage.compat.front_end import Given, parse_arguments
+from tonnage.compat.lsf import job_texts
+from tonnage.compat.lsf.bjobs_columns import Format, read_format
+from tonnage.compat.lsf.bjobs_long import long_form
 from tonnage.compat.lsf.options import BJOBS
-from tonnage.compat.lsf.read import FAILED, matches, named
+from tonnage.compat.lsf.select_jobs import FAILED, matches, named
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.user import user_name
@@ -101,17 +101,17 @@ def _lines(given: Given, form: Format | None, jobs: Sequence[Job]) -> list[str]:
 
 def _rows(job: Job, *, wide: bool) -> list[list[str]]:
     """The line of a job; where names are cut, further hosts stand below the first."""
-    hosts = words.hosts(job)
+    hosts = job_texts.hosts(job)
     first, *more = [hosts] if wide else hosts.split(":")
     cells = [
         job.job,
-        job.user or words.UNKNOWN,
-        words.STATES[job.state],
-        job.queue or words.UNKNOWN,
-        job.from_host or words.UNKNOWN,
+        job.user or job_texts.UNKNOWN,
+        job_texts.STATES[job.state],
+        job.queue or job_texts.UNKNOWN,
+        job.from_host or job_texts.UNKNOWN,
         first,
-        words.name(job),
-        words.when(job.submitted_at_s),
+        job_texts.name(job),
+        job_texts.when(job.submitted_at_s),
     ]
     lines = [cells, *([""] * _HOSTS + [host] + [""] * (len(_COLUMNS) - _HOSTS - 1) for host in more)]
     told = [[shown(cell) for cell in line] for line in lines]

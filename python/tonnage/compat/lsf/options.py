@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonnage.command_option import Option
-from tonnage.compat.front import FrontEnd
+from tonnage.compat.front_end import FrontEnd
 
 _CHOICE = (
     Option(("-J",), "jobs of this name; * in it stands for anything, align[3] is a copy", "NAME"),

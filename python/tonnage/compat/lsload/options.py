@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonnage.command_option import Option
-from tonnage.compat.front import FrontEnd, number
+from tonnage.compat.front_end import FrontEnd, number
 
 LSLOAD = FrontEnd(
     "lsload",

@@ -6,7 +6,7 @@ import shlex
 import shutil
 
 from tonnage.command_option import Option
-from tonnage.compat.front import FrontEnd, number, size
+from tonnage.compat.front_end import FrontEnd, number, size
 from tonnage.errors import RequestError
 
 _OTHER_MODULE = "this build has only POSIX and DUMMY"

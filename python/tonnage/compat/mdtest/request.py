@@ -7,8 +7,8 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tonnage.compat.front import Given
-from tonnage.compat.shared import ALONE, Ranks
+from tonnage.compat.front_end import Given
+from tonnage.compat.measure import ALONE, Ranks
 from tonnage.errors import RequestError
 
 

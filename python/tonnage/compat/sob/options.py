@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonnage.command_option import Option
-from tonnage.compat.front import FrontEnd, number, size
+from tonnage.compat.front_end import FrontEnd, number, size
 
 SOB = FrontEnd(
     "sob",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonnage.compat.front import FrontEnd
+from tonnage.compat.front_end import FrontEnd
 
 SPECTRAL_WAIT = FrontEnd(
     "spectral_wait",

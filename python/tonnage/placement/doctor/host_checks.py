@@ -155,7 +155,7 @@ def _target_writable(group: HostGroupFacts) -> Iterator[Complaint]:
 
 
 def _target_is_one(group: HostGroupFacts) -> Iterator[Complaint]:
-    """What one host makes there, the others see; or else each has its own, and that is meant so."""
+    """Checks that every host sees what one host makes in the target, or notes that each has a target of its own."""
     groups: dict[int, list[Host]] = {}
     for host in _seen(group):
         if host.storage is not None:
@@ -298,7 +298,7 @@ def _settings(group: HostGroupFacts) -> Iterator[Complaint]:
 
 
 def _tools(group: HostGroupFacts) -> Iterator[Complaint]:
-    """What some have installed to measure with, all have."""
+    """Checks that the tools that some hosts have for measuring are on all of them."""
     for tool in sorted({tool for host in group.there for tool in host.facts["tools"]}):
         for host in group.there:
             if tool not in host.facts["tools"]:
@@ -352,7 +352,7 @@ CHECKS = (
 
 
 def examine(group: HostGroupFacts) -> list[Complaint]:
-    """What is wrong first, then notes; each in the order of the checks. What is so on several hosts is one line."""
+    """Returns problems, then notes, each in the order of the checks. One complaint about several hosts is one line."""
     merged: dict[tuple[str, str, str, bool], list[str]] = {}
     for found in (found for check in CHECKS for found in check(group)):
         merged.setdefault((found.code, found.what, found.hint, found.wrong), []).extend(

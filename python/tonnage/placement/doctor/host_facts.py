@@ -14,7 +14,7 @@ from pydantic import GetPydanticSchema
 
 from tonnage.cluster.host_group import Answer, HostGroup
 from tonnage.machine.fact_types import HostState, PathFacts
-from tonnage.machine.paths import LOOK_S
+from tonnage.machine.path_facts import LOOK_S
 from tonnage.placement.doctor import named
 
 ANSWER_S = 20.0
@@ -29,7 +29,7 @@ _PINGS = 10
 
 
 class LinkFacts(TypedDict, total=False):
-    """What one end of a link found; nothing where it did not come about."""
+    """Holds what one end of a link measured; empty where no connection came about."""
 
     address: str
     round_trip_ns: int
@@ -49,7 +49,7 @@ _LinkFacts = Annotated[LinkFacts, _AS_TOLD]
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Host:
-    """What is known of one host."""
+    """Holds what is known of one host."""
 
     name: str
     """The name as the user gave it."""
@@ -62,7 +62,7 @@ class Host:
     clock_uncertainty_ns: int | None = None
     """Half the quickest round trip: the difference is known no better."""
     path: _PathFacts | None = None
-    """Of ``tonnage.machine.paths.path_facts``; None where there is no target."""
+    """Of ``tonnage.machine.path_facts.path_facts``; None where there is no target."""
     path_problem: str | None = None
     """Why nothing is known of the target."""
     storage: int | None = None

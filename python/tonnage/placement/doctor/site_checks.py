@@ -299,7 +299,7 @@ def _kept_lines(facts: SiteFacts) -> Iterator[Complaint]:
 
 
 def _line_directories(facts: SiteFacts) -> Iterator[Complaint]:
-    """Where lines are kept, there are lines."""
+    """Checks that the directories of load lines have some."""
     if facts.shared_lines:
         yield Complaint(
             code="lines-elsewhere",
@@ -313,7 +313,7 @@ def _line_directories(facts: SiteFacts) -> Iterator[Complaint]:
 
 
 def _stated_lines(facts: SiteFacts) -> Iterator[Complaint]:
-    """What is stated of a server is not what was measured to be untrue."""
+    """Checks that no stated load line of a server contradicts a measured one."""
     for server in facts.site.server:
         found = line_of(facts.site, server, None, among=facts.lines)
         if found is None:
@@ -377,6 +377,6 @@ CHECKS: tuple[_Check, ...] = (
 
 
 def examine(facts: SiteFacts) -> list[Complaint]:
-    """What is wrong first, then notes; each in the order of the checks."""
+    """Returns problems first, then notes, each in the order of the checks."""
     found = [complaint for check in CHECKS for complaint in check(facts)]
     return sorted(dict.fromkeys(found), key=lambda complaint: not complaint.wrong)

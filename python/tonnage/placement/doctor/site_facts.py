@@ -15,19 +15,19 @@ from pathlib import Path
 from tonnage.cluster.scheduler import ClusterHost, Queue, SchedulerError, TellsLicences
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.errors import RequestError, TonnageError
-from tonnage.machine.guarded_look import carefully
+from tonnage.machine.guarded_access import carefully
 from tonnage.machine.mounts import Mount, read_mounts
 from tonnage.machine.time_limit import in_time
 from tonnage.placement.choice import NoFileServer, NothingNear
-from tonnage.placement.indices.read import fresh_indices
+from tonnage.placement.indices.index_reader import fresh_indices
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.ledger import Ledger
 from tonnage.placement.plan import make_plan
 from tonnage.placement.server_load_lines import all_lines
 from tonnage.placement.site import Loaded, Server, Site
+from tonnage.placement.submission_ledger import Ledger
 from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import Located, locate, servers_of
-from tonnage.places import working_directory
+from tonnage.program_places import working_directory
 from tonnage.records.load_line_files import KeptLine
 
 NETWORKED = frozenset(
@@ -42,7 +42,7 @@ _MOUNTS_TIMES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """What the scheduler says."""
+    """Holds the scheduler's answers."""
 
     name: str
     hosts: dict[str, ClusterHost] = field(default_factory=dict)

@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 
-from tonnage.placement.indices.read import ANSWER_S, fresh_indices_at
+from tonnage.placement.indices.index_reader import ANSWER_S, fresh_indices_at
 
 if __name__ == "__main__":
     # Whatever holds it (a name server that does not answer): its default action ends the process.

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tonnage.cluster.scheduler import Job
-from tonnage.placement.ledger import Ledger
 from tonnage.placement.running_caps import RunningCaps
 from tonnage.placement.server_load import LoadReader, LoadRow
+from tonnage.placement.submission_ledger import Ledger
 from tonnage.placement.watch.episodes import Episode, Event, Tracker
-from tonnage.placement.watch.history import History, HistoryError, Span, Spans
 from tonnage.placement.watch.observation import ServerObservation, observations
+from tonnage.placement.watch.watch_history import History, HistoryError, Span, Spans
 
 _SHORTEST_S = 60.0
 """Between observations further apart than three intervals, and than this, the time is unknown."""

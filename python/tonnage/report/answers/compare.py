@@ -233,7 +233,7 @@ def _with_more(said: str, needed: int, done: tuple[int, int]) -> str:
 
 
 def beyond(between: Between) -> list[str]:
-    """What is to be said of rates above that of their link."""
+    """Returns the notes on rates above that of their link."""
     over = [_named(cell) for cell in between.cells if cell.unit.startswith("of ") and max(cell.base, cell.other) > 1]
     return doubts("the link", over)
 

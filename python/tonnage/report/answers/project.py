@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tonnage import units
 from tonnage.analysis.compare.normalise import Basis, Normalised, normalise
-from tonnage.analysis.load_line import models
+from tonnage.analysis.load_line import drawn_models
 from tonnage.analysis.load_line.projection import Projection, Refused
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
@@ -109,7 +109,7 @@ def _table(found: Sequence[Projection]) -> Table:
     )
     rows = []
     for one in found:
-        fits = (_speed(one, models.at(model, one.tasks)) for model in one.models)
+        fits = (_speed(one, drawn_models.at(model, one.tasks)) for model in one.models)
         beyond = "" if one.beyond <= 1 else f"{units.significant(one.beyond, 2)} times"
         head = (
             phrases.subject(one.op, one.group),

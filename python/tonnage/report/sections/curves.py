@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import log10
 
 from tonnage import units
-from tonnage.analysis.load_line.latency import name_of
+from tonnage.analysis.load_line.latency_line import name_of
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.report import phrases
 from tonnage.report.figures import hover

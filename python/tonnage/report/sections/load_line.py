@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from math import log10
 
 from tonnage import units
-from tonnage.analysis.ceilings import Ceiling, ceilings_at
 from tonnage.analysis.findings.undoing import FAILED
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
+from tonnage.analysis.transfer_size_ceilings import Ceiling, ceilings_at
 from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures import hover

@@ -9,7 +9,7 @@ from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.records.results import StageResult
+from tonnage.records.phase_results import StageResult
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import rate_scale_title

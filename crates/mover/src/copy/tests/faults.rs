@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::{Stage, make};
 use crate::copy::Started;
-use crate::entry::{Outcome, State};
+use crate::journal_entry::{Outcome, State};
 use crate::options::Check;
 
 /// Runs `test` where mounts concern nobody else.

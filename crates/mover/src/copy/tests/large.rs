@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::Stage;
 use crate::copy::{Large, SMALL_BYTES, Started};
-use crate::entry::{Outcome, State};
+use crate::journal_entry::{Outcome, State};
 use crate::names;
 use crate::options::Check;
 

@@ -15,17 +15,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::{Carrier, Counters, Parts};
-use crate::entry::{Entry, Outcome, State};
+use crate::file_version::{Kind, Version};
 use crate::journal::{Identity, Journal};
+use crate::journal_entry::{Entry, Outcome, State};
 use crate::limit::Limiter;
 use crate::log::Log;
 use crate::manifest::Manifest;
+use crate::mapped_stores::Stores;
 use crate::options::Options;
 use crate::path::TreePath;
 use crate::quiescence::QuiescenceCheck;
-use crate::stores::Stores;
 use crate::tree::Tree;
-use crate::version::{Kind, Version};
 use crate::{STATE_DIRECTORY, testing};
 
 /// Two trees and a mover's parts, without its threads.

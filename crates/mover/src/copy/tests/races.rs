@@ -7,11 +7,11 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{Stage, all_done, make};
-use crate::entry::{Outcome, State};
+use crate::file_version::Version;
+use crate::journal_entry::{Outcome, State};
 use crate::names;
 use crate::options::Overwrite;
 use crate::path::TreePath;
-use crate::version::Version;
 
 fn only(outcomes: Vec<(String, Outcome)>) -> Outcome {
     assert_eq!(outcomes.len(), 1, "{outcomes:?}");

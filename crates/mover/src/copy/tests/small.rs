@@ -9,10 +9,10 @@ use std::time::{Duration, SystemTime};
 
 use super::super::handles::Handles;
 use super::{Stage, all_done, make};
-use crate::entry::{Entry, Outcome, State};
+use crate::file_version::Version;
+use crate::journal_entry::{Entry, Outcome, State};
 use crate::options::Check;
 use crate::path::TreePath;
-use crate::version::Version;
 
 #[test]
 fn a_tree_of_every_kind_arrives_as_it_is() {

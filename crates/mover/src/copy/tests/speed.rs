@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::Stage;
 use crate::copy::Started;
-use crate::entry::{Entry, Outcome};
+use crate::journal_entry::{Entry, Outcome};
 use crate::options::Check;
 
 fn cpu_s() -> f64 {

@@ -23,9 +23,9 @@ from tonnage.cluster.schedulers.local import spooler_contact
 from tonnage.cluster.schedulers.local.spool import WHOLE, Spool, explain
 from tonnage.cluster.schedulers.local.streams import unfit_stream
 from tonnage.errors import RequestError
-from tonnage.machine.state import user_state
 from tonnage.machine.time_limit import in_time
 from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_state
 
 QUEUE = "local"
 """The only one."""

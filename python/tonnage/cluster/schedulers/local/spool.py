@@ -30,7 +30,7 @@ from tonnage.cluster.job_terms import Terms
 from tonnage.cluster.scheduler import Job, JobRequest, SchedulerError, State
 from tonnage.cluster.schedulers.local.dispatch import Turn, Waiting, next_turn
 from tonnage.errors import RequestError
-from tonnage.machine.state import checked_inside, checked_own
+from tonnage.machine.user_state import checked_inside, checked_own
 from tonnage.processes import Process
 
 WHOLE = 0

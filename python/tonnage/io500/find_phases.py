@@ -1,0 +1,102 @@
+"""The find phases: a search of ours, or the program that the configuration names."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import time
+from pathlib import Path
+
+from tonnage.analysis.io500 import PhaseFigure
+from tonnage.campaign.observer import Observer
+from tonnage.compat.measure import conclude, measure
+from tonnage.compat.output import Voice
+from tonnage.errors import MeasurementError, RequestError
+from tonnage.io500.config import Config
+from tonnage.io500.phase_commands import Place, Step
+
+_COUNT = re.compile(r"MATCHED ([0-9]{1,18})/([0-9]{1,18})")
+"""The last line of a program: files that match, and files that it looked at."""
+_LONGEST_LINE = 1 << 16
+
+
+def script_of(step: Step, config: Config) -> str | None:
+    """The program of the configuration; None: a search of ours."""
+    return config.text_if(step.name, "external-script")
+
+
+def tasks_of(step: Step, config: Config, tasks: int) -> int:
+    """How many search: ``nproc`` of the configuration, at most all."""
+    given = config.number_if(step.name, "nproc") if step.program == "find" else None
+    return min(given, tasks) if given else tasks
+
+
+def check(step: Step, config: Config) -> None:
+    """RequestError where the program cannot be started."""
+    script = script_of(step, config)
+    if script is not None and not (Path(script).is_file() and os.access(script, os.X_OK)):
+        raise RequestError(f"external-script {script} is no program; hint: give the path of an executable file")
+    for key in ("external-mpi-args", "external-extra-args"):
+        try:
+            shlex.split(config.text_if(step.name, key) or "")
+        except ValueError as error:
+            raise RequestError(f"{key} cannot be read: {error}; hint: close its quotes") from None
+
+
+def run(step: Step, config: Config, place: Place, tasks: int, observer: Observer, voice: Voice, out: str) -> int:
+    """A search of ours, with its records in ``out``; the exit code, as of a front end."""
+    criteria = _criteria(step.words(config, place))
+    root = criteria.pop("root")
+    workload = {"kind": "find", "tasks": tasks_of(step, config, tasks), **criteria}
+    campaign = {"target": root, "workload": workload, "on_error": "stop"}
+    outcome, lines, _ = measure("find", campaign, step.words(config, place), observer, out)
+    for line in lines:
+        if line["status"] == "ok":
+            voice.say(f"MATCHED {line.get('found', 0)}/{line['operations']}")
+    return conclude("find", outcome, (), voice)
+
+
+def _criteria(words: list[str]) -> dict[str, object]:
+    """Of the words of a command line: where, and what matches."""
+    found: dict[str, object] = {"root": words[0]}
+    for option, value in zip(words[1::2], words[2::2], strict=True):
+        key = {"-name": "pattern"}.get(option, option.removeprefix("-"))
+        found[key] = int(value.removesuffix("c")) if key == "size" else value
+    return found
+
+
+def run_script(step: Step, config: Config, place: Place) -> PhaseFigure:
+    """The program of the configuration, which is told the same; MeasurementError where it fails. Its last line says
+    ``MATCHED a/b``."""
+    words = [
+        *shlex.split(config.text_if(step.name, "external-mpi-args") or ""),
+        str(script_of(step, config)),
+        *shlex.split(config.text_if(step.name, "external-extra-args") or ""),
+        *step.words(config, place),
+    ]
+    began = time.monotonic()
+    last = ""
+    try:
+        with (
+            Path(place.results, f"{step.name}.txt").open("w", encoding="utf-8") as file,
+            subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace"
+            ) as child,
+        ):
+            assert child.stdout is not None
+            while line := child.stdout.readline(_LONGEST_LINE):
+                last = line.rstrip("\n")
+                file.write(line)
+            code = child.wait()
+    except OSError as error:
+        raise MeasurementError(f"{words[0]} cannot be started: {error.strerror}") from None
+    seconds = time.monotonic() - began
+    if code:
+        raise MeasurementError(f"external-script ended with {code}")
+    if (counts := _COUNT.fullmatch(last)) is None:
+        raise MeasurementError(f"the last line of external-script is {last[:80]!r}, not MATCHED FOUND/LOOKED-AT")
+    found, examined = int(counts[1]), int(counts[2])
+    rate = examined / seconds / 1000
+    return PhaseFigure(step.name, step.group, step.unit, rate, seconds, found=found, examined=examined)
