@@ -35,7 +35,7 @@ def uncollected() -> Iterator[None]:
 @contextmanager
 def loading() -> Iterator[None]:
     """The same for the imports of a command, which stay until its process ends: no later collection looks at them, nor
-    the one when Python takes itself down. Together these were a quarter of the time of a short command."""
+    the one when Python takes itself down. Together these were up to a quarter of a short command's time."""
     with uncollected():
         yield
         gc.freeze()
