@@ -15,9 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from tonnage.campaign.observer import Observer
 from tonnage.errors import MeasurementError, RequestError, TonnageError
-from tonnage.notebook import Measured
 from tonnage.option_names import in_keywords, in_words, reworded
 from tonnage.records import Run, RunWriter
 from tonnage.units import is_factor, read_time
@@ -29,7 +27,9 @@ if TYPE_CHECKING:
 
     from tonnage.analysis import Analysis
     from tonnage.campaign.campaign_file import ProbeOptions
+    from tonnage.campaign.observer import Observer
     from tonnage.campaign.run_lifecycle import Outcome
+    from tonnage.notebook import Measured
     from tonnage.placement.server_load_lines import KeepPlan
 
 PathLike = str | os.PathLike[str]
@@ -87,11 +87,10 @@ def probe(
 
     if unknown := [name for name in options if name not in Options.__annotations__]:
         raise TypeError(f"probe() got an unexpected keyword argument {unknown[0]!r}")
-    _check(report=report, keep=keep, observer=observer)
+    listening = _checked(report=report, keep=keep, observer=observer)
     place, directory = _path("target", target), _text("out", out)
     _require_alone()
     words = [f"tonnage.probe({', '.join([repr(place), *(f'{k}={v!r}' for k, v in options.items())])})"]
-    listening = observer or Observer()
     help_here = {"see `tonnage probe --help`": "see help(tonnage.probe)"}
     with in_words(help_here), in_keywords({"out", *Options.__annotations__}), in_options():
         campaign = probe_campaign(place, _asked(options))
@@ -119,14 +118,14 @@ def run(
     from tonnage.campaign.jobs.run_by_jobs import refuse_here, submit_run
     from tonnage.campaign.run_lifecycle import run_campaign
 
-    _check(report=report, keep=keep, observer=observer)
+    listening = _checked(report=report, keep=keep, observer=observer)
     asked = campaign if isinstance(campaign, Mapping) else _path("campaign", campaign)
     directory, elsewhere = _text("out", out), _text("target", target)
     _require_alone()
     if scale is not None and not (isinstance(scale, int | float) and is_factor(scale)):
         raise RequestError(f"scale: {scale!r} is not a factor above 0; hint: write it like 0.01")
     text: str | None = None
-    words, listening = [f"tonnage.run({asked!r})"], observer or Observer()
+    words = [f"tonnage.run({asked!r})"]
     with reworded(_of_tables if isinstance(asked, Mapping) else str), in_keywords(("out", "scale", "target")):
         if isinstance(asked, Mapping):
             given = {} if elsewhere is None else {"target": elsewhere}
@@ -146,8 +145,7 @@ def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: O
     from tonnage.campaign.jobs.run_by_jobs import resume_jobs, was_submitted
     from tonnage.campaign.run_lifecycle import resume_run
 
-    _check(report=report, keep=keep, observer=observer)
-    path, listening = _path("run", run), observer or Observer()
+    listening, path = _checked(report=report, keep=keep, observer=observer), _path("run", run)
     _require_alone()
     if was_submitted(path):
         outcome = resume_jobs(path, on=None, observer=listening, detach=False)
@@ -247,6 +245,8 @@ def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool)
         )
     if troubles := [*outcome.failed, *outcome.troubles]:
         raise MeasurementError(f"{'; '.join(troubles)}; the records are in {outcome.path}")
+    from tonnage.notebook import Measured
+
     measured = Measured(Run.open(outcome.path))
     if analysis is not None:
         measured.analysis = analysis
@@ -264,8 +264,10 @@ def _require_alone() -> None:
         raise RequestError(f"one of {here.size} processes of MPI asked; hint: start `tonnage` itself by the launcher")
 
 
-def _check(*, report: object, keep: object, observer: object) -> None:
-    """RequestError where one of them is not what it must be."""
+def _checked(*, report: object, keep: object, observer: object) -> Observer:
+    """The observer, or one that ignores all; RequestError where one of them is not what it must be."""
+    from tonnage.campaign.observer import Observer
+
     for name, value in (("report", report), ("keep", keep)):
         if not isinstance(value, bool):
             raise RequestError(f"{name}: {value!r} is neither True nor False; hint: give one of them")
@@ -274,6 +276,7 @@ def _check(*, report: object, keep: object, observer: object) -> None:
             f"observer: {observer!r} is no Observer; hint: give an instance of a class made from "
             "tonnage.campaign.observer.Observer"
         )
+    return observer or Observer()
 
 
 def _path(name: str, path: object) -> str:

@@ -21,6 +21,7 @@ from tonnage.analysis.compare.rate_ratio import (
     repetitions_to_decide,
 )
 from tonnage.analysis.results import Comparison, Point
+from tonnage.analysis.statistics.distributions import student_t_quantile
 from tonnage.analysis.statistics.intervals import Noise
 
 
@@ -75,6 +76,22 @@ def test_two_runs_a_side_have_no_interval_and_three_find_what_is_far_apart() -> 
     assert ratio_of_runs([1.0, 1.01], [2.0, 2.01, 2.02]).confidence == 0
     found = ratio_of_runs([1.0, 1.01, 1.02], [2.0, 2.01, 2.02])
     assert found.verdict == FASTER and found.low <= 0.5 <= found.high
+
+
+def test_the_repetitions_that_would_decide_are_the_fewest_and_take_few_quantiles() -> None:
+    for seen, noise in ((1.07, Noise(0.0123**2, 7)), (1.03, Noise(0.0987**2, 3)), (2.0, Noise(0.0456**2, 9))):
+        found = ratio([seen], [1.0], curve=noise)
+        before = student_t_quantile.cache_info().misses
+        count = repetitions_to_decide(found, noise, 0.95123, least=3)
+        # Each takes milliseconds, and one by one there were up to a thousand.
+        assert student_t_quantile.cache_info().misses - before <= 12
+        errors = {many: math.sqrt(2 * noise.variance / many) for many in range(3, 1001)}
+        enough = (
+            many
+            for many, error in errors.items()
+            if (student_t_quantile(1.95123 / 2, 2 * many - 2) + NormalDist().inv_cdf(0.8)) * error <= math.log(seen)
+        )
+        assert count == next(enough)
 
 
 def test_no_value_or_no_time_is_no_ratio() -> None:

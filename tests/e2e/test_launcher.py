@@ -48,6 +48,50 @@ def test_version_and_help_import_nothing_that_takes_time() -> None:
         assert option == "--help" or len(loaded) < 100, loaded
 
 
+_AT_FIRST_BYTE = """
+import io, os, sys
+from tonnage.cli import start
+class Told(io.StringIO):
+    def write(self, text):
+        os.write(1, (" ".join(sys.modules) + "\\n").encode())
+        os._exit(0)
+sys.stderr = Told()
+start()
+"""
+
+
+def test_a_probe_says_what_it_measures_before_it_loads_what_comes_after(shell: Shell) -> None:
+    asked = ["probe", str(shell.home), "--budget", "3s"]
+    loaded = subprocess.run(
+        [ROOT / ".venv/bin/python", "-I", "-c", _AT_FIRST_BYTE, *asked],
+        capture_output=True, text=True, check=True, cwd=shell.home,
+    ).stdout.split()  # fmt: skip
+    assert "tonnage.campaign.run_lifecycle" in loaded
+    later = {"numpy", "rich", "jinja2", "sqlite3", "tonnage.analysis", "tonnage.report", "tonnage.measuring"}
+    later |= {"tonnage.placement", "tonnage.campaign.probe", "tonnage.campaign.kinds.files"}
+    assert not later & set(loaded)
+
+
+def test_what_reads_a_run_loads_nothing_that_makes_one(shell: Shell) -> None:
+    code = "import sys; from importlib import import_module; import tonnage.cli.entry\n"
+    code += "for name in sys.argv[1:]:\n"
+    code += "    for one in import_module(f'tonnage.cli.commands.{name}').COMMAND.loads: import_module(one)\n"
+    code += "print(*sys.modules)"
+    readers = ["report", "compare", "history", "crossover", "project"]
+    loaded = subprocess.run(
+        [ROOT / ".venv/bin/python", "-I", "-c", code, *readers],
+        capture_output=True, text=True, check=True, cwd=shell.home,
+    ).stdout.split()  # fmt: skip
+    assert "tonnage.analysis" in loaded
+    assert not [name for name in loaded if name.startswith(("pydantic", "tonnage.campaign", "tonnage.placement"))]
+
+
+def test_no_collection_looks_at_what_a_command_has_loaded() -> None:
+    code = "import gc; from tonnage.cli import main; main(['explain', 'no-plateau']); print(gc.get_freeze_count())"
+    said = subprocess.run([ROOT / ".venv/bin/python", "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert int(said.stdout.split()[-1]) > 1000
+
+
 def test_files_in_the_current_directory_do_not_shadow_modules(shell: Shell) -> None:
     for name in ("json.py", "tonnage.py", "argparse.py"):
         shell.write(name, "raise SystemExit('shadowed')\n")

@@ -110,8 +110,10 @@ def _among_others(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    from tonnage.cli.entry import run_command
+    from tonnage.delayed_signals import uncollected
 
+    with uncollected():
+        from tonnage.cli.entry import run_command
     return run_command(argv)
 
 

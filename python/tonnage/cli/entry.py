@@ -15,7 +15,7 @@ from tonnage.cli.command import Arguments, module_of
 from tonnage.cli.output_stream import STDOUT_HINT, StdoutError, abandon, doors
 from tonnage.cli.parser import help_of, parse_words
 from tonnage.command_line import HelpAsked
-from tonnage.delayed_signals import late_signals, uncollected
+from tonnage.delayed_signals import late_signals, loading
 from tonnage.errors import RequestError, TonnageError
 from tonnage.plugins import PlugInWarning
 from tonnage.printable_text import one_line
@@ -50,11 +50,12 @@ def _show_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
 
 def _command(argv: Sequence[str]) -> int:
     try:
-        arguments = parse(argv)
-        arguments.command_line = ["tonnage", *argv]
-        with late_signals(), uncollected():
-            for name in arguments.loads:
-                import_module(name)
+        with loading():
+            arguments = parse(argv)
+            arguments.command_line = ["tonnage", *argv]
+            with late_signals():
+                for name in arguments.loads:
+                    import_module(name)
         code = module_of(arguments.command).run(arguments)
         sys.stdout.flush()
         return code

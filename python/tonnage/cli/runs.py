@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 
 from tonnage.analysis import Analysis
 from tonnage.analysis.summary import summary
-from tonnage.campaign.run_lifecycle import Outcome
 from tonnage.cli.entry import complain
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.measuring import analysed, keep_load_line, kept_texts
-from tonnage.placement.server_load_lines import KeepPlan, plan_keeping
 from tonnage.records import Run
 from tonnage.records.file_names import MANIFEST
 from tonnage.records.hash_chain import sha256
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tonnage.analysis.findings.undoing import Undone
+    from tonnage.campaign.run_lifecycle import Outcome
 
 
 def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: bool, is_verbose: bool) -> int:
@@ -31,6 +30,9 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
 
     ``keep_line``: the load line of a search that came to its end is kept for placement.
     """
+    # Of those that read a run, only this one needs them.
+    from tonnage.placement.server_load_lines import KeepPlan, plan_keeping
+
     run = Run.open(outcome.path)
     if run.has_trials():
         analysis, report = analysed(outcome.path, with_report=with_report, keep=True, tell=_tell)

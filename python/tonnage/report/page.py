@@ -40,6 +40,8 @@ LISTED_MOST = 500
 FOLDED_FROM = 9
 """From so many settings of operations on, a page folds all but its answers."""
 
+_PACKED = 5
+"""Level of gzip: a page is 1 % larger than at 9, and its library is packed in half the time."""
 _FILE = "report.html"
 _HEADING = re.compile(r'<h[12] id="([^"]+)-title">([^<]*)</h[12]>')
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|[kMGTP]?B/s|[nµm]?s\b|[kKMGT]i?B\b|tasks?\b)")
@@ -142,7 +144,7 @@ def _filled(template: str, drawn: list[Exhibit], **given: Any) -> str:
         units=units,
         marker=MARKER,
         style=_static("report.css"),
-        library=base64.b64encode(gzip.compress(library.encode(), mtime=0)).decode(),
+        library=base64.b64encode(gzip.compress(library.encode(), _PACKED, mtime=0)).decode(),
         script=script,
         policy=_policy([library, script]),
         data=_embedded(drawn),

@@ -21,6 +21,7 @@ from tonnage.analysis.load_line.curve_hypotheses import Curve, hypotheses
 from tonnage.analysis.load_line.trial_checks import ENDED_BY_FAILURE, stopped_by, two_speeds
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, student_t
+from tonnage.analysis.statistics.pair_means import PAIRED_MOST, median_of_pair_means
 from tonnage.records.line_types import TrialLine
 from tonnage.units import BANDWIDTH, rate_text, share, time_text
 
@@ -175,6 +176,8 @@ def _centre(logs: Floats) -> float:
     """Median of the means of all pairs (Hodges and Lehmann 1963): as good as a mean, and outliers do not move it."""
     import numpy as np
 
+    if len(logs) > PAIRED_MOST:
+        return median_of_pair_means(logs)
     i, j = _pairs(len(logs))
     means = np.sort((logs[i] + logs[j]) / 2)
     middle = len(means) // 2

@@ -259,12 +259,12 @@ class _Grid:
         scatter, freedom = float(((values - means[back]) ** 2).sum()), len(values) - len(where)
         centre = float(means.mean())
         rest = means - centre
-        laws = []
+        laws: list[tuple[float, Floats, float, Floats, Floats]] = []
         for covariance in _covariances(self.tasks, self.sizes):
             own = covariance[np.ix_(where, where)]
             for noise in _NOISES:
-                root: Floats = np.linalg.cholesky(own + np.diag(noise**2 / counts))
-                white = np.linalg.solve(root, rest)
+                root: Floats = np.asarray(np.linalg.cholesky(own + np.diag(noise**2 / counts)), dtype=np.float64)
+                white: Floats = np.asarray(np.linalg.solve(root, rest), dtype=np.float64)
                 likelihood = -0.5 * white @ white - np.log(np.diag(root)).sum()
                 likelihood -= freedom * math.log(noise) + scatter / (2 * noise**2)
                 laws.append((float(likelihood), covariance, noise, root, white))
