@@ -130,14 +130,10 @@ def test_a_hint_of_the_environment_without_a_value_is_told(tmp_path: Path) -> No
     assert code == 2 and "IOR_HINT__MPI__cb_nodes= in the environment is no hint of MPI; hint: " in err
 
 
-def test_threads_of_romio_take_turns_and_one_line_says_so(tmp_path: Path) -> None:
-    words = ("-F", "-w", "-r", "-R", "-N", "4", "-t", "4k", "-b", "64k", "-V")
+def test_threads_of_a_process_work_with_romio_beside_each_other(tmp_path: Path) -> None:
+    words = ("-F", "-w", "-r", "-R", "-N", "8", "-i", "6", "-t", "4k", "-b", "16k", "-V")
     code, out, err = ior(tmp_path, *words, ranks=1, extra=ROMIO)
     assert code == 0, out + err
-    assert "the tasks of a process take turns with each call" in err
-    code, out, err = ior(tmp_path, *words, "-O", "tonnageOut=second", ranks=4, extra=ROMIO)
-    assert code == 0, out + err
-    assert "take turns" not in err
 
 
 def test_collective_transfers_of_threads_are_refused_in_one_line(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tonnage.io500.kept import Kept
 from tonnage.io500.measure import Measured, check, drop_caches, files_of, measure, words_of
 from tonnage.io500.result_directory import ResultDirectory, now
 from tonnage.io500.steps import Place, Step, directories, steps_of
-from tonnage.io500.values import check_values
+from tonnage.io500.values import check_values, refusal
 from tonnage.places import working_directory
 from tonnage.records import Run
 
@@ -52,7 +52,11 @@ def plan(config: Config, *, mode: str, tasks: int, repeat: int, timestamp: str |
     )
     kept = Kept(config.original, mode, tasks, repeat, stamp, data, results, working_directory())
     if mode == "extended" and config.flag("mdworkbench", "run"):
-        raise RequestError("this build has no md-workbench; hint: set run = FALSE in [mdworkbench], or --mode standard")
+        complaint = (
+            "the extended phases of md-workbench are not carried out here",
+            "write run = FALSE, or --mode standard",
+        )
+        raise refusal(config, "mdworkbench", "run", complaint)
     for step in _steps(config, mode):
         check(step, config, place_of(kept, 1), tasks)
     root, out = Path(kept.here, data), Path(kept.here, results)

@@ -34,8 +34,6 @@ pub(super) struct MpiioFile {
     files: Arc<Files>,
     request: OpenRequest,
     ranks: Arc<[u32]>,
-    /// Other tasks work in this process.
-    is_shared_process: bool,
     opened: Option<OpenedFile>,
     /// Calls are made together, and this many were; those of a task that has left are made of nothing.
     rounds: u64,
@@ -64,23 +62,10 @@ struct OpenedFile {
 unsafe impl Send for OpenedFile {}
 
 impl MpiioFile {
-    pub(super) fn new(of: &Mpiio, files: Arc<Files>, request: OpenRequest, ranks: Arc<[u32]>, is_shared_process: bool) -> Self {
+    pub(super) fn new(of: &Mpiio, files: Arc<Files>, request: OpenRequest, ranks: Arc<[u32]>) -> Self {
         let (mpi, spec, hints) = (of.mpi, of.spec.clone(), of.hints.clone());
         let asked = Asked { at: Instant::now(), round: 0, next: 1 };
-        Self {
-            mpi,
-            spec,
-            hints,
-            files,
-            request,
-            ranks,
-            is_shared_process,
-            opened: None,
-            rounds: 0,
-            asked,
-            viewed: None,
-            owes_sync: false,
-        }
+        Self { mpi, spec, hints, files, request, ranks, opened: None, rounds: 0, asked, viewed: None, owes_sync: false }
     }
 
     fn failed(&self, action: &'static str, source: io::Error) -> StorageError {
@@ -131,15 +116,6 @@ impl MpiioFile {
     /// What became of the hints, once in each phase.
     fn tell_hints(&self, file: Opened) -> io::Result<()> {
         let told = self.mpi.hints_of(file)?;
-        // As `needs_turns` of the shim has it.
-        let is_romio = told.iter().any(|(name, _)| name == "romio_cb_write");
-        if self.is_shared_process && is_romio && self.mpi.version_text().contains("Open MPI") {
-            self.files.note("mpiio-by-turns", || {
-                "the tasks of a process take turns with each call, as ROMIO in Open MPI needs it; a process for each task \
-                 (mpiexec -n TASKS) does not wait"
-                    .to_owned()
-            });
-        }
         let ignored = ignored(&self.spec.hints, &told);
         if !ignored.is_empty() {
             self.files.note("mpiio-hints-ignored", || {

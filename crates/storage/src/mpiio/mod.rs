@@ -73,21 +73,14 @@ impl Mpiio {
         })
     }
 
-    fn processes(&self) -> Arc<[u32]> {
-        self.processes.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn has_several_tasks_a_process(&self) -> bool {
-        let processes = self.processes();
-        self.spec.tasks > 1 && (processes.is_empty() || processes.iter().collect::<HashSet<_>>().len() < processes.len())
-    }
-
     /// The processes that open a file together; empty: this one alone.
     fn partners(&self) -> Result<Arc<[u32]>> {
+        let processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let each_its_own = processes.iter().collect::<HashSet<_>>().len() == processes.len();
         if !self.spec.shared || self.spec.tasks < 2 {
             return Ok(Arc::default());
         }
-        if self.has_several_tasks_a_process() {
+        if processes.is_empty() || !each_its_own {
             if self.spec.collective {
                 let text = "collective transfers on a shared file need a process for each task; start it with mpiexec -n \
                             TASKS, or give each task a file";
@@ -95,7 +88,7 @@ impl Mpiio {
             }
             return Ok(Arc::default());
         }
-        Ok(self.processes())
+        Ok(processes)
     }
 }
 
@@ -120,8 +113,7 @@ impl FileAccess for Mpiio {
             let text = "a collective transfer that failed is not tried again by one task alone; leave retry_for out";
             return Err(StorageError::Unsupported(text.to_owned()));
         }
-        let shared = self.has_several_tasks_a_process();
-        Ok(Lane::Sync(Box::new(MpiioFile::new(self, Arc::clone(files), *request, partners, shared))))
+        Ok(Lane::Sync(Box::new(MpiioFile::new(self, Arc::clone(files), *request, partners))))
     }
 
     fn tasks_at(&self, processes: &[u32]) {

@@ -27,27 +27,25 @@ struct opened {
     MPI_File file;
     /* Whether this process has opened it alone. */
     int alone;
-    /* Whether threads of this process make their calls one after the other: such a file of a ROMIO that needs it. */
-    int by_turns;
 };
 
 /*
- * Held while a file of this process alone is opened or closed, never while other processes are waited for. ROMIO keeps what
- * it reads of hints in variables of the whole process: two opens at once free it twice. Open MPI 4.1 calls ROMIO's open
- * without a lock, and everything else under one of its own, so that threads take turns there anyway: with this lock around
- * all of it, no two calls are in ROMIO at once.
+ * Held while a file of this process alone is opened or closed, never while other processes are waited for. ROMIO reads the
+ * hint cb_config_list into a variable of the whole process and frees it there, so that two opens at once free it twice, and
+ * counts without a lock who uses the list of hosts that opens make and closes let go. Open MPI 4.1 calls ROMIO's open without
+ * its own lock, which it holds around all else.
  */
 static pthread_mutex_t files_of_mine = PTHREAD_MUTEX_INITIALIZER;
 
-static void begin(int locked)
+static void begin(int alone)
 {
-    if (locked)
+    if (alone)
         pthread_mutex_lock(&files_of_mine);
 }
 
-static void end(int locked)
+static void end(int alone)
 {
-    if (locked)
+    if (alone)
         pthread_mutex_unlock(&files_of_mine);
 }
 
@@ -187,25 +185,6 @@ static int info_of(const char *hints, MPI_Info *info)
     return code;
 }
 
-/* Whether it is a ROMIO that two threads may not be in: only ROMIO has hints of that name. */
-static int needs_turns(MPI_File file)
-{
-#ifdef OPEN_MPI
-    static const char name[] = "romio_cb_write";
-    MPI_Info info = MPI_INFO_NULL;
-    int found = 0, length = 0;
-    if (MPI_File_get_info(file, &info) != MPI_SUCCESS || info == MPI_INFO_NULL)
-        return 1;
-    if (MPI_Info_get_valuelen(info, name, &length, &found) != MPI_SUCCESS)
-        found = 1;
-    MPI_Info_free(&info);
-    return found;
-#else
-    (void)file;
-    return 0;
-#endif
-}
-
 /* Opens a file that is there. All processes of the group call it. */
 int tonnage_mpiio_open(void *of, const char *path, int flags, const char *hints, void **found)
 {
@@ -223,10 +202,8 @@ int tonnage_mpiio_open(void *of, const char *path, int flags, const char *hints,
     begin(opened->alone);
     if (code == MPI_SUCCESS)
         code = MPI_File_open(group->communicator, path, mode, info, &opened->file);
-    if (code == MPI_SUCCESS) {
+    if (code == MPI_SUCCESS)
         MPI_File_set_errhandler(opened->file, MPI_ERRORS_RETURN);
-        opened->by_turns = opened->alone && needs_turns(opened->file);
-    }
     end(opened->alone);
     if (info != MPI_INFO_NULL)
         MPI_Info_free(&info);
@@ -249,11 +226,8 @@ int tonnage_mpiio_view(void *file, int64_t displacement, int64_t piece, int64_t 
     if ((code = MPI_Type_contiguous((int)piece, MPI_BYTE, &bytes)) != MPI_SUCCESS)
         return code;
     if ((code = MPI_Type_create_resized(bytes, 0, (MPI_Aint)extent, &spread)) == MPI_SUCCESS) {
-        if ((code = MPI_Type_commit(&spread)) == MPI_SUCCESS) {
-            begin(opened->by_turns);
+        if ((code = MPI_Type_commit(&spread)) == MPI_SUCCESS)
             code = MPI_File_set_view(opened->file, (MPI_Offset)displacement, MPI_BYTE, spread, "native", MPI_INFO_NULL);
-            end(opened->by_turns);
-        }
         MPI_Type_free(&spread);
     }
     MPI_Type_free(&bytes);
@@ -272,48 +246,34 @@ int tonnage_mpiio_read(void *file, int64_t offset, void *buffer, int64_t length,
 {
     struct opened *opened = file;
     MPI_Status status;
-    int code;
     if (length > INT_MAX)
         return MPI_ERR_COUNT;
-    begin(opened->by_turns);
-    code = (collective ? MPI_File_read_at_all : MPI_File_read_at)(
-        opened->file, (MPI_Offset)offset, buffer, (int)length, MPI_BYTE, &status);
-    end(opened->by_turns);
-    return count_of(code, &status, moved);
+    return count_of((collective ? MPI_File_read_at_all : MPI_File_read_at)(
+                        opened->file, (MPI_Offset)offset, buffer, (int)length, MPI_BYTE, &status),
+                    &status, moved);
 }
 
 int tonnage_mpiio_write(void *file, int64_t offset, const void *buffer, int64_t length, int collective, int64_t *moved)
 {
     struct opened *opened = file;
     MPI_Status status;
-    int code;
     if (length > INT_MAX)
         return MPI_ERR_COUNT;
-    begin(opened->by_turns);
-    code = (collective ? MPI_File_write_at_all : MPI_File_write_at)(
-        opened->file, (MPI_Offset)offset, buffer, (int)length, MPI_BYTE, &status);
-    end(opened->by_turns);
-    return count_of(code, &status, moved);
+    return count_of((collective ? MPI_File_write_at_all : MPI_File_write_at)(
+                        opened->file, (MPI_Offset)offset, buffer, (int)length, MPI_BYTE, &status),
+                    &status, moved);
 }
 
 int tonnage_mpiio_preallocate(void *file, int64_t bytes)
 {
     struct opened *opened = file;
-    int code;
-    begin(opened->by_turns);
-    code = MPI_File_preallocate(opened->file, (MPI_Offset)bytes);
-    end(opened->by_turns);
-    return code;
+    return MPI_File_preallocate(opened->file, (MPI_Offset)bytes);
 }
 
 int tonnage_mpiio_sync(void *file)
 {
     struct opened *opened = file;
-    int code;
-    begin(opened->by_turns);
-    code = MPI_File_sync(opened->file);
-    end(opened->by_turns);
-    return code;
+    return MPI_File_sync(opened->file);
 }
 
 /* The file is closed whatever is returned. */
@@ -337,10 +297,7 @@ int tonnage_mpiio_hints(void *file, char *text, int room)
     int count = 0, number, found, length = 0, code;
     if (room > 0)
         *text = 0;
-    begin(opened->by_turns);
-    code = MPI_File_get_info(opened->file, &info);
-    end(opened->by_turns);
-    if (code != MPI_SUCCESS)
+    if ((code = MPI_File_get_info(opened->file, &info)) != MPI_SUCCESS)
         return code;
     if (info == MPI_INFO_NULL)
         return MPI_SUCCESS;

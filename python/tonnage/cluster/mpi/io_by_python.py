@@ -36,7 +36,7 @@ class _Functions:
         self._mpi = mpi
         self._handles: dict[int, Any] = {}
         self._last = 0
-        # As in the shim: mpi4py lets other threads run during a call, and ROMIO of Open MPI takes one at a time.
+        # As in the shim: mpi4py lets other threads run during a call, and ROMIO takes one open at a time.
         self._turn = threading.Lock()
         self._mine: set[int] = set()
         mpi.COMM_SELF.Set_errhandler(mpi.ERRORS_RETURN)
