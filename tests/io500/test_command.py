@@ -302,6 +302,13 @@ def test_a_cleanup_removes_what_an_interrupt_left(here: Path, io500: Io500, monk
     assert io500("few.ini", "--cleanup")[0] == 2
 
 
+def test_the_extended_phases_of_md_workbench_are_refused_by_name(here: Path, io500: Io500) -> None:
+    code, out, err = io500("small.ini", "--mode", "extended")
+    assert (code, out) == (2, "")
+    assert "[mdworkbench] run = TRUE: the extended phases of md-workbench are not carried out here; hint: " in err
+    assert not (here / "data").exists()
+
+
 def test_a_dry_run_says_what_each_phase_does_and_makes_nothing(here: Path, io500: Io500) -> None:
     code, out, _ = io500("small.ini", "--timestamp", "then", "--tasks", "3", "--dry-run")
     assert code == 0
