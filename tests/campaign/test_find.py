@@ -91,7 +91,7 @@ def test_what_cannot_be_listed_is_told_and_all_else_is_looked_at(tmp_path: Path,
     (line,) = (line for line in Run.open(tmp_path / "run").trials() if line["purpose"] == "measure")
     assert (line["operations"], line.get("found"), line["errors"]) == (40, 4, 2)
     assert done.returncode == 1
-    assert line["message"] is not None
-    assert line["message"].startswith("the search missed 2 places: ")
-    assert "cannot be looked at: Permission denied" in line["message"]
+    assert line["reason"] is not None
+    assert line["reason"].startswith("the search missed 2 places: ")
+    assert "cannot be looked at: Permission denied" in line["reason"]
     assert "the search missed 2 places" in done.stdout + done.stderr
