@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,25 @@ def test_what_cannot_be_searched_is_refused(
     assert main(["run", str(tmp_path / "campaign.toml"), "--out", str(tmp_path / "run")]) == 2
     assert told in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_what_cannot_be_listed_is_told_and_all_else_is_looked_at(tmp_path: Path, tree: Path) -> None:
+    """Root reads every directory: it gives that power up first."""
+    for name in ("c", "d"):
+        (tree / name).mkdir(exist_ok=True)
+        (tree / name).chmod(0)
+    workload = 'kind = "find"\ntasks = 2\npattern = "*1"\n'
+    (tmp_path / "campaign.toml").write_text(f'target = "{tree}"\n[repeat]\ncount = 1\n[workload]\n{workload}')
+    command = [os.fspath(Path(__file__).parents[2] / "tonnage"), "run", "campaign.toml", "--out", "run", "--no-report"]
+    if os.geteuid() == 0:
+        command = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    for name in ("c", "d"):
+        (tree / name).chmod(0o700)
+    (line,) = (line for line in Run.open(tmp_path / "run").trials() if line["purpose"] == "measure")
+    assert (line["operations"], line.get("found"), line["errors"]) == (40, 4, 2)
+    assert done.returncode == 1
+    assert line["reason"] is not None
+    assert line["reason"].startswith("the search missed 2 places: ")
+    assert "cannot be looked at: Permission denied" in line["reason"]
+    assert "the search missed 2 places" in done.stdout + done.stderr

@@ -126,7 +126,7 @@ def test_find_finds_what_find_finds(here: Path, io500: Io500) -> None:
 
 
 def test_repetitions_give_the_score_an_interval(here: Path, io500: Io500) -> None:
-    code, out, _ = io500("few.ini", "--repeat", "3", "--timestamp", "then", "--json")
+    code, out, _ = io500("small.ini", "--repeat", "3", "--timestamp", "then", "--json")
     assert code == 0
     told: dict[str, Any] = json.loads(out)
     score = told["score"]
@@ -136,7 +136,7 @@ def test_repetitions_give_the_score_an_interval(here: Path, io500: Io500) -> Non
     assert told["official"] is False
     assert told["valid"] is False
     for number in (1, 2, 3):
-        assert len(summary(here / "results" / "then" / f"repetition-{number}")) == 6
+        assert len(summary(here / "results" / "then" / f"repetition-{number}")) == len(PHASES)
     assert not (here / "data").exists()
 
 
@@ -154,9 +154,10 @@ def test_a_phase_that_is_cut_is_measured_again_and_no_other(
         return measure(step, *rest)
 
     monkeypatch.setattr(benchmark, "measure", cut)
-    code, _, err = io500("small.ini", "--timestamp", "then")
+    code, out, err = io500("small.ini", "--timestamp", "then")
     assert code == 130
     assert "go on with `tonnage io500 --resume" in err
+    assert "there is no score: phases that count are missing: mdtest-hard-write, find, " in out
     assert (here / "data" / "then" / "ior-easy" / "ior_file_easy.00000000").exists()
     code, _, err = io500("--resume", "results/then")
     assert code == 0, err
@@ -196,17 +197,179 @@ def test_a_file_that_came_meanwhile_is_not_removed(here: Path, io500: Io500, mon
     assert left == [here / "data" / "then" / "mdtest-easy" / "theirs"]
 
 
+def test_files_of_the_very_names_that_are_not_as_they_were_written_stay(
+    here: Path, io500: Io500, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One came instead of a file of ours, and one was written to; both have names that IOR gives."""
+    measure = benchmark.measure
+    data = here / "data" / "then"
+    easy, hard = data / "ior-easy" / "ior_file_easy.00000000", data / "ior-hard" / "file"
+
+    def exchanged(step: Any, *rest: Any) -> Any:
+        measured = measure(step, *rest)
+        if step.name == "ior-rnd4K-easy-read":
+            kept = easy.with_name("kept")
+            easy.rename(kept)
+            easy.write_text("precious")
+            kept.unlink()
+            hard.write_text("precious")
+        return measured
+
+    monkeypatch.setattr(benchmark, "measure", exchanged)
+    code, _, err = io500("small.ini", "--timestamp", "then")
+    assert code == 1
+    for path in (easy, hard):
+        assert path.read_text() == "precious"
+        assert f"{path} stays: it is not as this benchmark left it" in err
+
+
+def test_the_tree_of_another_mdtest_stays(here: Path, io500: Io500, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = benchmark.measure
+
+    def with_visitor(step: Any, *rest: Any) -> Any:
+        measured = measure(step, *rest)
+        if step.name == "mdtest-easy-delete":
+            theirs = here / "data" / "then" / "mdtest-easy"
+            assert main(["mdtest", "-C", "-F", "-n", "3", "-d", str(theirs)]) == 0
+        return measured
+
+    monkeypatch.setenv("TONNAGE_OUT", str(here / "elsewhere"))
+    monkeypatch.setattr(benchmark, "measure", with_visitor)
+    io500("few.ini", "--timestamp", "then")
+    left = [path for path in everything_below(here / "data") if path.name.startswith("f.")]
+    assert len(left) == 3
+
+
+def test_results_never_replace_what_lies_in_their_directory(here: Path, io500: Io500) -> None:
+    (here / "config.ini").write_text(f"{FEW}[global]\nresultdir = .\ntimestamp-resultdir = FALSE\ndatadir = ../d\n")
+    before = (here / "config.ini").read_text()
+    code, out, err = io500("config.ini")
+    assert (code, out) == (2, "")
+    assert "[global] resultdir = " in err and "config.ini lies in it already; hint: " in err
+    assert (here / "config.ini").read_text() == before
+    assert not (here.parent / "d").exists()
+
+
+def interrupted(here: Path, io500: Io500, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The results of a benchmark that was cut in its second phase."""
+    measure = benchmark.measure
+
+    def cut(step: Any, *rest: Any) -> Any:
+        measured = measure(step, *rest)
+        stop = step.name == "mdtest-easy-write"
+        return type(measured)(measured.figure, measured.lines, is_interrupted=stop)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(benchmark, "measure", cut)
+        assert io500("few.ini", "--timestamp", "then")[0] == 130
+    return here / "results" / "then"
+
+
+@pytest.mark.parametrize("what", ["mode", "directory", "link", "owner"])
+def test_a_resume_trusts_no_state_that_another_user_may_have_written(
+    here: Path, io500: Io500, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    results = interrupted(here, io500, monkeypatch)
+    state = results / FILE
+    assert state.stat().st_mode & 0o077 == 0
+    if what == "mode":
+        state.chmod(0o666)
+    elif what == "directory":
+        results.chmod(0o777)
+    elif what == "link":
+        state.rename(here / "elsewhere")
+        state.symlink_to(here / "elsewhere")
+    elif os.geteuid() == 0:
+        os.chown(state, 65534, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 65534)
+    code, out, err = io500("--resume", "results/then")
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1 and "; hint: " in err
+    assert (here / "data" / "then" / "ior-easy" / "0" / "ior_file_easy.00000000").exists()
+
+
+def test_a_cleanup_removes_what_an_interrupt_left(here: Path, io500: Io500, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = interrupted(here, io500, monkeypatch)
+    theirs = here / "data" / "then" / "ior-easy" / "theirs"
+    theirs.write_text("precious")
+    code, out, _ = io500("--resume", str(results), "--cleanup")
+    assert code == 0
+    assert "removed what the benchmark left in data/then" in out
+    assert [path for path in everything_below(here / "data") if path.is_file()] == [theirs]
+    assert (results / "result.txt").exists()
+    assert io500("--resume", str(results))[0] == 2
+    assert io500("few.ini", "--cleanup")[0] == 2
+
+
+def test_the_extended_phases_of_md_workbench_are_refused_by_name(here: Path, io500: Io500) -> None:
+    code, out, err = io500("small.ini", "--mode", "extended")
+    assert (code, out) == (2, "")
+    assert "[mdworkbench] run = TRUE: the extended phases of md-workbench are not carried out here; hint: " in err
+    assert not (here / "data").exists()
+
+
+def test_a_dry_run_says_what_each_phase_does_and_makes_nothing(here: Path, io500: Io500) -> None:
+    code, out, _ = io500("small.ini", "--timestamp", "then", "--tasks", "3", "--dry-run")
+    assert code == 0
+    assert [line.partition(": ")[0] for line in out.splitlines()] == [name for name in PHASES if name != "timestamp"]
+    assert "ior-easy-write: ior " in out and " -N 3" in out.splitlines()[0]
+    assert sorted(path.name for path in here.iterdir()) == ["few.ini", "small.ini"]
+
+
+def test_a_result_that_was_changed_does_not_agree_with_its_hash(here: Path, io500: Io500) -> None:
+    recorded = Path(__file__).parent / "recorded"
+    configuration = str(recorded / "config.ini")
+    assert io500("--verify", str(recorded), configuration) == (0, "the figures agree with the hash\n", "")
+    text = (recorded / "result.txt").read_text()
+    (here / "result.txt").write_text(text.replace("= 0.109153", "= 0.209153"))
+    code, _, err = io500("--verify", "result.txt")
+    assert code == 1 and "[SCORE] hash is 37DE7166, and of the figures " in err
+    code, _, err = io500("small.ini", "--verify", str(recorded))
+    assert code == 1 and "config-hash is A8990A94, and that of the configuration " in err
+    (here / "result.txt").write_text(text.partition("[SCORE]")[0])
+    code, _, err = io500("--verify", "result.txt")
+    assert code == 2 and "has no score with a hash; hint: " in err
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ("[ior-easy]\nblockSize = 3k\n", "[ior-easy-write]: -b 3072 bytes is less than -t 65536 bytes"),
-        ("[global]\napi = DFS\n", "[ior-easy-write]: this build has no backend DFS"),
         ("[global]\nresultdir = data\n", "datadir and resultdir lie in each other"),
-        ("[find]\nexternal-script = nowhere\n", "[find]: external-script nowhere is no program"),
-        ("[global]\nio-buffers-on-gpu = TRUE\n", "[ior-easy-write]: "),
+        ("[ior-easy]\nblockSize = 3k\n", "[ior-easy] blockSize = 3k: it is no multiple of transferSize = 64k; hint: "),
+        ("[ior-easy]\ntransferSize = 9\n", "[ior-easy] transferSize = 9: a transfer is a multiple of 8 bytes; hint: "),
+        ("[ior-easy]\ntransferSize = much\n", "[ior-easy] transferSize = much: it is no size; hint: "),
+        ("[ior-easy]\nblockSize = 0\n", "[ior-easy] blockSize = 0: a size is above 0; hint: "),
+        ("[ior-easy]\nuniqueDir = 1\nfilePerProc = 0\n", "[ior-easy] filePerProc = FALSE: unique directories are for "),
+        ("[ior-easy]\nverbosity = -1\n", "[ior-easy] verbosity = -1: it is not between 0 and 10; hint: "),
+        ("[global]\napi = DFS\n", "[global] api = DFS: this build has no backend DFS; hint: "),
+        ("[ior-hard-read]\nAPI = DFS\n", "[ior-hard-read] API = DFS: this build has no backend DFS; hint: "),
+        ("[mdtest-easy]\nAPI = DFS\n", "[mdtest-easy] API = DFS: DFS is not in this build"),
+        ("[mdtest-hard]\nAPI = POSIX --bogus\n", "[mdtest-hard] API = POSIX --bogus: "),
+        ("[global]\ndatadir =\n", "[global] datadir = : it names no directory; hint: "),
+        ("[global]\nresultdir =\n", "[global] resultdir = : it names no directory; hint: "),
+        ("[global]\ndatadir = bad.ini/x\n", "cannot make "),
+        ("[global]\ndatadir = bad.ini\ntimestamp-datadir = 0\n", "[global] datadir = "),
+        ("[global]\ndataPacketType = nothing\n", "[global] dataPacketType = nothing: it is no kind of data; hint: "),
+        ("[global]\ndrop-caches-cmd = '\n", "[global] drop-caches-cmd = ': its quotes are not closed; hint: "),
+        (
+            "[global]\ndrop-caches = 1\ndrop-caches-cmd = /no/such\n",
+            "[global] drop-caches-cmd = /no/such: there is no program '/no/such'; hint: ",
+        ),
+        ("[global]\nio-buffers-on-gpu = TRUE\n", "[global] io-buffers-on-gpu = TRUE: "),
+        ("[debug]\nstonewall-time = 0\n", "[debug] stonewall-time = 0: it is not between 1 and 1000000; hint: "),
+        ("[debug]\nstonewall-time = -3\n", "[debug] stonewall-time = -3: "),
+        ("[ior-hard]\nsegmentCount = 0\n", "[ior-hard] segmentCount = 0: "),
+        ("[mdtest-easy]\nn = 0\n", "[mdtest-easy] n = 0: "),
+        ("[mdtest-hard]\nn = 0\n", "[mdtest-hard] n = 0: "),
+        ("[mdtest-hard]\nfiles-per-dir = 0\n", "[mdtest-hard] files-per-dir = 0: "),
+        ("[find]\nnproc = 0\n", "[find] nproc = 0: "),
+        ("[find]\npfind-queue-length = -1\n", "[find] pfind-queue-length = -1: "),
+        ("[find]\nexternal-script = nowhere\n", "[find] external-script = nowhere: it is no program; hint: "),
+        ("[find]\nexternal-extra-args = '\n", "[find] external-extra-args = ': its quotes are not closed; hint: "),
     ],
 )
-def test_what_cannot_be_done_is_one_line_before_anything_is_made(
+def test_a_value_that_cannot_be_carried_out_is_one_line_before_anything_is_made(
     here: Path, io500: Io500, more: str, told: str
 ) -> None:
     (here / "bad.ini").write_text(SMALL + more)
@@ -221,11 +384,16 @@ def test_a_phase_that_fails_is_told_and_the_others_go_on(here: Path, io500: Io50
     script = here / "script"
     script.write_text("#!/bin/sh\nexit 3\n")
     script.chmod(0o700)
-    (here / "other.ini").write_text(f"{FEW}[find]\nrun = TRUE\nexternal-script = {script}\n")
-    code, _, err = io500("other.ini", "--timestamp", "then")
+    (here / "other.ini").write_text(f"{SMALL}[find]\nexternal-script = {script}\n")
+    code, out, err = io500("other.ini", "--timestamp", "then")
     assert code == 1
     assert "not measured: find; hint:" in err
-    figures = summary(here / "results" / "then")
+    results = here / "results" / "then"
+    assert "there is no score: phases that count are missing: find\n" in out
+    assert (results / "result_summary.txt").read_text().endswith("[SCORE ] none: not measured: find [INVALID]\n")
+    assert (results / "result.txt").read_text().count("SCORE") == 1
+    assert "Phases that count are missing: find." in (results / "report.html").read_text()
+    figures = summary(results)
     assert figures["find"] == 0
     assert all(value > 0 for name, value in figures.items() if name not in ("find", "timestamp"))
 

@@ -66,6 +66,16 @@ def test_several_results_give_the_score_an_interval(tmp_path: Path) -> None:
     assert told.sentence.startswith("2.3") and "[" in told.sentence
 
 
+def test_a_result_that_lacks_a_phase_has_no_score(tmp_path: Path) -> None:
+    text = (RECORDED / "result.txt").read_text()
+    (tmp_path / "result.txt").write_text(text.partition("[find]")[0] + "[SCORE]\n")
+    assert main(["import", "io500", str(tmp_path), "--out", str(tmp_path / "run"), "--no-report"]) == 0
+    told = {said.name: said for said in sentences_of(analyse(Run.open(tmp_path / "run")))}["IO500 score"]
+    assert told.sentence == "none at 2 tasks."
+    assert told.why[0].startswith("phases that count are missing: find, ior-easy-read, mdtest-easy-stat, ")
+    assert not told.sure
+
+
 @pytest.mark.parametrize("name", ["result.txt", "result_summary.txt", "summary-2019.txt"])
 def test_a_result_is_known_by_what_is_in_it(name: str) -> None:
     assert kinds_of((RECORDED / name).read_bytes(), name) == ("io500",)

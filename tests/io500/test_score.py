@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from tonnage.analysis.io500 import Benchmark, PhaseFigure, Spread, carried, score_of
+from tonnage.analysis.io500 import Benchmark, PhaseFigure, Spread, carried, missing_of, score_of
 from tonnage.io500 import result_directory
 from tonnage.io500.phase_commands import STEPS
 from tonnage.io500.result_directory import ResultDirectory, score_hash, summary_line
@@ -66,6 +66,27 @@ def test_a_phase_without_a_figure_is_in_no_mean() -> None:
     find = next(figure for figure in figures if figure.name == "find")
     assert carried(figures, find) == score_of(figures).total / score_of(without).total
     assert carried([*without, zero], zero) is None
+    assert missing_of(figures) == ()
+    assert missing_of([*without, zero]) == ("find",)
+
+
+def test_without_a_phase_that_counts_there_is_no_score() -> None:
+    less = tuple(one for one in recorded() if one.name != "ior-hard-read")
+    found = Benchmark("results", 2, "standard", 1, (less, less))
+    assert found.score is None
+    assert found.missing == ("ior-hard-read",)
+    told = answer(found)
+    assert told.told[0].text.startswith("score: none. Phases that count are missing: ior-hard-read.")
+    assert not told.told[0].sure
+    assert "carries" not in " ".join(statement.name for statement in told.told)
+
+
+def test_the_phases_of_the_extended_mode_are_in_no_score() -> None:
+    figures = recorded()
+    more = PhaseFigure("find-easy", "MD", "kIOPS", 1e6, 1.0)
+    found = Benchmark("results", 2, "extended", 1, ((*figures, more),))
+    assert found.score is not None
+    assert found.score.values == (score_of(figures).total,)
 
 
 def test_repetitions_have_an_interval_and_one_has_none() -> None:
@@ -81,8 +102,10 @@ def test_a_repetition_without_some_phases_is_in_no_score_over_repetitions() -> N
     whole = tuple(recorded())
     less = tuple(replace(one, value=0.0) if one.name == "ior-easy-write" else one for one in whole)
     found = Benchmark("results", 2, "standard", 1, (less, whole))
+    assert found.score is not None
     assert found.score.values == (score_of(whole).total,)
     assert not found.score.has_interval
+    assert "1 of 2 repetitions; the others lack ior-easy-write" in answer(found).told[0].text
 
 
 def test_the_page_says_what_carries_the_score_and_that_it_is_no_submission() -> None:

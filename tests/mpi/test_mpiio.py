@@ -109,6 +109,33 @@ def test_hints_are_passed_and_those_in_effect_are_kept(tmp_path: Path) -> None:
     assert manifest(tmp_path / "run")["mpiio"].get("hints", {}) == line["hints"]
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("cb_nodes=1", "hints:2: 'cb_nodes=1' is no hint of MPI; hint: write IOR_HINT__MPI__NAME=VALUE"),
+        ("IOR_HINT__GPFS__x=1", "hints:2: 'IOR_HINT__GPFS__x=1' is no hint of MPI"),
+        ("IOR_HINT__MPI__a=1\nIOR_HINT__MPI__a=2", "hints:3: a has a value already; hint: "),
+    ],
+)
+def test_a_line_that_is_no_hint_is_told_by_its_number(tmp_path: Path, line: str, told: str) -> None:
+    (tmp_path / "hints").write_text(f"# one\n{line}\n")
+    code, _, err = ior(tmp_path, "-w", "-t", "4k", "-b", "8k", "-U", "hints", ranks=1)
+    assert code == 2 and told in err and "Traceback" not in err
+    assert not (tmp_path / "run").exists() and not (tmp_path / "testFile").exists()
+
+
+def test_a_hint_of_the_environment_without_a_value_is_told(tmp_path: Path) -> None:
+    extra = {"IOR_HINT__MPI__cb_nodes": ""}
+    code, _, err = ior(tmp_path, "-w", "-t", "4k", "-b", "8k", ranks=1, extra=extra)
+    assert code == 2 and "IOR_HINT__MPI__cb_nodes= in the environment is no hint of MPI; hint: " in err
+
+
+def test_threads_of_a_process_work_with_romio_beside_each_other(tmp_path: Path) -> None:
+    words = ("-F", "-w", "-r", "-R", "-N", "8", "-i", "6", "-t", "4k", "-b", "16k", "-V")
+    code, out, err = ior(tmp_path, *words, ranks=1, extra=ROMIO)
+    assert code == 0, out + err
+
+
 def test_collective_transfers_of_threads_are_refused_in_one_line(tmp_path: Path) -> None:
     code, _, err = ior(tmp_path, "-w", "-c", "-N", "3", "-t", "4k", "-b", "8k", ranks=1)
     assert code == 2 or "WARNING: -N 3" in err
@@ -135,7 +162,11 @@ def test_without_a_compiler_python_serves_and_says_what_a_call_costs(tmp_path: P
 
 
 def test_a_compiler_of_nothing_is_named_in_one_line(tmp_path: Path) -> None:
-    for named, told in (("/no/such", "is no program"), (shutil.which("false") or "false", "failed with status 1")):
+    for named, told in (
+        ("/no/such", "is no program"),
+        (shutil.which("false") or "false", "failed with status 1"),
+        (shutil.which("true") or "true", "ends as if it had compiled, and made nothing"),
+    ):
         code, _, err = ior(tmp_path, "-w", "-t", "4k", "-b", "8k", ranks=1, extra={"TONNAGE_MPICC": named})
         assert code == 2 and told in err and "Traceback" not in err
         assert len([line for line in err.splitlines() if "hint:" in line]) == 1

@@ -14,6 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RawDir, Stat};
+use rustix::io::Errno;
 use tonnage_records::PhaseResult;
 use tonnage_storage::{CacheState, Storage, StorageError};
 use tonnage_workload::{Find, Finds, PhaseSpec, Search, TaskRange};
@@ -72,9 +73,6 @@ struct Finder {
     listing: Box<[MaybeUninit<u8>]>,
 }
 
-/// What went wrong, and with which path.
-type Failure = (io::Error, String);
-
 impl FindWorkload {
     pub fn new(find: Find, tasks: TaskRange) -> Self {
         let path: Arc<Path> = Arc::from(Path::new(&find.root));
@@ -124,20 +122,15 @@ impl Worker for Finder {
         while let Some((mut from, _)) = next {
             if !self.has_file() {
                 match self.next_file(context) {
-                    Ok(Some(waited)) => from = if waited { clock.ticks() } else { from },
-                    Ok(None) => break,
-                    Err((error, text)) => {
-                        context.fail(0, 0, error.raw_os_error().unwrap_or(0), text);
-                        break;
-                    }
+                    Some(waited) => from = if waited { clock.ticks() } else { from },
+                    None => break,
                 }
             }
-            if let Err((error, text)) = self.look() {
-                context.fail(0, 0, error.raw_os_error().unwrap_or(0), text);
-                break;
-            }
+            let looked = self.look(context);
             let now = clock.ticks();
-            context.tally.record(&context.counters, clock.ns_between(from, now), 0);
+            if looked {
+                context.tally.record(&context.counters, clock.ns_between(from, now), 0);
+            }
             next = steering.follow(context, now);
         }
         self.leave();
@@ -158,22 +151,19 @@ impl Finder {
 
     /// Lists until there is a file to look at, taking parts from the pile; whether it waited for one. `None` where nothing is
     /// left, or all are to stop.
-    fn next_file(&mut self, context: &TaskContext) -> Result<Option<bool>, Failure> {
+    fn next_file(&mut self, context: &mut TaskContext) -> Option<bool> {
         let mut waited = false;
         while !self.has_file() {
             if context.shared.stop.load(Ordering::Relaxed) {
-                return Ok(None);
+                return None;
             }
             if self.part.as_ref().is_some_and(|part| part.goes_on) {
-                self.list()?;
+                self.list(context);
                 continue;
             }
-            match self.take(context) {
-                Some(had_to_wait) => waited |= had_to_wait,
-                None => return Ok(None),
-            }
+            waited |= self.take(context)?;
         }
-        Ok(Some(waited))
+        Some(waited)
     }
 
     /// The next part of the pile, for the one that is done; whether that took a wait. `None` where nobody can add another.
@@ -216,52 +206,63 @@ impl Finder {
         self.hunt.more.notify_all();
     }
 
-    /// Looks at one file.
+    /// Looks at one file; whether that could be done.
     #[inline]
-    fn look(&mut self) -> Result<(), Failure> {
-        let Some(part) = &mut self.part else { return Ok(()) };
+    fn look(&mut self, context: &mut TaskContext) -> bool {
+        let Some(part) = &mut self.part else { return false };
         if part.plain > 0 {
             part.plain -= 1;
-            return Ok(());
+            return true;
         }
-        let (Some(name), Some(directory)) = (part.names.pop(), &part.directory) else { return Ok(()) };
-        let stat =
-            fs::statat(directory, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| told(errno, &part.path, &name))?;
-        if self.hunt.find.takes(stat.st_size as u64, changed_ns(&stat)) {
-            self.hunt.found.fetch_add(1, Ordering::Relaxed);
+        let (Some(name), Some(directory)) = (part.names.pop(), &part.directory) else { return false };
+        match fs::statat(directory, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if self.hunt.find.takes(stat.st_size as u64, changed_ns(&stat)) => {
+                self.hunt.found.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+            Ok(_) => true,
+            Err(errno) => {
+                missed(context, errno, &part.path, &name);
+                false
+            }
         }
-        Ok(())
     }
 
-    /// Lists one buffer of names of the part in hand; directories among them go to the pile.
-    fn list(&mut self) -> Result<(), Failure> {
-        let Self { hunt, part: Some(part), listing } = self else { return Ok(()) };
-        let directory = match &part.directory {
-            Some(directory) => Arc::clone(directory),
-            None => part.open()?,
+    /// Lists one buffer of names of the part in hand; directories among them go to the pile. What cannot be listed is
+    /// told, and the search goes on with what else there is.
+    fn list(&mut self, context: &mut TaskContext) {
+        let Self { hunt, part: Some(part), listing } = self else { return };
+        part.goes_on = false;
+        let directory = match part.held() {
+            Ok(directory) => directory,
+            Err(errno) => return missed(context, errno, &part.path, c"."),
         };
         let mut found = 0;
         let mut below = Vec::new();
         let mut entries = RawDir::new(&directory, listing);
-        part.goes_on = false;
         while let Some(entry) = entries.next() {
-            let entry = entry.map_err(|errno| told(errno, &part.path, c"."))?;
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(errno) => {
+                    missed(context, errno, &part.path, c".");
+                    break;
+                }
+            };
             let name = entry.file_name();
             if !matches!(name.to_bytes(), b"." | b"..") {
-                let kind = match entry.file_type() {
-                    FileType::Unknown => kind_of(&directory, name).map_err(|errno| told(errno, &part.path, name))?,
-                    known => known,
-                };
-                if kind == FileType::Directory {
-                    below.push(part.below(&directory, name));
-                } else if Find::is_of(name.to_bytes(), hunt.tasks) {
-                    let takes = hunt.find.takes_name(name.to_bytes());
-                    if takes && hunt.find.needs_attributes() {
-                        part.names.push(name.to_owned());
-                    } else {
-                        part.plain += 1;
-                        found += u64::from(takes);
+                match kind_of(&directory, name, entry.file_type()) {
+                    Ok(FileType::Directory) => below.push(part.below(&directory, name)),
+                    Ok(_) if Find::is_of(name.to_bytes(), hunt.tasks) => {
+                        let takes = hunt.find.takes_name(name.to_bytes());
+                        if takes && hunt.find.needs_attributes() {
+                            part.names.push(name.to_owned());
+                        } else {
+                            part.plain += 1;
+                            found += u64::from(takes);
+                        }
                     }
+                    Ok(_) => {}
+                    Err(errno) => missed(context, errno, &part.path, name),
                 }
             }
             if entries.is_buffer_empty() {
@@ -271,7 +272,6 @@ impl Finder {
         }
         hunt.found.fetch_add(found, Ordering::Relaxed);
         hunt.share(part, &directory, below);
-        Ok(())
     }
 }
 
@@ -297,8 +297,11 @@ impl Hunt {
 }
 
 impl Part {
-    /// The directory, held open; its name is followed nowhere else.
-    fn open(&mut self) -> Result<Arc<OwnedFd>, Failure> {
+    /// The directory, held open from the first time on; its name is followed nowhere else.
+    fn held(&mut self) -> rustix::io::Result<Arc<OwnedFd>> {
+        if let Some(directory) = &self.directory {
+            return Ok(Arc::clone(directory));
+        }
         let (above, name) = self.below.take().unwrap_or_default();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = match &above {
@@ -306,7 +309,7 @@ impl Part {
             None => fs::openat(fs::CWD, name.as_c_str(), flags, Mode::empty()),
             Some(above) => fs::openat(above, name.as_c_str(), flags | OFlags::NOFOLLOW, Mode::empty()),
         };
-        let directory = Arc::new(opened.map_err(|errno| told(errno, &self.path, c"."))?);
+        let directory = Arc::new(opened?);
         self.directory = Some(Arc::clone(&directory));
         Ok(directory)
     }
@@ -324,19 +327,22 @@ impl Part {
     }
 }
 
-/// What a name is that the listing does not tell of.
-fn kind_of(directory: &OwnedFd, name: &CStr) -> rustix::io::Result<FileType> {
-    Ok(FileType::from_raw_mode(fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
+/// What a name is, also where the listing does not tell.
+fn kind_of(directory: &OwnedFd, name: &CStr, listed: FileType) -> rustix::io::Result<FileType> {
+    match listed {
+        FileType::Unknown => Ok(FileType::from_raw_mode(fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode)),
+        known => Ok(known),
+    }
 }
 
 fn changed_ns(stat: &Stat) -> u64 {
     u64::try_from(stat.st_ctime).unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(stat.st_ctime_nsec)
 }
 
+/// Counts what could not be looked at. All others are still looked at: a search says how much it missed.
 #[cold]
-fn told(errno: rustix::io::Errno, path: &Path, name: &CStr) -> Failure {
-    let error = io::Error::from(errno);
+fn missed(context: &mut TaskContext, errno: Errno, path: &Path, name: &CStr) {
     let path = if name == c"." { path.to_owned() } else { path.join(name.to_string_lossy().as_ref()) };
-    let text = format!("{} cannot be looked at: {error}", path.display());
-    (error, text)
+    let text = format!("{} cannot be looked at: {}", path.display(), io::Error::from(errno));
+    context.miss(0, 0, errno.raw_os_error(), text);
 }

@@ -256,9 +256,15 @@ impl TaskContext {
     /// Counts a failed operation, keeps the first, and asks all tasks to stop: the trial has failed.
     #[cold]
     pub fn fail(&mut self, file: u32, offset: u64, errno: i32, message: String) {
+        self.miss(file, offset, errno, message);
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// The same where the others go on, since what failed is no part of what they do.
+    #[cold]
+    pub fn miss(&mut self, file: u32, offset: u64, errno: i32, message: String) {
         self.tally.errors += 1;
         self.tally.error.get_or_insert(ErrorAt { task: self.number, file, offset, errno, message });
-        self.shared.stop.store(true, Ordering::Relaxed);
     }
 }
 

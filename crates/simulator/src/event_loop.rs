@@ -306,9 +306,15 @@ impl<'a> EventLoop<'a> {
     /// The same, in other words than the system's.
     #[cold]
     pub fn fail_with(&mut self, index: usize, (file, offset): (u32, u64), errno: i32, message: String) {
+        self.failed_ns.get_or_insert(self.runners[index].end_ns);
+        self.miss(index, (file, offset), errno, message);
+    }
+
+    /// The same where all tasks go on, since what failed is no part of what they do.
+    #[cold]
+    pub fn miss(&mut self, index: usize, (file, offset): (u32, u64), errno: i32, message: String) {
         let runner = &mut self.runners[index];
         runner.errors += 1;
-        self.failed_ns.get_or_insert(runner.end_ns);
         self.first_error.get_or_insert(ErrorAt { task: runner.number, file, offset, errno, message });
     }
 

@@ -72,7 +72,7 @@ impl Model for FindModel<'_> {
         let name = Find::modelled_name(number);
         if fails {
             let message = format!("{name} cannot be looked at: Input/output error (os error 5)");
-            event_loop.fail_with(task, (0, 0), EIO, message);
+            event_loop.miss(task, (0, 0), EIO, message);
             return;
         }
         self.found += u64::from(self.find.takes_name(name.as_bytes()));

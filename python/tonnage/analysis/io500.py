@@ -13,6 +13,12 @@ from tonnage.records import Run
 from tonnage.records.line_types import TaskLine, TrialLine
 
 GIBIBYTE = 1 << 30
+COUNTED = (
+    "ior-easy-write", "mdtest-easy-write", "ior-hard-write", "mdtest-hard-write", "find", "ior-easy-read",
+    "mdtest-easy-stat", "ior-hard-read", "mdtest-hard-stat", "mdtest-easy-delete", "mdtest-hard-read",
+    "mdtest-hard-delete",
+)  # fmt: skip
+"""The phases of which a score is made: without one of them there is none."""
 _MEASURED = ("create", "stat", "read", "remove", "write", "find")
 
 
@@ -60,7 +66,7 @@ class PhaseFigure:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Of one repetition: the means of the two groups, 0 where no phase of a group was measured, and the score."""
+    """Of one repetition: the means of the two groups and the score, of the phases that there are."""
 
     metadata: float
     """kIOPS."""
@@ -109,7 +115,14 @@ class Benchmark:
 
     @property
     def scores(self) -> tuple[Score, ...]:
-        return tuple(score_of(figures) for figures in self.repetitions)
+        """Of the repetitions that measured every phase that counts."""
+        return tuple(score_of(counted(figures)) for figures in self.repetitions if not missing_of(figures))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Phases that count and that a repetition lacks."""
+        lacking = {name for figures in self.repetitions for name in missing_of(figures)}
+        return tuple(name for name in COUNTED if name in lacking)
 
     @property
     def is_valid(self) -> bool:
@@ -117,10 +130,9 @@ class Benchmark:
         return not self.problems and all(figure.is_valid for figure in figures)
 
     @property
-    def score(self) -> Spread:
-        """Over the repetitions that measured as many phases as any: scores of fewer are of something else."""
-        measured = [sum(one.group is not None and one.value > 0 for one in figures) for figures in self.repetitions]
-        return Spread.of([one.total for one, many in zip(self.scores, measured, strict=True) if many == max(measured)])
+    def score(self) -> Spread | None:
+        """Over the repetitions that have one; None where each lacks a phase."""
+        return Spread.of([one.total for one in self.scores]) if self.scores else None
 
     def of(self, name: str) -> tuple[PhaseFigure, ...]:
         """A phase in each repetition."""
@@ -137,24 +149,47 @@ def mean_of(figures: Sequence[PhaseFigure], group: str) -> float:
     return math.prod(values) ** (1 / len(values)) if values else 0.0
 
 
+def missing_of(figures: Sequence[PhaseFigure]) -> tuple[str, ...]:
+    """The phases that count and were not measured."""
+    measured = {figure.name for figure in figures if figure.value > 0}
+    return tuple(name for name in COUNTED if name not in measured)
+
+
+def counted(figures: Sequence[PhaseFigure]) -> list[PhaseFigure]:
+    """Those of which the score is made; the extended mode has more."""
+    return [figure for figure in figures if figure.name in COUNTED]
+
+
 def score_of(figures: Sequence[PhaseFigure]) -> Score:
-    """As the benchmark has it: phases that were not measured are left out."""
+    """Of the phases that there are; it is a benchmark's score where ``missing_of`` them is nothing."""
     return Score(mean_of(figures, "MD"), mean_of(figures, "BW"))
 
 
 def carried(figures: Sequence[PhaseFigure], figure: PhaseFigure) -> float | None:
     """What the score would be without this phase, as a ratio of the score to it: above 1 where the phase raises it.
-    None where the phase is not part of the score, or the only one of its group."""
-    others = [one for one in figures if one is not figure]
+    None where there is no score, or the phase is not part of it, or the only one of its group."""
+    if missing_of(figures) or figure.name not in COUNTED:
+        return None
+    others = [one for one in counted(figures) if one is not figure]
     if figure.group is None or figure.value <= 0 or not mean_of(others, figure.group):
         return None
     without = score_of(others).total
-    return score_of(figures).total / without if without else None
+    return score_of(counted(figures)).total / without if without else None
 
 
-def scores_of(points: Sequence[Point]) -> dict[int, tuple[Score, ...]]:
-    """Of results that were imported, by tasks: each phase is a workload of its name. Of results that do not all have
-    every phase, the score of the medians alone; none where there is no phase of one of the two groups."""
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What results that were imported say of one number of tasks."""
+
+    scores: tuple[Score, ...]
+    """Of each result; one of the medians where some results lack phases that others have; none where a phase is missing
+    in all."""
+    missing: tuple[str, ...]
+    """Phases that count and that no result has."""
+
+
+def scores_of(points: Sequence[Point]) -> dict[int, Imported]:
+    """Of results that were imported, by tasks: each phase is a workload of its name."""
     found: dict[int, list[Point]] = {}
     for point in points:
         if _group_of(point.workload) and "stonewall_s" in point.setting:
@@ -163,8 +198,10 @@ def scores_of(points: Sequence[Point]) -> dict[int, tuple[Score, ...]]:
     for tasks, phases in found.items():
         alike = len({point.repetitions for point in phases}) == 1
         each = zip(*(point.values for point in phases), strict=True) if alike else [[p.median for p in phases]]
-        scores[tasks] = tuple(score_of(list(map(_of_point, phases, values))) for values in each)
-    return {tasks: those for tasks, those in scores.items() if all(score.total for score in those)}
+        missing = missing_of([_of_point(point, point.median) for point in phases])
+        whole = () if missing else tuple(score_of(list(map(_of_point, phases, values))) for values in each)
+        scores[tasks] = Imported(whole, missing)
+    return scores
 
 
 def _group_of(name: str) -> str | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -12,12 +15,14 @@ from tonnage.analysis.io500 import Benchmark, PhaseFigure
 from tonnage.campaign.observer import Observer
 from tonnage.errors import RequestError
 from tonnage.io500 import data_directory
-from tonnage.io500.benchmark_progress import FILE, Kept
+from tonnage.io500.benchmark_progress import Kept
 from tonnage.io500.config import Config, parse_config
-from tonnage.io500.measure import Measured, argv, check, drop_caches, files_of, measure
+from tonnage.io500.measure import Measured, check, drop_caches, files_of, measure, words_of
 from tonnage.io500.phase_commands import Place, Step, directories, steps_of
 from tonnage.io500.result_directory import ResultDirectory, now
+from tonnage.io500.values import check_values, refusal
 from tonnage.program_places import working_directory
+from tonnage.records import Run
 
 Say = Callable[[str], None]
 
@@ -33,8 +38,9 @@ class Ended:
     """What could not be removed."""
 
 
-def begin(config: Config, *, mode: str, tasks: int, repeat: int, timestamp: str | None) -> Kept:
-    """Makes the directories of a new benchmark. RequestError before anything is made where a phase cannot be done."""
+def plan(config: Config, *, mode: str, tasks: int, repeat: int, timestamp: str | None) -> Kept:
+    """A new benchmark, of which nothing is made yet. RequestError where a phase cannot be done, or a place is taken."""
+    check_values(config)
     stamp = timestamp or datetime.now().strftime("%Y.%m.%d-%H.%M.%S")
     if "/" in stamp or stamp in ("", ".", ".."):
         raise RequestError(f"--timestamp {stamp!r} is no name of a directory; hint: write one like 2026.07.31-12.00.00")
@@ -46,19 +52,45 @@ def begin(config: Config, *, mode: str, tasks: int, repeat: int, timestamp: str 
     )
     kept = Kept(config.original, mode, tasks, repeat, stamp, data, results, working_directory())
     if mode == "extended" and config.flag("mdworkbench", "run"):
-        raise RequestError("this build has no md-workbench; hint: set run = FALSE in [mdworkbench], or --mode standard")
+        complaint = (
+            "the extended phases of md-workbench are not carried out here",
+            "write run = FALSE, or --mode standard",
+        )
+        raise refusal(config, "mdworkbench", "run", complaint)
     for step in _steps(config, mode):
         check(step, config, place_of(kept, 1), tasks)
-    if config.flag("global", "drop-caches"):
-        _caches(config)
     root, out = Path(kept.here, data), Path(kept.here, results)
     _apart(root, out)
     data_directory.refuse_content(root)
-    if (out / FILE).exists() or (out / "result.txt").exists():
-        raise RequestError(f"{out} has a benchmark already; hint: --resume {results}, or timestamp-resultdir = TRUE")
+    data_directory.refuse_results(out)
+    return kept
+
+
+def begin(kept: Kept) -> None:
+    """Makes the directories of a benchmark that was planned."""
+    root, out = Path(kept.here, kept.data), Path(kept.here, kept.results)
     kept.made = data_directory.make([root, out])
     kept.save(out)
-    return kept
+
+
+def command_lines(kept: Kept) -> Iterator[str]:
+    """What each phase of the first repetition does."""
+    config, place = parse_config(kept.config, "config-orig.ini"), place_of(kept, 1)
+    for step in _steps(config, kept.mode):
+        if step.program == "find" and (script := config.text_if(step.name, "external-script")):
+            yield f"{step.name}: {' '.join([script, *step.words(config, place)])}"
+        elif step.program != "timestamp":
+            yield f"{step.name}: {step.program} {' '.join(words_of(step, config, place, kept.tasks))}"
+
+
+def clean(kept: Kept) -> list[str]:
+    """Removes what a benchmark that was cut left in its data directory; what stays, and why. It cannot go on then."""
+    out = Path(kept.here, kept.results)
+    problems = [problem for number in range(1, kept.repeat + 1) for problem in _remove(kept, number)]
+    data_directory.remove_empty(path for path in kept.made if Path(path) not in (out, *out.parents))
+    kept.is_complete = True
+    kept.save(out)
+    return problems
 
 
 def _apart(data: Path, results: Path) -> None:
@@ -76,10 +108,6 @@ def place_of(kept: Kept, repetition: int) -> Place:
 
 def _steps(config: Config, mode: str) -> Iterator[Step]:
     return (step for step in steps_of(mode) if step.is_on(config))
-
-
-def _caches(config: Config) -> list[str]:
-    return argv(config.text("global", "drop-caches-cmd"), "[global] drop-caches-cmd")
 
 
 def problems_of(config: Config) -> tuple[str, ...]:
@@ -110,10 +138,10 @@ def carry_out(kept: Kept, observer: Observer, say: Say, tell: Say) -> Ended:
             interrupted = _repetition(kept, config, repetition, steps, observer, say, tell)
             if interrupted:
                 break
-            left += _remove(kept, config, repetition)
+            left += _remove(kept, repetition)
     if not interrupted:
         # An interrupt may have come between the end of a repetition and what is removed after it.
-        left += [problem for one in range(1, kept.repeat) for problem in _remove(kept, config, one)]
+        left += [problem for one in range(1, kept.repeat) for problem in _remove(kept, one)]
         kept.is_complete = True
         kept.save(out)
         data_directory.remove_empty(path for path in kept.made if Path(path) not in (out, *out.parents))
@@ -146,8 +174,14 @@ def _repetition(
         _wait(config, step, tell)
         began = now()
         measured = _again(step, spelled) if again else None
+        names = [] if measured else files_of(step, config, spelled, kept.tasks)
+        before = {name for name in names if os.path.lexists(name)}
         measured = measured or _step(step, config, spelled, kept.tasks, observer)
+        # A phase that ended well wrote all of its files; of one that did not, those are its own that were not there.
+        ended_well = not measured.is_interrupted and measured.figure.value > 0
+        kept.written |= data_directory.identities(name for name in names if ended_well or name not in before)
         if measured.is_interrupted:
+            kept.save(save_at)
             return True
         for line in files.phase(step, measured.figure, began, measured.lines):
             say(line)
@@ -164,7 +198,7 @@ def _repetition(
 def _step(step: Step, config: Config, place: Place, tasks: int, observer: Observer) -> Measured:
     problem = None
     if config.flag("global", "drop-caches") and step.program != "timestamp":
-        problem = drop_caches(_caches(config))
+        problem = drop_caches(shlex.split(config.text("global", "drop-caches-cmd")))
     measured = measure(step, config, place, tasks, _records(place, step), observer)
     if problem is None:
         return measured
@@ -176,11 +210,20 @@ def _again(step: Step, place: Place) -> Measured | None:
     left of its items is no longer what the others had."""
     if step.is_removal:
         reason = "an interrupt cut it, and half of a removal cannot be measured again"
-        data_directory.remove_trees(Path(place.data, step.section))
+        data_directory.remove_trees(Path(place.data, step.section), _runs(place))
         return Measured(PhaseFigure(step.name, step.group, step.unit, 0.0, 0.0, problems=(reason,)), ())
     if step.program == "mdtest" and step.is_write:
-        data_directory.remove_trees(Path(place.data, step.section))
+        data_directory.remove_trees(Path(place.data, step.section), _runs(place))
     return None
+
+
+def _runs(place: Place) -> set[str]:
+    """The ids of the phases' runs, which are in the marks of what they made."""
+    found = set()
+    for run in Path(place.results, "tonnage").glob("*/manifest.json"):
+        with suppress(OSError, ValueError, KeyError):
+            found.add(str(Run.open(run.parent).manifest["run_id"]))
+    return found
 
 
 def _records(place: Place, step: Step) -> Path:
@@ -203,17 +246,17 @@ def _wait(config: Config, step: Step, tell: Say) -> None:
         time.sleep(1)
 
 
-def _remove(kept: Kept, config: Config, repetition: int) -> list[str]:
+def _remove(kept: Kept, repetition: int) -> list[str]:
     """Removes the files and directories of a repetition; what could not be removed."""
     place = place_of(kept, repetition)
     spelled = Place(str(Path(kept.here, place.data)), str(Path(kept.here, place.results)), place.timestamp)
-    names = [name for step in _steps(config, kept.mode) for name in files_of(step, config, spelled, kept.tasks)]
-    problems = data_directory.remove_files(dict.fromkeys(names))
+    shared = {str(path) for path in directories(Path(spelled.data))}
+    written = {name: kept.written[name] for name in kept.written if Path(spelled.data) in Path(name).parents}
+    problems = data_directory.remove_files(written)
     # With uniqueDir each file has a directory of its own.
-    own = {str(Path(name).parent) for name in names} - {str(path) for path in directories(Path(spelled.data))}
-    data_directory.remove_empty(sorted(own))
+    data_directory.remove_empty(sorted({str(Path(name).parent) for name in written} - shared))
     for section in ("mdtest-easy", "mdtest-hard"):
-        problems += data_directory.remove_trees(Path(spelled.data, section))
+        problems += data_directory.remove_trees(Path(spelled.data, section), _runs(spelled))
     for section in ("ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard"):
         Path(spelled.results, f"{section}.stonewall").unlink(missing_ok=True)
     return problems

@@ -22,6 +22,8 @@ _FORMS = {
 }
 _FLAGS = {"true": "TRUE", "1": "TRUE", "false": "FALSE", "0": "FALSE"}
 _WORD = 0xFFFFFFFF
+_NEVER_EMPTY = ("datadir", "resultdir")
+"""Any other key without a value keeps its default, as the benchmark has it; of these it is another place than meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +120,11 @@ def parse_config(text: str, name: str) -> Config:
         if found := _SECTION.fullmatch(line):
             section = _section(found[1], where)
         elif found := _PAIR.fullmatch(line):
-            if not (value := found[2].strip()):
-                continue
             if section is None:
                 raise RequestError(f"{where}: {found[1]} stands before any section; hint: put [global] above it")
             key = _key(section, found[1], where)
-            values[section, key.name] = _value(section, key, value, where)
+            if (value := found[2].strip()) or key.name in _NEVER_EMPTY:
+                values[section, key.name] = _value(section, key, value, where)
         elif not _EMPTY.fullmatch(line):
             raise RequestError(
                 f"{where}: {line.strip()!r} is no section and no key; hint: write [SECTION] or KEY = VALUE"

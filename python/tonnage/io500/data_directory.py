@@ -1,11 +1,12 @@
-"""The directory in which the phases work: made by the benchmark, and only what it made is removed."""
+"""The directories in which the phases work: made by the benchmark, and only what it made is removed."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tonnage.campaign.scratch import leftovers, remove_leftover
@@ -17,16 +18,33 @@ BELOW = ("ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard")
 
 def refuse_content(data: Path) -> None:
     """RequestError where anything lies there but empty directories of these names."""
-    if not os.path.lexists(data):
+    if not _is_there(data, "datadir"):
         return
-    if data.is_symlink() or not data.is_dir():
-        raise RequestError(f"{data} is no directory; hint: give another datadir")
     for path in data.iterdir():
         if path.name not in BELOW or path.is_symlink() or not path.is_dir() or any(list(path.iterdir())):
             raise RequestError(
                 f"{path} lies in the data directory, and is not of this benchmark; "
                 "hint: give an empty datadir, or timestamp-datadir = TRUE"
             )
+
+
+def refuse_results(results: Path) -> None:
+    """RequestError where anything lies there: a file of the same name would be lost."""
+    if not _is_there(results, "resultdir"):
+        return
+    if first := min((path.name for path in results.iterdir()), default=None):
+        raise RequestError(
+            f"[global] resultdir = {results}: {first} lies in it already; "
+            "hint: give an empty one, or timestamp-resultdir = TRUE; --resume goes on with a benchmark"
+        )
+
+
+def _is_there(path: Path, key: str) -> bool:
+    if not os.path.lexists(path):
+        return False
+    if path.is_symlink() or not path.is_dir():
+        raise RequestError(f"[global] {key} = {path}: it is no directory; hint: give another {key}")
+    return True
 
 
 def make(paths: Iterable[Path]) -> list[str]:
@@ -54,34 +72,70 @@ def remove_empty(made: Iterable[str]) -> None:
             os.rmdir(path)  # noqa: PTH106 - never a link
 
 
-def remove_files(names: Iterable[str]) -> list[str]:
-    """Removes regular files of these absolute names, never through a link; what could not be removed, and why."""
-    problems = []
+Identity = tuple[int, int, int]
+"""Of a file: its inode, its bytes and when it was written last. Numbers of devices change with each mount."""
+
+
+def identities(names: Iterable[str]) -> dict[str, Identity]:
+    """Of the regular files of these absolute names that belong to this user."""
+    found = {}
     for name in names:
+        # Opened, so that a network file system asks its server what other hosts wrote.
+        with suppress(OSError), _held(name) as facts:
+            if facts.st_uid == os.geteuid():
+                found[name] = _identity(facts)
+    return found
+
+
+@contextmanager
+def _held(name: str) -> Iterator[os.stat_result]:
+    file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        facts = os.fstat(file)
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", name)
+        yield facts
+    finally:
+        os.close(file)
+
+
+def _identity(facts: os.stat_result) -> Identity:
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+
+def remove_files(written: Mapping[str, Identity]) -> list[str]:
+    """Removes the files that are still those that were ``written``, never through a link; what stays, and why."""
+    problems = []
+    for name, identity in written.items():
         directory, base = os.path.split(name)
         try:
             parent = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             continue
         try:
-            if stat.S_ISREG(os.stat(base, dir_fd=parent, follow_symlinks=False).st_mode):
+            with _held(name) as facts:
+                if _identity(facts) != identity:
+                    problems.append(f"{name} stays: it is not as this benchmark left it")
+                    continue
+            now = os.stat(base, dir_fd=parent, follow_symlinks=False)
+            if now.st_ino == identity[0]:
                 os.unlink(base, dir_fd=parent)
         except FileNotFoundError:
             continue
         except OSError as error:
-            problems.append(f"{name} cannot be removed: {error.strerror}")
+            problems.append(f"{name} stays: {error.strerror}")
         finally:
             os.close(parent)
     return problems
 
 
-def remove_trees(directory: Path) -> list[str]:
-    """Removes the trees that mdtest's phases left in it; what could not be removed, and why."""
+def remove_trees(directory: Path, runs: Collection[str]) -> list[str]:
+    """Removes the trees in it that phases of mdtest left, whose marks have one of these runs; what stays, and why."""
     problems: list[str] = []
     if not directory.is_dir():
         return problems
     for left in leftovers(directory):
-        if left.state in ("kept", "dead"):
+        if left.run_id in runs and left.state in ("kept", "dead"):
             try:
                 remove_leftover(left)
             except (OSError, ValueError) as error:

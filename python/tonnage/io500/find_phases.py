@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
@@ -13,7 +12,7 @@ from tonnage.analysis.io500 import PhaseFigure
 from tonnage.campaign.observer import Observer
 from tonnage.compat.measure import conclude, measure
 from tonnage.compat.output import Voice
-from tonnage.errors import MeasurementError, RequestError
+from tonnage.errors import MeasurementError
 from tonnage.io500.config import Config
 from tonnage.io500.phase_commands import Place, Step
 
@@ -31,18 +30,6 @@ def tasks_of(step: Step, config: Config, tasks: int) -> int:
     """How many search: ``nproc`` of the configuration, at most all."""
     given = config.number_if(step.name, "nproc") if step.program == "find" else None
     return min(given, tasks) if given else tasks
-
-
-def check(step: Step, config: Config) -> None:
-    """RequestError where the program cannot be started."""
-    script = script_of(step, config)
-    if script is not None and not (Path(script).is_file() and os.access(script, os.X_OK)):
-        raise RequestError(f"external-script {script} is no program; hint: give the path of an executable file")
-    for key in ("external-mpi-args", "external-extra-args"):
-        try:
-            shlex.split(config.text_if(step.name, key) or "")
-        except ValueError as error:
-            raise RequestError(f"{key} cannot be read: {error}; hint: close its quotes") from None
 
 
 def run(step: Step, config: Config, place: Place, tasks: int, observer: Observer, voice: Voice, out: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shlex
 import subprocess
 import time
 from collections.abc import Sequence
@@ -30,6 +29,7 @@ from tonnage.io500 import find_phases
 from tonnage.io500.config import Config
 from tonnage.io500.phase_commands import Place, Step
 from tonnage.io500.result_directory import pair
+from tonnage.io500.values import refused_by
 from tonnage.records import Run
 
 TOOL_S = 600
@@ -54,23 +54,32 @@ def words_of(step: Step, config: Config, place: Place, tasks: int) -> list[str]:
 
 def check(step: Step, config: Config, place: Place, tasks: int) -> None:
     """RequestError where the front end would refuse the phase, before anything is made."""
-    words = words_of(step, config, place, tasks)
+
+    def accepts(changed: Config) -> bool:
+        with suppress(RequestError):
+            _ask(step, changed, place, tasks)
+            return True
+        return False
+
     try:
-        if step.program == "ior":
-            for test in parse(words):
-                validate(test, Ranks.here())
-        elif step.program == "mdtest":
-            understand(parse_arguments(MDTEST, words), tuple(words))
-        elif step.program == "find":
-            find_phases.check(step, config)
+        _ask(step, config, place, tasks)
     except RequestError as error:
-        raise RequestError(f"[{step.name}]: {error}") from None
+        raise refused_by(config, (step.name, step.section, "global", "debug"), error, accepts) from None
+
+
+def _ask(step: Step, config: Config, place: Place, tasks: int) -> None:
+    words = words_of(step, config, place, tasks)
+    if step.program == "ior":
+        for test in parse(words):
+            validate(test, Ranks.here())
+    elif step.program == "mdtest":
+        understand(parse_arguments(MDTEST, words), tuple(words))
 
 
 def files_of(step: Step, config: Config, place: Place, tasks: int) -> list[str]:
-    """Absolute names of the files that a phase of IOR leaves."""
+    """Absolute names of the files that a phase of IOR writes."""
     found = []
-    for test in parse(words_of(step, config, place, tasks)) if step.program == "ior" else ():
+    for test in parse(words_of(step, config, place, tasks)) if step.program == "ior" and step.is_write else ():
         validate(test, Ranks.here())
         found += file_names(test)
     return found
@@ -170,11 +179,3 @@ def drop_caches(command: Sequence[str]) -> str | None:
     if done.returncode:
         return f"drop-caches-cmd ended with {done.returncode}: {done.stderr.decode(errors='replace').strip()}"
     return None
-
-
-def argv(text: str, key: str) -> list[str]:
-    """The words of a command in the configuration; no shell reads it. RequestError where it is none."""
-    with suppress(ValueError):
-        if words := shlex.split(text):
-            return words
-    raise RequestError(f"{key}: {text!r} is no command; hint: close its quotes, or name a script")

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tonnage import __version__
-from tonnage.analysis.io500 import PhaseFigure, Score, score_of
+from tonnage.analysis.io500 import PhaseFigure, Score, counted, missing_of, score_of
 from tonnage.io500.config import Config, hash_text
 from tonnage.io500.phase_commands import Step
 
@@ -53,20 +53,24 @@ class ResultDirectory:
 
     def conclude(self, figures: Sequence[PhaseFigure], mode: str, problems: Sequence[str]) -> list[str]:
         """Adds the score; the lines of the summary."""
-        scored = [figure for figure in figures if not _is_extended(figure.name)]
-        summary = self._score("SCORE", scored, problems)
+        summary = self._score("SCORE", counted(figures), problems)
         if mode == "extended":
             summary += self._score("SCOREX", figures, problems)
         self._write(RESULT, [f"; END {now()}"])
         return self._summary(summary)
 
     def _score(self, name: str, figures: Sequence[PhaseFigure], problems: Sequence[str]) -> list[str]:
+        label = f"[{name:<6}]"
+        extended = [figure.name for figure in figures if figure.group and not figure.value]
+        if missing := dict.fromkeys((*missing_of(figures), *extended)):
+            why = f"none: not measured: {', '.join(missing)}"
+            self._write(RESULT, ["", f"[{name}]", f"; ERROR INVALID {why}"])
+            return [f"{label} {why} [INVALID]"]
         score, is_valid = score_of(figures), not problems and all(figure.is_valid for figure in figures)
         mark = "" if is_valid else " [INVALID]"
         lines = ["", f"[{name}]", pair("MD", f"{score.metadata:f}"), pair("BW", f"{score.bandwidth:f}")]
         lines += [pair("SCORE", f"{score.total:f}{mark}"), pair("hash", f"{score_hash(figures, score, is_valid):X}")]
         self._write(RESULT, lines)
-        label = f"[{name:<6}]"
         told = f"Bandwidth {score.bandwidth:f} GiB/s : IOPS {score.metadata:f} kiops : TOTAL {score.total:f}{mark}"
         return [f"{label} {told}"]
 
@@ -77,10 +81,6 @@ class ResultDirectory:
     def _write(self, name: str, lines: Sequence[str], mode: str = "a") -> None:
         with (self.path / name).open(mode, encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
-
-
-def _is_extended(name: str) -> bool:
-    return name in ("find-easy", "find-hard")
 
 
 def summary_line(figure: PhaseFigure) -> str:

@@ -381,6 +381,11 @@ def _status(result: PhaseResult | None, errors: int) -> tuple[str, str | None]:
         if result.get("copies"):
             why = first["message"] if first else ""
             return "failed", f"{errors} cop{'y' if errors == 1 else 'ies'} failed: {why}"
+        if result.get("found") is not None:
+            # A search has names and no offsets, and goes on after each failure.
+            return "failed", f"the search missed {errors} place{'s' if errors != 1 else ''}" + (
+                f": {first['message']}" if first else ""
+            )
         where = f": task {first['task']}, offset {first['offset']}: {first['message']}" if first else ""
         return "failed", f"{errors} operation{'s' if errors != 1 else ''} failed{where}"
     verify = result["verify"]

@@ -30,9 +30,10 @@ struct opened {
 };
 
 /*
- * Held while a file of this process alone is opened or closed, never while other processes are waited for. ROMIO, as Open
- * MPI 4.1 has it, has ended by a double free where two threads of a process used it; this makes that rarer, and is not
- * shown to end it. With one process a task it was not seen.
+ * Held while a file of this process alone is opened or closed, never while other processes are waited for. ROMIO reads the
+ * hint cb_config_list into a variable of the whole process and frees it there, so that two opens at once free it twice, and
+ * counts without a lock who uses the list of hosts that opens make and closes let go. Open MPI 4.1 calls ROMIO's open without
+ * its own lock, which it holds around all else.
  */
 static pthread_mutex_t files_of_mine = PTHREAD_MUTEX_INITIALIZER;
 
@@ -201,6 +202,8 @@ int tonnage_mpiio_open(void *of, const char *path, int flags, const char *hints,
     begin(opened->alone);
     if (code == MPI_SUCCESS)
         code = MPI_File_open(group->communicator, path, mode, info, &opened->file);
+    if (code == MPI_SUCCESS)
+        MPI_File_set_errhandler(opened->file, MPI_ERRORS_RETURN);
     end(opened->alone);
     if (info != MPI_INFO_NULL)
         MPI_Info_free(&info);
@@ -208,7 +211,6 @@ int tonnage_mpiio_open(void *of, const char *path, int flags, const char *hints,
         free(opened);
         return code;
     }
-    MPI_File_set_errhandler(opened->file, MPI_ERRORS_RETURN);
     *found = opened;
     return MPI_SUCCESS;
 }

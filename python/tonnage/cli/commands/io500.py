@@ -16,6 +16,9 @@ from tonnage.errors import MeasurementError, RequestError
 from tonnage.units import parse_count
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tonnage.analysis.io500 import PhaseFigure
     from tonnage.io500.benchmark import Ended
     from tonnage.io500.benchmark_progress import Kept
 
@@ -36,6 +39,14 @@ COMMAND = Command(
         Option(("--mode",), "which phases", None, "standard", choices=("standard", "extended")),
         Option(("--timestamp",), "name of the directories of this benchmark", "NAME", "the time"),
         Option(("--resume",), "go on with an interrupted benchmark", "RESULTS", completes="directory"),
+        Option(("--dry-run",), "check CONFIG, print what each phase would do, and make nothing"),
+        Option(("--cleanup",), "with --resume RESULTS: remove what the interrupted benchmark left, and do not go on"),
+        Option(
+            ("--verify",),
+            "check that the figures of a result agree with its hash; CONFIG: and its configuration",
+            "RESULT",
+            completes="file",
+        ),
         Option(("--list",), "print every section and key with its default"),
         JSON,
     ),
@@ -44,6 +55,8 @@ COMMAND = Command(
         ("mpiexec -n 16 tonnage io500 config.ini", "16 tasks; no other option is needed"),
         ("tonnage io500 --tasks 8 --repeat 6 config.ini", "a score with an interval"),
         ("tonnage io500 --resume results/2026.07.31-12.00.00", "what an interrupt left undone"),
+        ("tonnage io500 --resume results/2026.07.31-12.00.00 --cleanup", "remove its files instead"),
+        ("tonnage io500 config.ini --verify results/2026.07.31-12.00.00", "whether anybody changed the result"),
     ),
     loads=("tonnage.io500.benchmark",),
 )
@@ -58,7 +71,16 @@ def run(arguments: Arguments) -> int:
     if arguments.list:
         print(listed_keys())
         return 0
-    kept = _begin(arguments)
+    if arguments.verify is not None:
+        return _verify(arguments)
+    kept = _kept(arguments)
+    if arguments.cleanup:
+        return _clean(kept)
+    if arguments.dry_run:
+        print("\n".join(benchmark.command_lines(kept)))
+        return 0
+    if arguments.resume is None:
+        benchmark.begin(kept)
     ended = benchmark.carry_out(
         kept,
         Observer(),
@@ -68,28 +90,56 @@ def run(arguments: Arguments) -> int:
     return _conclude(ended, as_json=arguments.json)
 
 
-def _begin(arguments: Arguments) -> Kept:
+def _verify(arguments: Arguments) -> int:
+    """Exit code: 1 where the result was changed."""
+    from tonnage.io500.config import read_config
+    from tonnage.io500.verify import problems_of
+
+    given = ("tasks", "repeat", "mode", "timestamp", "resume", "dry_run", "cleanup", "json")
+    if others := [name for name in given if getattr(arguments, name)]:
+        raise RequestError(f"--verify measures nothing, and {others[0]} was given; hint: leave it out")
+    problems = problems_of(arguments.verify, read_config(arguments.config) if arguments.config else None)
+    for problem in problems:
+        print(f"tonnage: io500: {problem}", file=sys.stderr)
+    print("the result was changed, or is of another configuration" if problems else "the figures agree with the hash")
+    return 1 if problems else 0
+
+
+def _clean(kept: Kept) -> int:
+    """Exit code: 1 where something stays."""
+    from tonnage.io500 import benchmark
+
+    problems = benchmark.clean(kept)
+    for problem in problems:
+        print(f"tonnage: io500: {problem}", file=sys.stderr)
+    print(f"removed what the benchmark left in {kept.data}" + ("; some of it stays" if problems else ""))
+    return 1 if problems else 0
+
+
+def _kept(arguments: Arguments) -> Kept:
     from tonnage.compat.measure import Ranks
     from tonnage.io500 import benchmark
     from tonnage.io500.config import read_config
 
     if arguments.resume is not None:
-        for name in ("config", "tasks", "repeat", "mode", "timestamp"):
-            if getattr(arguments, name) is not None:
+        for name in ("config", "tasks", "repeat", "mode", "timestamp", "dry_run"):
+            if getattr(arguments, name):
                 raise RequestError(f"--resume goes on as it was begun, and {name} was given; hint: leave it out")
         kept, ranks = benchmark.resume(arguments.resume), Ranks.here()
-        if ranks.hosts and ranks.default != kept.tasks:
+        if not arguments.cleanup and ranks.hosts and ranks.default != kept.tasks:
             raise RequestError(
                 f"{arguments.resume} was begun with {kept.tasks} tasks, and MPI started {ranks.default} processes; "
                 f"hint: start {kept.tasks}"
             )
         return kept
+    if arguments.cleanup:
+        raise RequestError("--cleanup is of a benchmark that was begun; hint: add --resume RESULTS")
     if arguments.config is None:
         raise RequestError("there is no configuration; hint: tonnage io500 CONFIG.ini; --list prints every key")
     ranks = Ranks.here()
     if ranks.hosts and arguments.tasks is not None:
         raise RequestError("under MPI each process is a task; hint: leave --tasks out")
-    return benchmark.begin(
+    return benchmark.plan(
         read_config(arguments.config),
         mode=arguments.mode or "standard",
         tasks=arguments.tasks or ranks.default,
@@ -113,22 +163,23 @@ def _conclude(ended: Ended, *, as_json: bool) -> int:
         print(f"tonnage: io500: {problem}", file=sys.stderr)
     if ended.is_interrupted:
         return complain(f"interrupted; hint: go on with `tonnage io500 --resume {ended.results}`", 130)
-    missing = [figure.name for one in ended.found.repetitions for figure in one if figure.value == 0 and figure.group]
-    if missing:
-        raise MeasurementError(
-            f"not measured: {', '.join(dict.fromkeys(missing))}; hint: {ended.results}/result.txt says why"
-        )
+    figures = [figure for one in ended.found.repetitions for figure in one if figure.value == 0 and figure.group]
+    if figures:
+        failed = ", ".join(dict.fromkeys(figure.name for figure in figures))
+        raise MeasurementError(f"not measured: {failed}; hint: {ended.results}/result.txt says why")
     return 1 if ended.problems else 0
 
 
 def _print(ended: Ended, page: str, no_submission: str) -> None:
     score = ended.found.score
-    if score.has_interval:
+    if score is None:
+        told = f"there is no score: phases that count are missing: {', '.join(ended.found.missing)}"
+    elif score.has_interval:
         between = units.interval(score.low, score.high, units.significant, " to ")
         told = f"score over {len(score.values)} repetitions: {units.significant(score.median)}, 95 % interval {between}"
         told += "; more repetitions would tell" if between == units.NOT_KNOWN else ""
     elif len(ended.found.repetitions) > 1:
-        told = "the score is of the one repetition that measured most phases, and has no interval"
+        told = "the score is of the one repetition that measured every phase, and has no interval"
     else:
         told = "the score is of one repetition and has no interval; --repeat 6 gives one"
     print(f"\n{told}\nresults: {ended.results}\npage: {page}\n{no_submission}")
@@ -148,14 +199,21 @@ def _summary(ended: Ended, page: str) -> dict[str, object]:
         "mode": found.mode,
         "stonewall_s": found.stonewall_s,
         "problems": list(found.problems),
-        "score": {"median": score.median, "low": score.low, "high": score.high, "values": list(score.values)},
+        "missing": list(found.missing),
+        "score": None
+        if score is None
+        else {"median": score.median, "low": score.low, "high": score.high, "values": list(score.values)},
         "repetitions": [
-            {
-                "bandwidth_gib_per_s": one.bandwidth,
-                "metadata_kiops": one.metadata,
-                "score": one.total,
-                "phases": [asdict(figure) for figure in figures],
-            }
-            for one, figures in zip(found.scores, found.repetitions, strict=True)
+            {**_score(figures), "phases": [asdict(figure) for figure in figures]} for figures in found.repetitions
         ],
     }
+
+
+def _score(figures: Sequence[PhaseFigure]) -> dict[str, object]:
+    """Of one repetition: null where a phase is missing."""
+    from tonnage.analysis.io500 import counted, missing_of, score_of
+
+    missing, one = missing_of(figures), score_of(counted(figures))
+    values = (None, None, None) if missing else (one.bandwidth, one.metadata, one.total)
+    found: dict[str, object] = dict(zip(("bandwidth_gib_per_s", "metadata_kiops", "score"), values, strict=True))
+    return {**found, "missing": list(missing)}

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
+import threading
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
@@ -34,6 +36,9 @@ class _Functions:
         self._mpi = mpi
         self._handles: dict[int, Any] = {}
         self._last = 0
+        # As in the shim: mpi4py lets other threads run during a call, and ROMIO takes one open at a time.
+        self._turn = threading.Lock()
+        self._mine: set[int] = set()
         mpi.COMM_SELF.Set_errhandler(mpi.ERRORS_RETURN)
         mpi.COMM_WORLD.Set_errhandler(mpi.ERRORS_RETURN)
         mpi.FILE_NULL.Set_errhandler(mpi.ERRORS_RETURN)
@@ -118,42 +123,59 @@ class _Functions:
         words, info = hints.decode().split("\n")[:-1], mpi.INFO_NULL
         if words:
             info = mpi.Info.Create(dict(zip(words[::2], words[1::2], strict=True)))
-        file = mpi.File.Open(self._handles[group], path.decode(), mode, info)
-        file.Set_errhandler(mpi.ERRORS_RETURN)
+        is_mine = self._handles[group].Get_size() == 1
+        with self._turn if is_mine else contextlib.nullcontext():
+            file = mpi.File.Open(self._handles[group], path.decode(), mode, info)
+            file.Set_errhandler(mpi.ERRORS_RETURN)
         found[0] = self._hold(file)
+        if is_mine:
+            self._mine.add(self._last)
+
+    def _on(self, file: int) -> contextlib.AbstractContextManager[Any]:
+        """Until the call is over, no other thread of this process makes one; none waits for one that other processes
+        make too."""
+        return self._turn if file in self._mine else contextlib.nullcontext()
 
     def view(self, file: int, displacement: int, piece: int, extent: int) -> None:
         contiguous = self._mpi.BYTE.Create_contiguous(piece)
         spread = contiguous.Create_resized(0, extent).Commit()
-        self._handles[file].Set_view(displacement, self._mpi.BYTE, spread, "native")
+        with self._on(file):
+            self._handles[file].Set_view(displacement, self._mpi.BYTE, spread, "native")
         spread.Free()
         contiguous.Free()
 
     def read(self, file: int, offset: int, buffer: int, length: int, collective: int, moved: Any) -> None:
-        self._transfer(self._handles[file], "Read_at", offset, buffer, length, collective, moved)
+        self._transfer(file, "Read_at", offset, buffer, length, collective, moved)
 
     def write(self, file: int, offset: int, buffer: int, length: int, collective: int, moved: Any) -> None:
-        self._transfer(self._handles[file], "Write_at", offset, buffer, length, collective, moved)
+        self._transfer(file, "Write_at", offset, buffer, length, collective, moved)
 
     def _transfer(
-        self, file: Any, call: str, offset: int, buffer: int, length: int, collective: int, moved: Any
+        self, file: int, call: str, offset: int, buffer: int, length: int, collective: int, moved: Any
     ) -> None:
         status = self._mpi.Status()
         memory = (ctypes.c_char * length).from_address(buffer) if length else bytearray()
-        getattr(file, f"{call}_all" if collective else call)(offset, [memory, length, self._mpi.BYTE], status)
+        with self._on(file):
+            act = getattr(self._handles[file], f"{call}_all" if collective else call)
+            act(offset, [memory, length, self._mpi.BYTE], status)
         moved[0] = max(status.Get_count(self._mpi.BYTE), 0)
 
     def preallocate(self, file: int, size: int) -> None:
-        self._handles[file].Preallocate(size)
+        with self._on(file):
+            self._handles[file].Preallocate(size)
 
     def sync(self, file: int) -> None:
-        self._handles[file].Sync()
+        with self._on(file):
+            self._handles[file].Sync()
 
     def close(self, file: int) -> None:
-        self._handles.pop(file).Close()
+        with self._on(file):
+            self._handles.pop(file).Close()
+        self._mine.discard(file)
 
     def hints(self, file: int, text: int, room: int) -> None:
-        info = self._handles[file].Get_info()
+        with self._on(file):
+            info = self._handles[file].Get_info()
         if info != self._mpi.INFO_NULL:
             _put("".join(f"{name}\n{value}\n" for name, value in info.items()), text, room)
             info.Free()

@@ -162,6 +162,8 @@ def _compiled(compiler: str, loaded: str | None) -> Path:
         try:
             code.write_text(source, encoding="utf-8")
             ask([compiler, *_OPTIONS, "-o", str(made), str(code)], timeout_s=_COMPILE_S)
+            if not made.is_file():
+                raise ToolError(f"{compiler} ends as if it had compiled, and made nothing: it is no compiler")
             made.chmod(0o700)
             made.replace(kept)
         except OSError as error:

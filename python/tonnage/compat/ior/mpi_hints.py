@@ -16,11 +16,14 @@ OTHERS = "IOR_HINT__"
 
 def hints_of(test: Parameters) -> dict[str, str]:
     """By name; a line of the file counts more than the environment. RequestError where one is no hint."""
-    found = {
-        name.removeprefix(PREFIX): value.strip()
-        for name, value in sorted(os.environ.items())
-        if name.startswith(PREFIX) and name != PREFIX and value.strip()
-    }
+    found = {}
+    for name, value in sorted(os.environ.items()):
+        if name.startswith(PREFIX):
+            if name == PREFIX or not value.strip():
+                raise RequestError(
+                    f"{name}={value} in the environment is no hint of MPI; hint: unset it, or give a value"
+                )
+            found[name.removeprefix(PREFIX)] = value.strip()
     if test.mpiio_hints_file:
         found |= _of_file(test.mpiio_hints_file)
     return found
@@ -34,15 +37,17 @@ def _of_file(path: str) -> dict[str, str]:
         raise RequestError(f"cannot read the hints {path}: {reason}; hint: give the path after -U") from None
     found: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
-        # As IOR has it: any other line is a remark.
-        if not line.startswith(OTHERS):
+        # IOR passes over each line that is no hint, whatever was meant by it.
+        if not line.strip() or line.lstrip().startswith("#"):
             continue
-        parts = re.match(rf"{PREFIX}(\S+?)[ =]+(\S+)\s*$", line)
+        parts = re.fullmatch(rf"\s*{PREFIX}([^\s=]+)[ =]+(\S+)\s*", line)
         if parts is None:
             raise RequestError(
                 f"{path}:{number}: {line.strip()!r} is no hint of MPI; hint: write {PREFIX}NAME=VALUE, such as "
-                f"{PREFIX}cb_nodes=4"
+                f"{PREFIX}cb_nodes=4, or # before a remark"
             )
+        if parts[1] in found:
+            raise RequestError(f"{path}:{number}: {parts[1]} has a value already; hint: leave one of the lines out")
         found[parts[1]] = parts[2]
     return found
 

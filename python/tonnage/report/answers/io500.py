@@ -22,7 +22,7 @@ _COLD = 0.95
 _NOTES = (
     NO_SUBMISSION,
     "Bandwidth and metadata are the geometric means of their phases; the score is that of the two.",
-    "A phase that was not measured is in no mean: a score with fewer phases cannot be compared with one of all.",
+    "A repetition that lacks a phase has no score.",
     "After the stonewall the tasks that were slower catch up; all of it is in the time and in the figure.",
     "An interval is of the median over the repetitions, at 95 %.",
 )
@@ -42,7 +42,11 @@ def answer(found: Benchmark) -> Answer:
 
 
 def _score(found: Benchmark) -> Statement:
+    doubts = _doubts(found)
     score = found.score
+    if score is None:
+        lacking = f"Phases that count are missing: {', '.join(found.missing)}."
+        return Statement("score", "none.", (lacking,), sure=False, doubts=doubts)
     text = f"{units.significant(score.median)}{_between(score)}."
     metadata = Spread.of([one.metadata for one in found.scores])
     bandwidth = Spread.of([one.bandwidth for one in found.scores])
@@ -50,10 +54,17 @@ def _score(found: Benchmark) -> Statement:
     why = [f"{of_both}, metadata {units.significant(metadata.median)} kIOPS{_between(metadata)}."]
     if not score.has_interval:
         why.append("One repetition has no interval: --repeat 6 gives one.")
+    if found.missing:
+        whole, every = len(score.values), len(found.repetitions)
+        why.append(f"It is of {whole} of {every} repetitions; the others lack {', '.join(found.missing)}.")
+    return Statement("score", text, tuple(why), not doubts, doubts)
+
+
+def _doubts(found: Benchmark) -> tuple[str, ...]:
     doubts = [*found.problems]
     if bad := sorted({figure.name for one in found.repetitions for figure in one if not figure.is_valid}):
         doubts.append(f"not valid by the benchmark's rules: {', '.join(bad)}")
-    return Statement("score", text, tuple(why), not doubts, tuple(doubts))
+    return tuple(doubts)
 
 
 def _between(spread: Spread) -> str:

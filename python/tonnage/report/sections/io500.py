@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tonnage import units
-from tonnage.analysis.io500 import Score, Spread, scores_of
+from tonnage.analysis.io500 import Imported, Spread, scores_of
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.answer import Statement
@@ -11,11 +11,16 @@ from tonnage.report.sections.section_type import Section
 
 
 def sentences(analysis: Analysis) -> list[Statement]:
-    """One for each number of tasks: the score of each result, or the median of several with its interval."""
-    return [_statement(tasks, scores) for tasks, scores in scores_of(analysis.points).items()]
+    """One for each number of tasks: the score of each result, or the median of several with its interval; or why there
+    is none."""
+    return [_statement(tasks, found) for tasks, found in scores_of(analysis.points).items()]
 
 
-def _statement(tasks: int, scores: tuple[Score, ...]) -> Statement:
+def _statement(tasks: int, found: Imported) -> Statement:
+    if found.missing:
+        missing = f"phases that count are missing: {', '.join(found.missing)}."
+        return Statement("IO500 score", f"none at {phrases.tasks(tasks)}.", (missing,), sure=False)
+    scores = found.scores
     total, metadata, bandwidth = (
         Spread.of([getattr(score, key) for score in scores]) for key in ("total", "metadata", "bandwidth")
     )

@@ -90,6 +90,9 @@ complete -c tonnage -n '__fish_seen_subcommand_from io500' -l repeat -d 'do ever
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l mode -d 'which phases' -x -a 'standard extended'
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l timestamp -d 'name of the directories of this benchmark' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l resume -d 'go on with an interrupted benchmark' -r
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l dry-run -d 'check CONFIG, print what each phase would do, and make nothing'
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l cleanup -d 'with --resume RESULTS: remove what the interrupted benchmark left, and do not go on'
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l verify -d 'check that the figures of a result agree with its hash; CONFIG: and its configuration' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l list -d 'print every section and key with its default'
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from example' -l out -d 'write it to this file, which must not be there yet' -r
