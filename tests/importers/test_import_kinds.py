@@ -42,6 +42,7 @@ WHOLE = (
     ("rados", "rados/16.2-pretty.txt"),
     ("rados", "rados/16.2-time.txt"),
     ("nextflow", "nextflow-raw.txt"),
+    ("nextflow-timeline", "nextflow-timeline.html"),
 )
 
 
