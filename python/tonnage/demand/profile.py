@@ -32,10 +32,9 @@ class Over:
         """Of one value each run, which is known as well as the bounds beside it say."""
         if all(one.known for one in bounds):
             return Over.of(values)
-        _, low, _, confidence = median_interval([one.low for one in bounds])
-        _, _, high, _ = median_interval([one.high for one in bounds])
-        median = median_interval(values)[0]
-        return Over(median, min(low, median), max(high, median), confidence, bounded=True)
+        median, own_low, own_high, confidence = median_interval(values)
+        low, high = median_interval([one.low for one in bounds])[1], median_interval([one.high for one in bounds])[2]
+        return Over(median, min(low, own_low), max(high, own_high), confidence, bounded=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,8 @@ _TICKS = 10
 """Steps of the log's clock in a bin, at least: a call that seems to last one may have lasted two, or none."""
 _FINEST_S = 2.5e-7
 """A double of seconds since 1970 steps so."""
+_STEPS_S = (1.0, 0.1, 0.01, 0.004, 0.001, 1e-4, 1e-5, 1e-6)
+"""Of clocks, the longest first."""
 _MOST_TIMES = 10_000
 """Whose step is looked for: of fewer it can only be longer."""
 _MOSTLY = 0.5
@@ -99,17 +101,10 @@ def bytes_over_time(calls: Calls) -> tuple[TimeBin, ...]:
 
 
 def clock_step_s(times: Floats) -> float:
-    """The longest step of a clock that can have given these instants: what divides all differences, nearly."""
+    """The longest step of a clock that can have given these instants: all are whole numbers of it."""
     known = np.unique(times)[:_MOST_TIMES]
-    if len(known) < 2:
-        return _FINEST_S
     apart = known - known[0]
-    step = float(np.diff(known).min())
-    while step > _FINEST_S:
-        left = apart % step
-        left = np.minimum(left, step - left)
-        odd = left[left > max(0.01 * step, _FINEST_S)]
-        if not len(odd):
+    for step in _STEPS_S if len(known) > 1 else ():
+        if float(np.abs(apart - np.rint(apart / step) * step).max()) <= min(step / 4, _FINEST_S):
             return step
-        step = float(odd.min())
     return _FINEST_S

@@ -23,6 +23,7 @@ _NOTES = (
     "while active: bytes over the time in which a call was in progress. Two figures are its bounds.",
     "waiting: tasks inside calls, on average over the whole time of the job.",
     "peak: the mean over the time beside it, the fullest of its length.",
+    "Darshan leaves out mounts of tmpfs: files there (/dev/shm) count as of the mount point above them.",
     "Counters are of calls: what the page cache answered is in them. Threads of a process count as one without DXT.",
 )
 
