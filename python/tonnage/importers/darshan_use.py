@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from posixpath import normpath
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,9 @@ def use_of(log: Log) -> JobUse:
     where: dict[int, tuple[str, str]] = {}
     for key, name in log.names.items():
         if name not in _STREAMS and not name.startswith("heatmap:"):
-            where[key] = next((mount for mount in mounts if _is_below(name, mount[0])), (UNKNOWN, UNKNOWN))
+            # Names are as the program gave them.
+            path = normpath(name)
+            where[key] = next((mount for mount in mounts if _is_below(path, mount[0])), (UNKNOWN, UNKNOWN))
     nowhere = {key for key, name in log.names.items() if name in _STREAMS}
     problems = [*log.problems, *_partial(log)]
     tables = _tables(log)
