@@ -81,7 +81,7 @@ def _share(uses: Sequence[JobUse], flow: Flow, place: Place, line: KnownLine | N
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _RunShare:
     """Of one run."""
 
     median: float
@@ -89,11 +89,11 @@ class _Asked:
     is_by_rate: bool
 
 
-def _asked(use: JobUse, operation: str, mount: str, plateau: Plateau | None) -> _Asked:
+def _asked(use: JobUse, operation: str, mount: str, plateau: Plateau | None) -> _RunShare:
     place = next((one for one in use.file_systems if one.mount == mount), None)
     moved = None if place is None else place.reads if operation == "read" else place.writes
     if moved is None:
-        return _Asked(0.0, Bounds(0.0, 0.0), is_by_rate=False)
+        return _RunShare(0.0, Bounds(0.0, 0.0), is_by_rate=False)
 
     def tasks(bytes_per_s: float) -> float:
         return 0.0 if plateau is None else min(plateau.tasks_of(bytes_per_s), float(plateau.tasks))
@@ -101,4 +101,4 @@ def _asked(use: JobUse, operation: str, mount: str, plateau: Plateau | None) -> 
     rate, waiting = use.over_the_job(moved.moved), use.over_the_job(moved.inside_s)
     by_rate, by_waiting = tasks(moved.bytes / use.lasted_s), moved.busy_s / use.lasted_s
     bounds = Bounds(max(tasks(rate.low), waiting.low), max(tasks(rate.high), waiting.high))
-    return _Asked(max(by_rate, by_waiting), bounds, is_by_rate=by_rate > by_waiting)
+    return _RunShare(max(by_rate, by_waiting), bounds, is_by_rate=by_rate > by_waiting)
