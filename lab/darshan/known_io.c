@@ -6,13 +6,23 @@
  * turns   each rank r begins r / 2 s later: a file of its own, 4 writes of 1 MiB with 20 ms between
  * bursts  3 times 8 writes of 1 MiB to one file with 400 ms between; 20 files of 512 bytes, each looked at; 100 lines of
  *         1000 bytes through stdio
+ * orders  four files of 64 times 4 KiB, read in 4 KiB: towards the beginning, each fourth call, at places that jump about, and at
+ *         the same place 64 times
+ * slow    64 KiB from a pipe with a name, which come half a second after the call began; two writes of 64 KiB
+ * mixed   one file of 32 times 64 KiB: each part is written and then read, 2 ms between
+ * stdio   100 lines of 1000 bytes written through stdio, and read back
+ * nothing no file at all
+ * mounts  a write of 1 MiB here, and two of 1 MiB to DIRECTORY/../other, where another file system is
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 #ifdef MPI
 #include <mpi.h>
@@ -105,6 +115,73 @@ static void bursts(const char *directory) {
     fclose(lines);
 }
 
+static void orders(const char *directory) {
+    static const char *names[] = {"backward", "strided", "random", "again"};
+    for (int at = 0; at < 4; at++) {
+        int file = opened(directory, names[at], O_CREAT | O_RDWR);
+        writes(file, 64, 4096, 0);
+        for (int call = 0; call < 64; call++) {
+            int places[] = {63 - call, call * 4 % 64 + call / 16, call * 29 % 64, 5};
+            need(pread(file, data, 4096, 4096L * places[at]) == 4096, "pread");
+        }
+        close(file);
+    }
+}
+
+static int the_pipe;
+
+/* Past Darshan, which would count it. */
+static void fill(int signal) {
+    (void)signal;
+    syscall(SYS_write, the_pipe, data, 64 << 10);
+}
+
+static void slow(const char *directory) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/pipe", directory);
+    need(mkfifo(path, 0644) == 0, path);
+    int file = the_pipe = opened(directory, "pipe", O_RDWR);
+    struct sigaction action = {.sa_handler = fill, .sa_flags = SA_RESTART};
+    struct itimerval later = {.it_value = {.tv_usec = 500000}};
+    need(sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &later, NULL) == 0, "setitimer");
+    need(read(file, data, 64 << 10) == 64 << 10, "read");
+    close(file);
+    file = opened(directory, "slow", O_CREAT | O_WRONLY);
+    writes(file, 2, 64 << 10, 0);
+    close(file);
+}
+
+static void mixed(const char *directory) {
+    int file = opened(directory, "mixed", O_CREAT | O_RDWR);
+    for (off_t at = 0; at < 32; at++) {
+        need(pwrite(file, data, 64 << 10, at << 16) == 64 << 10, "pwrite");
+        need(pread(file, data, 64 << 10, at << 16) == 64 << 10, "pread");
+        usleep(2000);
+    }
+    close(file);
+}
+
+static void stdio(const char *directory) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/lines", directory);
+    for (int reading = 0; reading < 2; reading++) {
+        FILE *lines = fopen(path, reading ? "r" : "w");
+        need(lines != NULL, path);
+        for (int at = 0; at < 100; at++)
+            need((reading ? fread(data, 1, 1000, lines) : fwrite(data, 1, 1000, lines)) == 1000, "stdio");
+        fclose(lines);
+    }
+}
+
+static void mounts(const char *directory) {
+    int file = opened(directory, "here", O_CREAT | O_WRONLY);
+    writes(file, 1, 1 << 20, 0);
+    close(file);
+    file = opened(directory, "../other/there", O_CREAT | O_WRONLY);
+    writes(file, 2, 1 << 20, 0);
+    close(file);
+}
+
 int main(int count, char **words) {
 #ifdef MPI
     MPI_Init(&count, &words);
@@ -117,7 +194,12 @@ int main(int count, char **words) {
     else if (!strcmp(words[1], "shared")) shared(words[2]);
     else if (!strcmp(words[1], "turns")) turns(words[2]);
     else if (!strcmp(words[1], "bursts")) bursts(words[2]);
-    else return 2;
+    else if (!strcmp(words[1], "orders")) orders(words[2]);
+    else if (!strcmp(words[1], "slow")) slow(words[2]);
+    else if (!strcmp(words[1], "mixed")) mixed(words[2]);
+    else if (!strcmp(words[1], "stdio")) stdio(words[2]);
+    else if (!strcmp(words[1], "mounts")) mounts(words[2]);
+    else if (strcmp(words[1], "nothing")) return 2;
 #ifdef MPI
     MPI_Finalize();
 #endif

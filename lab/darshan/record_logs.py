@@ -2,7 +2,8 @@
 
 It wants root, Open MPI with its compiler, and Darshan's runtime twice (docs/lab.md has the recipe): ``DARSHAN`` without
 MPI, and ``DARSHAN_MPI``, each the file ``libdarshan.so``. Programs run in a mount and name space of their own, so that
-a log names no path and no host of the machine: its storage is a tmpfs at /mnt.
+a log names no path and no host of the machine: its storage is a tmpfs at /mnt, which Darshan takes for the file system
+above it, and an ext4 at /mnt/other.
 """
 
 from __future__ import annotations
@@ -19,10 +20,17 @@ RANKS = 4
 LOGS = {
     "bursts": ("DARSHAN", "bursts", {}),
     "bursts-partial": ("DARSHAN", "bursts", {"MAX_RECORDS": "5 POSIX"}),
+    "mixed": ("DARSHAN", "mixed", {}),
+    "mounts": ("DARSHAN", "mounts", {}),
+    "nothing": ("DARSHAN", "nothing", {}),
+    "orders": ("DARSHAN", "orders", {}),
+    "orders-dxt": ("DARSHAN", "orders", {"MOD_ENABLE": "DXT_POSIX"}),
     "own": ("DARSHAN_MPI", "own", {}),
     "own-dxt": ("DARSHAN_MPI", "own", {"MOD_ENABLE": "DXT_POSIX"}),
     "shared": ("DARSHAN_MPI", "shared", {}),
     "shared-dxt": ("DARSHAN_MPI", "shared", {"MOD_ENABLE": "DXT_POSIX"}),
+    "slow-dxt": ("DARSHAN", "slow", {"MOD_ENABLE": "DXT_POSIX"}),
+    "stdio": ("DARSHAN", "stdio", {}),
     "turns": ("DARSHAN_MPI", "turns", {}),
 }
 """Name of a log: runtime, program and Darshan's own settings."""
@@ -30,7 +38,10 @@ _INSIDE = """
 set -eu
 hostname node1
 mount -t tmpfs -o size=256m scratch /mnt
-mkdir /mnt/data /mnt/log
+mkdir /mnt/data /mnt/log /mnt/other
+truncate -s 16m /mnt/image
+mkfs.ext4 -q /mnt/image
+mount -o loop /mnt/image /mnt/other
 cp "$1" /mnt/known_io
 cd /mnt
 shift

@@ -21,6 +21,7 @@ WRITES = Transfers(
     common=(),
     sequential=Bounds(0.9, 1.0),
     consecutive=Bounds(0.9, 1.0),
+    order="sequential",
     files=4,
     ranks=Bounds(4, 4),
     at_once=Bounds(2, 4),
@@ -58,7 +59,7 @@ def test_several_runs_have_intervals_and_bounds_that_hold_for_each() -> None:
     profile = profile_of([lasting(10), lasting(12), lasting(11), replace(JOB, file_systems=(wide,))])
     (flow,) = profile.places[0].flows
     assert profile.runs == 4
-    assert flow.at_once == Bounds(1, 4)
+    assert flow.at_once == Bounds(2, 4), "in the fullest moment of all of them"
     assert flow.waiting.low < flow.waiting.median < flow.waiting.high and flow.waiting.confidence == 0.95
 
 
@@ -91,7 +92,7 @@ def test_a_mount_point_that_the_job_did_not_use_is_refused_with_those_it_did() -
 def test_bursts_are_groups_of_bins_with_bytes() -> None:
     bins = [TimeBin(at, at + 1, moved) for at, moved in enumerate((5, 5, 0, 7, 0, 0, 9))]
     moved = replace(WRITES, heat=tuple(bins))
-    assert moved.bursts == 3 and moved.peak_bytes_per_s == 9
+    assert moved.bursts == 3 and moved.peak == TimeBin(6, 7, 9)
 
 
 def test_a_job_that_asks_half_a_line_is_packed_two_at_a_time() -> None:
@@ -110,3 +111,24 @@ def test_the_rate_counts_where_it_is_more_of_the_line_than_the_waiting() -> None
     demand = demand_of_uses([replace(JOB, file_systems=(fast,))], "LOG")
     plateau = Plateau(tasks=8, bytes_per_s=200 * MIB)
     assert demand.against(plateau).tasks == pytest.approx(4.0), "half of the plateau is half of the line"
+
+
+def test_a_job_of_whole_seconds_has_bounds_in_each_figure_over_its_time() -> None:
+    whole = replace(JOB, run_s=10.0, clock_s=1.0)
+    profile = profile_of([whole])
+    (flow,) = profile.places[0].flows
+    assert (profile.run_s.low, profile.run_s.high, profile.run_s.bounded) == (10.0, 11.0, True), "NAMES end at 10 s"
+    assert (flow.waiting.low, flow.waiting.high) == (pytest.approx(20 / 11), pytest.approx(2.0))
+    assert flow.job_bytes_per_s.low == pytest.approx(1000 * MIB / 11) and flow.job_bytes_per_s.bounded
+    several = profile_of([whole, replace(whole, run_s=12.0), replace(whole, run_s=11.0)])
+    exact = profile_of([JOB, lasting(12.0), lasting(11.0)])
+    assert several.run_s.low <= exact.run_s.low < exact.run_s.high < several.run_s.high
+
+
+def test_a_peak_is_told_with_its_time_and_not_where_that_is_longer_than_any_call() -> None:
+    short = replace(WRITES, heat=(TimeBin(0.0, 0.1, 1000 * MIB),))
+    (flow,) = profile_of([replace(JOB, file_systems=(replace(PLACE, writes=short),))]).places[0].flows
+    assert flow.peak_bytes_per_s is not None and flow.peak_over_s == Bounds(0.1, 0.1)
+    long = replace(WRITES, heat=(TimeBin(0.0, 100.0, 1000 * MIB),))
+    (flow,) = profile_of([replace(JOB, file_systems=(replace(PLACE, writes=long),))]).places[0].flows
+    assert flow.peak_bytes_per_s is None and flow.peak_over_s is None

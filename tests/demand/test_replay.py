@@ -60,9 +60,47 @@ def test_what_is_left_between_the_calls_is_a_pause_and_a_little_is_none() -> Non
     assert pause_us == pytest.approx((8 * 4 - 4) / 996 * 1e6, rel=0.01), "8 s of four ranks, 4 s of it inside calls"
 
 
-def test_calls_out_of_order_are_random() -> None:
-    assert of(sequential=Bounds(0.0, 0.1))["access"] == "random"
-    assert of(sequential=Bounds(0.9, 1.0), consecutive=Bounds(0.0, 0.1))["access"] == "strided"
+@pytest.mark.parametrize(
+    ("order", "access", "word"),
+    [
+        ("sequential", "sequential", ""),
+        ("strided", "strided", "with gaps of its own sizes"),
+        ("forward", "strided", "forward, with gaps of several sizes"),
+        ("backward", "random", "towards the files' beginnings"),
+        ("again", "random", "at the same places again"),
+        ("random", "random", ""),
+        ("not known", "sequential", "is not known: here they are sequential"),
+    ],
+)
+def test_calls_go_as_the_job_s_did_and_where_a_campaign_cannot_it_says_so(order: Any, access: str, word: str) -> None:
+    assert of(order=order)["access"] == access
+    told = replay_of(JOB, replace(PLACE, writes=replace(WRITES, order=order)), target="/x", sweep=False).left_out
+    assert bool(word) == any("its writes" in line for line in told) and word in " ".join(told)
+
+
+def test_reads_in_another_order_than_the_writes_are_no_mix_of_one_order() -> None:
+    reads = replace(WRITES, operation="read")
+    both = replace(PLACE, reads=reads, files=4, only_written=0)
+    assert [one["op"] for one in tables(replay_of(JOB, both, target="/x", sweep=False).text)] == ["mixed"]
+    apart = replace(both, reads=replace(reads, order="random"))
+    assert {one["access"] for one in tables(replay_of(JOB, apart, target="/x", sweep=False).text)} == {
+        "sequential",
+        "random",
+    }
+
+
+def test_a_campaign_of_a_damaged_log_says_so_at_its_top() -> None:
+    job = replace(JOB, problems=("module POSIX is partial: its table was full",))
+    made = replay_of(job, PLACE, target="/x", sweep=False)
+    assert "# Module POSIX is partial: its table was full.\n" in made.text.partition("name =")[0]
+    assert "module POSIX is partial: its table was full" in made.left_out
+
+
+def test_what_is_not_in_a_campaign_is_not_said_of_it() -> None:
+    told = " ".join(
+        replay_of(JOB, replace(PLACE, writes=replace(WRITES, busy_s=31.9)), target="/x", sweep=False).left_out
+    )
+    assert "pauses" not in told and "reads" not in told
 
 
 def test_two_sizes_become_two_steps_and_the_rest_has_its_mean() -> None:
@@ -129,6 +167,7 @@ def test_a_deviation_is_how_far_a_figure_is_outside_of_the_bounds() -> None:
     assert Deviation("calls", "", Bounds(10, 20), 30).apart == 0.5
     assert Deviation("calls", "", Bounds(10, 20), 5).apart == -0.5
     assert Deviation("calls", "", Bounds(0, 0), 5).apart is None
+    assert Deviation("sequential", "share", Bounds(0.5, 0.5), None).apart is None, "of random calls any number may be"
     assert Deviation("sequential", "share", Bounds(0.5, 0.5), 0.25).apart == -0.25
 
 

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import warm_start
 
+from tests.importers.darshan_logs import log, needs_darshan
+
 from .shell import Shell, wait_until
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
@@ -152,3 +154,27 @@ def test_measured_jobs_that_are_submitted_one_by_one_share_the_licences_as_they_
         )
     spans = user.spans("alone", 3)
     assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans)), spans
+
+
+@needs_darshan
+def test_jobs_of_a_log_that_asks_half_of_the_line_run_two_at_a_time_and_a_third_waits(user: User) -> None:
+    """An array, and jobs that are submitted one by one: Darshan's log in place of a run that measured the program."""
+    known = log("slow-dxt")
+    others = Others()
+    with ways.exporter(ways.tells(others)) as server:
+        user.site(server.address, 10**9)
+        rate = user.json("submit", "--dry-run", "--profile", known, "--copies", "3", "true")["demand"]["bytes_per_s"]
+        user.site(server.address, 2 * rate)
+        made = user.json("submit", "--copies", "3", "--profile", known, "-o", "array.%I", *meets(2))
+        assert made["decision"]["cap"] == 2
+        assert f"is 50% of the plateau (counted by Darshan in {known} on /)" in made["decision"]["cap_why"]
+        assert most_at_once(user.spans("array", 3)) == 2
+        wait_until(lambda: not user.json("jobs")["jobs"], "the end of the array")
+        for began in user.data.glob("began.*"):
+            began.unlink()
+        site = user.data / "tonnage.toml"
+        site.write_text(site.read_text().replace("line =", 'licence = "io"\nline ='))
+        for number in (1, 2, 3):
+            alone = user.json("submit", "--profile", known, "-o", f"alone.{number}", *meets(2))
+            assert alone["request"]["licences"] == [["io", LINE // 2]]
+        assert most_at_once(user.spans("alone", 3)) == 2

@@ -65,7 +65,7 @@ def test_a_kind_of_file_is_imported_and_the_finding_fires(installed: Path, tmp_p
 
 
 def test_help_and_errors_name_what_plug_ins_add(installed: Path, tmp_path: Path) -> None:
-    kinds = "sob, rados, nextflow, darshan"
+    kinds = "sob, rados, nextflow, nextflow-timeline, darshan"
     for place, more in ((installed, ", dd"), (tmp_path, "")):
         helped = " ".join(tonnage(place, tmp_path, "import", "--help").stdout.split())
         assert f"{kinds}{more} FILE " in helped

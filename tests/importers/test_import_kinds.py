@@ -42,6 +42,7 @@ WHOLE = (
     ("rados", "rados/16.2-pretty.txt"),
     ("rados", "rados/16.2-time.txt"),
     ("nextflow", "nextflow-raw.txt"),
+    ("nextflow-timeline", "nextflow-timeline.html"),
 )
 
 
@@ -284,3 +285,9 @@ def test_an_imported_figure_without_repetitions_is_no_single_measurement(
     rewritten(run, age)
     assert old in (run / "manifest.json").read_text(encoding="utf-8")
     assert main(["verify", str(run)]) == 0, capsys.readouterr().out
+
+
+def test_logs_of_the_same_calls_are_no_repetitions_of_each_other(tmp_path: Path) -> None:
+    run = take("fio-log", tmp_path / "run", RECORDED / "fio/each_bw.1.log", RECORDED / "fio/each_lat.1.log")
+    assert {line["repetition"] for line in run.trials()} == {0}
+    assert {line["setting"]["logged"] for line in run.trials()} == {"bw", "lat"}

@@ -15,6 +15,8 @@ from small_site import SCRATCH, Plan, Site, site
 from throttled import Impossible
 from tonnage.records.load_line_files import KeptLine, keep_line
 
+from tests.importers.darshan_logs import log, needs_darshan
+
 LINE_TASKS = 3
 SCHEDULER_TIMEOUT_S = 3
 STAMPED = """
@@ -137,6 +139,24 @@ def test_an_array_keeps_to_the_load_line(lab: Site) -> None:
     starts = [start for start, _, _ in spans]
     together = max(sum(start <= moment < end for start, end, _ in spans) for moment in starts)
     assert together == LINE_TASKS
+
+
+@needs_darshan
+def test_jobs_of_a_log_that_asks_more_than_a_third_of_the_line_run_two_at_a_time(lab: Site) -> None:
+    """Its rate is what 1.2 tasks of a line of three move: two such jobs fit, and a third does not."""
+    (lab.hosts.site / "job.darshan").write_bytes(log("orders-dxt").read_bytes())
+    stamps = lab.hosts.site / "profiled"
+    stamps.mkdir()
+    words = (sys.executable, "-c", STAMPED, "/run/site/profiled", "1")
+    said = lab.tonnage(
+        "submit", "-o", "/dev/null", "--copies", "5", "--profile", "/run/site/job.darshan", "--json", *words
+    )
+    decision = json.loads(said.stdout)["decision"]
+    assert decision["cap"] == 2 and "counted by Darshan in /run/site/job.darshan" in decision["cap_why"], decision
+    lab.wait_idle()
+    spans = [json.loads(file.read_text()) for file in stamps.iterdir()]
+    assert len(spans) == 5
+    assert max(sum(start <= at < end for start, end, _ in spans) for at, _, _ in spans) == 2
 
 
 def test_where_no_host_is_beside_the_data_it_is_said_and_anywhere_goes_on(lab: Site) -> None:

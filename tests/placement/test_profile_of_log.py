@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.cli import main
+from tonnage.demand.job_use import Bounds
 from tonnage.errors import RequestError
 from tonnage.placement.io_demand import demand_within
 from tonnage.placement.job_uses import uses_in
@@ -70,8 +71,26 @@ def test_a_program_whose_copies_were_measured_alone_asks_as_the_kernel_counted(d
     (place,) = copy.file_systems
     assert copy.program == "cat" and place.reads is not None and place.writes is not None
     assert (place.reads.bytes, place.writes.bytes) == (3000, 1000)
-    assert place.reads.busy_s + place.writes.busy_s == pytest.approx(0.7)
+    assert place.reads.inside_s == place.writes.inside_s == Bounds(0.0, pytest.approx(0.8)), "all but its own code"
     assert "threads" in copy.problems[0]
+
+
+def test_what_nothing_proves_of_a_command_is_0_at_least(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its bytes may be of /dev/zero, and its time may be sleep."""
+    from tests.placement.test_profile import run_of
+
+    run = run_of(data.parent / "copies", {}, {"read_call_bytes": 5000}, argv=["/bin/sleep", "1"])
+    assert main(["demand", str(run), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    for flow in told["profile"]["places"][0]["flows"]:
+        for figure in ("bytes", "operations", "ranks", "at_once", "active_s", "job_bytes_per_s", "waiting"):
+            assert flow[figure]["low"] == 0, (flow["operation"], figure)
+        assert flow["rate_bytes_per_s"] is None and flow["transfer_size"] is None and flow["order"] == "not known"
+    assert all(one["asked"]["low"] == 0 and one["share"]["low"] == 0 for one in told["load_lines"])
+    assert main(["demand", str(run)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "read: It asks 0 – 0.80 tasks on average, 0 % – 10 % of the load line" in said, said
+    assert "may be nothing" in said and "at least 10 such jobs" in said
 
 
 def test_the_share_of_the_line_is_said_for_each_direction(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,9 +110,9 @@ def test_the_answer_says_line_average_and_fullest_moment(data: Path, capsys: pyt
     page = data.parent / "page.html"
     assert main(["demand", str(log("own-dxt")), str(log("own")), "--out", str(page)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert re.search(r"write: It asks [\d.]+ \[[\d.]+, [\d.]+\] tasks on average, [\d.]+ % of the load line", said), (
-        said
-    )
+    assert re.search(
+        r"write: It asks [\d.]+ \[[\d.]+, [\d.]+\] tasks on average, [\d.]+ % \[\d+ %, \d+ %\] of the load line", said
+    ), said
     assert "8 tasks at 1 GB/s, stated in the site file" in said
     assert "calls are in progress" in said
     assert "HEATMAP" not in page.read_text() and "Over time" in page.read_text()

@@ -16,12 +16,15 @@ class Deviation:
     unit: str
     """``bytes``, ``s``, ``share`` or empty: a count."""
     job: Bounds
-    replay: float
+    replay: float | None
+    """None where nothing says it of the replay."""
 
     @property
     def apart(self) -> float | None:
         """How far the replay is outside of the job's bounds: as a part of the nearer one, of a share the difference;
-        None where the job has none of it."""
+        None where the job has none of it, or the replay is not known."""
+        if self.replay is None:
+            return None
         nearer = min(max(self.replay, self.job.low), self.job.high)
         if self.unit == "share":
             return self.replay - nearer
@@ -34,6 +37,8 @@ def _known(value: Callable[[Transfers], float]) -> Callable[[Transfers], Bounds]
     return lambda one: Bounds(value(one), value(one))
 
 
+_EITHER = 0.5
+"""A share that is less well known than so is not known."""
 _Counter = tuple[str, str, Callable[[Transfers], Bounds]]
 _COUNTERS: tuple[_Counter, ...] = (
     ("bytes", "bytes", _known(lambda one: one.bytes)),
@@ -56,10 +61,8 @@ def deviations(job: FileSystemUse, replay: JobUse) -> list[Deviation]:
         if mine is None and not own:
             continue
         for name, unit, value in _COUNTERS:
-            values = [(value(one).low + value(one).high) / 2 for one in own]
-            # A share and a number of tasks are not added up over file systems.
-            summed = max(values, default=0.0) if unit == "share" or name == "tasks" else sum(values)
-            found.append(Deviation(f"{operation}: {name}", unit, _exactly(0) if mine is None else value(mine), summed))
+            told = _exactly(0) if mine is None else value(mine)
+            found.append(Deviation(f"{operation}: {name}", unit, told, _replayed(name, unit, [*map(value, own)])))
         found += _sizes(operation, mine, own)
     counts: tuple[tuple[str, Callable[[FileSystemUse], int]], ...] = (
         ("opens", lambda place: place.metadata.opens),
@@ -69,6 +72,15 @@ def deviations(job: FileSystemUse, replay: JobUse) -> list[Deviation]:
     for name, count in counts:
         found.append(Deviation(name, "", _exactly(count(job)), sum(count(place) for place in others)))
     return [one for one in found if one.job.high or one.replay]
+
+
+def _replayed(name: str, unit: str, values: Sequence[Bounds]) -> float | None:
+    """Of all file systems that the replay used; the first call of a file may have been either, and any more may not."""
+    if unit == "share" and any(one.high - one.low > _EITHER for one in values):
+        return None
+    middles = [(one.low + one.high) / 2 for one in values]
+    # A share and a number of tasks are not added up.
+    return max(middles, default=0.0) if unit == "share" or name == "tasks" else sum(middles)
 
 
 def _sizes(operation: str, job: Transfers | None, replay: Sequence[Transfers]) -> list[Deviation]:

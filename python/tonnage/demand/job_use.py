@@ -6,10 +6,15 @@ Seconds count from the job's start. ``Bounds`` are what the counters prove: the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 BIN_EDGES = (100, 1 << 10, 10 << 10, 100 << 10, 1 << 20, 4 << 20, 10 << 20, 100 << 20, 1 << 30)
 """Between the ten bins of transfer sizes, in bytes: Darshan's own, of which K, M and G are powers of two."""
 BIN_NAMES = ("0–100", "100–1K", "1K–10K", "10K–100K", "100K–1M", "1M–4M", "4M–10M", "10M–100M", "100M–1G", "1G+")
+Order = Literal["sequential", "strided", "forward", "backward", "again", "backward or again", "random", "not known"]
+"""In which a rank goes through a file: each call where the one before ended; forward with one gap, or with gaps of any
+size; towards the file's beginning; at the same place again; one of these two; any other way."""
+COUNTED_BY_KERNEL = "the kernel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,14 @@ class TimeBin:
     end_s: float
     bytes: int
 
+    @property
+    def length_s(self) -> float:
+        return self.end_s - self.start_s
+
+    @property
+    def bytes_per_s(self) -> float:
+        return self.bytes / self.length_s if self.length_s > 0 else 0.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfers:
@@ -71,6 +84,7 @@ class Transfers:
     """Share of the operations that began behind the end of the one before, of its rank and file."""
     consecutive: Bounds
     """Share that began exactly there."""
+    order: Order
     files: int
     ranks: Bounds
     """Processes that moved bytes."""
@@ -91,19 +105,42 @@ class Transfers:
     heat: tuple[TimeBin, ...] = ()
     """Bytes over time; empty where the log does not tell it of this file system."""
     counted_by: str = "time stamps"
-    """What tells how many calls were in progress: ``DXT`` (each call), or ``time stamps`` (first start, last end)."""
+    """What tells how many calls were in progress: ``DXT`` (each call), or ``time stamps`` (first start, last end).
+    Of what :data:`COUNTED_BY_KERNEL` each figure is the most that it can be, and nothing proves more than 0."""
 
     @property
-    def rate_bytes_per_s(self) -> Bounds:
-        """While calls were in progress."""
+    def is_proved(self) -> bool:
+        """Whether these calls were of this file system: of a process's sums nobody knows."""
+        return self.counted_by != COUNTED_BY_KERNEL
+
+    @property
+    def moved(self) -> Bounds:
+        """Bytes."""
+        return Bounds(self.bytes if self.is_proved else 0, self.bytes)
+
+    @property
+    def calls(self) -> Bounds:
+        return Bounds(self.operations if self.is_proved else 0, self.operations)
+
+    @property
+    def inside_s(self) -> Bounds:
+        """Seconds inside calls, summed over all ranks."""
+        return Bounds(self.busy_s if self.is_proved else 0.0, self.busy_s)
+
+    @property
+    def rate_bytes_per_s(self) -> Bounds | None:
+        """While calls were in progress; None where nothing bounds it."""
+        if not self.is_proved:
+            return None
         slow = self.bytes / self.active_s.high if self.active_s.high > 0 else 0.0
         return Bounds(slow, self.bytes / self.active_s.low if self.active_s.low > 0 else slow)
 
     @property
-    def peak_bytes_per_s(self) -> float | None:
-        """Of the fullest bin; None where there are none."""
-        rates = [one.bytes / (one.end_s - one.start_s) for one in self.heat if one.end_s > one.start_s]
-        return max(rates, default=None)
+    def peak(self) -> TimeBin | None:
+        """The fullest bin; None where there are none, or where one is longer than any call was in progress: then its
+        mean says less than the rate does."""
+        fullest = max(self.heat, key=lambda one: one.bytes_per_s, default=None)
+        return fullest if fullest is not None and fullest.length_s <= self.active_s.high else None
 
     @property
     def bursts(self) -> int | None:
@@ -114,8 +151,10 @@ class Transfers:
         return sum(now and not before for before, now in zip([False, *moved], moved, strict=False))
 
     @property
-    def transfer_size(self) -> int:
-        """The size by which most bytes went where that is certain, else the mean, in bytes."""
+    def transfer_size(self) -> int | None:
+        """The size by which most bytes went where that is certain, else the mean, in bytes; None where neither is."""
+        if not self.is_proved:
+            return None
         if self.common:
             most = max(self.common, key=lambda one: one.size * one.count)
             if 2 * most.size * most.count >= self.bytes:
@@ -180,6 +219,8 @@ class JobUse:
     processes: int
     started_ns: int
     run_s: float
+    clock_s: float = 0.0
+    """The job may have lasted so much less or more: some logs have whole seconds."""
     file_systems: tuple[FileSystemUse, ...]
     job_id: str = ""
     problems: tuple[str, ...] = field(default=())
@@ -188,5 +229,17 @@ class JobUse:
     @property
     def lasted_s(self) -> float:
         """Until its end or its last call: the clocks of ranks and of the job differ, and a short job may last 0."""
+        return self._at_least(self.run_s)
+
+    @property
+    def lasted(self) -> Bounds:
+        """What its clock proves of that."""
+        return Bounds(self._at_least(self.run_s - self.clock_s), self._at_least(self.run_s + self.clock_s))
+
+    def _at_least(self, run_s: float) -> float:
         last = [moved.last_s for place in self.file_systems for moved in place.transfers]
-        return max(self.run_s, *last, 1e-9) if last else max(self.run_s, 1e-9)
+        return max(run_s, 1e-9, *last, *(place.metadata.last_s for place in self.file_systems))
+
+    def over_the_job(self, value: Bounds) -> Bounds:
+        """So much, per second of the job."""
+        return Bounds(value.low / self.lasted.high, value.high / self.lasted.low)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tonnage.analysis.statistics.intervals import median_interval
-from tonnage.demand.job_use import Bounds, FileSystemUse, JobUse, Transfers
+from tonnage.demand.job_use import Bounds, FileSystemUse, JobUse, Order, Transfers
 from tonnage.errors import RequestError
 
 
@@ -19,11 +19,22 @@ class Over:
     high: float
     confidence: float
     """0: one run, no interval."""
+    bounded: bool = False
+    """The figure of some run is only bounded: ``low`` and ``high`` have these bounds in them."""
 
     @staticmethod
     def of(values: Sequence[float]) -> Over:
         """Of one value each run."""
         return Over(*median_interval(values))
+
+    @staticmethod
+    def within(values: Sequence[float], bounds: Sequence[Bounds]) -> Over:
+        """Of one value each run, which is known as well as the bounds beside it say."""
+        if all(one.known for one in bounds):
+            return Over.of(values)
+        median, own_low, own_high, confidence = median_interval(values)
+        low, high = median_interval([one.low for one in bounds])[1], median_interval([one.high for one in bounds])[2]
+        return Over(median, min(low, own_low), max(high, own_high), confidence, bounded=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,22 +44,27 @@ class Flow:
     operation: str
     bytes: Over
     operations: Over
-    transfer_size: Over
+    transfer_size: Over | None
+    """None where it is not known."""
     ranks: Bounds
     at_once: Bounds
-    """Calls in progress at the same moment, at most."""
+    """Calls in progress at the same moment, at most, in the fullest moment of all runs."""
     mean_at_once: Bounds
     """On average, while there is one."""
-    rate_bytes_per_s: Bounds
-    """While calls are in progress."""
+    rate_bytes_per_s: Bounds | None
+    """While calls are in progress; None where nothing bounds it."""
     active_s: Bounds
     sequential: Bounds
+    order: Order
+    """Of every run, or not known."""
     job_bytes_per_s: Over
     """Over the whole time of the job."""
     waiting: Over
     """Tasks inside such calls, on average over the whole time of the job."""
     peak_bytes_per_s: Over | None
-    """In the fullest bin of time; None where a log has no bins."""
+    """In the fullest bin of time; None where a log has no bins, or too long ones."""
+    peak_over_s: Bounds | None
+    """How long these bins are."""
     bursts: Over | None
     imbalance: Over | None
     traced: bool
@@ -113,7 +129,7 @@ def profile_of(uses: Sequence[JobUse]) -> Profile:
         source=first.source,
         processes=first.processes,
         runs=len(uses),
-        run_s=Over.of([use.lasted_s for use in uses]),
+        run_s=Over.within([use.lasted_s for use in uses], [use.lasted for use in uses]),
         places=tuple(sorted(places, key=lambda place: -place.bytes)),
         problems=tuple(dict.fromkeys(problem for use in uses for problem in use.problems)),
     )
@@ -122,19 +138,20 @@ def profile_of(uses: Sequence[JobUse]) -> Profile:
 def _place(uses: Sequence[JobUse], mount: str, kind: str) -> Place:
     found = [(use, next((one for one in use.file_systems if one.mount == mount), None)) for use in uses]
 
-    def over(value: Callable[[JobUse, FileSystemUse], float]) -> Over:
-        return Over.of([0.0 if place is None else value(use, place) for use, place in found])
+    def over(value: Callable[[FileSystemUse], float]) -> Over:
+        return Over.of([0.0 if place is None else value(place) for _, place in found])
 
+    inside = [Bounds(0, 0) if place is None else _exactly(place.metadata.busy_s) for _, place in found]
     flows = [_flow(uses, mount, operation) for operation in ("write", "read")]
     return Place(
         mount=mount,
         type=kind,
         flows=tuple(flow for flow in flows if flow is not None),
-        opens=over(lambda _, place: place.metadata.opens),
-        stats=over(lambda _, place: place.metadata.stats),
-        names_waiting=over(lambda use, place: place.metadata.busy_s / use.lasted_s),
-        files=over(lambda _, place: place.files),
-        shared=over(lambda _, place: place.shared),
+        opens=over(lambda place: place.metadata.opens),
+        stats=over(lambda place: place.metadata.stats),
+        names_waiting=_over_the_job(uses, inside),
+        files=over(lambda place: place.files),
+        shared=over(lambda place: place.shared),
         mapped=any(place is not None and place.mapped > 0 for _, place in found),
     )
 
@@ -147,8 +164,12 @@ def _flow(uses: Sequence[JobUse], mount: str, operation: str) -> Flow | None:
     if not moved:
         return None
 
-    def over(value: Callable[[Transfers], float]) -> Over:
-        return Over.of([0.0 if one is None else value(one) for one in every])
+    def each(value: Callable[[Transfers], Bounds]) -> list[Bounds]:
+        return [Bounds(0, 0) if one is None else value(one) for one in every]
+
+    def over(value: Callable[[Transfers], Bounds]) -> Over:
+        bounds = each(value)
+        return Over.within([one.high for one in bounds], bounds)
 
     def optional(value: Callable[[Transfers], float | None]) -> Over | None:
         values = [value(one) for one in moved]
@@ -159,25 +180,57 @@ def _flow(uses: Sequence[JobUse], mount: str, operation: str) -> Flow | None:
         values = [value(one) for one in moved]
         return Bounds(min(one.low for one in values), max(one.high for one in values))
 
-    pairs = list(zip(uses, every, strict=True))
+    at_once = [one.at_once for one in moved]
+    orders = {one.order for one in moved}
+    peak, peak_over_s = _peak(moved)
     return Flow(
         operation=operation,
-        bytes=over(lambda one: one.bytes),
-        operations=over(lambda one: one.operations),
-        transfer_size=Over.of([one.transfer_size for one in moved]),
+        bytes=over(lambda one: one.moved),
+        operations=over(lambda one: one.calls),
+        transfer_size=optional(lambda one: one.transfer_size),
         ranks=bounds(lambda one: one.ranks),
-        at_once=bounds(lambda one: one.at_once),
+        at_once=Bounds(max(one.low for one in at_once), max(one.high for one in at_once)),
         mean_at_once=bounds(lambda one: one.mean_at_once),
-        rate_bytes_per_s=bounds(lambda one: one.rate_bytes_per_s),
+        rate_bytes_per_s=_rate(moved),
         active_s=bounds(lambda one: one.active_s),
         sequential=bounds(lambda one: one.sequential),
-        job_bytes_per_s=Over.of([0.0 if one is None else one.bytes / use.lasted_s for use, one in pairs]),
-        waiting=Over.of([0.0 if one is None else one.busy_s / use.lasted_s for use, one in pairs]),
-        peak_bytes_per_s=optional(lambda one: one.peak_bytes_per_s),
+        order=orders.pop() if len(orders) == 1 else "not known",
+        job_bytes_per_s=_over_the_job(uses, each(lambda one: one.moved)),
+        waiting=_over_the_job(uses, each(lambda one: one.inside_s)),
+        peak_bytes_per_s=peak,
+        peak_over_s=peak_over_s,
         bursts=optional(lambda one: one.bursts),
         imbalance=optional(lambda one: one.imbalance),
         traced=all(one.counted_by == "DXT" for one in moved),
     )
+
+
+def _rate(moved: Sequence[Transfers]) -> Bounds | None:
+    rates = [one.rate_bytes_per_s for one in moved]
+    known = [one for one in rates if one is not None]
+    return Bounds(min(one.low for one in known), max(one.high for one in known)) if len(known) == len(moved) else None
+
+
+def _peak(moved: Sequence[Transfers]) -> tuple[Over | None, Bounds | None]:
+    """The rate in the fullest bin, and how long these bins are."""
+    peaks = [one.peak for one in moved]
+    known = [one for one in peaks if one is not None]
+    if len(known) < len(moved):
+        return None, None
+    lengths = [one.length_s for one in known]
+    return Over.of([one.bytes_per_s for one in known]), Bounds(min(lengths), max(lengths))
+
+
+def _over_the_job(uses: Sequence[JobUse], amounts: Sequence[Bounds]) -> Over:
+    """So much of each run, per second of it."""
+    pairs = list(zip(uses, amounts, strict=True))
+    return Over.within(
+        [amount.high / use.lasted_s for use, amount in pairs], [use.over_the_job(amount) for use, amount in pairs]
+    )
+
+
+def _exactly(value: float) -> Bounds:
+    return Bounds(value, value)
 
 
 def main_place(use: JobUse, mount: str | None = None) -> FileSystemUse:

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from tonnage.demand.job_use import FileSystemUse, JobUse, SizeCount, Transfers
+from tonnage.demand.job_use import FileSystemUse, JobUse, Order, SizeCount, Transfers
 from tonnage.errors import RequestError
 from tonnage.units import format_size
 
+Access = Literal["sequential", "strided", "random"]
 _LARGEST_TRANSFER = 1 << 30
 """Of a campaign's transfers, in bytes."""
 _LEAST_SHARE = 0.01
 """Of a direction's bytes and of its calls: sizes that have less of both are counted with the rest."""
 _SMALL_FILES = 4
 """Files of a task from which on they are a tree of small files, where each has about one call."""
-_SEQUENTIAL = 0.5
+_ACCESS: Mapping[Order, Access] = {
+    "sequential": "sequential",
+    "strided": "strided",
+    "forward": "strided",
+    "not known": "sequential",
+}
+"""What comes nearest to an order; random to every other."""
+_NO_ACCESS: Mapping[Order, str] = {
+    "strided": "with gaps of its own sizes",
+    "forward": "forward, with gaps of several sizes",
+    "backward": "towards the files' beginnings",
+    "again": "at the same places again",
+    "backward or again": "towards the files' beginnings, or at the same places again",
+}
+"""Orders that no campaign has, as words."""
 _LEAST_PAUSE = 0.05
 """Share of the time between first and last call that a pause must be, to be made again."""
 _OVERLAP = 0.5
@@ -52,7 +68,7 @@ def replay_of(use: JobUse, place: FileSystemUse, *, target: str, sweep: bool) ->
     if not steps:
         raise RequestError(f"no call of the job on {place.mount} moved a byte; hint: give another --file-system")
     steps.sort(key=lambda step: step.first_s)
-    left_out = _left_out(use, place)
+    left_out = _left_out(use, place, steps)
     name = f"replay-{use.program}" if use.program else "replay"
     head = [
         (
@@ -74,9 +90,12 @@ def replay_of(use: JobUse, place: FileSystemUse, *, target: str, sweep: bool) ->
     return Replay("\n".join([*head, *tables, ""]), tuple(left_out))
 
 
-def _left_out(use: JobUse, place: FileSystemUse) -> list[str]:
+def _left_out(use: JobUse, place: FileSystemUse, steps: Sequence[Step]) -> list[str]:
     """Sentences without a full stop."""
-    told = ["pauses are spread evenly over the calls of a step: the job may have made them in groups"]
+    told = list(use.problems)
+    told += [sentence for moved in place.transfers if (sentence := _of_order(moved)) is not None]
+    if any("think" in dict(step.keys) for step in steps):
+        told.append("pauses are spread evenly over the calls of a step: the job may have made them in groups")
     if len(use.file_systems) > 1:
         others = ", ".join(one.mount for one in use.file_systems if one.mount != place.mount)
         told.append(f"what it did on {others} is not in it")
@@ -84,8 +103,18 @@ def _left_out(use: JobUse, place: FileSystemUse) -> list[str]:
         told.append("each task does the same, where the job's ranks did not")
     if any(not moved.ranks.known for moved in place.transfers):
         told.append("how many ranks moved bytes is not in the log, so it takes all of them")
-    told.append("the page cache may have answered the job's reads; here it may answer as well (cache = keep)")
+    if place.reads is not None:
+        told.append("the page cache may have answered the job's reads; here it may answer as well (cache = keep)")
     return told
+
+
+def _of_order(moved: Transfers) -> str | None:
+    """Where a campaign has no such order, or the log does not say it."""
+    whose = f"its {moved.operation}s"
+    if moved.order == "not known":
+        return f"in which order {whose} went is not known: here they are {access_of(moved.order)}"
+    words = _NO_ACCESS.get(moved.order)
+    return None if words is None else f"{whose} went {words}: here they are {access_of(moved.order)}"
 
 
 def _steps(place: FileSystemUse, moved: Transfers, *, sweep: bool) -> list[Step]:
@@ -161,7 +190,7 @@ def _stream(place: FileSystemUse, moved: Transfers, one: SizeCount, tasks: int) 
         ("block_size", block),
         ("segments", segments),
         ("layout", layout),
-        ("access", _access(moved)),
+        ("access", access_of(moved.order)),
         ("direct", "no"),
         ("cache", "keep"),
     ]
@@ -172,12 +201,9 @@ def _stream(place: FileSystemUse, moved: Transfers, one: SizeCount, tasks: int) 
     return tuple(keys)
 
 
-def _access(moved: Transfers) -> str:
-    if moved.sequential.high < _SEQUENTIAL:
-        return "random"
-    if moved.sequential.low >= _SEQUENTIAL and moved.consecutive.high < _SEQUENTIAL:
-        return "strided"
-    return "sequential" if moved.sequential.low + moved.sequential.high >= 2 * _SEQUENTIAL else "random"
+def access_of(order: Order) -> Access:
+    """The ``access`` of a campaign that comes nearest to it."""
+    return _ACCESS.get(order, "random")
 
 
 def _sync(place: FileSystemUse, moved: Transfers) -> str:
@@ -200,7 +226,10 @@ def _pause_ns(moved: Transfers, tasks: int) -> int:
 def _mixed(place: FileSystemUse, *, sweep: bool) -> Step | None:
     """Reads and writes of one size at one time, of the same files."""
     reads, writes = place.reads, place.writes
-    if reads is None or writes is None or reads.transfer_size != writes.transfer_size:
+    if reads is None or writes is None:
+        return None
+    size = writes.transfer_size
+    if size is None or reads.transfer_size != size or access_of(reads.order) != access_of(writes.order):
         return None
     both_s = min(reads.last_s, writes.last_s) - max(reads.first_s, writes.first_s)
     shorter_s = min(reads.last_s - reads.first_s, writes.last_s - writes.first_s)
@@ -208,7 +237,7 @@ def _mixed(place: FileSystemUse, *, sweep: bool) -> Step | None:
         return None
     calls = reads.operations + writes.operations
     tasks = max(1, int(max(reads.ranks.high, writes.ranks.high)))
-    one = SizeCount(writes.transfer_size, calls, max(reads.files, writes.files))
+    one = SizeCount(size, calls, max(reads.files, writes.files))
     keys = dict(_stream(place, writes, one, tasks))
     keys |= {"op": "mixed", "read_percent": round(100 * reads.operations / calls)}
     keys["tasks"] = _swept(tasks, sweep=sweep)

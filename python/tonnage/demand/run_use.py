@@ -9,7 +9,17 @@ from pathlib import PurePath
 from statistics import median
 from typing import Any
 
-from tonnage.demand.job_use import BIN_EDGES, BIN_NAMES, Bounds, FileSystemUse, JobUse, Metadata, Transfers
+from tonnage.demand.job_use import (
+    BIN_EDGES,
+    BIN_NAMES,
+    COUNTED_BY_KERNEL,
+    Bounds,
+    FileSystemUse,
+    JobUse,
+    Metadata,
+    Order,
+    Transfers,
+)
 from tonnage.errors import RecordError, RequestError
 from tonnage.records import Run
 from tonnage.records.line_types import CopyLine, Json, TaskLine, TrialLine
@@ -17,6 +27,17 @@ from tonnage.records.line_types import CopyLine, Json, TaskLine, TrialLine
 _MOVES = {"write": "write", "create": "write", "read": "read"}
 """Phase → what its bytes are."""
 _SECOND = 1e9
+_ORDERS: Mapping[str, Order] = {
+    "sequential": "sequential",
+    "strided": "strided",
+    "random": "random",
+    "random-blocks": "random",
+}
+"""By ``access``."""
+_IN_ORDER: Mapping[Order, Bounds] = {"sequential": Bounds(1.0, 1.0), "strided": Bounds(1.0, 1.0)}
+"""Share of the calls behind the one before; of random ones any number may be."""
+_CONSECUTIVE: Mapping[Order, Bounds] = {"sequential": Bounds(1.0, 1.0), "strided": Bounds(0.0, 0.0)}
+"""Share that began where the one before ended."""
 
 
 def use_of_run(run: Run) -> JobUse:
@@ -65,7 +86,7 @@ class _Part:
     size: int
     files: int
     tasks: int
-    sequential: float
+    order: Order
     busy_s: float
     elapsed_s: float
     syncs: int
@@ -77,11 +98,11 @@ def _part(line: TrialLine, tasks: Sequence[TaskLine]) -> _Part:
     number = int(setting["tasks"])
     if setting.get("kind") == "files":
         files, size = line["operations"], int(setting.get("file_size") or 0)
-        sequential = 1.0
+        order: Order = "sequential"
     else:
         per_task = int(setting["segments"]) if setting["layout"] == "file-per-segment" else 1
         files, size = 1 if setting["layout"] == "shared" else number * per_task, int(setting["transfer_size"])
-        sequential = 0.0 if str(setting["access"]).startswith("random") else 1.0
+        order = _ORDERS[str(setting["access"])]
     mixed: dict[str, tuple[int, int]] = {part["op"]: (part["bytes"], part["operations"]) for part in line["parts"]}
     return _Part(
         phase=line["phase"],
@@ -89,7 +110,7 @@ def _part(line: TrialLine, tasks: Sequence[TaskLine]) -> _Part:
         size=size,
         files=files,
         tasks=number,
-        sequential=sequential,
+        order=order,
         busy_s=sum((task["transfer_ns"] or 0) + (task["sync_ns"] or 0) for task in tasks) / _SECOND,
         elapsed_s=(line["elapsed_ns"] or 0) / _SECOND,
         syncs=_syncs(setting, line, files),
@@ -137,25 +158,27 @@ def _transfers(operation: str, groups: Sequence[Sequence[_Part]]) -> Transfers |
         return None
     bins = [0] * len(BIN_NAMES)
     moved = calls = 0
-    in_order = 0.0
+    behind = consecutive = Bounds(0.0, 0.0)
     for same in mine:
         first = same[0]
         own_bytes, own_calls = first.moved[operation]
         bins[bisect_left(BIN_EDGES, first.size)] += own_calls
-        in_order += first.sequential * own_calls
+        behind = _more(behind, _IN_ORDER.get(first.order, Bounds(0.0, 1.0)), own_calls)
+        consecutive = _more(consecutive, _CONSECUTIVE.get(first.order, Bounds(0.0, 1.0)), own_calls)
         moved, calls = moved + own_bytes, calls + own_calls
     tasks = max(same[0].tasks for same in mine)
     busy_s = sum(median(one.busy_s for one in same) for same in mine)
     elapsed_s = sum(median(one.elapsed_s for one in same) for same in mine)
-    share = in_order / calls
+    orders = {same[0].order for same in mine}
     return Transfers(
         operation=operation,
         bytes=moved,
         operations=calls,
         bins=tuple(bins),
         common=(),
-        sequential=Bounds(share, share),
-        consecutive=Bounds(0.0, share),
+        sequential=Bounds(behind.low / calls, behind.high / calls),
+        consecutive=Bounds(consecutive.low / calls, consecutive.high / calls),
+        order=orders.pop() if len(orders) == 1 else "not known",
         files=sum(same[0].files for same in mine),
         ranks=Bounds(tasks, tasks),
         at_once=Bounds(1, tasks),
@@ -165,6 +188,10 @@ def _transfers(operation: str, groups: Sequence[Sequence[_Part]]) -> Transfers |
         first_s=0.0,
         last_s=elapsed_s,
     )
+
+
+def _more(found: Bounds, share: Bounds, calls: int) -> Bounds:
+    return Bounds(found.low + share.low * calls, found.high + share.high * calls)
 
 
 def uses_of_copies(run: Run) -> list[JobUse]:
@@ -190,14 +217,13 @@ def uses_of_copies(run: Run) -> list[JobUse]:
 
 def _of_copy(command: str, target: Json, copy: CopyLine) -> JobUse:
     run_s = (copy["end_ns"] - copy["start_ns"]) / _SECOND
-    computed_s = ((copy["cpu_user_ns"] or 0) + (copy["cpu_system_ns"] or 0) + (copy.get("run_delay_ns") or 0)) / _SECOND
-    waited_s = max(0.0, run_s - computed_s)
-    read, written = copy["read_call_bytes"] or 0, copy["write_call_bytes"] or 0
-    whole = max(1, read + written)
+    computed_s = (copy["cpu_user_ns"] or 0) / _SECOND
+    # Threads that compute beside each other leave nothing to be said of the time inside calls.
+    most_s = run_s - computed_s if computed_s <= run_s else run_s
     return JobUse(
         program=PurePath(command.split()[0]).name if command.split() else "",
         command=command,
-        source="the kernel",
+        source=COUNTED_BY_KERNEL,
         processes=1,
         started_ns=0,
         run_s=run_s,
@@ -205,8 +231,8 @@ def _of_copy(command: str, target: Json, copy: CopyLine) -> JobUse:
             FileSystemUse(
                 mount=str(target.get("path") or "."),
                 type=str(target.get("file_system") or ""),
-                reads=_kernel("read", read, copy["read_calls"] or 0, run_s, waited_s * read / whole),
-                writes=_kernel("write", written, copy["write_calls"] or 0, run_s, waited_s * written / whole),
+                reads=_kernel("read", copy["read_call_bytes"] or 0, copy["read_calls"] or 0, run_s, most_s),
+                writes=_kernel("write", copy["write_call_bytes"] or 0, copy["write_calls"] or 0, run_s, most_s),
                 metadata=Metadata(opens=0, stats=0, seeks=0, syncs=0, busy_s=0.0, first_s=0.0, last_s=0.0),
                 files=0,
                 only_read=0,
@@ -216,15 +242,17 @@ def _of_copy(command: str, target: Json, copy: CopyLine) -> JobUse:
         ),
         problems=(
             (
-                "the kernel counts bytes and calls of a process: its threads, files, sizes and calls on names are not "
-                "known; its bytes may be of no file of this storage (/dev/zero, a pipe), and all its time off the "
-                "processor, also sleep, is taken for calls: what it asks is at most this"
+                "the kernel counts bytes and calls of a process: its files, sizes, order and calls on names are not "
+                "known. Its bytes may be of no file of this storage (/dev/zero, a pipe), and its time outside of its "
+                "own code may have been no such calls (sleep): what it asks is at most this, and may be nothing. Its "
+                "threads count as one, and mapped files are not counted"
             ),
         ),
     )
 
 
-def _kernel(operation: str, moved: int, calls: int, run_s: float, waited_s: float) -> Transfers | None:
+def _kernel(operation: str, moved: int, calls: int, run_s: float, most_s: float) -> Transfers | None:
+    """``most_s``: inside calls of both directions."""
     if not calls:
         return None
     return Transfers(
@@ -235,13 +263,14 @@ def _kernel(operation: str, moved: int, calls: int, run_s: float, waited_s: floa
         common=(),
         sequential=Bounds(0.0, 1.0),
         consecutive=Bounds(0.0, 1.0),
+        order="not known",
         files=0,
-        ranks=Bounds(1, 1),
-        at_once=Bounds(1, 1),
-        mean_at_once=Bounds(1.0, 1.0),
-        busy_s=waited_s,
-        active_s=Bounds(min(max(waited_s, 1e-9), run_s), run_s),
+        ranks=Bounds(0, 1),
+        at_once=Bounds(0, 1),
+        mean_at_once=Bounds(0.0, 1.0),
+        busy_s=most_s,
+        active_s=Bounds(0.0, most_s),
         first_s=0.0,
         last_s=run_s,
-        counted_by="the kernel",
+        counted_by=COUNTED_BY_KERNEL,
     )

@@ -127,15 +127,17 @@ def _facts(used: JobUse, place: FileSystemUse, moved: Transfers) -> dict[str, in
     found = {f"{name}_{end}": round(value) for name, ends in bounds.items()
              for end, value in zip(("low", "high"), ends, strict=True)}  # fmt: skip
     found |= {"busy_ns": _ns(moved.busy_s), "run_ns": _ns(used.run_s), "files": moved.files}
-    found |= {"files_shared": place.shared, "transfer_size": moved.transfer_size}
+    found |= {"files_shared": place.shared, "clock_ns": _ns(used.clock_s)}
+    if moved.transfer_size is not None:
+        found["transfer_size"] = moved.transfer_size
     found |= {"traced": int(moved.counted_by == "DXT")}
     found |= dict(zip(_BIN_FACTS, moved.bins, strict=True))
     if moved.imbalance is not None:
         found["imbalance_thousandths"] = round(1000 * moved.imbalance)
     if moved.bursts is not None:
         found["bursts"] = moved.bursts
-    if moved.peak_bytes_per_s is not None:
-        found["peak_bytes_per_s"] = round(moved.peak_bytes_per_s)
+    if moved.peak is not None:
+        found |= {"peak_bytes_per_s": round(moved.peak.bytes_per_s), "peak_over_ns": _ns(moved.peak.length_s)}
     return found
 
 

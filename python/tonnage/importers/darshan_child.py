@@ -26,14 +26,13 @@ NOT_INSTALLED, NOT_READ = 3, 4
 
 
 class _Job(TypedDict):
-    """The job of a log; times since 1970 and in seconds."""
+    """The job of a log; times since 1970."""
 
     version: str
     job_id: int
     processes: int
     start_ns: int
     end_ns: int
-    run_s: float
     program: str
     metadata: str
 
@@ -53,11 +52,10 @@ class _Reader:
         self.log = {"handle": handle, "modules": None, "name_records": None}
 
     def job(self) -> _Job:
-        record, run_s = self.ffi.new("struct darshan_job *"), self.ffi.new("double *")
+        record = self.ffi.new("struct darshan_job *")
         handle = self.log["handle"]
         if self.library.darshan_log_get_job(handle, record) < 0:
             raise ValueError("it breaks off before its job is described")
-        self.library.darshan_log_get_job_runtime(handle, record[0], run_s)
         program = self.ffi.new("char[]", 1 << 13)
         if self.library.darshan_log_get_exe(handle, program) < 0:
             self.problems.append("it does not say which program ran")
@@ -68,7 +66,6 @@ class _Reader:
             "processes": job.nprocs,
             "start_ns": job.start_time_sec * 10**9 + job.start_time_nsec,
             "end_ns": job.end_time_sec * 10**9 + job.end_time_nsec,
-            "run_s": run_s[0],
             "program": self._text(program),
             "metadata": self._text(job.metadata),
         }
@@ -100,7 +97,8 @@ class _Reader:
             buffer = self.ffi.new("void **")
             code = self.library.darshan_log_get_record(self.log["handle"], index, buffer)
             if code < 0:
-                self.problems.append(f"module {module} breaks off after {number} records; what it holds is kept")
+                kept = f"breaks off after {number} records; what it holds is kept" if number else "cannot be read"
+                self.problems.append(f"module {module} {kept}")
             elif code == 0 and number == 0:
                 self.problems.append(f"module {module} has no record, though the log names it: it may be cut off")
             if code < 1:

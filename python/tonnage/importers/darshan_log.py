@@ -85,6 +85,8 @@ class Log:
     start_ns: int
     """Since 1970."""
     run_s: float
+    clock_s: float
+    """The job may have lasted so much less or more."""
     mounts: tuple[tuple[str, str], ...]
     """Mount point and type."""
     names: Mapping[int, str]
@@ -145,6 +147,7 @@ def _log(told: Any, body: io.BytesIO) -> Log:
     calls: Calls | None = None
     heat: tuple[HeatRow, ...] = ()
     problems: list[str] = list(told["problems"])
+    untrue: list[str] = []
     for table in told["tables"]:
         module = table["module"]
         if module in GENERIC:
@@ -154,9 +157,13 @@ def _log(told: Any, body: io.BytesIO) -> Log:
         elif module == DXT:
             calls = _calls([_array(body) for _ in range(7)])
             if calls is None:
-                problems.append(f"module {module} has calls that cannot be true; it is left out")
+                untrue.append(module)
         elif module == HEAT:
             heat = tuple(_heat([_array(body) for _ in range(6)], names))
+    for module in untrue:
+        # Where it breaks off does not matter any more.
+        problems = [problem for problem in problems if not problem.startswith(f"module {module} ")]
+        problems.append(f"module {module} has calls that cannot be true; it is left out")
     metadata = dict(line.split("=", 1) for line in job["metadata"].splitlines() if "=" in line)
     return Log(
         version=job["version"],
@@ -165,7 +172,8 @@ def _log(told: Any, body: io.BytesIO) -> Log:
         job_id=job["job_id"],
         processes=max(1, job["processes"]),
         start_ns=job["start_ns"],
-        run_s=job["run_s"],
+        run_s=max(0.0, (job["end_ns"] - job["start_ns"]) / 1e9),
+        clock_s=_clock_s(job),
         mounts=tuple((path, kind) for path, kind in told["mounts"]),
         names=names,
         modules=modules,
@@ -175,6 +183,12 @@ def _log(told: Any, body: io.BytesIO) -> Log:
         others=tuple(told["others"]),
         problems=tuple(problems),
     )
+
+
+def _clock_s(job: Mapping[str, Any]) -> float:
+    """Until version 3.41 a log has whole seconds of the job's start and end, cut off."""
+    whole = job["start_ns"] % 10**9 == 0 and job["end_ns"] % 10**9 == 0
+    return 1.0 if whole else 0.0
 
 
 def _array(body: io.BytesIO) -> Any:

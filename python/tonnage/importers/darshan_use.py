@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from posixpath import normpath
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tonnage.demand.job_use import (
     FileSystemUse,
     JobUse,
     Metadata,
+    Order,
     RankUse,
     SizeCount,
     TimeBin,
@@ -24,6 +26,7 @@ from tonnage.demand.job_use import (
 )
 from tonnage.importers.darshan_log import Calls, Counters, Log
 from tonnage.importers.darshan_overlap import most_at_once, total_s, union
+from tonnage.importers.darshan_trace import bytes_over_time, counted_order, order_of
 
 _BINS = ("0_100", "100_1K", "1K_10K", "10K_100K", "100K_1M", "1M_4M", "4M_10M", "10M_100M", "100M_1G", "1G_PLUS")
 _COMMON = (1, 2, 3, 4)
@@ -31,8 +34,6 @@ _SYNCS = ("FSYNCS", "FDSYNCS", "FLUSHES", "SYNCS")
 _MOST_COMMON = 8
 _STREAMS = ("<STDIN>", "<STDOUT>", "<STDERR>")
 _MPI_CALLS = ("INDEP", "COLL", "SPLIT", "NB")
-_TRACED_BINS = 200
-"""Bins of time that the calls of DXT are counted in."""
 UNKNOWN = "unknown"
 
 Mask = npt.NDArray[np.bool_]
@@ -81,7 +82,9 @@ def use_of(log: Log) -> JobUse:
     where: dict[int, tuple[str, str]] = {}
     for key, name in log.names.items():
         if name not in _STREAMS and not name.startswith("heatmap:"):
-            where[key] = next((mount for mount in mounts if _is_below(name, mount[0])), (UNKNOWN, UNKNOWN))
+            # Names are as the program gave them.
+            path = normpath(name)
+            where[key] = next((mount for mount in mounts if _is_below(path, mount[0])), (UNKNOWN, UNKNOWN))
     nowhere = {key for key, name in log.names.items() if name in _STREAMS}
     problems = [*log.problems, *_partial(log)]
     tables = _tables(log)
@@ -102,6 +105,7 @@ def use_of(log: Log) -> JobUse:
         processes=log.processes,
         started_ns=log.start_ns,
         run_s=log.run_s,
+        clock_s=log.clock_s,
         file_systems=tuple(found),
         job_id=str(log.job_id),
         problems=tuple(problems),
@@ -204,25 +208,26 @@ def _transfers(operation: str, log: Log, parts: Sequence[_Table], traced: Mask |
     operations = int(sum(part.operations(direction).sum() for part in parts))
     if not operations:
         return None
-    windows = _windows(parts, active, direction, log.run_s)
+    windows = _windows(parts, active, direction, log.run_s + log.clock_s)
     moved = int(sum(part.moved(direction).sum() for part in parts))
     calls = _exact(log, traced, operation, operations, moved)
     heat, by_rank = _heat(log, parts, direction)
-    if calls is not None and not heat:
-        heat = _traced_heat(calls)
+    if calls is not None:
+        heat = bytes_over_time(calls)
     each = _each(parts, active, direction)
     ranks = _ranks(windows, each, by_rank, calls, log.processes)
     at_once, mean, busy_in = _overlap(windows, calls, log.processes)
     share = [part for part in parts if part.module == "POSIX"]
-    sized = int(sum(part.operations(direction).sum() for part in share))
+    order, sequential, consecutive = _order(share, direction, operations, calls, log.processes)
     return Transfers(
         operation=operation,
         bytes=moved,
         operations=operations,
         bins=tuple(int(sum(part.counts(f"SIZE_{direction}_{name}").sum() for part in share)) for name in _BINS),
         common=_common(share, direction, calls),
-        sequential=_share(share, f"SEQ_{direction}S", direction, operations, sized),
-        consecutive=_share(share, f"CONSEC_{direction}S", direction, operations, sized),
+        sequential=sequential,
+        consecutive=consecutive,
+        order=order,
         files=len({key for part, on in zip(parts, active, strict=True) for key in part.ids[on].tolist()}),
         ranks=ranks,
         at_once=at_once,
@@ -346,18 +351,32 @@ def _stamped(windows: _Windows, processes: int) -> tuple[Bounds, Bounds, Bounds]
     )
 
 
-def _share(parts: Sequence[_Table], counter: str, direction: str, operations: int, sized: int) -> Bounds:
-    """Darshan counts an operation against the one before; the first of a file has none and counts as either.
+def _order(
+    parts: Sequence[_Table], direction: str, operations: int, calls: Calls | None, processes: int
+) -> tuple[Order, Bounds, Bounds]:
+    """In which order ranks went through files; the shares of calls behind the one before, and exactly there.
 
-    What has no such counter (stdio, MPI-IO alone) counts as either, too.
+    Darshan counts a call against the one before it of its rank and file; the first has none and counts as either. What
+    has no such counter (stdio, MPI-IO alone) counts as either, too.
     """
-    counted = int(sum(part.counts(counter).sum() for part in parts))
-    first = 0
-    for part in parts:
-        of_file = part.operations(direction)
-        ranks = np.where(part.ranks < 0, of_file, 1)
-        first += int(np.minimum(np.where(of_file > 0, ranks, 0), of_file - part.counts(counter)).clip(0).sum())
-    return Bounds(counted / operations, min(1.0, (counted + first + operations - sized) / operations))
+    if calls is not None:
+        return order_of(calls)
+    made = np.concatenate([np.zeros(0, np.int64), *(part.operations(direction) for part in parts)])
+    ranks = np.concatenate([np.zeros(0, np.int64), *(part.ranks for part in parts)])
+    first = np.minimum(np.where(ranks < 0, processes, 1), made)
+    unsized = operations - int(made.sum())
+    followed = operations - int(first.sum())
+    if not followed and not unsized:
+        return "sequential", Bounds(0.0, 1.0), Bounds(0.0, 1.0)
+    shares, followers = [], []
+    for counter in (f"SEQ_{direction}S", f"CONSEC_{direction}S"):
+        counted = np.concatenate([np.zeros(0, np.int64), *(part.counts(counter) for part in parts)])
+        sure = int(np.maximum(counted - first, 0).sum())
+        most = int(np.minimum(counted, made).sum()) + unsized
+        either = int(np.minimum(first, made - counted).clip(0).sum()) + unsized
+        shares.append(Bounds(int(counted.sum()) / operations, min(1.0, (int(counted.sum()) + either) / operations)))
+        followers.append(Bounds(sure / followed, min(1.0, most / followed)) if followed else Bounds(0.0, 1.0))
+    return counted_order(*followers), shares[0], shares[1]
 
 
 def _common(parts: Sequence[_Table], direction: str, calls: Calls | None) -> tuple[SizeCount, ...]:
@@ -419,17 +438,6 @@ def _heat(log: Log, parts: Sequence[_Table], direction: str) -> tuple[tuple[Time
         return (), []
     values = enumerate(total.tolist())
     return tuple(TimeBin(at * width_s, (at + 1) * width_s, moved) for at, moved in values), list(by_rank.values())
-
-
-def _traced_heat(calls: Calls) -> tuple[TimeBin, ...]:
-    """Bytes over time of traced calls, each in the bin of its end."""
-    first, last = float(calls.start_s.min()), float(calls.end_s.max())
-    if last <= first:
-        return ()
-    bins, edges = np.histogram(calls.end_s, _TRACED_BINS, (first, last), weights=calls.lengths)
-    return tuple(
-        TimeBin(float(edges[at]), float(edges[at + 1]), round(moved)) for at, moved in enumerate(bins.tolist())
-    )
 
 
 def _imbalance(moved: Sequence[int], ranks: Bounds) -> float | None:

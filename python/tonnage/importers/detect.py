@@ -33,6 +33,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
         r'"total_time_run"\s*:',
     ),
     "nextflow": (r"^(?:[a-z_%]+\t)*(?:task_id|process)\t",),
+    "nextflow-timeline": (r"^\s*window\.data = \{\s*$",),
 }
 """Kind → what a line of its files has."""
 _FOUND = {kind: re.compile("|".join(marks), re.MULTILINE) for kind, marks in _MARKS.items()}

@@ -34,6 +34,7 @@ KINDS = {
     "sob": "sob",
     "rados": "rados",
     "nextflow": "nextflow_run",
+    "nextflow-timeline": "nextflow_timeline",
     "darshan": "darshan",
 }
 """Kind → the module here that reads it."""

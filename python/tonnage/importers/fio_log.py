@@ -88,6 +88,8 @@ def _phase(match: re.Match[str], way: str, entries: Sequence[_Entry], columns: i
         "transfer_size": sizes.pop() if single and len(sizes) == 1 else None,
         "log": match["stem"],
         "job": match["job"],
+        # Logs of latencies and of rates of one job are of the same calls, and no repetitions of each other.
+        "logged": what if single else None,
     }
     return Phase(
         phase=way,

@@ -25,7 +25,7 @@ class TracedTask:
     process: str
     """What the workflow calls all tasks of this kind."""
     status: str
-    """``ok``, ``failed``, ``aborted``, ``cached`` (not run at all), or ``unfinished``."""
+    """``ok``, ``failed``, ``aborted``, ``cached`` (not run at all), ``ended`` (nothing says how), or ``unfinished``."""
     host: str | None = None
     attempt: int = 1
     exit_code: int | None = None

@@ -21,11 +21,13 @@ class ShareAnswer:
     load_line: KeptLine | StatedLine | None
     asked: Over
     """Tasks of the line, on average over the whole time of the job."""
+    is_by_rate: bool
+    """What the rate stands for, which is more than the tasks that wait inside calls."""
     at_once: Bounds
     share: Over | None
     """Of the line, on average."""
     jobs_at_once: int | None
-    """Such jobs that the line carries, by their average."""
+    """Such jobs that the line carries, by their average; at least, where that is only bounded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,7 @@ def demand_answer(profile: Profile, shares: Sequence[LineShare], replayed: Seque
             operation=one.operation,
             load_line=line_answer(one.line),
             asked=one.asked,
+            is_by_rate=one.is_by_rate,
             at_once=one.at_once,
             share=one.share,
             jobs_at_once=one.packed,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tonnage.demand.job_use import Bounds, JobUse
+from tonnage.demand.job_use import Bounds, JobUse, Order
 from tonnage.demand.profile import Flow, Over, Place, Profile
+from tonnage.demand.replay import access_of
 from tonnage.placement.server_load_lines import KnownLine, line_of, plateau_of
 from tonnage.placement.site import load_site, site_path
 from tonnage.placement.task_caps import Plateau
@@ -24,6 +25,10 @@ class LineShare:
     asked: Over
     """Tasks of the line, on average over the whole time of the job: those that wait inside calls, or what the rate
     stands for where that is more."""
+    is_by_rate: bool
+    """It is the rate, of the run whose figure is largest."""
+    order: Order
+    """Of the calls: the line is of the nearest access."""
     at_once: Bounds
     """Calls at the same moment, at most: tasks of the line in the job's fullest moment."""
 
@@ -33,12 +38,13 @@ class LineShare:
         if self.line is None:
             return None
         tasks, asked = self.line.tasks, self.asked
-        return Over(asked.median / tasks, asked.low / tasks, asked.high / tasks, asked.confidence)
+        return replace(asked, median=asked.median / tasks, low=asked.low / tasks, high=asked.high / tasks)
 
     @property
     def packed(self) -> int | None:
-        """Such jobs that the line carries at once, by their average."""
-        return None if self.line is None or self.asked.median <= 0 else max(1, int(self.line.tasks / self.asked.median))
+        """Such jobs that the line carries at once, by their average: at least, where that is only bounded."""
+        asked = self.asked.high if self.asked.bounded else self.asked.median
+        return None if self.line is None or asked <= 0 else max(1, int(self.line.tasks / asked))
 
 
 def shares_of(
@@ -53,8 +59,8 @@ def shares_of(
     place = next(one for one in profile.places if one.mount == mount)
     found = []
     for flow in place.flows:
-        access = "sequential" if flow.sequential.low + flow.sequential.high >= 1 else "random"
-        size = max(1, round(flow.transfer_size.median))
+        size = None if flow.transfer_size is None else max(1, round(flow.transfer_size.median))
+        access = access_of(flow.order)
         line = line_of(site, server, located, operation=flow.operation, access=access, transfer_size=size)
         found.append(_share(uses, flow, place, line))
     return found
@@ -63,13 +69,36 @@ def shares_of(
 def _share(uses: Sequence[JobUse], flow: Flow, place: Place, line: KnownLine | None) -> LineShare:
     plateau = plateau_of(line)
     asked = [_asked(use, flow.operation, place.mount, plateau) for use in uses]
-    return LineShare(operation=flow.operation, line=line, asked=Over.of(asked), at_once=flow.at_once)
+    largest = max(asked, key=lambda one: one.median)
+    return LineShare(
+        operation=flow.operation,
+        line=line,
+        asked=Over.within([one.median for one in asked], [one.bounds for one in asked]),
+        is_by_rate=largest.is_by_rate,
+        order=flow.order,
+        at_once=flow.at_once,
+    )
 
 
-def _asked(use: JobUse, operation: str, mount: str, plateau: Plateau | None) -> float:
+@dataclass(frozen=True, slots=True)
+class _RunShare:
+    """Of one run."""
+
+    median: float
+    bounds: Bounds
+    is_by_rate: bool
+
+
+def _asked(use: JobUse, operation: str, mount: str, plateau: Plateau | None) -> _RunShare:
     place = next((one for one in use.file_systems if one.mount == mount), None)
     moved = None if place is None else place.reads if operation == "read" else place.writes
     if moved is None:
-        return 0.0
-    by_rate = 0.0 if plateau is None else min(plateau.tasks_of(moved.bytes / use.lasted_s), float(plateau.tasks))
-    return max(moved.busy_s / use.lasted_s, by_rate)
+        return _RunShare(0.0, Bounds(0.0, 0.0), is_by_rate=False)
+
+    def tasks(bytes_per_s: float) -> float:
+        return 0.0 if plateau is None else min(plateau.tasks_of(bytes_per_s), float(plateau.tasks))
+
+    rate, waiting = use.over_the_job(moved.moved), use.over_the_job(moved.inside_s)
+    by_rate, by_waiting = tasks(moved.bytes / use.lasted_s), moved.busy_s / use.lasted_s
+    bounds = Bounds(max(tasks(rate.low), waiting.low), max(tasks(rate.high), waiting.high))
+    return _RunShare(max(by_rate, by_waiting), bounds, is_by_rate=by_rate > by_waiting)

@@ -100,13 +100,7 @@ impl FileAccess for Mpiio {
         files.note_depth(request, "mpiio");
         files.set_direct(request.file, false, self.told.then(|| (NO_DIRECT, WHY.to_owned())));
         if let Some(call) = self.slow {
-            files.note("mpiio-by-python", || {
-                let us = call.as_secs_f64() * 1e6;
-                format!(
-                    "there is no compiler for this MPI, so each call of MPI-IO goes through Python, which adds about {us:.0} µs \
-                     and lets one task of a process call at a time"
-                )
-            });
+            files.note("mpiio-by-python", || by_python(call));
         }
         let partners = self.partners()?;
         if partners.len() > 1 && request.retry_ns.is_some() && self.spec.collective {
@@ -127,6 +121,16 @@ fn ignored(asked: &BTreeMap<String, String>, told: &[(String, String)]) -> Vec<S
     asked.iter().filter(|(name, value)| !is_told(name, value)).map(|(name, value)| format!("{name} = {value}")).collect()
 }
 
+/// What calls through Python cost; a time that rounds to nothing is not named.
+fn by_python(call: Duration) -> String {
+    let us = (call.as_secs_f64() * 1e6).round();
+    let adds = if us < 1.0 { String::new() } else { format!("adds about {us:.0} µs and ") };
+    format!(
+        "there is no compiler for this MPI, so each call of MPI-IO goes through Python, which {adds}lets one task of a process \
+         call at a time"
+    )
+}
+
 /// Where in the view that a task has the byte at `offset` of the file is, and the task's number in the file.
 fn in_view(view: FileView, offset: u64) -> (u64, u64) {
     let segment = view.block_bytes * u64::from(view.tasks);
@@ -143,6 +147,12 @@ mod tests {
         assert_eq!(in_view(view, 0), (0, 0));
         assert_eq!(in_view(view, 11), (3, 1));
         assert_eq!(in_view(view, 24 + 16 + 5), (13, 2));
+    }
+
+    #[test]
+    fn a_cost_that_rounds_to_nothing_is_not_named() {
+        assert!(by_python(Duration::from_nanos(2_600)).contains("which adds about 3 µs and lets one task"));
+        assert!(by_python(Duration::from_nanos(400)).contains("which lets one task"));
     }
 
     #[test]

@@ -141,20 +141,21 @@ def _told(one: LineShare) -> Statement:
     from tonnage import units
     from tonnage.placement.server_load_lines import describe
     from tonnage.report.answer import Statement
-    from tonnage.report.answers.demand import bounds
+    from tonnage.report.answers.demand import bounds, over
 
     line = describe(one.line, now_s=time.time())
-    asked = units.significant(one.asked.median, 2)
-    if one.asked.confidence:
-        asked += f" [{units.significant(one.asked.low, 2)}, {units.significant(one.asked.high, 2)}]"
+    asked = over(one.asked, lambda value: units.significant(value, 2))
     most = bounds(one.at_once, units.count)
+    calls = f"In its fullest moment {most} of its calls are in progress."
     if one.line is None or one.share is None:
-        return Statement(
-            one.operation, f"It asks {asked} tasks on average and {most} at most at once; {line}.", (), False
-        )
-    why = [f"The load line is {line}.", f"In its fullest moment {most} of its calls are in progress."]
+        return Statement(one.operation, f"It asks {asked} tasks on average; {line}.", (calls,), False)
+    why = [f"The load line is {line}.", calls]
+    if one.is_by_rate:
+        why.append("Its rate is more of the line than the calls that are in progress on average, and is what counts.")
+    if one.order == "not known":
+        why.append("In which order its calls go is not known, and a line may be another for another order.")
     if one.packed is not None:
-        jobs = f"{one.packed} such job{'s' if one.packed > 1 else ''}"
+        jobs = f"{'at least ' if one.asked.bounded else ''}{one.packed} such job{'s' if one.packed > 1 else ''}"
         why.append(f"By the average {jobs} at once fill the line; jobs whose bursts meet ask more.")
-    share = units.share(one.share.median)
+    share = over(one.share, units.share)
     return Statement(one.operation, f"It asks {asked} tasks on average, {share} of the load line.", tuple(why), True)

@@ -17,12 +17,14 @@ from tonnage.report.figures.table import Table, text_column
 
 _NOTES = (
     (
-        "at once: calls in progress at the same moment, at most. Two figures are what first and last calls and the "
-        "time inside calls prove; one figure is known, of ranks in turn or from traced calls (DXT)."
+        "at once: calls in progress in the fullest moment. Two figures are what first and last calls and the time "
+        "inside calls prove; one figure is known, of ranks in turn or from traced calls (DXT)."
     ),
     "while active: bytes over the time in which a call was in progress. Two figures are its bounds.",
     "waiting: tasks inside calls, on average over the whole time of the job.",
-    "Counters are of calls: what the page cache answered is in them. Threads of a process count as one.",
+    "peak: the mean over the time beside it, the fullest of its length.",
+    "Darshan leaves out mounts of tmpfs: files there (/dev/shm) count as of the mount point above them.",
+    "Counters are of calls: what the page cache answered is in them. Threads of a process count as one without DXT.",
 )
 
 
@@ -40,7 +42,7 @@ def answer(given: Sequence[str], profile: Profile, told: Sequence[Statement], us
     facts = (
         ("program", profile.program or units.NOT_MEASURED),
         ("processes", str(profile.processes)),
-        ("lasted", _over(profile.run_s, lambda value: units.duration(value * 1e9))),
+        ("lasted", over(profile.run_s, _seconds)),
         ("counted by", f"{profile.source}, {runs}"),
         ("from", ", ".join(given[:4]) + (f" and {len(given) - 4} more" if len(given) > 4 else "")),
     )
@@ -59,7 +61,7 @@ def replayed(job: FileSystemUse, found: Sequence[Deviation]) -> tuple[str, Table
         (
             one.counter,
             bounds(one.job, lambda value, unit=one.unit: _value(value, unit)),  # type: ignore[misc]
-            _value(one.replay, one.unit),
+            units.NOT_KNOWN if one.replay is None else _value(one.replay, one.unit),
             _deviation(one),
         )
         for one in found
@@ -77,6 +79,8 @@ def _value(value: float, unit: str) -> str:
 
 
 def _deviation(one: Deviation) -> str:
+    if one.replay is None:
+        return units.NOT_MEASURED
     apart = one.apart
     if apart is None:
         return "not in the job"
@@ -87,13 +91,13 @@ def _deviation(one: Deviation) -> str:
 
 def _flows(place: Place) -> Table:
     columns = (
-        text_column("calls"), "at once", "ranks", "transfer", "bytes", "number", "in order", "while active", "peak",
-        "over the job", "active", "waiting",
+        text_column("calls"), "at once", "ranks", "transfer", "bytes", "number", "order", "behind", "while active",
+        "peak", "over the job", "active", "waiting",
     )  # fmt: skip
     rows = [_flow(flow) for flow in place.flows]
     if place.opens.high or place.stats.high:
-        number = f"{_over(place.opens, units.count)} opens, {_over(place.stats, units.count)} stats"
-        rows.append(("names", *[""] * 4, number, *[""] * 5, _over(place.names_waiting, _tasks)))
+        number = f"{over(place.opens, units.count)} opens, {over(place.stats, units.count)} stats"
+        rows.append(("names", *[""] * 4, number, *[""] * 6, over(place.names_waiting, _tasks)))
     return Table.of(columns, tuple(rows))
 
 
@@ -102,15 +106,16 @@ def _flow(flow: Flow) -> tuple[str, ...]:
         flow.operation,
         bounds(flow.at_once, units.count),
         bounds(flow.ranks, units.count),
-        _over(flow.transfer_size, lambda value: units.size(round(value))),
-        _over(flow.bytes, lambda value: units.volume(round(value))),
-        _over(flow.operations, units.count),
+        units.NOT_KNOWN if flow.transfer_size is None else over(flow.transfer_size, _size),
+        over(flow.bytes, lambda value: units.volume(round(value))),
+        over(flow.operations, units.count),
+        flow.order,
         bounds(flow.sequential, units.share),
-        bounds(flow.rate_bytes_per_s, units.rate),
-        units.NOT_MEASURED if flow.peak_bytes_per_s is None else _over(flow.peak_bytes_per_s, units.rate),
-        _over(flow.job_bytes_per_s, units.rate),
-        bounds(flow.active_s, lambda value: units.duration(value * 1e9)),
-        _over(flow.waiting, _tasks),
+        units.NOT_KNOWN if flow.rate_bytes_per_s is None else bounds(flow.rate_bytes_per_s, units.rate),
+        _peak(flow),
+        over(flow.job_bytes_per_s, units.rate),
+        bounds(flow.active_s, _seconds),
+        over(flow.waiting, _tasks),
     )
 
 
@@ -120,10 +125,27 @@ def bounds(value: Bounds, text: Callable[[float], str]) -> str:
     return low if low == high else f"{low} – {high}"
 
 
-def _over(value: Over, text: Callable[[float], str]) -> str:
+def _peak(flow: Flow) -> str:
+    if flow.peak_bytes_per_s is None or flow.peak_over_s is None:
+        return units.NOT_MEASURED
+    return f"{over(flow.peak_bytes_per_s, units.rate)} over {bounds(flow.peak_over_s, _seconds)}"
+
+
+def over(value: Over, text: Callable[[float], str]) -> str:
+    """``4``; ``4 [3, 5]`` of several runs; ``3 – 5`` where it is only bounded."""
+    if value.bounded:
+        return bounds(Bounds(value.low, value.high), text)
     if not value.confidence or text(value.low) == text(value.high):
         return text(value.median)
-    return f"{text(value.median)} [{text(value.low)}, {text(value.high)}]"
+    return f"{text(value.median)} [{units.interval(value.low, value.high, text, to=', ')}]"
+
+
+def _size(value: float) -> str:
+    return units.size(round(value))
+
+
+def _seconds(value: float) -> str:
+    return units.duration(value * 1e9)
 
 
 def _tasks(value: float) -> str:
@@ -155,7 +177,7 @@ def _exhibits(use: JobUse, mount: str) -> tuple[Exhibit, ...]:
 
 
 def _heat(drawn: Sequence[Transfers]) -> Figure:
-    rates = {one.operation: [part.bytes / (part.end_s - part.start_s) for part in one.heat] for one in drawn}
+    rates = {one.operation: [part.bytes_per_s for part in one.heat] for one in drawn}
     scale, title = rate_scale_title(max(max(values) for values in rates.values()) or 1.0)
     traces: list[Trace] = [
         {
@@ -176,8 +198,9 @@ def _heat(drawn: Sequence[Transfers]) -> Figure:
     )
     told = "; ".join(
         f"{one.operation}: {units.count(one.bursts)} burst{'' if one.bursts == 1 else 's'}, "
-        f"{units.rate(one.peak_bytes_per_s)} in the fullest bin"
+        f"{units.rate(fullest.bytes_per_s)} over the fullest {_seconds(fullest.length_s)}"
         for one in drawn
+        for fullest in [max(one.heat, key=lambda part: part.bytes_per_s)]
     )
     return Figure(
         title="Bytes over time",

@@ -123,7 +123,8 @@ def _timeline(record: str, tasks: list[WorkflowLine], copy: CopyLine, summary: T
 
 
 def _well(task: WorkflowLine) -> bool:
-    return task["status"] in ("ok", "cached")
+    """Also where nothing says how it ended."""
+    return task["status"] in ("ok", "cached", "ended")
 
 
 def _first(task: WorkflowLine) -> int:
