@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.schedulers.local.spool import FILE, WHOLE, Spool
+from tonnage.cluster.schedulers.local.rows import WHOLE
+from tonnage.cluster.schedulers.local.spool import FILE, Spool
 from tonnage.errors import RequestError
 from tonnage.machine.state import user_state
 from tonnage.processes import Process
