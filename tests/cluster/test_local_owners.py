@@ -183,7 +183,7 @@ def test_no_spool_is_opened_of_which_a_part_is_another_users_or_a_link(base: Pat
         Spool(place)
     (place / FILE).unlink()
     (place / FILE).symlink_to(base / "elsewhere")
-    with pytest.raises(RequestError, match=f"{place / FILE} is no regular file"):
+    with pytest.raises(RequestError, match=f"{place / FILE} is a link"):
         Spool(place)
     assert not (base / "elsewhere").exists()
 

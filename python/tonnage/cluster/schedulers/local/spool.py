@@ -44,6 +44,7 @@ from tonnage.cluster.schedulers.local.rows import (
 )
 from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.state import checked_inside, checked_own
+from tonnage.places import open_private
 from tonnage.processes import Process
 
 REMEMBERED_NS = 7 * 24 * 3600 * 10**9
@@ -103,7 +104,7 @@ class Spool:
                 "they have ended, move that directory away"
             )
         with suppress(FileExistsError):
-            os.close(self.open_own(FILE, os.O_RDWR | os.O_EXCL))
+            os.close(open_private(self.open_directory / FILE, os.O_RDWR | os.O_EXCL))
         # What is refused stays as it is.
         if self._version() == 0:
             # What a spooler left beside it tells that there was one before.
@@ -115,19 +116,6 @@ class Spool:
                         db.execute(statement)
                     db.execute("insert into sqlite_sequence (name, seq) values ('job', ?)", (before_first,))
                     db.execute(f"pragma application_id = {before_first}")
-
-    def open_own(self, name: str, flags: int) -> int:
-        """A file of the spool's directory, made for this user, through no link: what that leads to would be written
-        over. OSError."""
-        path = self.open_directory / name
-        try:
-            made = os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        except FileExistsError:
-            if flags & os.O_EXCL:
-                raise
-            return os.open(path, flags | os.O_NOFOLLOW)
-        os.fchmod(made, 0o600)  # whatever the umask, which the jobs keep
-        return made
 
     def _version(self) -> int:
         with self._transaction() as db:

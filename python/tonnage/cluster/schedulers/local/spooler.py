@@ -22,6 +22,7 @@ from tonnage.cluster.schedulers.local.runner import GRACE_NS, attend
 from tonnage.cluster.schedulers.local.spool import Spool, explain
 from tonnage.cluster.schedulers.local.spooler_contact import LOCK, wake
 from tonnage.errors import TonnageError
+from tonnage.places import open_private
 from tonnage.processes import Process
 
 POLL_S = 0.5
@@ -167,7 +168,8 @@ def main(directory: str, idle: str) -> int:
         with suppress(PermissionError):  # it leads a session already
             os.setsid()
         spool = Spool(Path(directory))
-        lock = spool.open_own(LOCK, os.O_RDWR)
+        # Through no link: what it leads to would be written over.
+        lock = open_private(spool.open_directory / LOCK, os.O_RDWR | os.O_NOFOLLOW)
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -195,7 +197,7 @@ def main(directory: str, idle: str) -> int:
 
 
 def _leave_the_terminal(spool: Spool) -> None:
-    log = spool.open_own("log", os.O_WRONLY | os.O_APPEND)
+    log = open_private(spool.open_directory / "log", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
     null = os.open(os.devnull, os.O_RDONLY)
     for file, stream in ((null, 0), (log, 1), (log, 2)):
         os.dup2(file, stream)
