@@ -4,7 +4,6 @@ one."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,7 +41,9 @@ def emptied(spool: Spool) -> None:
 
 
 def removed(spool: Spool) -> None:
-    shutil.rmtree(spool.directory)
+    for path in spool.directory.iterdir():
+        path.unlink()
+    spool.directory.rmdir()
 
 
 @pytest.mark.parametrize("take_away", [moved, emptied, removed])
