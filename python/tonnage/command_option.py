@@ -98,7 +98,7 @@ _NEAR = 0.72
 
 def nearest(name: str, names: Iterable[str], otherwise: str) -> str:
     """A hint for a name that there is not: the one of ``names`` that is meant, or what to do ``otherwise``."""
-    known = {one.lstrip("-").lower(): one for one in names}
+    known = {one.lstrip("-").strip("'").lower(): one for one in names}
     near = difflib.get_close_matches(name.lstrip("-").lower(), known, n=1, cutoff=_NEAR)
     return f"did you mean {known[near[0]]}?" if near else otherwise
 

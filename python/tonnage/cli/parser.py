@@ -58,7 +58,7 @@ def _asked(argv: Sequence[str]) -> tuple[Command, Sequence[str]]:
 
 
 def _meant(name: str, names: Sequence[str], otherwise: str) -> str:
-    return nearest(name, names, f"{otherwise} {', '.join(names)}")
+    return nearest(name, map(repr, names), f"{otherwise} {', '.join(names)}")
 
 
 def _key(option: Option) -> str:
