@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from tonnage.command_option import Option, nearest
+from tonnage.command_option import EMPTY, Option, nearest
 from tonnage.errors import RequestError
 
 
@@ -36,6 +36,8 @@ class Command:
     """The same of the original, in words of several letters: none is read as several of one letter."""
     asks_help: str = "--help"
     """How messages name the option that prints help."""
+    ends_at_dashes: bool = True
+    """``--`` ends its options, as getopt has it."""
 
     verbatim: ClassVar[bool] = False
     """It stands in for another program, whose words it takes: ``-b 4``, ``-b4``, ``-b=4``, flags in one word and
@@ -104,6 +106,8 @@ class Typed(NamedTuple):
 
 
 _HELP = ("-h", "--help", "-help")
+_DIGITS = 9
+"""Of how often a flag is given."""
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 
 
@@ -132,34 +136,40 @@ def read(command: Command, words: Sequence[str]) -> dict[str, Any]:
 
 
 def typed(command: Command, words: Sequence[str]) -> list[Typed]:
-    """What the words give, in their order: all of them, so that an unknown option is told before a wrong value."""
-    takes_words = bool(command.words) or not command.verbatim
+    """What the words give, in their order: all of them, so that an unknown option, or a word too many, is told before a
+    wrong value."""
     found: list[Typed] = []
     left = iter(words)
     for word in left:
-        if takes_words and word == "--":
+        if command.ends_at_dashes and word == "--":
             found += [Typed(None, "", other) for other in left]
-        elif takes_words and not _is_option(word):
+        elif not _is_option(word):
             found.append(Typed(None, "", word))
         else:
             for option, name, text in _of_word(command, word):
                 if text is None and not option.is_flag:
                     text = _next_word(command, option, name, left)
                 found.append(Typed(option, name, text))
+    others = [one.text or "" for one in found if one.option is None]
+    if len(others) > len(command.words) and not any(option.repeats for option in command.words):
+        raise _one_too_many(command, others[len(command.words)])
     return found
 
 
 def split_program(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The command's own words, and the user's program after them, word for word. RequestError as ``read``."""
     at = 0
-    while at < len(words) and _is_option(words[at]):
-        if words[at] == "--":
-            return list(words[:at]), list(words[at + 1 :])
+    while at < len(words) and _is_option(words[at]) and words[at] != "--":
         last, _, text = _of_word(command, words[at])[-1]
         at += 2 if text is None and not last.is_flag else 1
-    if at < len(words) and command.program.startswith("--"):
-        raise _one_too_many(command, words[at])
-    return list(words[:at]), list(words[at:])
+    own, program = list(words[:at]), list(words[at:])
+    if program[:1] == ["--"]:
+        del program[0]
+    elif program and command.program.startswith("--"):
+        raise _one_too_many(command, program[0])
+    if program[:1] == [""]:
+        raise _one_too_many(command, "")
+    return own, program
 
 
 def _is_option(word: str) -> bool:
@@ -173,17 +183,18 @@ def _of_word(command: Command, word: str) -> list[tuple[Option, str, str | None]
     if name in known:
         return [(known[name], name, text if equals else None)]
     if name in _HELP:
-        raise HelpAsked(command)
+        raise _help(command, name, text if equals else None)
     if name in command.not_taken:
         raise RequestError(f"{command.calls} does not take the option {name}; hint: {command.see}")
-    if not _is_option(word) or word.startswith("--"):
+    if word.startswith("--"):
         raise _unknown(command, name, repr(word))
     found: list[tuple[Option, str, str | None]] = []
     for at, letter in enumerate(word[1:], 1):
         name = f"-{letter}"
         if name not in known:
             if name in _HELP:
-                raise HelpAsked(command)
+                rest = word[at + 1 :]
+                raise _help(command, name, rest[1:] if rest.startswith("=") else None)
             # The first letter: it may be a number, or a long name with one dash.
             whole = name if command.verbatim or at > 1 else word.partition("=")[0]
             raise _unknown(command, whole, f"{name} (in {word!r})")
@@ -195,13 +206,16 @@ def _of_word(command: Command, word: str) -> list[tuple[Option, str, str | None]
     return found
 
 
+def _help(command: Command, name: str, text: str | None) -> HelpAsked:
+    """RequestError where a flag would not take this value."""
+    if text is not None:
+        _count(command, name, text)
+    return HelpAsked(command)
+
+
 def _unknown(command: Command, name: str, as_typed: str) -> RequestError:
     shown = [name for option in command.shown if not option.positional for name in option.names]
-    hint = (
-        command.hints.get(name)
-        or command.hints.get(name[:2])
-        or nearest(name, shown if _is_option(name) else (), command.where_options_stand)
-    )
+    hint = command.hints.get(name) or command.hints.get(name[:2]) or nearest(name, shown, command.where_options_stand)
     return RequestError(f"{command.calls} has no option {as_typed if command.verbatim else name}; hint: {hint}")
 
 
@@ -220,7 +234,7 @@ def _next_word(command: Command, option: Option, name: str, left: Iterator[str])
 def _count(command: Command, name: str, text: str) -> int:
     if not command.verbatim:
         raise RequestError(f"{command.calls} {name} takes no value; hint: write {name}")
-    if not (text.isascii() and text.isdigit()):
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
         raise RequestError(f"{command.calls} {name}={text}: a flag takes a number; hint: write {name}")
     return int(text)
 
@@ -248,9 +262,10 @@ def _spread(command: Command, words: Sequence[str]) -> Iterator[tuple[Option, Se
         if takes:
             yield option, words[at : at + takes]
         at += takes
-    if spare:
-        raise _one_too_many(command, words[at])
 
 
 def _one_too_many(command: Command, word: str) -> RequestError:
-    return RequestError(f"{word!r} is no option of {command.calls}; hint: {command.where_options_stand}")
+    if not word:
+        return RequestError(f"{command.calls}: {EMPTY}")
+    further = "further word" if command.words else "word"
+    return RequestError(f"{command.calls} takes no {further} {word!r}; hint: {command.where_options_stand}")

@@ -9,6 +9,9 @@ from typing import Any
 
 from tonnage.errors import RequestError
 
+EMPTY = "an empty value is no value; hint: leave it out"
+"""An unset variable of a script makes an empty word, whose intended value is unknown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -26,7 +29,7 @@ class Option:
     plugins: str | None = None
     """The group of plug-ins whose names are choices too."""
     parse: Callable[[str], Any] | None = None
-    """Raises RequestError. None: any text that is not empty."""
+    """Raises RequestError. None: any text. No text is empty."""
     optional: bool = False
     """A positional argument that may be left out."""
     repeats: bool = False
@@ -81,19 +84,22 @@ class Option:
 
     def read(self, text: str) -> Any:
         """The value that ``text`` is; RequestError where it is none."""
-        if not text and self.parse is None:
-            # An unset variable of a script makes an empty word, whose intended value is unknown.
-            raise RequestError("an empty value is no value; hint: leave it out")
+        if not text:
+            raise RequestError(EMPTY)
         value = self.parse(text) if self.parse is not None else text
         if self.choices and value not in self.choices and value not in (choices := self.here.choices):
             raise RequestError(f"{text!r} is not known; hint: write one of {', '.join(choices)}")
         return value
 
 
+_NEAR = 0.72
+"""Of what two names have in common, by which one slip in four letters is near, and two are not."""
+
+
 def nearest(name: str, names: Iterable[str], otherwise: str) -> str:
     """A hint for a name that there is not: the one of ``names`` that is meant, or what to do ``otherwise``."""
-    known = {one.lstrip("-").lower(): one for one in names}
-    near = difflib.get_close_matches(name.lstrip("-").lower(), known, n=1, cutoff=0.6)
+    known = {one.lstrip("-").strip("'").lower(): one for one in names}
+    near = difflib.get_close_matches(name.lstrip("-").lower(), known, n=1, cutoff=_NEAR)
     return f"did you mean {known[near[0]]}?" if near else otherwise
 
 

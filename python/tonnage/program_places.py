@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -14,12 +15,24 @@ STAND_IN = "# Made by `tonnage compat install`"
 _HEAD_BYTES = 256
 
 
+def open_private(path: Path, flags: int) -> int:
+    """A file of this user's alone, made where it is missing, whatever the umask, by which it may be closed to this user
+    too. OSError."""
+    file = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    mode = stat.S_IMODE(os.fstat(file).st_mode)
+    if mode & 0o600 != 0o600:
+        with suppress(PermissionError):  # another user's
+            os.fchmod(file, mode | 0o600)
+    return file
+
+
 def keep_file(file: Path, data: bytes) -> None:
     """Replaces a file whole, where that can be done: it holds what can be found out again, so a full disk costs the
     next command that, and no more."""
     fresh = file.with_name(f".{os.urandom(8).hex()}.new")
     try:
-        fresh.write_bytes(data)
+        with open(open_private(fresh, os.O_WRONLY | os.O_EXCL), "wb") as file_now:
+            file_now.write(data)
         fresh.replace(file)
     except OSError:
         with suppress(OSError):

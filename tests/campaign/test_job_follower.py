@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 import time
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from tonnage.campaign.jobs.job_follower import Follower
 from tonnage.campaign.observer import Observer, Snapshots
 from tonnage.campaign.stop_signals import Interrupts
 from tonnage.cluster.scheduler import Job, Scheduler
+from tonnage.errors import MeasurementError
 
 LONG_S = 20.0
 LINES = "".join(json.dumps({"trial": number}) + "\n" for number in range(3))
@@ -67,6 +69,31 @@ def test_records_that_never_show_are_not_waited_for_without_end(
     with Interrupts() as interrupts:
         ending = Follower(tmp_path, cast("Scheduler", Ended()), Heard(), interrupts).wait_for_end(0, "7", "mm")
     assert ending.code == 0
+
+
+class Another:
+    """A scheduler whose job of that number is another one by now."""
+
+    name = "slurm"
+
+    def __init__(self) -> None:
+        self.cancelled: list[str] = []
+
+    def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:  # noqa: ARG002
+        return [Job(job="7", key="another", state="running")]
+
+    def cancel(self, job: str) -> None:
+        self.cancelled.append(job)
+
+
+def test_another_job_that_has_the_number_is_not_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_follower, "CANCEL_S", 0.5)
+    site = Another()
+    with Interrupts() as interrupts:
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(MeasurementError, match="job 7 was cancelled and did not end"):
+            Follower(tmp_path, cast("Scheduler", site), Heard(), interrupts).wait_for_end(0, "7", "mm", key="mine")
+    assert site.cancelled == []
 
 
 def test_a_job_of_this_host_that_ended_without_a_word_is_not_waited_for(

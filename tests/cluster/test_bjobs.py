@@ -141,6 +141,7 @@ def test_queues_and_hosts_stand_under_lsfs_headings(local: Local, tmp_path: Path
     ]  # fmt: skip
     assert (found["QUEUE_NAME"], found["STATUS"], found["MAX"]) == ("local", "Open:Active", str(host.slots))
     assert typed("bqueues", "local", "none", code=255)[1] == "none: No such queue\n"
+    assert typed("bqueues", "a\nb\x1b[2J", code=255)[1] == "a\\nb\\x1b[2J: No such queue\n"
     (heading, line), _ = typed("bhosts", "-w")
     found = dict(zip(heading.split(), line.split(), strict=True))
     assert list(found) == ["HOST_NAME", "STATUS", "JL/U", "MAX", "NJOBS", "RUN", "SSUSP", "USUSP", "RSV"]

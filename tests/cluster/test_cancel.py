@@ -93,10 +93,10 @@ def test_a_number_that_another_process_has_now_is_not_signalled(local: Local, tm
             (copy,) = spool.running()
             known = copy.program
             assert known is not None
-            spool.note_program(int(job), copy.copy, replace(known, pid=stranger.pid))
             # The process that waits for the program knows better: without it, this number is all that is known.
             waiter, spooler = copy.waiter, spooler_contact.spooler(spool)
             assert waiter is not None and spooler is not None
+            spool.note_program(int(job), copy.copy, replace(known, pid=stranger.pid), waiter)
             os.kill(spooler, signal.SIGSTOP)
             os.kill(waiter.pid, signal.SIGKILL)
             until(lambda: not waiter.alive)

@@ -17,7 +17,7 @@ from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local import spool as spool_page
-from tonnage.cluster.schedulers.local.spool import WHOLE
+from tonnage.cluster.schedulers.local.rows import WHOLE
 from tonnage.cluster.schedulers.local.streams import file_name
 from tonnage.processes import Process
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from tonnage.cluster.scheduler import SchedulerError, SubmissionUnknown
+from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
-from tonnage.cluster.schedulers.local.spool import FILE, UNREADABLE, Spool
+from tonnage.cluster.schedulers.local.rows import UNREADABLE
+from tonnage.cluster.schedulers.local.spool import FILE, Spool
 from tonnage.errors import RequestError
 
-from .local_spool import ended, own_local, request, spool_of
+from .local_spool import LIMIT_S, ended, own_local, request, spool_of, until
 
 
 @pytest.fixture
@@ -86,6 +92,13 @@ def test_another_programs_database_stays_as_it_is(base: Path, version: int, jour
     assert [path.name for path in place.iterdir()] == [FILE]
 
 
+@pytest.mark.parametrize("table", ["job", "copy"])
+def test_a_spool_without_one_of_its_tables_is_damaged_and_not_another_programs(base: Path, table: str) -> None:
+    damaged(spool := Spool(base / "spool"), f"drop table {table}")
+    with pytest.raises(RequestError, match=f"damaged: it has no table {table}; hint: "):
+        Spool(spool.directory)
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"argv": 3}'])
 def test_a_job_of_which_nobody_can_tell_what_it_asks_for_is_listed(base: Path, text: str) -> None:
     spool = Spool(base / "spool")
@@ -99,7 +112,7 @@ def test_a_job_of_which_nobody_can_tell_what_it_asks_for_is_listed(base: Path, t
 
 def test_slots_are_counted_where_the_spoolers_file_has_anything_else_in_it(local: Local, base: Path) -> None:
     spool = spool_of(local)
-    spooler_contact.lock_path(spool).write_bytes(b"\xff" * 3000)
+    (spool.directory / spooler_contact.LOCK).write_bytes(b"\xff" * 3000)
     job = local.submit(request("true", key="k", directory=base)).job
     assert ended(local, job).state == "done"
     assert local.hosts()[0].slots > 0
@@ -115,3 +128,88 @@ def test_a_link_in_a_files_place_is_not_written_through(local: Local, base: Path
     assert not isinstance(refused.value, SubmissionUnknown) and spool_of(local).numbers() == []
     assert mine.read_bytes() == b"x" * (2 << 20)
     (spool_of(local).directory / name).unlink()
+
+
+def spooler_argv(spool: Spool) -> list[str]:
+    """A spooler in the foreground."""
+    return [sys.executable, "-m", "tonnage.cluster.schedulers.local.spooler", str(spool.directory), "30"]
+
+
+def lose_the_file(spool: Spool) -> None:
+    (spool.directory / FILE).rename(spool.directory / "elsewhere")
+
+
+def overwrite(spool: Spool) -> None:
+    (spool.directory / FILE).write_bytes(b"no database\n" * 1000)
+
+
+def drop(spool: Spool) -> None:
+    damaged(spool, "drop table copy")
+
+
+def spoil_a_row(spool: Spool) -> None:
+    damaged(spool, "update copy set state = 'running', waiter = 'nobody' where job = 1")
+
+
+@pytest.mark.parametrize("damage", [lose_the_file, overwrite, drop, spoil_a_row])
+def test_a_spooler_whose_spool_is_damaged_says_so_once_and_ends(base: Path, damage: Callable[[Spool], None]) -> None:
+    spool = Spool(base / "spool")
+    with subprocess.Popen(spooler_argv(spool)) as process:
+        until((spool.directory / "log").exists, "its start")
+        # It has the turn that finds the damage: it looks again when a job is there.
+        spool.add(request("true", key="k", directory=base, slots=10_000))
+        with (spool.directory / "log").open("ab") as log:
+            log.write(bytes(2 << 20))
+        damage(spool)
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGCHLD)
+        try:
+            assert process.wait(timeout=LIMIT_S) == 1
+        finally:
+            process.kill()
+    # What was too long is gone.
+    lines = (spool.directory / "log").read_text().splitlines()
+    assert len(lines) == 1 and str(spool.directory / FILE) in lines[0] and "hint: " in lines[0]
+
+
+def test_a_submission_to_a_spool_of_which_a_row_is_damaged_is_told_why_it_does_not_run(base: Path) -> None:
+    state = base / "state"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(state))
+        local = scheduler("local", timeout_s=20)
+        assert isinstance(local, Local)
+        spool = spool_of(local)
+        spool.add(request("true", key="a", directory=base))
+        spoil_a_row(spool)
+        with pytest.raises(
+            SchedulerError, match=r"damaged: copy 0 of job 1.*; nothing was submitted; hint: move"
+        ) as told:
+            local.submit(request("true", key="b", directory=base))
+        assert str(told.value).count("hint: ") == 1
+        with pytest.raises((RequestError, SchedulerError), match="damaged: copy 0 of job 1"):
+            local.jobs()
+        assert spool.find("b") is None
+        until(lambda: spooler_contact.spooler(spool) is None, "the spooler's end")
+
+
+def switches(pid: int) -> int:
+    """How often a process has waited."""
+    found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1])
+
+
+def test_what_hinders_a_spooler_again_and_again_is_in_its_log_once(base: Path) -> None:
+    spool = Spool(base / "spool")
+    spool.add(request("touch", "ran", key="k", directory=base))
+    log = spool.directory / "log"
+    # Its journal does not fit, as on a full disk; many lines of a log would.
+    argv = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", *spooler_argv(spool)]
+    with subprocess.Popen(argv) as process:
+        until(lambda: log.exists() and log.stat().st_size)
+        before = switches(process.pid)
+        until(lambda: switches(process.pid) >= before + 6, "some tries more")
+        process.terminate()
+        assert process.wait(timeout=LIMIT_S) == 0
+    (line,) = log.read_text().splitlines()
+    assert "the local scheduler's spool: " in line and not (base / "ran").exists()

@@ -18,7 +18,8 @@ from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
-from tonnage.cluster.schedulers.local.spool import WHOLE, Ended, Spool
+from tonnage.cluster.schedulers.local.rows import WHOLE, Ended
+from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.machine.user_state import user_state
 from tonnage.processes import Process
 
@@ -221,7 +222,7 @@ def test_a_copy_that_was_claimed_before_the_spooler_was_killed_is_left_to_its_pr
         after = local.submit(request("true", key="after", directory=tmp_path)).job
         until(lambda: int(after) not in spool.numbers(), "the end of the job behind it")
         assert [line.state for line in local.jobs()] == ["running"] and not (tmp_path / "ran").exists()
-        spool.end(number, WHOLE, Ended("done", 0, ""))
+        spool.end(number, WHOLE, Ended("done", 0, ""), Process.this())
         until(lambda: not local.jobs())
         assert not (tmp_path / "ran").exists()
 

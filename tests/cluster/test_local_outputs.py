@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from tonnage.cluster.schedulers.local import Local, streams
-from tonnage.cluster.schedulers.local.spool import WHOLE, Spool
+from tonnage.cluster.schedulers.local.rows import WHOLE
+from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.cluster.schedulers.local.spooler import Spooler
 from tonnage.errors import RequestError
 from tonnage.processes import Process

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.schedulers.local.spool import FILE, WHOLE, Spool
+from tonnage.cluster.schedulers.local.rows import WHOLE
+from tonnage.cluster.schedulers.local.spool import FILE, Spool
 from tonnage.errors import RequestError
 from tonnage.machine.user_state import user_state
 from tonnage.processes import Process
@@ -182,7 +183,7 @@ def test_no_spool_is_opened_of_which_a_part_is_another_users_or_a_link(base: Pat
         Spool(place)
     (place / FILE).unlink()
     (place / FILE).symlink_to(base / "elsewhere")
-    with pytest.raises(RequestError, match=f"{place / FILE} is no regular file"):
+    with pytest.raises(RequestError, match=f"{place / FILE} is a link"):
         Spool(place)
     assert not (base / "elsewhere").exists()
 

@@ -67,6 +67,14 @@ def test_a_job_whose_end_nobody_saw_has_ended_and_one_that_is_out_of_sight_has_n
     assert wait([job("running")], [replace(job("unknown"), ended_at_s=1.0)]) == 1
 
 
+def test_another_job_that_has_its_number_is_not_waited_for() -> None:
+    another = replace(job("done", 0), key="another")
+    with pytest.raises(SchedulerError, match="nothing of job 7 any more"):
+        wait_for(Told([another]), "7", key="mine")  # type: ignore[arg-type]
+    mine = replace(job("failed", 3), key="mine")
+    assert wait_for(Told([another], [mine]), "7", key="mine")[0] == 3  # type: ignore[arg-type]
+
+
 def test_a_scheduler_that_is_silent_for_a_moment_is_asked_again() -> None:
     assert wait([job("running")], SchedulerError("squeue did not answer"), [job("done", 0)]) == 0
 

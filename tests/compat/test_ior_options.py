@@ -205,7 +205,7 @@ def test_a_mistake_in_a_script_is_named_by_its_line(tmp_path: Path) -> None:
         ("-l zebra", "-l 'zebra' is no kind of data; hint: use offset"),
         ("-M 120%", "-M 120%: a share is from 1% to 95%; hint: use 75%"),
         ("-M much", "-M 'much' is not a size or a share"),
-        ("file", "ior has no option 'file'; hint: see `tonnage ior -h`"),
+        ("file", "ior takes no word 'file'; hint: see `tonnage ior -h`"),
         ("--posix.odirekt", "ior has no option '--posix.odirekt'; hint: did you mean --posix.odirect?"),
         ("-t", "ior -t needs a value; hint: see `tonnage ior -h`"),
         ("-t much", "-t: 'much' is not a whole number; hint: write it like 8, 4k, 2m or 1g"),

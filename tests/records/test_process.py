@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +67,44 @@ def test_of_another_host_another_start_or_another_make_nothing_is_known(change: 
 def test_a_number_that_the_kernel_gave_to_another_process_is_not_that_process() -> None:
     named = this_process()
     assert named and is_gone({**named, "start_ticks": named["start_ticks"] - 1})
+
+
+HIDDEN = """
+import json, os, sys
+from tonnage.records.measuring_process import is_gone, this_process
+read, write = os.pipe()
+is_gone(this_process())  # imports what other users may not be able to read
+if not (other := os.fork()):
+    os.setgroups([]), os.setresgid(65533, 65533, 65533), os.setresuid(65533, 65533, 65533)
+    os.write(write, json.dumps(this_process()).encode())
+    sys.stdin.read()
+    os._exit(0)
+os.close(write)
+named = json.loads(os.read(read, 4096))
+if not (me := os.fork()):
+    os.setgroups([]), os.setresgid(65534, 65534, 65534), os.setresuid(65534, 65534, 65534)
+    print(os.path.exists(f"/proc/{other}"), is_gone(named), flush=True)
+    os._exit(0)
+os.waitpid(me, 0)
+os.kill(other, 9)
+os.waitpid(other, 0)
+print(is_gone(named))
+"""
+
+
+def test_another_users_process_that_proc_hides_is_not_gone() -> None:
+    # Processes of its own: an old kernel hides those of all mounts of a name space.
+    own = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    mount = 'mount -t proc -o hidepid=2 proc /proc && exec "$@"'
+    argv = [*own, "sh", "-c", mount, "sh", sys.executable]
+    if os.geteuid() or shutil.which("unshare") is None or subprocess.run([*argv, "-c", ""], check=False).returncode:
+        pytest.skip("a /proc that hides processes cannot be mounted")
+    with subprocess.Popen([*argv, "-c", HIDDEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline() == "False False\n", "it runs, and cannot be seen"
+        assert process.stdout.readline() == "True\n"
+        process.stdin.close()
+        assert process.wait() == 0
 
 
 def test_only_a_run_that_says_it_goes_on_can_have_ended_without_a_summary(tmp_path: Path) -> None:

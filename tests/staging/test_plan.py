@@ -74,7 +74,7 @@ def test_a_program_without_the_dashes_before_it_is_told_where_it_goes(capsys: py
         parse(["stage", "run", "--from", "/local", "./app", "--fast"])
     said = capsys.readouterr().err
     assert ended.value.code == 2 and said.count("\n") == 1
-    assert "'./app' is no option of tonnage stage run; hint: write the program and its words after --" in said
+    assert "tonnage stage run takes no word './app'; hint: write the program and its words after --" in said
 
 
 def test_the_trees_come_from_the_environment_and_then_the_log_is_where_spectral_has_it(

@@ -10,7 +10,7 @@ from typing import Any
 from tonnage.cli.command import EXIT_CODES, NAMES, TAGLINE, Arguments, grouped, module_of
 from tonnage.command_help import HELP, entries, help_text, width
 from tonnage.command_line import Command, read, split_program
-from tonnage.command_option import Option, nearest
+from tonnage.command_option import EMPTY, Option, nearest
 from tonnage.errors import RequestError
 
 TONNAGE = Command("", TAGLINE, TAGLINE, (Option(("--version",), "print the version"),), ())
@@ -37,6 +37,8 @@ def _asked(argv: Sequence[str]) -> tuple[Command, Sequence[str]]:
     if not argv or argv[0].startswith("-"):
         read(TONNAGE, argv[:1])
         raise RequestError(f"tonnage needs a command; hint: {TONNAGE.see}")
+    if not argv[0]:
+        raise RequestError(f"COMMAND: {EMPTY}")
     if argv[0] not in NAMES:
         raise RequestError(f"there is no command {argv[0]!r}; hint: {_meant(argv[0], NAMES, 'commands are')}")
     command = module_of(argv[0]).COMMAND
@@ -46,6 +48,8 @@ def _asked(argv: Sequence[str]) -> tuple[Command, Sequence[str]]:
     if len(argv) < 2 or argv[1].startswith("-"):
         read(command, argv[1:2])
         raise RequestError(f"{command.calls} needs an action; hint: write one of {', '.join(names)}")
+    if not argv[1]:
+        raise RequestError(f"{command.calls} ACTION: {EMPTY}")
     if argv[1] not in names:
         hint = _meant(argv[1], names, "actions are")
         raise RequestError(f"{command.calls} has no action {argv[1]!r}; hint: {hint}")
@@ -54,7 +58,7 @@ def _asked(argv: Sequence[str]) -> tuple[Command, Sequence[str]]:
 
 
 def _meant(name: str, names: Sequence[str], otherwise: str) -> str:
-    return nearest(repr(name), map(repr, names), f"{otherwise} {', '.join(names)}")
+    return nearest(name, map(repr, names), f"{otherwise} {', '.join(names)}")
 
 
 def _key(option: Option) -> str:

@@ -25,7 +25,7 @@ _HALF = 12
 
 def answer(found: Sequence[ServerReport], notes: Sequence[str]) -> HistoryAnswer:
     """As ``--json`` prints it."""
-    return HistoryAnswer(zone=zone(), servers=tuple(map(_told, found)), notes=tuple(notes))
+    return HistoryAnswer(zone=zone(), servers=tuple(map(_answer_of, found)), notes=tuple(notes))
 
 
 def zone() -> str:
@@ -44,7 +44,7 @@ def text(report: ServerReport) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _told(report: ServerReport) -> ServerAnswer:
+def _answer_of(report: ServerReport) -> ServerAnswer:
     episodes = [
         EpisodeAnswer(**{one.name: getattr(episode, one.name) for one in fields(EpisodeAnswer)})
         for episode in report.episodes

@@ -143,6 +143,11 @@ class Job:
     cap: int | None = None
     """Copies of its array that may run at once, told of those that wait; 0: all. None: the scheduler does not tell."""
 
+    def is_of(self, job: str, key: str | None) -> bool:
+        """Whether it is the job of a receipt. A number may be another job's by now, and the key tells; None, here or
+        there: nobody knows it."""
+        return self.job == job and (key is None or self.key in (None, key))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
@@ -214,6 +219,14 @@ class Scheduler(Protocol):
 
     def set_cap(self, job: str, cap: int) -> None:
         """From now on at most ``cap`` copies of the array run at once."""
+
+
+@runtime_checkable
+class ChecksReceipts(Protocol):
+    """A scheduler whose jobs a user can take away, so that it gives their numbers to others."""
+
+    def check_receipt(self, key: str, job: str) -> None:
+        """SchedulerError where the job of that key had this number among jobs that the scheduler has no more."""
 
 
 @runtime_checkable

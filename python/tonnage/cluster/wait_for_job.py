@@ -24,10 +24,12 @@ class JobRows:
         *,
         first_s: float,
         last_s: float,
+        key: str | None = None,
         user: str | None = None,
     ) -> None:
-        """``first_s``, ``last_s``: between two questions, at first and at last. ``user``: whose job it is."""
-        self._scheduler, self._job, self._user = scheduler, job, user
+        """``first_s``, ``last_s``: between two questions, at first and at last. ``key``: its submission's. ``user``:
+        whose job it is."""
+        self._scheduler, self._job, self._key, self._user = scheduler, job, key, user
         self._first_s, self._last_s = first_s, last_s
         self.pause_s = first_s
         """Before the next question."""
@@ -44,7 +46,7 @@ class JobRows:
         self.pause_s = min(self._last_s, 1.3 * self.pause_s)
         every = self._scheduler.jobs(user=self._user, ended=True)
         self._answered_at_s = time.monotonic()
-        return [one for one in every if one.job == self._job]
+        return [one for one in every if one.is_of(self._job, self._key)]
 
     @property
     def silent_s(self) -> float:
@@ -52,14 +54,14 @@ class JobRows:
         return time.monotonic() - self._answered_at_s
 
 
-def wait_for(scheduler: Scheduler, job: str, *, copies: int | None = None) -> tuple[int, str]:
+def wait_for(scheduler: Scheduler, job: str, *, key: str | None = None, copies: int | None = None) -> tuple[int, str]:
     """The worst exit status of the job, or of its copies, when the last has ended, and what the scheduler says of why.
 
     A copy that failed without a status of its own (it was cancelled, its host failed, its end was not seen) counts as
     1. SchedulerError where the scheduler does not know the job any more; one that does not answer for a moment is asked
     again.
     """
-    rows, seen_at_s = JobRows(scheduler, job, first_s=_FIRST_S, last_s=_LAST_S), time.monotonic()
+    rows, seen_at_s = JobRows(scheduler, job, key=key, first_s=_FIRST_S, last_s=_LAST_S), time.monotonic()
     while True:
         try:
             found = rows.ask()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TextIO
 
+from tonnage.printable_text import one_line
+
 
 @dataclass(frozen=True, slots=True)
 class Voice:
@@ -20,4 +22,4 @@ class Voice:
     def tell(self, text: str) -> None:
         """A line of ours, after what was said so far."""
         self.out.flush()
-        self.err.write(f"{text}\n")
+        self.err.write(f"{one_line(text)}\n")

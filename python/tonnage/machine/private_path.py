@@ -9,6 +9,7 @@ import os
 import pwd
 import shlex
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from tonnage.machine.time_limit import in_time
@@ -56,17 +57,27 @@ def own_directory(place: Path) -> Path:
             continue
         _check(way, found, trusted)
     _check(way, way.stat(), {os.geteuid()}, shared=False)
+    if not is_open(way):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(way))
     return way
+
+
+def is_open(directory: Path) -> bool:
+    """Whether this user may list and change what is in it."""
+    return os.access(directory, os.R_OK | os.W_OK | os.X_OK)
 
 
 def check_inside(file: Path) -> None:
     """Checks a file inside of such a directory: it is this user's, and no other user may write to it; NotSafeError,
     NoFileError, OSError."""
     found = file.lstat()
+    anew = "hint: move it away, and it is made anew"
+    if stat.S_ISLNK(found.st_mode):
+        raise NotSafeError(f"{file} is a link, which may lead to a file of theirs; {anew}")
     if not stat.S_ISREG(found.st_mode):
-        # Through a link another user's file could be read.
-        kind = NotSafeError if stat.S_ISLNK(found.st_mode) else NoFileError
-        raise kind(f"{file} is no regular file; hint: move it away, and it is made anew")
+        raise NoFileError(f"{file} is no regular file; {anew}")
+    if found.st_uid != os.geteuid():
+        raise NotSafeError(f"{file} belongs to another user; {anew}")
     _check(file, found, {os.geteuid()}, shared=False)
 
 
@@ -75,7 +86,9 @@ def _made(way: Path) -> os.stat_result:
     try:
         found = way.lstat()
     except FileNotFoundError:
-        way.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            way.mkdir(mode=0o700)
+            way.chmod(0o700)  # whatever the umask
         found = way.lstat()
     return found if stat.S_ISLNK(found.st_mode) else os.stat(f"{way}/.")  # noqa: PTH116 - a Path drops the dot
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.machine.private_path import NoFileError, NotSafeError, check_inside, own_directory
+from tonnage.machine.private_path import NoFileError, NotSafeError, check_inside, is_open, own_directory
 
 _ELSEWHERE = "set XDG_STATE_HOME to a directory of yours that no other user can write to or replace"
 STATE_HINT = f"hint: {_ELSEWHERE}"
@@ -38,6 +39,11 @@ def checked_own(place: Path) -> Path:
         in_the_way = Path(error.filename or place)
         hint = f"hint: move it away, or {_ELSEWHERE}"
         raise RequestError(f"cannot make {place}: {in_the_way} is no directory; {hint}") from None
+    except PermissionError as error:
+        there = next(way for way in (place, *place.parents) if os.path.lexists(way))
+        is_mine = not is_open(there) and there.stat().st_uid == os.geteuid()
+        hint = f"hint: `chmod u+rwx {shlex.quote(str(there))}`" if is_mine else STATE_HINT
+        raise RequestError(f"cannot use {place}: {error.strerror}; {hint}") from None
     except OSError as error:
         raise RequestError(f"cannot make {place}: {error.strerror or error}; {STATE_HINT}") from None
 

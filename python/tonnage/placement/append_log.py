@@ -8,6 +8,8 @@ import struct
 import time
 from pathlib import Path
 
+from tonnage.program_places import open_private
+
 _POLL_S = 0.002
 
 
@@ -36,7 +38,7 @@ def append(file: Path, lines: bytes, *, durable: bool) -> int:
 
     ``durable``: on disk when it returns.
     """
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    descriptor = open_private(file, os.O_RDWR | os.O_APPEND)
     try:
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
@@ -56,7 +58,7 @@ def append(file: Path, lines: bytes, *, durable: bool) -> int:
 def rewrite(file: Path, lines: bytes) -> None:
     """Replaces the file, and syncs it to disk; a process that has the old file open reads it to its end."""
     fresh = file.with_name(f".{file.name}.new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor = open_private(fresh, os.O_WRONLY | os.O_TRUNC)
     try:
         view = memoryview(lines)
         while view:

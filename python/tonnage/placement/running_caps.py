@@ -41,8 +41,9 @@ def adapt_to_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str
     if not others:
         return ()
     with suppress(TonnageError):
-        alive = {job.job for job in scheduler.jobs(user=getpass.getuser()) if job.state in ("pending", "running")}
-        return tuple(_bring(ledger, scheduler, entry, line) for entry in others if entry.job in alive)
+        alive = [job for job in scheduler.jobs(user=getpass.getuser()) if job.state in ("pending", "running")]
+        theirs = [entry for entry in others if any(_is(job, entry) for job in alive)]
+        return tuple(_bring(ledger, scheduler, entry, line) for entry in theirs)
     return ()
 
 
@@ -183,7 +184,7 @@ class RunningCaps:
 
 def _is(job: Job, entry: Entry) -> bool:
     """Numbers of two clusters may be the same, as may those of another user's jobs of long ago."""
-    return job.job == entry.job and job.key in (None, entry.key) and job.user == getpass.getuser()
+    return job.is_of(str(entry.job), entry.key) and job.user == getpass.getuser()
 
 
 def _whose(entry: Entry) -> tuple[str, ...]:

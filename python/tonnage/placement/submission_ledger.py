@@ -22,7 +22,7 @@ from typing import BinaryIO, NamedTuple, TypedDict, cast
 from tonnage.errors import TonnageError
 from tonnage.machine.user_state import STATE_HINT, user_state
 from tonnage.placement.append_log import append, lock_within, rewrite
-from tonnage.program_places import keep_file
+from tonnage.program_places import keep_file, open_private
 
 VERSION = 1
 """Version of the derived file; one of another version is rebuilt."""
@@ -298,7 +298,7 @@ class Ledger:
         A lock on one byte of a file, at a place drawn from the key: it needs no file a key, and ends with its process.
         """
         number = int.from_bytes(blake2b(key.encode(), digest_size=7).digest(), "little") + 1
-        descriptor = self._open(self._directory / LOCK, os.O_RDWR | os.O_CREAT)
+        descriptor = self._open(self._directory / LOCK, os.O_RDWR)
         try:
             if not lock_within(descriptor, number, timeout_s):
                 raise LedgerError(
@@ -379,7 +379,7 @@ class Ledger:
 
     def _append(self, record: Mapping[str, object], *, durable: bool) -> None:
         line = json.dumps(record, separators=(",", ":"), ensure_ascii=True).encode() + b"\n"
-        descriptor = self._open(self._directory / LOCK, os.O_RDWR | os.O_CREAT)
+        descriptor = self._open(self._directory / LOCK, os.O_RDWR)
         try:
             # The byte 0 of the lock file is the ledger's own; keys have those after it.
             if not lock_within(descriptor, 0, _PATIENCE_S):
@@ -401,6 +401,6 @@ class Ledger:
 
     def _open(self, path: Path, flags: int) -> int:
         try:
-            return os.open(path, flags | os.O_CLOEXEC, 0o600)
+            return open_private(path, flags)
         except OSError as error:
             raise LedgerError(f"cannot open {path}: {error.strerror}; {STATE_HINT}") from None

@@ -9,7 +9,14 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown, Submitted
+from tonnage.cluster.scheduler import (
+    ChecksReceipts,
+    JobRequest,
+    Scheduler,
+    SchedulerError,
+    SubmissionUnknown,
+    Submitted,
+)
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.cluster.wait_for_job import wait_for
 from tonnage.delayed_signals import uncollected
@@ -114,7 +121,7 @@ def submit(request: SubmitRequest, *, key_given: bool, tell: Tell) -> Outcome:
 def wait_until_ended(request: SubmitRequest, job: str) -> tuple[int, str]:
     """Waits until the job, all its copies, has ended; its worst exit status, and what the scheduler says of why."""
     _, _, found = _begin(request)
-    return wait_for(found, job, copies=request.copies)
+    return wait_for(found, job, key=request.key, copies=request.copies)
 
 
 def failed_text(job: str, status: int, why: str) -> str:
@@ -195,6 +202,8 @@ def _earlier(request: SubmitRequest, directory: str, ledger: Ledger, found: Sche
     if entry is not None:
         _refuse_another_job(entry, request, directory)
         if entry.job is not None:
+            if isinstance(found, ChecksReceipts) and entry.intent.get("scheduler") == found.name:
+                found.check_receipt(request.key, entry.job)
             return Submitted(entry.job, entry.line or "")
         if entry.refused is not None:
             return None

@@ -11,6 +11,7 @@ from typing import Literal
 
 from tonnage.cluster.array_numbers import Numbers, count_of, parse_numbers, upto
 from tonnage.cluster.job_terms import Dependency, Event, Mail, Terms
+from tonnage.command_option import EMPTY
 from tonnage.errors import RequestError
 from tonnage.units import parse_count
 
@@ -148,7 +149,7 @@ class SubmitOptions:
                 "a word of the command holds a NUL; hint: no program can be given that",
             ),
             (self.path == "", "--path is empty; hint: leave it out for the working directory"),
-            (empty is not None, f"--{empty}: an empty value is no value; hint: leave it out"),
+            (empty is not None, f"--{empty}: {EMPTY}"),
             (self.time_limit == 0, "--time-limit=0 is no time; hint: leave it out, or write it like 2h"),
             (
                 isinstance(self.cap, int) and self.copies is None,

@@ -55,7 +55,8 @@ def is_gone(named: object) -> bool:
     except ProcessLookupError:
         return True
     except PermissionError:
-        pass
+        if not (_PROC / str(pid)).exists():
+            return False  # another user's, which /proc may hide
     except OSError:
         return False
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,18 +63,19 @@ class Follower:
         self._noted: set[str] = set()
         self._step: Step | None = None
 
-    def wait_for_end(self, number: int, job: str, where: str) -> Ending:
+    def wait_for_end(self, number: int, job: str, where: str, *, key: str | None = None) -> Ending:
         """Returns when the job has ended, also after it was cancelled because this process has to end. SchedulerError
         where the scheduler does not answer for ``SILENCE_S``; MeasurementError where a cancelled job does not end
-        within ``CANCEL_S``. There is no limit on the wait for a pending job; the observer learns why it waits.
+        within ``CANCEL_S``. There is no limit on the wait for a pending job; the observer learns why it waits. ``key``:
+        its submission's, as its number may be another job's by now.
         """
         self._notes, self._step = 0, None
         cancelled_at_s: float | None = None
-        answers = _Answers(self._scheduler, job)
+        answers = _Answers(self._scheduler, job, key)
         while True:
             progress = self.poll(number)
             if self._interrupts and cancelled_at_s is None:
-                cancelled_at_s = self._cancel(job)
+                cancelled_at_s = self._cancel(job, key)
             if cancelled_at_s is not None and time.monotonic() - cancelled_at_s > CANCEL_S:
                 raise MeasurementError(
                     f"job {job} was cancelled and did not end within {CANCEL_S:g} s; "
@@ -123,14 +125,24 @@ class Follower:
                 return progress
             time.sleep(_LOOK_S)
 
-    def _cancel(self, job: str) -> float:
+    def _cancel(self, job: str, key: str | None) -> float:
         self._observer.note(f"cancelling job {job}; waiting at most {CANCEL_S:g} s for its end")
         try:
-            self._scheduler.cancel(job)
+            if self._is_anothers(job, key):
+                self._observer.note(f"note: job {job} is not of this run any more, and is left alone")
+            else:
+                self._scheduler.cancel(job)
         except SchedulerError as error:
             # It may have ended by itself at this moment; if not, the limit tells.
             self._observer.note(f"note: {error}")
         return time.monotonic()
+
+    def _is_anothers(self, job: str, key: str | None) -> bool:
+        """Whether the number is known to be another job's; a scheduler that does not list is not told apart."""
+        with suppress(SchedulerError):
+            rows = [one for one in self._scheduler.jobs(user=user_name()) if one.job == job]
+            return bool(rows) and not any(one.is_of(job, key) for one in rows)
+        return False
 
     def _size(self) -> int:
         try:
@@ -155,9 +167,9 @@ class Follower:
 class _Answers:
     """Asks the scheduler about one job, no more often than necessary."""
 
-    def __init__(self, scheduler: Scheduler, job: str) -> None:
+    def __init__(self, scheduler: Scheduler, job: str, key: str | None) -> None:
         self._job = job
-        self._rows = JobRows(scheduler, job, first_s=_FIRST_S, last_s=_LAST_S, user=user_name())
+        self._rows = JobRows(scheduler, job, key=key, first_s=_FIRST_S, last_s=_LAST_S, user=user_name())
         self._known_at_s = time.monotonic()
 
     def are_due(self, *, soon: bool) -> bool:

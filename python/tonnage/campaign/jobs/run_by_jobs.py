@@ -159,7 +159,7 @@ class _Submitter:
                 return self._settled("complete")
             if entry.job is None:
                 raise MeasurementError(f"nobody knows whether job {entry.key} was submitted; {self._again}")
-            ending = self.follower.wait_for_end(entry.batch.job, entry.job, entry.where())
+            ending = self.follower.wait_for_end(entry.batch.job, entry.job, entry.where(), key=entry.key)
             self.ledger.ended(entry, ending.state, ending.reason, ending.hosts)
             if ending.cancelled:
                 return self._settled("interrupted")

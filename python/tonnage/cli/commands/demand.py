@@ -117,7 +117,7 @@ def _show(
     from tonnage.demand.profile import main_place
     from tonnage.report.answers.demand import answer, replayed
 
-    told = [_told(one) for one in shares]
+    told = [_statement(one) for one in shares]
     shown = answer(arguments.logs, profile, told, uses)
     if deviations:
         table = replayed(main_place(uses[0], mount), deviations)
@@ -136,7 +136,7 @@ def _show(
         print_answer(shown, console())
 
 
-def _told(one: LineShare) -> Statement:
+def _statement(one: LineShare) -> Statement:
     """``write: it asks 0.52 tasks of 8, 6.5 % of the load line …``."""
     from tonnage import units
     from tonnage.placement.server_load_lines import describe

@@ -49,7 +49,7 @@ _COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)
 def run(arguments: Arguments) -> int:
     """Exit code."""
     findings, pages = _pages(FINDINGS), _pages(DOCUMENTATION)
-    added = {code: _told(load()) for code, load in plugins.each(plugins.FINDINGS)}
+    added = {code: _plug_ins_text(load()) for code, load in plugins.each(plugins.FINDINGS)}
     known: dict[str, str | Path] = {**added, **pages, **findings}
     for name in arguments.names:
         if name not in known:
@@ -75,7 +75,7 @@ def _listed(gists: Mapping[str, str]) -> Iterator[str]:
     return (f"{name:<{width}}  {gist}" for name, gist in gists.items())
 
 
-def _told(judge: object) -> str:
+def _plug_ins_text(judge: object) -> str:
     """What a plug-in's finding says of itself."""
     return getdoc(judge) or "its plug-in does not explain it"
 

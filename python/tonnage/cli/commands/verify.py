@@ -42,7 +42,7 @@ def run(arguments: Arguments) -> int:
     if arguments.json:
         print_json(asdict(found.answer(str(path))))
     else:
-        print("\n".join(found.contradictions or _told(found, path)))
+        print("\n".join(found.contradictions or _agreement(found, path)))
     count, altered = len(found.contradictions), len(found.seal.wrong)
     if altered:
         raise MeasurementError(f"{altered} file{'s' if altered != 1 else ''} of {path} not as recorded")
@@ -53,7 +53,7 @@ def run(arguments: Arguments) -> int:
     return 0
 
 
-def _told(found: Verdict, path: Path) -> list[str]:
+def _agreement(found: Verdict, path: Path) -> list[str]:
     from tonnage.records.file_names import MANIFEST
 
     count = found.trials

@@ -25,7 +25,6 @@ from tonnage.compat.ior.text_output import TextPrinter
 from tonnage.compat.ior.validate import validate
 from tonnage.compat.measure import Ranks, in_front_words, records_directory
 from tonnage.compat.output import Voice
-from tonnage.printable_text import one_line
 from tonnage.records import Run
 
 AnyPrinter = TextPrinter | CsvPrinter | JsonPrinter
@@ -82,7 +81,7 @@ def _run(words: Sequence[str], voice: Voice, base: str | None) -> int:
         refuse_missing(tests[0])
     refuse_foreign(tests)
     if hints := sorted({name for test in tests for name in unused_hints(test)}):
-        voice.tell(f"ior: note: without effect, for hints are of MPIIO and GPFS: {one_line(', '.join(hints))}")
+        voice.tell(f"ior: note: without effect, for hints are of MPIIO and GPFS: {', '.join(hints)}")
     form = FORMATS[tests[-1].summary_format.lower()]
     if not tests[-1].summary_file:
         return _run_tests(tests, form(voice.out, ["ior", *words]), voice, words, base)

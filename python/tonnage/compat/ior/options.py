@@ -331,4 +331,5 @@ IOR = FrontEnd(
     ),
     hints={f"-{letter}": f"IOR 3's -{letter} {told}" for letter, told in _OF_IOR_3.items()},
     asks_help="-h",
+    ends_at_dashes=False,
 )

@@ -177,4 +177,5 @@ MDTEST = FrontEnd(
             "a tree, three times; each task works on what the next one made",
         ),
     ),
+    ends_at_dashes=False,
 )  # fmt: skip

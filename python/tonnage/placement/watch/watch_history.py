@@ -21,6 +21,7 @@ from tonnage.machine.user_state import STATE_HINT, user_state
 from tonnage.placement.append_log import append, lock, lock_within, rewrite
 from tonnage.placement.watch.episodes import Episode
 from tonnage.placement.watch.observation import ServerObservation
+from tonnage.program_places import open_private
 
 SPAN_S = 300
 """Of a row."""
@@ -263,7 +264,7 @@ class History:
 
     def _open_lock(self) -> int:
         try:
-            return os.open(self.directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            return open_private(self.directory / LOCK, os.O_RDWR)
         except OSError as error:
             raise HistoryError(f"cannot open {self.directory / LOCK}: {error.strerror}; {STATE_HINT}") from None
 

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
-from tonnage.cluster.schedulers.local.spool import FILE, UNREADABLE, WHOLE, Ended, Entry, Spool
+from tonnage.cluster.schedulers.local.rows import UNREADABLE, WHOLE, Ended, Entry
+from tonnage.cluster.schedulers.local.spool import FILE, Spool
 from tonnage.cluster.schedulers.local.spooler_contact import ensure_spooler, wake
 from tonnage.cluster.schedulers.local.streams import UnfitError, open_streams
 from tonnage.errors import TonnageError
@@ -36,13 +37,13 @@ def attend(spool: Spool, number: int, copy: int, starter: Process) -> None:
     if not _patient(spool, lambda: spool.claim(number, copy, starter, me)):
         return
     entry = _patient(spool, lambda: spool.entry(number))
-    if _ordered_ns(spool, number, copy) is not None:
+    if _ordered_ns(spool, number, copy, me) is not None:
         ended = Ended("cancelled", None, "cancelled before it began")
     elif entry is None:
         ended = Ended("failed", None, UNREADABLE)
     else:
-        ended = _run(spool, entry, copy)
-    _patient(spool, lambda: spool.end(number, copy, ended))
+        ended = _run(spool, entry, copy, me)
+    _patient(spool, lambda: spool.end(number, copy, ended, me))
 
 
 def attend_here(spool: Spool, request: JobRequest, *, timeout_s: float) -> int:
@@ -57,16 +58,16 @@ def attend_here(spool: Spool, request: JobRequest, *, timeout_s: float) -> int:
     try:
         wake(spool, timeout_s=timeout_s)
         while not spool.claim(number, WHOLE, me, me):
-            _refuse_cancelled(spool, number)
+            _refuse_cancelled(spool, number, me)
             time.sleep(LOOK_S)
             ensure_spooler(spool, timeout_s=timeout_s)
-        _refuse_cancelled(spool, number)
+        _refuse_cancelled(spool, number, me)
 
         def note(pid: int) -> None:
-            _note(spool, number, WHOLE, pid)
+            _note(spool, number, WHOLE, pid, me)
 
         status = run_in_foreground(request.argv, directory=request.directory, started=note)
-        ended = _ending(status, cancelled=_ordered_ns(spool, number, WHOLE) is not None)
+        ended = _ending(status, cancelled=_ordered_ns(spool, number, WHOLE, me) is not None)
         return status
     except ToolError as error:
         code = NOT_FOUND if isinstance(error, ToolMissing) else CANNOT_RUN
@@ -75,12 +76,12 @@ def attend_here(spool: Spool, request: JobRequest, *, timeout_s: float) -> int:
         refused.exit_code = code
         raise refused from None
     finally:
-        spool.end(number, WHOLE, ended)
+        spool.end(number, WHOLE, ended, me)
         wake(spool, timeout_s=timeout_s)
 
 
-def _refuse_cancelled(spool: Spool, number: int) -> None:
-    if _ordered_ns(spool, number, WHOLE) is not None:
+def _refuse_cancelled(spool: Spool, number: int, me: Process) -> None:
+    if _ordered_ns(spool, number, WHOLE, me) is not None:
         raise SchedulerError(f"job {number} was cancelled before it began")
 
 
@@ -96,21 +97,21 @@ def _patient(spool: Spool, act: Callable[[], Known]) -> Known:
         time.sleep(ROOM_S)
 
 
-def _ordered_ns(spool: Spool, number: int, copy: int) -> int | None:
-    """When somebody ordered its end, in nanoseconds since 1970; None: nobody has."""
+def _ordered_ns(spool: Spool, number: int, copy: int, me: Process) -> int | None:
+    """When somebody ordered the end of the copy that ``me`` waits for, in nanoseconds since 1970; None: nobody has."""
     found = _patient(spool, lambda: spool.copy(number, copy))
-    return None if found is None else found.cancelled_ns
+    return None if found is None or found.waiter != me else found.cancelled_ns
 
 
-def _note(spool: Spool, number: int, copy: int, pid: int) -> None:
+def _note(spool: Spool, number: int, copy: int, pid: int, me: Process) -> None:
     identity = Process.of(pid)
     if identity is not None:
         # On a full disk it goes unsaid: only who finds the copy without us would read it.
         with suppress(TonnageError):
-            spool.note_program(number, copy, identity)
+            spool.note_program(number, copy, identity, me)
 
 
-def _run(spool: Spool, entry: Entry, copy: int) -> Ended:
+def _run(spool: Spool, entry: Entry, copy: int, me: Process) -> Ended:
     request = entry.request
     streams: list[int] = []
     os.umask(entry.umask)
@@ -123,18 +124,18 @@ def _run(spool: Spool, entry: Entry, copy: int) -> Ended:
     finally:
         for file in streams:
             os.close(file)
-    _note(spool, entry.number, copy, program.pid)
-    is_cancelled = _await(spool, entry.number, copy, program.pid)
+    _note(spool, entry.number, copy, program.pid, me)
+    is_cancelled = _await(spool, entry.number, copy, program.pid, me)
     status = program.wait()
     return _ending(128 - status if status < 0 else status, cancelled=is_cancelled)
 
 
-def _await(spool: Spool, number: int, copy: int, program: int) -> bool:
+def _await(spool: Spool, number: int, copy: int, program: int, me: Process) -> bool:
     """Until the program has ended, and where that was ordered all that it started; whether it was.
 
     The spooler sends SIGTERM when it is to be looked for an order; it stays pending until it is waited for here.
     """
-    while (ordered_ns := _ordered_ns(spool, number, copy)) is None:
+    while (ordered_ns := _ordered_ns(spool, number, copy, me)) is None:
         if _has_ended(program):
             return False
         signal.sigwait({signal.SIGCHLD, signal.SIGTERM})

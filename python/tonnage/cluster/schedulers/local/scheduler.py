@@ -20,7 +20,8 @@ from tonnage.cluster.scheduler import (
     Submitted,
 )
 from tonnage.cluster.schedulers.local import spooler_contact
-from tonnage.cluster.schedulers.local.spool import WHOLE, Spool, explain
+from tonnage.cluster.schedulers.local.rows import WHOLE
+from tonnage.cluster.schedulers.local.spool import Spool, explain
 from tonnage.cluster.schedulers.local.streams import unfit_stream
 from tonnage.errors import RequestError
 from tonnage.machine.time_limit import in_time
@@ -86,14 +87,17 @@ class Local:
             try:
                 spooler_contact.wake(spool, timeout_s=self._timeout_s)
             except (SchedulerError, OSError) as error:
+                why, _, hint = str(error).partition("; hint: ")
+                hint = hint or f"see {spool.directory / 'log'}"
                 if is_new and spool.withdraw(number):
-                    raise SchedulerError(
-                        f"{error}; nothing was submitted; hint: see {spool.directory / 'log'}"
-                    ) from None
-                raise SubmissionUnknown(
-                    f"job {number} waits, but {error}; hint: see {spool.directory / 'log'}"
-                ) from None
+                    raise SchedulerError(f"{why}; nothing was submitted; hint: {hint}") from None
+                raise SubmissionUnknown(f"job {number} waits, but {why}; hint: {hint}") from None
         return _receipt(number)
+
+    def check_receipt(self, key: str, job: str) -> None:
+        if job.isdecimal():  # an interactive job has no number
+            with self._spool() as spool:
+                spool.check_receipt(key, int(job))
 
     def find(self, key: str) -> Submitted | None:
         with self._spool() as spool:

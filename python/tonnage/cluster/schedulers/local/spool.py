@@ -5,6 +5,9 @@ lock, and ``log``. Each change is one transaction that is on the disk when it re
 transaction: the spooler forks, and a fork must not inherit one. That, and home directories on network file systems, is
 why the journal is not SQLite's write-ahead log.
 
+The numbers of a spool that was made anew, where ``jobs.sqlite`` was moved away, begin at the seconds since 2020: a
+number that somebody remembers is of no other job. ``application_id`` of the file is the number before its first.
+
 A copy goes one way: ``pending``; ``starting``, when it has its slots and ``waiter`` is who may start it; ``running``,
 when ``waiter`` is who waits for its program; then how it ended. Each step is taken by one statement that names the
 state before it, so that of several who would take it one does.
@@ -19,22 +22,31 @@ import re
 import sqlite3
 import time
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
 
-from tonnage.cluster.array_numbers import Range, each
-from tonnage.cluster.job_terms import Terms
-from tonnage.cluster.scheduler import Job, JobRequest, SchedulerError, State
-from tonnage.cluster.schedulers.local.dispatch import Turn, Waiting, next_turn
-from tonnage.errors import RequestError
+from tonnage.cluster.array_numbers import each
+from tonnage.cluster.scheduler import Job, JobRequest, SchedulerError
+from tonnage.cluster.schedulers.local.rows import (
+    WHOLE,
+    Copy,
+    Damaged,
+    Ended,
+    Entry,
+    copies_of,
+    job_lines,
+    line_of,
+    may_be_late,
+    request_of,
+    turn_of,
+)
+from tonnage.errors import RequestError, TonnageError
 from tonnage.machine.user_state import checked_inside, checked_own
 from tonnage.processes import Process
+from tonnage.program_places import open_private
 
-WHOLE = 0
-"""The copy of a job that is no array."""
 REMEMBERED_NS = 7 * 24 * 3600 * 10**9
 """How long after its submission an ended job is remembered,"""
 REMEMBERED = 2000
@@ -43,8 +55,6 @@ FORGET_AFTER = 500
 """Jobs that are submitted between two looks at what may be forgotten."""
 LATELY_NS = 3600 * 10**9
 """How long a job that ended is listed."""
-UNREADABLE = "what was asked for cannot be read: another version of Tonnage submitted it, or it is damaged"
-"""Why such a job does not run."""
 FILE = "jobs.sqlite"
 _VERSION = 1
 _TABLES = (
@@ -59,6 +69,8 @@ _TABLES = (
     "create index ended on copy (ended_ns) where ended_ns is not null",
     f"pragma user_version = {_VERSION}",
 )
+_2020_S = 1_577_836_800
+"""In seconds since 1970."""
 _HELD = re.compile(r"/proc/self/fd/[0-9]+")
 _AWAY = "move it away, and the jobs in it are forgotten"
 _REST = "state, foreground, waiter, program, started_ns, cancelled_ns, ended_ns, status, reason"
@@ -66,47 +78,8 @@ _COPIES = f"select job, copy, 1, {_REST} from copy where"
 _ACTIVE = "select job from copy where ended_ns is null"
 
 
-class Entry(NamedTuple):
-    """A job as it was submitted."""
-
-    number: int
-    request: JobRequest
-    umask: int
-    environment: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """What became of one copy, in nanoseconds since 1970."""
-
-    job: int
-    copy: int
-    count: int
-    """Of copies that are told of as one, of which this is the first."""
-    state: Literal[State, "starting"]
-    foreground: bool
-    """``waiter`` asked for it, and runs it with its own terminal."""
-    waiter: Process | None
-    program: Process | None
-    started_ns: int | None
-    cancelled_ns: int | None
-    """When its end was ordered."""
-    ended_ns: int | None
-    status: int | None
-    """What it exited with, 128 + n where signal n ended it; None where nobody knows, or it never ran."""
-    reason: str
-
-
-class Ended(NamedTuple):
-    """How a copy ended."""
-
-    state: State
-    status: int | None
-    reason: str
-
-
-class _Damaged(Exception):
-    """A row is not one that a spool writes."""
+class _Undone(Exception):
+    """A transaction that was only tried."""
 
 
 class Spool:
@@ -131,13 +104,18 @@ class Spool:
                 "they have ended, move that directory away"
             )
         with suppress(FileExistsError):
-            os.close(os.open(self.open_directory / FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            os.close(open_private(self.open_directory / FILE, os.O_RDWR | os.O_EXCL))
         # What is refused stays as it is.
         if self._version() == 0:
+            # What a spooler left beside it tells that there was one before.
+            made_anew = bool({*os.listdir(self.open_directory)} - {FILE, f"{FILE}-journal"})  # noqa: PTH208 - names alone
+            before_first = int(time.time()) - _2020_S if made_anew else 0
             with self.change() as db:
                 if db.execute("pragma user_version").fetchone() == (0,):
                     for statement in _TABLES:
                         db.execute(statement)
+                    db.execute("insert into sqlite_sequence (name, seq) values ('job', ?)", (before_first,))
+                    db.execute(f"pragma application_id = {before_first}")
 
     def _version(self) -> int:
         with self._transaction() as db:
@@ -145,8 +123,11 @@ class Spool:
             tables = {name for (name,) in db.execute("select name from sqlite_master where type = 'table'")}
         if version > _VERSION:
             raise RequestError(f"{self.directory / FILE} is of a newer version of Tonnage; hint: use that one")
-        if tables - {"sqlite_sequence"} != ({"job", "copy"} if version else set()):
+        ours = {"job", "copy"} if version else set[str]()
+        if tables - {"sqlite_sequence"} - ours:
             raise RequestError(f"{self.directory / FILE} is another program's; hint: {_AWAY}")
+        if ours - tables:
+            raise self._damaged(f"it has no table {' and no table '.join(sorted(ours - tables))}")
         return int(version)
 
     @contextmanager
@@ -168,10 +149,14 @@ class Spool:
                 db.execute(f"begin {how}")
                 yield db
                 db.execute("commit")
-        except sqlite3.OperationalError as error:
-            raise SchedulerError(self._explained(error)) from None
-        except (_Damaged, sqlite3.DatabaseError) as error:
-            raise RequestError(f"{self.directory / FILE} is damaged: {error}; hint: {_AWAY}") from None
+        except (Damaged, sqlite3.DatabaseError) as error:
+            # What is missing does not come back, as room on a disk does.
+            if isinstance(error, sqlite3.OperationalError) and not str(error).startswith("no such "):
+                raise SchedulerError(self._explained(error)) from None
+            raise self._damaged(str(error)) from None
+
+    def _damaged(self, why: str) -> RequestError:
+        return RequestError(f"{self.directory / FILE} is damaged: {why}; hint: {_AWAY}")
 
     def _explained(self, error: sqlite3.Error) -> str:
         said = str(error)
@@ -230,11 +215,32 @@ class Spool:
         with self._transaction() as db:
             return _number_of(db, key)
 
+    def check_receipt(self, key: str, number: int) -> None:
+        """SchedulerError where the job of that key had this number in another spool. One that ended long ago is
+        forgotten, and its number is nobody else's."""
+        with self._transaction() as db:
+            known = _number_of(db, key)
+            (before_first,) = db.execute("pragma application_id").fetchone()
+            (last,) = db.execute("select coalesce(max(seq), 0) from sqlite_sequence").fetchone()
+            taken = db.execute("select 1 from job where number = ?", (number,)).fetchone()
+        if known != number and (known is not None or taken or not before_first < number <= last):
+            raise SchedulerError(
+                f"the job of the key {key} was job {number} of another spool: another host's, or "
+                f"{self.directory / FILE} was moved away or emptied since; nothing was submitted; "
+                "hint: put that file back, or give another --key"
+            )
+
+    def check(self) -> None:
+        """RequestError where what waits or runs is damaged."""
+        with self._transaction() as db:
+            turn_of(db, 0)
+            copies_of(db.execute(f"{_COPIES} ended_ns is null"))
+
     def entry(self, number: int) -> Entry | None:
         """What was asked for; None where the spool has no such job, or one that cannot be read."""
         with self._transaction() as db:
             row = db.execute("select request, umask, environment from job where number = ?", (number,)).fetchone()
-        request = None if row is None else _request(row[0])
+        request = None if row is None else request_of(row[0])
         return None if request is None else Entry(number, request, row[1], json.loads(row[2]))
 
     def numbers(self, *, ended: bool = False) -> list[int]:
@@ -269,9 +275,9 @@ class Spool:
         background."""
         begun: list[Copy] = []
         with self._transaction() as db:
-            for number, count in _turn(db, slots).starts.items():
+            for number, count in turn_of(db, slots).starts.items():
                 where = "job = ? and state = 'pending' and ended_ns is null order by rowid limit ?"
-                begun += _copies(db.execute(f"{_COPIES} {where}", (number, count)))
+                begun += copies_of(db.execute(f"{_COPIES} {where}", (number, count)))
         if begun:
             # One that is cancelled meanwhile gets none, and whoever would claim it finds that.
             what = "state = 'starting', started_ns = ?, waiter = coalesce(waiter, ?) where state = 'pending'"
@@ -290,26 +296,27 @@ class Spool:
         what = "state = 'pending', waiter = null, started_ns = null where state = 'starting' and waiter = ?"
         self._update(what, (str(one.waiter),), one.job, one.copy)
 
-    def note_program(self, number: int, copy: int, program: Process) -> None:
-        """Which process a copy is, for whoever finds it without the process that waited for it."""
-        self._update("program = ? where true", (str(program),), number, copy)
+    def note_program(self, number: int, copy: int, program: Process, waiter: Process) -> None:
+        """Which process a copy is, for whoever finds it without ``waiter``, who waits for it."""
+        self._update("program = ? where waiter = ?", (str(program), str(waiter)), number, copy)
 
-    def end(self, number: int, copy: int, ended: Ended) -> bool:
-        """Writes down how a copy ended; False where that is known already."""
-        what = "state = ?, status = ?, reason = ?, ended_ns = ? where ended_ns is null"
-        values = (ended.state, ended.status, json.dumps(ended.reason), time.time_ns())
+    def end(self, number: int, copy: int, ended: Ended, waiter: Process | None) -> bool:
+        """Writes down how a copy ended; False where that is known already, or ``waiter`` is not its own: then the
+        number is another job's by now."""
+        what = "state = ?, status = ?, reason = ?, ended_ns = ? where ended_ns is null and waiter is ?"
+        values = (ended.state, ended.status, json.dumps(ended.reason), time.time_ns(), waiter and str(waiter))
         return self._update(what, values, number, copy)
 
     def copy(self, number: int, copy: int) -> Copy | None:
         """None where the job has no such copy."""
         with self._transaction() as db:
-            return next(iter(_copies(db.execute(f"{_COPIES} job = ? and copy = ?", (number, copy)))), None)
+            return next(iter(copies_of(db.execute(f"{_COPIES} job = ? and copy = ?", (number, copy)))), None)
 
     def running(self) -> list[Copy]:
         """Those that have slots, and those in the foreground that wait for some."""
         where = "ended_ns is null and (state in ('starting', 'running') or foreground)"
         with self._transaction() as db:
-            return _copies(db.execute(f"{_COPIES} {where}"))
+            return copies_of(db.execute(f"{_COPIES} {where}"))
 
     def jobs(self, slots: int, *, ended: bool = False) -> list[Job]:
         """What waits or runs on a host of so many slots, and with ``ended`` what did lately, in the order of
@@ -317,9 +324,9 @@ class Spool:
         since_ns = time.time_ns() - LATELY_NS if ended else 1 << 62
         listed = f"in ({_ACTIVE} union select job from copy where ended_ns >= {since_ns})"
         with self._transaction() as db:
-            reasons = _turn(db, slots).reasons
-            lines = _lines(db, f"number {listed}")
-            copies = _copies(
+            reasons = turn_of(db, slots).reasons
+            lines = job_lines(db, f"number {listed}")
+            copies = copies_of(
                 db.execute(
                     f"select job, min(copy), count(*), {_REST} from copy where job {listed}"
                     f"{'' if ended else ' and ended_ns is null'}"
@@ -327,7 +334,19 @@ class Spool:
                     " order by job, started_ns is null, min(copy)"
                 )
             )
-        return [_line_of(copy, *lines[copy.job], reasons) for copy in copies]
+        late = {id(copy) for copy in copies if may_be_late(copy, reasons)}
+        why = self._unwritable() if late else ""
+        return [line_of(copy, *lines[copy.job], reasons, why if id(copy) in late else "") for copy in copies]
+
+    def _unwritable(self) -> str:
+        """Why nothing can be written down now, as on a full disk; nothing where it can be."""
+        try:
+            with suppress(_Undone), self._transaction("immediate") as db:
+                db.execute(f"pragma user_version = {_VERSION}")
+                raise _Undone
+        except TonnageError as error:
+            return f"may be out of date: {error}"
+        return ""
 
     def _update(self, what: str, values: tuple[object, ...], number: int, copy: int) -> bool:
         with self.change() as db:
@@ -350,92 +369,3 @@ def _remove(db: sqlite3.Connection, which: str, *values: int) -> bool:
     removed = db.execute(f"delete from job where {which}", values)
     db.execute("delete from copy where job not in (select number from job)")
     return bool(removed.rowcount)
-
-
-def _lines(db: sqlite3.Connection, where: str) -> dict[int, tuple[Job, int | None]]:
-    """What is listed of each job, and the cap of one that is an array. Those that cannot be read are listed, and can be
-    cancelled, all the same."""
-    found: dict[int, tuple[Job, int | None]] = {}
-    rows = db.execute(f"select number, slots, key, submitted_ns, cap, request from job where {where}")
-    for number, slots, key, submitted_ns, cap, text in rows:
-        line = Job(job=str(number), slots=slots, key=key, submitted_at_s=submitted_ns / 1e9)
-        request = _request(text)
-        if request is None:
-            found[number] = replace(line, reason=UNREADABLE), None
-        else:
-            line = replace(line, name=request.name, server=request.server)
-            found[number] = line, (cap or 0) if request.copies else None
-    return found
-
-
-def _line_of(copy: Copy, line: Job, cap: int | None, reasons: dict[int, str]) -> Job:
-    began = copy.started_ns is not None
-    waits = line.reason or (reasons.get(copy.job, "") if copy.state == "pending" else "")
-    return replace(
-        line,
-        copy=None if copy.copy == WHOLE or copy.count > 1 else copy.copy,
-        count=copy.count,
-        cap=None if began else cap,
-        state="running" if copy.state == "starting" else copy.state,
-        started_at_s=copy.started_ns and copy.started_ns / 1e9,
-        ended_at_s=copy.ended_ns / 1e9 if began and copy.ended_ns else None,
-        exit_status=copy.status,
-        reason=copy.reason if began else waits,
-    )
-
-
-def _request(text: str) -> JobRequest | None:
-    """None where nobody can tell what was asked for."""
-    with suppress(ValueError, KeyError, TypeError, AttributeError):
-        record = json.loads(text)
-        for name in ("argv", "hosts"):
-            record[name] = tuple(record[name])
-        for name in ("licences", "licence_totals"):
-            record[name] = tuple((str(licence), int(count)) for licence, count in record[name])
-        record["numbers"] = tuple(Range(**one) for one in record["numbers"])
-        record["terms"] = Terms.load(record["terms"])
-        known = {field.name for field in fields(JobRequest)}
-        return JobRequest(**{key: value for key, value in record.items() if key in known})
-    return None
-
-
-def _copies(rows: Iterable[tuple[Any, ...]]) -> list[Copy]:
-    found = []
-    for job, copy, count, state, foreground, *processes, began, ordered, ended, status, reason in rows:
-        try:
-            if state not in (*get_args(State), "starting"):
-                raise ValueError(f"it has the state {state!r}")
-            times = (began, ordered, ended)
-            for instant in times:
-                if not isinstance(instant, int | None):
-                    raise ValueError(f"{instant!r} is no time")
-            waiter, program = (text and Process.read(text) for text in processes)
-            why = json.loads(reason)
-            found.append(Copy(job, copy, count, state, bool(foreground), waiter, program, *times, status, why))
-        except (ValueError, TypeError) as error:
-            raise _Damaged(f"copy {copy} of job {job}: {error}") from None
-    return found
-
-
-def _turn(db: sqlite3.Connection, slots: int) -> Turn:
-    """Whose turn it is now, and why the others wait."""
-    queue: list[Waiting] = []
-    free, totals, held = slots, dict[str, int](), dict[str, int]()
-    rows = db.execute(
-        "select number, slots, cap, licences, totals, pending, running from job join"
-        " (select job, sum(state = 'pending') as pending, sum(state != 'pending') as running from copy"
-        " where ended_ns is null group by job) on number = job order by number"
-    )
-    for number, wanted, cap, licences, known, pending, running in rows:
-        try:
-            each_holds = tuple((str(name), int(count)) for name, count in json.loads(licences))
-            totals.update((str(name), int(total)) for name, total in json.loads(known))
-            job = Waiting(number, pending, running, int(wanted), None if cap is None else int(cap) or None, each_holds)
-        except (ValueError, TypeError) as error:
-            raise _Damaged(f"job {number}: {error}") from None
-        free -= job.slots * running
-        for name, count in each_holds:
-            held[name] = held.get(name, 0) + count * running
-        if pending:
-            queue.append(job)
-    return next_turn(queue, free, {name: total - held.get(name, 0) for name, total in totals.items()})

@@ -16,17 +16,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from tonnage.cluster.scheduler import SchedulerError
+from tonnage.cluster.schedulers.local.rows import Copy, Ended
 from tonnage.cluster.schedulers.local.runner import GRACE_NS, attend
-from tonnage.cluster.schedulers.local.spool import Copy, Ended, Spool, explain
-from tonnage.cluster.schedulers.local.spooler_contact import lock_path, wake
+from tonnage.cluster.schedulers.local.spool import Spool, explain
+from tonnage.cluster.schedulers.local.spooler_contact import LOCK, wake
 from tonnage.errors import TonnageError
 from tonnage.processes import Process
+from tonnage.program_places import open_private
 
 POLL_S = 0.5
 """How often the copies that are no children of this spooler are looked at, and those whose end was ordered."""
 LOOK_S = 5.0
 """How often it looks for jobs of which nobody told, as whoever submitted them was killed before."""
 _LOG_BYTES = 1 << 20
+"""A log that has grown beyond this begins anew."""
 NOT_STARTED = Ended("failed", None, "its process ended before it could start it")
 LOST = Ended("unknown", None, "the process that waited for it ended before it did")
 NEVER_RAN = Ended("cancelled", None, "ended before its program began")
@@ -45,9 +49,12 @@ class Spooler:
         """The processes that wait for programs: number → job and copy."""
         self._signalled: set[tuple[Process, int]] = set()
         """Programs that were sent a signal from here, and which."""
+        self._hindered = ""
+        """By what, as the log says."""
 
     def serve(self, idle_s: float) -> None:
-        """Returns when nothing was to do for ``idle_s``, or at SIGTERM; what runs goes on."""
+        """Returns when nothing was to do for ``idle_s``, or at SIGTERM; what runs goes on. RequestError where the spool
+        is not one to go on with: who asks next is told the same."""
         busy_at_s = time.monotonic()
         while True:
             try:
@@ -61,9 +68,12 @@ class Spooler:
                     return
                 else:
                     limit_s = min(max(busy_at_s + idle_s - time.monotonic(), 0), LOOK_S)
-            except (TonnageError, OSError) as error:
+                self._hindered = ""
+            except (SchedulerError, OSError) as error:
                 # No process to be had now, or no room on the disk: later there will be.
-                _log(str(error))
+                if str(error) != self._hindered:
+                    _log(str(error))
+                self._hindered = str(error)
                 limit_s = POLL_S
             heard = signal.sigtimedwait({signal.SIGCHLD, signal.SIGTERM}, limit_s)
             if heard is not None and heard.si_signo == signal.SIGTERM:
@@ -74,7 +84,7 @@ class Spooler:
         whose end nobody tells of for certain, and cancelled ones."""
         is_watched = False
         for one in self._spool.running():
-            is_child = (one.job, one.copy) in self.children.values()
+            is_child = self._is_child(one)
             if one.state == "starting" and not one.foreground:
                 if not is_child:  # whoever was to fork its process was killed, or could not
                     self._spool.give_back(one)
@@ -88,11 +98,18 @@ class Spooler:
             if one.state == "pending":
                 self._spool.cancel(one.job)
             elif one.state == "starting":
-                self._spool.end(one.job, one.copy, NOT_STARTED)
+                self._spool.end(one.job, one.copy, NOT_STARTED, one.waiter)
             else:
                 never_ran = one.cancelled_ns is not None and one.program is None
-                self._spool.end(one.job, one.copy, NEVER_RAN if never_ran else LOST)
+                self._spool.end(one.job, one.copy, NEVER_RAN if never_ran else LOST, one.waiter)
         return is_watched
+
+    def _is_child(self, one: Copy) -> bool:
+        """Whether a process from here waits for it, or is about to: for it, and not for one that had its number in a
+        spool that was taken away."""
+        waiter = one.waiter and one.waiter.pid
+        children = [pid for pid, child in self.children.items() if child == (one.job, one.copy)]
+        return waiter in children or (waiter == self._me.pid and bool(children))
 
     def _enforce(self, one: Copy, late_ns: int, waiter: Process | None) -> None:
         if waiter is not None and not one.foreground:
@@ -114,7 +131,7 @@ class Spooler:
             number, copy = self.children.pop(pid)
             found = self._spool.copy(number, copy)
             if found is not None and found.state == "starting":
-                self._spool.end(number, copy, NOT_STARTED)
+                self._spool.end(number, copy, NOT_STARTED, self._me)
 
     def _may_end(self) -> bool:
         """Whether nobody has submitted anything; whoever does so from now on finds no spooler."""
@@ -137,6 +154,8 @@ class Spooler:
             if os.getppid() != self._me.pid:
                 wake(self._spool, timeout_s=30)
             code = 0
+        except TonnageError as error:
+            _log(f"what became of job {one.job}, copy {one.copy}, cannot be written down: {error}")
         except BaseException:
             _log(traceback.format_exc())
         finally:
@@ -150,7 +169,7 @@ def main(directory: str, idle: str) -> int:
             os.setsid()
         spool = Spool(Path(directory))
         # Through no link: what it leads to would be written over.
-        lock = os.open(lock_path(spool), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        lock = open_private(spool.open_directory / LOCK, os.O_RDWR | os.O_NOFOLLOW)
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -160,12 +179,17 @@ def main(directory: str, idle: str) -> int:
             with suppress(OSError, ValueError):
                 # Whoever started the spooler may have ignored some, which programs would inherit.
                 signal.signal(number, signal.SIG_DFL)
+        # Whoever started it hears of what is damaged.
+        spool.check()
         _leave_the_terminal(spool)
     except (OSError, TonnageError) as error:
         sys.stderr.write(f"{explain(error, directory)}\n")
         return 1
     try:
         Spooler(spool, lock).serve(float(idle))
+    except TonnageError as error:
+        _log(str(error))
+        return 1
     except Exception:
         _log(traceback.format_exc())
         return 1
@@ -173,10 +197,7 @@ def main(directory: str, idle: str) -> int:
 
 
 def _leave_the_terminal(spool: Spool) -> None:
-    path = spool.open_directory / "log"
-    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    if os.fstat(log).st_size > _LOG_BYTES:
-        os.ftruncate(log, 0)
+    log = open_private(spool.open_directory / "log", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
     null = os.open(os.devnull, os.O_RDONLY)
     for file, stream in ((null, 0), (log, 1), (log, 2)):
         os.dup2(file, stream)
@@ -188,6 +209,8 @@ def _leave_the_terminal(spool: Spool) -> None:
 def _log(text: str) -> None:
     # A full disk is no reason to stop.
     with suppress(OSError):
+        if os.fstat(sys.stderr.fileno()).st_size > _LOG_BYTES:
+            os.ftruncate(sys.stderr.fileno(), 0)
         line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text.rstrip()}\n"
         os.write(sys.stderr.fileno(), line.encode("utf-8", "surrogateescape"))
 

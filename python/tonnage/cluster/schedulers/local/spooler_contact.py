@@ -17,13 +17,10 @@ from tonnage.machine.site_tools import ToolError, ask
 
 IDLE_S = 30.0
 """How long a spooler with nothing to do stays."""
+LOCK = "spooler"
+"""The file of a spool's directory that a spooler holds a lock of."""
 _FLOCK = "hhqqi0q"
 """C's ``struct flock``: type, whence, start, length, process."""
-
-
-def lock_path(spool: Spool) -> Path:
-    """The file that a spooler holds a lock of."""
-    return spool.open_directory / "spooler"
 
 
 def spooler(spool: Spool) -> int | None:
@@ -33,7 +30,7 @@ def spooler(spool: Spool) -> int | None:
     inherited by the processes that it starts.
     """
     try:
-        file = os.open(lock_path(spool), os.O_RDWR)
+        file = os.open(spool.open_directory / LOCK, os.O_RDWR)
     except FileNotFoundError:
         return None
     try:

@@ -1,0 +1,161 @@
+"""What the rows of a spool mean. Those that no spool writes are damage, and are named."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, NamedTuple, get_args
+
+from tonnage.cluster.array_numbers import Range
+from tonnage.cluster.job_terms import Terms
+from tonnage.cluster.scheduler import Job, JobRequest, State
+from tonnage.cluster.schedulers.local.dispatch import Turn, Waiting, next_turn
+from tonnage.processes import Process
+
+WHOLE = 0
+"""The copy of a job that is no array."""
+UNREADABLE = "what was asked for cannot be read: another version of Tonnage submitted it, or it is damaged"
+"""Why such a job does not run."""
+
+
+class Entry(NamedTuple):
+    """A job as it was submitted."""
+
+    number: int
+    request: JobRequest
+    umask: int
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What became of one copy, in nanoseconds since 1970."""
+
+    job: int
+    copy: int
+    count: int
+    """Of copies that are told of as one, of which this is the first."""
+    state: Literal[State, "starting"]
+    foreground: bool
+    """``waiter`` asked for it, and runs it with its own terminal."""
+    waiter: Process | None
+    program: Process | None
+    started_ns: int | None
+    cancelled_ns: int | None
+    """When its end was ordered."""
+    ended_ns: int | None
+    status: int | None
+    """What it exited with, 128 + n where signal n ended it; None where nobody knows, or it never ran."""
+    reason: str
+
+
+class Ended(NamedTuple):
+    """How a copy ended."""
+
+    state: State
+    status: int | None
+    reason: str
+
+
+class Damaged(Exception):
+    """A row is not one that a spool writes."""
+
+
+def job_lines(db: sqlite3.Connection, where: str) -> dict[int, tuple[Job, int | None]]:
+    """What is listed of each job, and the cap of one that is an array. Those that cannot be read are listed, and can be
+    cancelled, all the same."""
+    found: dict[int, tuple[Job, int | None]] = {}
+    rows = db.execute(f"select number, slots, key, submitted_ns, cap, request from job where {where}")
+    for number, slots, key, submitted_ns, cap, text in rows:
+        line = Job(job=str(number), slots=slots, key=key, submitted_at_s=submitted_ns / 1e9)
+        request = request_of(text)
+        if request is None:
+            found[number] = replace(line, reason=UNREADABLE), None
+        else:
+            line = replace(line, name=request.name, server=request.server)
+            found[number] = line, (cap or 0) if request.copies else None
+    return found
+
+
+def may_be_late(copy: Copy, reasons: dict[int, str]) -> bool:
+    """Whether it may have come further than is written down."""
+    if copy.ended_ns is not None or (copy.state == "pending" and copy.job in reasons):
+        return False
+    return copy.state != "running" or copy.program is None or not copy.program.alive
+
+
+def line_of(copy: Copy, line: Job, cap: int | None, reasons: dict[int, str], late: str) -> Job:
+    """``late``: why it may have come further than is written down."""
+    began = copy.started_ns is not None
+    waits = line.reason or (reasons.get(copy.job, "") if copy.state == "pending" else "") or late
+    return replace(
+        line,
+        copy=None if copy.copy == WHOLE or copy.count > 1 else copy.copy,
+        count=copy.count,
+        cap=None if began else cap,
+        state="running" if copy.state == "starting" else copy.state,
+        started_at_s=copy.started_ns and copy.started_ns / 1e9,
+        ended_at_s=copy.ended_ns / 1e9 if began and copy.ended_ns else None,
+        exit_status=copy.status,
+        reason=(copy.reason or late) if began else waits,
+    )
+
+
+def request_of(text: str) -> JobRequest | None:
+    """None where nobody can tell what was asked for."""
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        record = json.loads(text)
+        for name in ("argv", "hosts"):
+            record[name] = tuple(record[name])
+        for name in ("licences", "licence_totals"):
+            record[name] = tuple((str(licence), int(count)) for licence, count in record[name])
+        record["numbers"] = tuple(Range(**one) for one in record["numbers"])
+        record["terms"] = Terms.load(record["terms"])
+        known = {field.name for field in fields(JobRequest)}
+        return JobRequest(**{key: value for key, value in record.items() if key in known})
+    return None
+
+
+def copies_of(rows: Iterable[tuple[Any, ...]]) -> list[Copy]:
+    found = []
+    for job, copy, count, state, foreground, *processes, began, ordered, ended, status, reason in rows:
+        try:
+            if state not in (*get_args(State), "starting"):
+                raise ValueError(f"it has the state {state!r}")
+            times = (began, ordered, ended)
+            for instant in times:
+                if not isinstance(instant, int | None):
+                    raise ValueError(f"{instant!r} is no time")
+            waiter, program = (text and Process.read(text) for text in processes)
+            why = json.loads(reason)
+            found.append(Copy(job, copy, count, state, bool(foreground), waiter, program, *times, status, why))
+        except (ValueError, TypeError) as error:
+            raise Damaged(f"copy {copy} of job {job}: {error}") from None
+    return found
+
+
+def turn_of(db: sqlite3.Connection, slots: int) -> Turn:
+    """Whose turn it is now, and why the others wait."""
+    queue: list[Waiting] = []
+    free, totals, held = slots, dict[str, int](), dict[str, int]()
+    rows = db.execute(
+        "select number, slots, cap, licences, totals, pending, running from job join"
+        " (select job, sum(state = 'pending') as pending, sum(state != 'pending') as running from copy"
+        " where ended_ns is null group by job) on number = job order by number"
+    )
+    for number, wanted, cap, licences, known, pending, running in rows:
+        try:
+            each_holds = tuple((str(name), int(count)) for name, count in json.loads(licences))
+            totals.update((str(name), int(total)) for name, total in json.loads(known))
+            job = Waiting(number, pending, running, int(wanted), None if cap is None else int(cap) or None, each_holds)
+        except (ValueError, TypeError) as error:
+            raise Damaged(f"job {number}: {error}") from None
+        free -= job.slots * running
+        for name, count in each_holds:
+            held[name] = held.get(name, 0) + count * running
+        if pending:
+            queue.append(job)
+    return next_turn(queue, free, {name: total - held.get(name, 0) for name, total in totals.items()})
