@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.analysis.findings.undoing import undone_by
+from tonnage.analysis.plain_objects import without_ends
 from tonnage.analysis.results import Devices, Divided, Finding, Intervals, LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import SnapshotCost
@@ -41,7 +42,8 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         found["balances"] = [
             {**(told := asdict(balance)), "parts": list(told["parts"])} for balance in analysis.balances
         ]
-    return found
+    told: dict[str, Any] = without_ends(found)
+    return told
 
 
 NEW_KEYS = frozenset({"state", "undone_by", "undoes_answer"})
@@ -130,7 +132,11 @@ def _divided(found: Divided) -> dict[str, Any]:
         "workload": point.workload,
         "group": point.group,
         "tasks": point.tasks,
-        "parts": [asdict(part) for part in found.parts if part is not None],
+        "parts": [
+            asdict(part) if point.confidence else {**asdict(part), "low": None, "high": None}
+            for part in found.parts
+            if part is not None
+        ],
     }
 
 
