@@ -1,7 +1,7 @@
 """Results as plain values, as ``--json`` and notebooks give them: an interval that nothing shows has no ends.
 
-Inside the package the ends of such an interval are the median itself, so that a figure can draw them. A program that reads
-them would take them for certainty.
+Inside the package the ends of such an interval are the median itself, so that a figure can draw them. A program that
+reads them would take them for certainty.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         found["balances"] = [
             {**(told := asdict(balance)), "parts": list(told["parts"])} for balance in analysis.balances
         ]
-    told: dict[str, Any] = without_ends(found)
-    return told
+    known: dict[str, Any] = without_ends(found)
+    return known
 
 
 NEW_KEYS = frozenset({"state", "undone_by", "undoes_answer"})
