@@ -52,9 +52,12 @@ NEW_KEYS = frozenset({"state", "undone_by", "undoes_answer"})
 
 def schema(name: str = "summary") -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what ``--json`` prints, a file of this directory: ``summary`` (a run),
-    ``compare``, ``history``, ``crossover`` or ``project``."""
+    ``compare``, ``history``, ``crossover``, ``project`` or ``storage``. Schemas that another one names are in it."""
     text = Path(__file__).with_name(f"{name}.schema.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
+    if name == "storage":
+        for part in ("summary", "history"):
+            loaded["$defs"][part] = {"$id": part, **schema(part)}
     return loaded
 
 
