@@ -15,7 +15,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import ratio_axis, speed_scale_title
 from tonnage.report.figures.colours import ALERT, INK, line_colour, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, legend_words, words
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
@@ -247,7 +247,7 @@ def _trace(one: _Series, values: Sequence[float], troubled: set[str], since: flo
         "x": _times(one.marks, since, is_model=is_model),
         "y": [float(f"{value:.4g}") for value in values],
         "mode": "markers",
-        "name": words(one.name),
+        "name": legend_words(one.name),
         "marker": {
             "size": 7,
             "opacity": 0.8,

@@ -30,10 +30,36 @@ const Figures = (() => {
     return made;
   };
 
+  // Named ticks that do not fit beside each other on a small screen: every second stays, or every third …, and the 1
+  // that ratios are read against.
+  const thinTicks = (plot) => {
+    const changes = {};
+    for (const [name, axis] of Object.entries(plot._fullLayout)) {
+      if (!/^xaxis\d*$/.test(name) || axis.tickmode !== "array") continue;
+      const texts = [...plot.querySelectorAll(`.${name.replace("axis", "")}tick text`)];
+      const given = plot.layout[name];
+      if (texts.length !== given.tickvals.length) continue;
+      const ticks = given.tickvals.map((value, index) =>
+        ({ index, value, at: axis.d2p(value), half: texts[index].getComputedTextLength() / 2 + 4 }));
+      const fit = (kept) => kept.every((tick, place) =>
+        !place || tick.at - kept[place - 1].at >= tick.half + kept[place - 1].half);
+      const anchor = Math.max(0, given.tickvals.indexOf(1));
+      let kept = ticks;
+      for (let step = 2; step <= ticks.length && !fit(kept); step++) {
+        kept = ticks.filter(({ index }) => (index - anchor) % step === 0);
+      }
+      if (kept === ticks) continue;
+      changes[`${name}.tickvals`] = kept.map(({ value }) => value);
+      if (given.ticktext) changes[`${name}.ticktext`] = kept.map(({ index }) => given.ticktext[index]);
+    }
+    return Object.keys(changes).length ? Plotly.relayout(plot, changes) : plot;
+  };
+
+  const LONG = 40;
   const tableOf = ({ columns, rows }) => {
     const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col", textContent: name })));
     const body = rows.slice(0, TABLE_ROWS).map((row) =>
-      element("tr", {}, ...row.map((cell) => element("td", { textContent: cell }))));
+      element("tr", {}, ...row.map((cell) => element("td", { textContent: cell, className: cell.length > LONG ? "words" : "" }))));
     const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
     const box = element("div", { className: "scroll", tabIndex: 0 }, table);
     box.setAttribute("role", "region");
@@ -78,5 +104,5 @@ const Figures = (() => {
     prefersDark.addEventListener("change", redraw);
   };
 
-  return { csvOf, element, inTheme, isDark, offerThemes, saver, tableOf };
+  return { csvOf, element, inTheme, isDark, offerThemes, saver, tableOf, thinTicks };
 })();
