@@ -228,7 +228,7 @@ def _absolute(
     scale, title = speed_scale_title(most, metric, phrases.done(marks[0].point.kind))
     return Figure(
         title="Throughput of each trial",
-        caption=f"In the colours of the picture beside it.{_trouble_sentence(marks, troubled)}{fewer}",
+        caption=f"In the same colours.{_trouble_sentence(marks, troubled)}{fewer}",
         alt=f"Throughput of {phrases.number(len(marks))} trials over time, up to {units.speed(most, metric)}.",
         traces=[
             _trace(one, [mark.value / scale for mark in one.marks], troubled, marks[0].at, is_model=is_model)
