@@ -26,6 +26,8 @@ LEAST_TRIALS = 3
 _TOLD_BY = ("unsteady", "two-speeds")
 """Findings whose cause the order of time may show."""
 _MOST_TOLD = 2
+_SECONDS_WITHIN_S = 3600
+"""Ticks of a shorter time have seconds."""
 _MOST_MARKS = 600
 """Of one picture: of more trials each stretch keeps its slowest, its middle and its fastest."""
 _MOST_CURVES = 24
@@ -308,7 +310,11 @@ def _time_axis(marks: Sequence[_Mark], *, is_model: bool) -> Axis:
     if is_model:
         return {"title": "Time of the model since the first trial (s)"}
     days = {datetime.fromtimestamp(mark.at, timezone.utc).date() for mark in (marks[0], marks[-1])}
-    return {"title": f"Time of day (UTC), {' to '.join(map(str, sorted(days)))}", "nticks": 6}
+    axis: Axis = {"title": f"Time of day (UTC), {' to '.join(map(str, sorted(days)))}", "nticks": 6}
+    if len(days) == 1:
+        # The day stands in the title; below a tick it would take the room of the next one.
+        axis["tickformat"] = "%H:%M:%S" if marks[-1].at - marks[0].at < _SECONDS_WITHIN_S else "%H:%M"
+    return axis
 
 
 def _times(marks: Sequence[_Mark], since: float, *, is_model: bool) -> list[float | str]:

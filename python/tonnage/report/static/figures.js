@@ -30,8 +30,8 @@ const Figures = (() => {
     return made;
   };
 
-  // Named ticks that do not fit beside each other on a small screen: every second stays, or every third …, and the 1
-  // that ratios are read against.
+  // Of named ticks those stay that fit beside each other on a small screen: from the 1 that ratios are read against, or
+  // the first one, outwards.
   const thinTicks = (plot) => {
     const changes = {};
     for (const [name, axis] of Object.entries(plot._fullLayout)) {
@@ -41,14 +41,14 @@ const Figures = (() => {
       if (texts.length !== given.tickvals.length) continue;
       const ticks = given.tickvals.map((value, index) =>
         ({ index, value, at: axis.d2p(value), half: texts[index].getComputedTextLength() / 2 + 4 }));
-      const fit = (kept) => kept.every((tick, place) =>
-        !place || tick.at - kept[place - 1].at >= tick.half + kept[place - 1].half);
+      const outwards = (some) => some.reduce((kept, tick) => {
+        const last = kept[kept.length - 1];
+        return !last || Math.abs(tick.at - last.at) >= tick.half + last.half ? [...kept, tick] : kept;
+      }, []);
       const anchor = Math.max(0, given.tickvals.indexOf(1));
-      let kept = ticks;
-      for (let step = 2; step <= ticks.length && !fit(kept); step++) {
-        kept = ticks.filter(({ index }) => (index - anchor) % step === 0);
-      }
-      if (kept === ticks) continue;
+      const below = outwards(ticks.slice(0, anchor + 1).reverse()).slice(1).reverse();
+      const kept = [...below, ...outwards(ticks.slice(anchor))];
+      if (kept.length === ticks.length) continue;
       changes[`${name}.tickvals`] = kept.map(({ value }) => value);
       if (given.ticktext) changes[`${name}.ticktext`] = kept.map(({ index }) => given.ticktext[index]);
     }
