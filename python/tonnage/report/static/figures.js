@@ -38,14 +38,15 @@ const Figures = (() => {
       if (!/^xaxis\d*$/.test(name) || axis.tickmode !== "array") continue;
       const texts = [...plot.querySelectorAll(`.${name.replace("axis", "")}tick text`)];
       const given = plot.layout[name];
-      if (texts.length !== given.tickvals.length) continue;
-      const ticks = given.tickvals.map((value, index) =>
-        ({ index, value, at: axis.d2p(value), half: texts[index].getComputedTextLength() / 2 + 4 }));
+      const shown = given.tickvals.map((value, index) => ({ index, value, at: axis.d2p(value) }))
+        .filter(({ at }) => at >= -0.5 && at <= axis._length + 0.5);
+      if (texts.length !== shown.length) continue;
+      const ticks = shown.map((tick, place) => ({ ...tick, half: texts[place].getComputedTextLength() / 2 + 4 }));
       const outwards = (some) => some.reduce((kept, tick) => {
         const last = kept[kept.length - 1];
         return !last || Math.abs(tick.at - last.at) >= tick.half + last.half ? [...kept, tick] : kept;
       }, []);
-      const anchor = Math.max(0, given.tickvals.indexOf(1));
+      const anchor = Math.max(0, ticks.findIndex(({ value }) => value === 1));
       const below = outwards(ticks.slice(0, anchor + 1).reverse()).slice(1).reverse();
       const kept = [...below, ...outwards(ticks.slice(anchor))];
       if (kept.length === ticks.length) continue;
