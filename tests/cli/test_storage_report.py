@@ -55,6 +55,8 @@ def test_a_page_has_the_load_lines_and_plateaus_of_one_storage_and_of_no_other(
     assert "write, 1 MiB transfers: 4 tasks" in said and "2 of 2 load lines of such transfers were reached" in said
     assert f"From {runs}/day2, 2026-03-02 08:00 UTC." in said, "the newest stands for its size"
     assert "/other" not in said and "7.0" not in said
+    over_time = page.read_text().partition("<h2>over time</h2>")
+    assert 'class="answer open"' in over_time[0].rpartition("<div")[2], "three runs are too few to tell"
     figures = text_run.figures(page)
     (sizes,) = figures["sizes"]["variants"][0]["figures"][0]["traces"]
     assert sorted(zip(sizes["x"], sizes["y"], strict=True)) == [(1 << 16, 4), (1 << 20, 4), (1 << 20, 4)]

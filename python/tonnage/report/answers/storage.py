@@ -172,7 +172,8 @@ def _changed(history: History | None) -> list[Statement]:
     if history is None:
         return []
     undone = phrases.undone(history.undone_by)
-    return [Statement("over time", over_time.sentence(history), (), not undone, undone)]
+    is_sure = not undone and not over_time.is_too_short(history)
+    return [Statement("over time", over_time.sentence(history), (), is_sure, undone)]
 
 
 def _judged(measured: Sequence[Measured]) -> Statement:

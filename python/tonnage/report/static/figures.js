@@ -35,8 +35,14 @@ const Figures = (() => {
   const thinTicks = (plot) => {
     const changes = {};
     for (const [name, axis] of Object.entries(plot._fullLayout)) {
-      if (!/^xaxis\d*$/.test(name) || axis.tickmode !== "array") continue;
+      if (!/^xaxis\d*$/.test(name)) continue;
       const texts = [...plot.querySelectorAll(`.${name.replace("axis", "")}tick text`)];
+      if (axis.type === "date") {
+        const widest = Math.max(0, ...texts.map((text) => text.getComputedTextLength())) + 12;
+        const most = Math.max(2, Math.floor(axis._length / widest));
+        if (texts.length > most) changes[`${name}.nticks`] = most;
+      }
+      if (axis.tickmode !== "array") continue;
       const given = plot.layout[name];
       const shown = given.tickvals.map((value, index) => ({ index, value, at: axis.d2p(value) }))
         .filter(({ at }) => at >= -0.5 && at <= axis._length + 0.5);
