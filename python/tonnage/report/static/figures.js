@@ -38,7 +38,9 @@ const Figures = (() => {
       if (!/^xaxis\d*$/.test(name)) continue;
       const texts = [...plot.querySelectorAll(`.${name.replace("axis", "")}tick text`)];
       if (axis.type === "date") {
-        const widest = Math.max(0, ...texts.map((text) => text.getComputedTextLength())) + 12;
+        // The first has the day on a line of its own.
+        const lines = texts.map((text) => text.querySelector("tspan") ?? text);
+        const widest = Math.max(0, ...lines.map((line) => line.getComputedTextLength())) + 16;
         const most = Math.max(2, Math.floor(axis._length / widest));
         if (texts.length > most) changes[`${name}.nticks`] = most;
       }
