@@ -14,7 +14,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 from sample_pages import PAGES
-from screenshots import ARGUMENTS, CHROMIUM, served
+from screenshots import ARGUMENTS, CHROMIUM, LIVE_DRAWN, served
 
 SCREENS = ((400, "light"), (1280, "light"), (1280, "dark"), (1920, "light"))
 HEIGHT = 900
@@ -75,7 +75,7 @@ def main() -> int:
         for name in wanted:
             if name == LIVE:
                 with served(place) as address:
-                    told = list(look(browser, address, name, directory, "#ended tbody tr"))
+                    told = list(look(browser, address, name, directory, LIVE_DRAWN))
             else:
                 kept = place / f"{name}.page"
                 if not kept.exists():

@@ -51,6 +51,8 @@ PICTURES = {
 }
 LIVE = "live"
 """The list of runs of ``tonnage serve``, of all that was made for the others, and of …"""
+LIVE_DRAWN = "body:has(#ended tbody tr):has(#drains .empty:not([hidden]))"
+"""Both that runs are listed and that no mover is."""
 LISTED = (load_line, settings)
 
 
@@ -59,7 +61,9 @@ def served(place: Path) -> Iterator[str]:
     """The address of a live page of the runs in ``place``."""
     # By a name that is the same each time: the page shows it.
     command = [sys.executable, "-m", "tonnage.cli", "serve", "."]
-    server = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    # Movers of whoever takes the picture are not on it.
+    own = {**os.environ, "XDG_STATE_HOME": str(place / "state")}
+    server = subprocess.Popen(command, cwd=place, env=own, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert server.stdout is not None
     try:
         for line in server.stdout:
@@ -110,7 +114,7 @@ def main() -> int:
                     page(place)
                 with served(place) as address:
                     file = IMAGES / f"{LIVE}.png"
-                    shoot(browser, address, file, None, "light", "#ended tbody tr")
+                    shoot(browser, address, file, None, "light", LIVE_DRAWN)
                     print(file.relative_to(ROOT), file.stat().st_size)
         finally:
             browser.close()
