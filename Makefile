@@ -17,7 +17,7 @@ heading = @printf '\n== %s ==\n' '$(1)'
 PACKAGES := build-essential python3-venv chromium e2fsprogs xfsprogs util-linux fuse3 slurmctld slurmd slurm-client \
 	iproute2 glusterfs-server glusterfs-client attr prometheus-node-exporter openssh-server munge sshfs btrfs-progs \
 	ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common nfs-ganesha nfs-ganesha-vfs iperf3 uidmap openmpi-bin libopenmpi-dev \
-	moosefs-master moosefs-chunkserver moosefs-client moosefs-cli
+	moosefs-master moosefs-chunkserver moosefs-client moosefs-cli environment-modules
 
 # Slurm's plugin for PMIx loads libpmix.so by that name, which only the package for developers has.
 PACKAGES += libpmix-dev

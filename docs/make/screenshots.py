@@ -1,10 +1,8 @@
 """All screenshots of the docs by one command: ``python docs/make/screenshots.py``.
 
-Makes a run of each kind, on models where the kind has one, writes the pages by the commands, as a user would, and
-takes a picture of each kind of page into ``docs/images/pages``: its first screen, or a section. Seeds are fixed, so
-that the same version draws the same curves; times of day, what takes place on real files (``stage``) and the fonts of
-the host are not. Needs Chromium at /usr/bin/chromium, or where ``CHROMIUM`` says, and playwright. With names, only
-these pictures are made.
+Takes a picture of kinds of pages (``sample_pages.py``) into ``docs/images/pages``: the first screen, or a section. The
+fonts are the host's. Needs Chromium at /usr/bin/chromium, or where ``CHROMIUM`` says, and playwright. With names, only
+these pictures are made. Every kind of page, to be looked at: ``look.py``.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import sync_playwright
+from sample_pages import checkpoints, crossover, load_line, over_time, settings, staging, storage
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images" / "pages"
@@ -29,112 +28,6 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
 WIDTH, HEIGHT = 1000, 680
 MOST_BYTES = 1_500_000
 """Of all pictures of the docs together."""
-
-STREAM = """\
-name = "{name}"
-target = "{target}"
-seed = 3
-[repeat]
-count = {count}
-[workload]
-op = ["write", "read"]
-transfer_size = "1MiB"
-block_size = "64MiB"
-time_limit = "1s"
-{more}
-"""
-CHECKPOINT = """\
-name = "checkpoints"
-target = "sim:snapshot=1s,noise=20%"
-seed = 3
-[repeat]
-count = 5
-[workload]
-kind = "checkpoint"
-snapshot = ["none", "auto"]
-tasks = [1, 4, 16]
-transfer_size = ["4KiB", "1MiB"]
-transfers = [1, 10]
-rounds = 3
-"""
-STAGE = """\
-name = "staging"
-target = ["fast", "slow"]
-seed = 3
-[repeat]
-count = 1
-[workload]
-kind = "stage"
-from = 0
-to = 1
-by = ["mover", "copy"]
-tasks = 4
-transfer_size = "1MiB"
-block_size = "128MiB"
-"""
-
-
-def tonnage(place: Path, *words: str) -> None:
-    """Runs the command in ``place``; CalledProcessError where it fails."""
-    command = [sys.executable, "-m", "tonnage.cli", *words]
-    given = {**os.environ, "XDG_STATE_HOME": str(place / "state"), "NO_COLOR": "1"}
-    done = subprocess.run(command, cwd=place, env=given, capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(done.stderr, file=sys.stderr)
-        done.check_returncode()
-
-
-def campaign(place: Path, name: str, text: str) -> Path:
-    """Runs a campaign of this text; its page."""
-    (place / f"{name}.toml").write_text(text)
-    tonnage(place, "run", f"{name}.toml", "--out", name)
-    return place / name / "report.html"
-
-
-def stream(place: Path, name: str, target: str, more: str, count: int = 5) -> Path:
-    return campaign(place, name, STREAM.format(name=name, target=target, more=more, count=count))
-
-
-def load_line(place: Path) -> Path:
-    tonnage(place, "probe", "sim:knee=8,plateau=2GB/s,noise=4%", "--seed", "5", "--no-keep", "--out", "probe")
-    return place / "probe" / "report.html"
-
-
-def over_time(place: Path) -> Path:
-    more = "tasks = [2, 8]"
-    return stream(place, "drift", "sim:knee=8,plateau=2GB/s,noise=3%,step=-18%,step-at=6s", more, 10)
-
-
-def settings(place: Path) -> Path:
-    more = 'tasks = 8\naccess = ["sequential", "random"]\nsync = ["none", "fsync-each"]'
-    return stream(place, "settings", "sim:knee=8,plateau=2GB/s,noise=6%,fsync=4ms", more)
-
-
-def checkpoints(place: Path) -> Path:
-    return campaign(place, "checkpoints", CHECKPOINT)
-
-
-def staging(place: Path) -> Path:
-    for tier in ("fast", "slow"):
-        (place / tier).mkdir()
-    return campaign(place, "staging", STAGE)
-
-
-def crossover(place: Path) -> Path:
-    nodes = "tasks = [8, 16, 32, 64, 128, 256]\ntasks_per_node = 8"
-    stream(place, "own", "sim:knee=4,plateau=500MB/s,noise=6%,name=nvme", "tasks = 8")
-    stream(place, "shared", "sim:knee=8,plateau=8GB/s,node-plateau=1GB/s,noise=8%,name=scratch", nodes)
-    tonnage(place, "crossover", "--shared", "shared", "own", "shared", "--out", "crossover.html")
-    return place / "crossover.html"
-
-
-def storage(place: Path) -> Path:
-    for number, (size, plateau) in enumerate((("64KiB", 1), ("1MiB", 2), ("64KiB", 2), ("1MiB", 3))):
-        target = f"sim:knee={6 + number},plateau={plateau}GB/s,noise=3%,name=scratch"
-        words = ["--transfer", size, "--op", "write", "--budget", "20s", "--seed", "5", "--no-keep", "--no-report"]
-        tonnage(place, "probe", target, *words, "--out", f"of/{number}")
-    tonnage(place, "report", "--storage", "auto", "of", "--out", "storage.html")
-    return place / "storage.html"
 
 
 @dataclass(frozen=True)
@@ -158,6 +51,8 @@ PICTURES = {
 }
 LIVE = "live"
 """The list of runs of ``tonnage serve``, of all that was made for the others, and of …"""
+LIVE_DRAWN = "body:has(#ended tbody tr):has(#drains .empty:not([hidden]))"
+"""Both that runs are listed and that no mover is."""
 LISTED = (load_line, settings)
 
 
@@ -166,7 +61,9 @@ def served(place: Path) -> Iterator[str]:
     """The address of a live page of the runs in ``place``."""
     # By a name that is the same each time: the page shows it.
     command = [sys.executable, "-m", "tonnage.cli", "serve", "."]
-    server = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    # Movers of whoever takes the picture are not on it.
+    own = {**os.environ, "XDG_STATE_HOME": str(place / "state")}
+    server = subprocess.Popen(command, cwd=place, env=own, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert server.stdout is not None
     try:
         for line in server.stdout:
@@ -217,7 +114,7 @@ def main() -> int:
                     page(place)
                 with served(place) as address:
                     file = IMAGES / f"{LIVE}.png"
-                    shoot(browser, address, file, None, "light", "#ended tbody tr")
+                    shoot(browser, address, file, None, "light", LIVE_DRAWN)
                     print(file.relative_to(ROOT), file.stat().st_size)
         finally:
             browser.close()

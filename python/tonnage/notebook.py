@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tonnage.analysis.plain_objects import plain
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, SurfaceSize
 from tonnage.errors import RequestError
 from tonnage.records import Run
@@ -66,7 +67,7 @@ def compare(base: Paths, *others: Paths, of: str = "system") -> DataFrame:
         return Side.of(*runs)
 
     found = [compare_sides(side(base), side(other), of=of) for other in others]
-    return _pandas().DataFrame([{"run": one.other, **asdict(cell)} for one in found for cell in one.cells])
+    return _pandas().DataFrame([{"run": one.other, **plain(cell)} for one in found for cell in one.cells])
 
 
 class Measured:
@@ -99,14 +100,15 @@ class Measured:
     @cached_property
     def points(self) -> DataFrame:
         """A row a setting: ``median``, ``low`` and ``high`` are in its ``metric``, over ``repetitions``, as are
-        ``latency.p99_ns`` and its interval (``latency.p99_ns.low_ns``), which one repetition does not have."""
+        ``latency.p99_ns`` and its interval (``latency.p99_ns.low_ns``). Where repetitions are too few for an interval
+        it has no ends, and ``confidence`` is 0."""
         rows = []
         for point in self.analysis.points:
-            row = {key: value for key, value in asdict(point).items() if not isinstance(value, dict | tuple | list)}
+            row = {key: value for key, value in plain(point).items() if not isinstance(value, dict | tuple | list)}
             row |= {"repetitions": point.repetitions, "records": list(point.records)}
             row |= {f"latency.{key}": value for key, value in point.latency.items()}
             for key, bounds in point.latency_intervals.items():
-                row |= {f"latency.{key}.{name}": value for name, value in asdict(bounds).items()} if bounds else {}
+                row |= {f"latency.{key}.{name}": value for name, value in plain(bounds).items()} if bounds else {}
             row |= {f"setting.{key}": value for key, value in point.setting.items()}
             rows.append(row)
         return _pandas().DataFrame(rows)
@@ -129,7 +131,7 @@ class Measured:
     @cached_property
     def load_lines(self) -> DataFrame:
         """A row a load line; ``reached`` says whether there is one."""
-        return _frame(LoadLine, [asdict(line) for line in self.analysis.load_lines])
+        return _frame(LoadLine, [plain(line) for line in self.analysis.load_lines])
 
     @cached_property
     def surfaces(self) -> DataFrame:

@@ -138,3 +138,23 @@ def test_a_float_breaks_the_fifth(make_run: Make, quiet_curve: Curve) -> None:
 def test_a_failed_phase_in_a_complete_run_breaks_the_fourth(make_run: Make, quiet_curve: Curve) -> None:
     make_run({8: [2e9]}, alter=lambda line: line.update(status="failed"))
     assert promises(make_run(quiet_curve()))[4] is False
+
+
+@pytest.mark.parametrize(("repetitions", "known"), [(1, False), (5, True)])
+def test_what_was_not_repeated_has_no_ends_of_an_interval(make_run: Make, repetitions: int, known: bool) -> None:
+    campaign = {"normalise": {"disks": 10}}
+    found = summary(analyse(make_run({4: [2e9] * repetitions}, manifest={"campaign": campaign})), None)
+    jsonschema.validate(json.loads(json.dumps(found)), schema())
+    (point,), (divided,) = found["points"], found["normalised"]
+    for one in (point, *divided["parts"]):
+        assert (one["low"] is not None) == (one["high"] is not None) == known
+    assert bool(point["confidence"]) == known
+
+
+def test_a_summary_of_an_older_version_with_the_median_as_both_ends_holds(make_run: Make) -> None:
+    run = make_run({4: [2e9]})
+    said = summary(analyse(run), None)
+    (point,) = said["points"]
+    point["low"] = point["high"] = point["median"]
+    RunWriter(run.path, run.manifest).update_manifest(summary=said)
+    assert not [text for text in verify(Run.open(run.path)).contradictions if text.startswith("summary")]

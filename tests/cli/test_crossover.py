@@ -173,7 +173,7 @@ def test_the_page_draws_both_lines_and_the_interval(
     assert cross["y"] == pytest.approx([40e9], rel=0.1), "the mark lies where the lines meet"
     assert figure["layout"]["xaxis"]["ticktext"][:4] == ["1", "2", "5", "10"]
     targets = [Run.open(tiers[name]).manifest["target"]["name"] for name in ("own", "shared")]
-    assert set(targets) <= {trace.get("name", "") for trace in figure["traces"]}
+    assert set(targets) <= {trace.get("name", "").replace("<br>", "") for trace in figure["traces"]}
 
 
 def test_rates_are_told_for_each_of_what_carried_them_and_stay_a_crossover_in_nodes(

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from tonnage.cli import main
 from tonnage.placement.submission_ledger import Ledger
@@ -54,6 +55,8 @@ def test_a_page_has_the_load_lines_and_plateaus_of_one_storage_and_of_no_other(
     assert "write, 1 MiB transfers: 4 tasks" in said and "2 of 2 load lines of such transfers were reached" in said
     assert f"From {runs}/day2, 2026-03-02 08:00 UTC." in said, "the newest stands for its size"
     assert "/other" not in said and "7.0" not in said
+    over_time = page.read_text().partition("<h2>over time</h2>")
+    assert 'class="answer open"' in over_time[0].rpartition("<div")[2], "three runs are too few to tell"
     figures = text_run.figures(page)
     (sizes,) = figures["sizes"]["variants"][0]["figures"][0]["traces"]
     assert sorted(zip(sizes["x"], sizes["y"], strict=True)) == [(1 << 16, 4), (1 << 20, 4), (1 << 20, 4)]
@@ -78,13 +81,48 @@ def test_jobs_that_went_by_the_storage_are_told(
     assert "job job-one" in said and "job-two" not in said
 
 
+def storage_object(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """What ``--json`` prints, as its schema has it."""
+    assert main(["schema", "storage"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert main(["report", *words, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    jsonschema.validate(found, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**found, "runs": [{**found["runs"][0], "summary": {"run": "x"}}]}, schema)
+    return found
+
+
+def test_a_program_gets_everything_of_one_storage_in_one_object(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    ledger = Ledger()
+    ledger.intend("one", 1772438400.0, {"server": "oss1", "cap": 4, "tasks": 2, "target": "lustre:s"})
+    ledger.receive("one", 1772438401.0, "job-one", "Submitted")
+    found = storage_object(capsys, "--storage", "/scratch", str(runs))
+    assert found["storage"] == "/scratch"
+    assert [(run["when"], run["summary"]["run"]) for run in found["runs"]] == [
+        (f"2026-03-0{day}T08:00:00+00:00", f"{runs}/day{day}") for day in (1, 2, 3)
+    ]
+    assert all(line["tasks"] == KNEE for run in found["runs"] for line in run["summary"]["load_lines"])
+    assert [run["run"] for run in found["history"]["runs"]] == [f"{runs}/day{day}" for day in (1, 2, 3)]
+    assert found["jobs"] == [
+        {"at_s": 1772438400.0, "server": "oss1", "tasks": 2, "cap": 4, "job": "job-one", "refused": None}
+    ]
+
+
+def test_one_run_has_no_history(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert storage_object(capsys, "--storage", "/home", str(runs))["history"] is None
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
         (["--storage", "auto"], "the runs are of several storages; hint: say --storage NAME, one of /scratch, /home"),
         (["--storage", "/tape"], "no run is of '/tape'"),
         (["--out", "page.html"], "hint: add --storage NAME"),
-        (["--storage", "/home", "--json"], "--json is for one run"),
     ],
 )
 def test_what_cannot_be_told_is_one_line(

@@ -1,4 +1,4 @@
-"""The README and the tutorials: a reader who types what stands there sees what stands there."""
+"""The README, two pages and the tutorials: a reader who types what stands there sees what stands there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "docs" / "make"))
 from executed import Directory, Printed, carry_out
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-PAGES = [ROOT / "README.md", ROOT / "docs" / "compare.md", *TUTORIALS]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "compare.md", ROOT / "docs" / "history.md", *TUTORIALS]
 TASKS = [
     "first-probe",
     "slow-job",

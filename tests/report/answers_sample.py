@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 from tonnage.analysis.compare.differences import Difference
 from tonnage.analysis.compare.history import Change, Dated, History, Level, Series
 from tonnage.analysis.compare.level_change import segments
+from tonnage.analysis.compare.runs import Between, Cell
 from tonnage.analysis.load_line.drawn_models import fit
 from tonnage.analysis.load_line.extrapolate import extrapolate
 from tonnage.analysis.load_line.projection import Projection, Refused
 from tonnage.analysis.results import Point
 from tonnage.analysis.tiers.two_tiers import crossings
 from tonnage.report.answer import Answer
+from tonnage.report.answers import compare as comparison
 from tonnage.report.answers import crossover as crossing
 from tonnage.report.answers import history
 from tonnage.report.answers import project as projection
 from tonnage.report.published.summit_tiers import TIERS, tier
 from tonnage.units import BANDWIDTH
 
+LONG = "sim:knee=8,plateau=8GB/s,node-plateau=1GB/s,noise=8%,name={}"
 ODD = "<b>run</b> & ünü\u2028"
 
 
@@ -30,8 +34,26 @@ def answers() -> dict[str, Answer]:
         "history": history.answer(_history(dated=True)),
         "history-undated": history.answer(_history(dated=False)),
         "crossover": crossing.answer(crossings(gpfs, nvme, nodes=600)),
+        "crossover-of-long-names": crossing.answer(
+            [replace(one, fast=LONG.format("nvme"), slow=LONG.format("scratch")) for one in crossings(gpfs, nvme)]
+        ),
+        "compare": comparison.answer([_between()], 0.02),
         "project": projection.answer(ODD, [_projection()], [Refused("read", "", "too few points lead there")]),
     }
+
+
+def _between() -> Between:
+    """A system that is a quarter slower, at each number of tasks, with names that are longer than a screen is wide."""
+    cells = tuple(
+        Cell(
+            op, tasks, "", BANDWIDTH, 2e9, 1.5e9, 3, 3, 9, 9, 0.75, 0.75 - apart, 0.75 + apart, 0.95, "system",
+            "slower", None, None, "B/s", (), (),
+        )
+        for op in ("write", "read")
+        for tasks, apart in ((1, 0.08), (4, 0.09), (16, 0.02))
+    )  # fmt: skip
+    told = Difference("target.name", ", ".join([LONG.format("scratch")] * 3), LONG.format("scratch"))
+    return Between("before", "after", "system", ("before/1",), ("after/1",), cells, (), (), (told,))
 
 
 def _history(*, dated: bool) -> History:

@@ -109,6 +109,23 @@ def _look_at(page: Any, plots: list[Any], width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+_TURNED = """plot => [...plot.querySelectorAll(".xtick text")].map((text) => text.getAttribute("transform") ?? "")
+  .filter((how) => /rotate\\((?!0[,)])/.test(how))"""
+
+
+@pytest.mark.parametrize("name", ["history", "crossover-of-long-names", "project", "compare"])
+def test_on_a_telephone_nothing_is_cut_and_ticks_stay_upright(browser: Any, tmp_path: Path, name: str) -> None:
+    page, trouble = _open(browser, write_answer(answers()[name], tmp_path / "answer.html"), width=400)
+    (plot,) = page.query_selector_all(".plot")
+    _look_at(page, [plot], 400)
+    assert plot.evaluate(_TURNED) == []
+    place = plot.bounding_box()
+    for text in plot.evaluate(_TEXTS):
+        assert place["x"] - 1 <= text["left"] and text["right"] <= place["x"] + place["width"] + 1, text["text"]
+    assert trouble == []
+    page.close()
+
+
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (800, "dark")])
 @pytest.mark.parametrize("name", ["history", "history-undated", "crossover", "project"])
 def test_answers_about_several_runs_draw_and_their_names_stay_text(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.analysis.findings.undoing import undone_by
+from tonnage.analysis.plain_objects import without_ends
 from tonnage.analysis.results import Devices, Divided, Finding, Intervals, LoadLine, Point, Surface
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import SnapshotCost
@@ -43,7 +44,8 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         found["balances"] = [
             {**(told := asdict(balance)), "parts": list(told["parts"])} for balance in analysis.balances
         ]
-    return found
+    known: dict[str, Any] = without_ends(found)
+    return known
 
 
 NEW_KEYS = frozenset({"state", "undone_by", "undoes_answer"})
@@ -52,9 +54,12 @@ NEW_KEYS = frozenset({"state", "undone_by", "undoes_answer"})
 
 def schema(name: str = "summary") -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what ``--json`` prints, a file of this directory: ``summary`` (a run),
-    ``compare``, ``history``, ``crossover`` or ``project``."""
+    ``compare``, ``history``, ``crossover``, ``project`` or ``storage``. Schemas that another one names are in it."""
     text = Path(__file__).with_name(f"{name}.schema.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
+    if name == "storage":
+        for part in ("summary", "history"):
+            loaded["$defs"][part] = {"$id": part, **schema(part)}
     return loaded
 
 
@@ -142,7 +147,11 @@ def _divided(found: Divided) -> dict[str, Any]:
         "workload": point.workload,
         "group": point.group,
         "tasks": point.tasks,
-        "parts": [asdict(part) for part in found.parts if part is not None],
+        "parts": [
+            asdict(part) if point.confidence else {**asdict(part), "low": None, "high": None}
+            for part in found.parts
+            if part is not None
+        ],
     }
 
 

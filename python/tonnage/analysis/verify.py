@@ -11,6 +11,7 @@ from typing import Any
 from tonnage import plugins
 from tonnage.analysis import analyse
 from tonnage.analysis.findings.throughput_curve import SINGLE, SINGLE_IMPORTED
+from tonnage.analysis.plain_objects import without_ends
 from tonnage.analysis.points import renamed
 from tonnage.analysis.summary import NEW_KEYS, summary
 from tonnage.errors import RecordError
@@ -89,7 +90,8 @@ def _originals(run: Run, damaged: AbstractSet[str]) -> Iterator[str]:
 
 
 def _summarised(run: Run, said: Json) -> list[str]:
-    then, now = _without_plug_ins(said), _without_plug_ins(summary(analyse(run), None))
+    # Older versions kept the median as both ends of an interval that nothing shows.
+    then, now = _without_plug_ins(without_ends(said)), _without_plug_ins(summary(analyse(run), None))
     keys = sorted((then.keys() | now.keys()) - _PLACES - (NEW_KEYS - then.keys()))
     return [text for key in keys for text in _differences(f"summary.{key}", then.get(key), now.get(key))]
 

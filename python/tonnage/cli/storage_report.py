@@ -1,10 +1,9 @@
-"""``tonnage report --storage``: one page of a storage, from all runs that were measured on it."""
+"""``tonnage report --storage``: what there is of a storage, from all runs that were measured on it."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 
 from tonnage.analysis import analyse
@@ -14,11 +13,10 @@ from tonnage.cli.runs import once, runs_in
 from tonnage.errors import RecordError, RequestError, TonnageError
 from tonnage.placement.submission_ledger import Entry, Ledger
 from tonnage.records import Run
-from tonnage.report.answer import Answer
-from tonnage.report.answers.storage import Measured, Placed, answer
+from tonnage.report.answers.storage import Measured, OfStorage, Placed
 
 
-def of_storage(paths: Sequence[str], name: str | None) -> Answer:
+def of_storage(paths: Sequence[str], name: str | None) -> OfStorage:
     """All of one storage. RequestError where the runs are of several and ``name`` is none of them."""
     (runs,) = once([runs_in(list(paths))])
     storages = Storages(runs)
@@ -32,7 +30,8 @@ def of_storage(paths: Sequence[str], name: str | None) -> Answer:
     if not measured:
         raise RequestError("none of the runs can be read; hint: see `tonnage verify RUN`")
     history = history_of(chosen) if len(measured) == len(chosen) > 1 else None
-    return answer(storages.name_of(chosen[0]), measured, history, _placed(_names_of(chosen)))
+    placed = _placed(_names_of(chosen))
+    return OfStorage(storages.name_of(chosen[0]), tuple(measured), history, tuple(placed))
 
 
 def _chosen(runs: Sequence[Run], storages: Storages, name: str | None) -> list[Run]:
@@ -76,9 +75,4 @@ def _is_beside(entry: Entry, names: Collection[str]) -> bool:
 
 def _job(entry: Entry) -> Placed:
     intent = entry.intent
-    when = datetime.fromtimestamp(entry.at_s, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    cap = intent.get("cap")
-    outcome = f"refused: {entry.refused}" if entry.refused else f"job {entry.job}" if entry.job else "not known"
-    return Placed(
-        when, intent.get("server") or "–", str(intent.get("tasks", "–")), "–" if cap is None else str(cap), outcome
-    )
+    return Placed(entry.at_s, intent.get("server"), intent.get("tasks"), intent.get("cap"), entry.job, entry.refused)

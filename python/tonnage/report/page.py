@@ -44,6 +44,7 @@ _PACKED = 5
 """Level of gzip: a page is 1 % larger than at 9, and its library is packed in half the time."""
 _FILE = "report.html"
 _HEADING = re.compile(r'<h[12] id="([^"]+)-title">([^<]*)</h[12]>')
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|[kMGTP]?B/s|[nµm]?s\b|[kKMGT]i?B\b|tasks?\b)")
 
 
@@ -180,9 +181,12 @@ def _state(analysis: Analysis, source: Source) -> str | None:
     return " ".join(parts) or None
 
 
-def _unbroken(text: str) -> str:
-    """A number and its unit stay on one line."""
-    return _NUMBER_AND_UNIT.sub("\\1\u00a0", text)
+def _unbroken(text: str) -> Markup:
+    """A number and its unit stay on one line, and so does the name of an option."""
+    from markupsafe import Markup, escape
+
+    joined = _NUMBER_AND_UNIT.sub("\\1\u00a0", text)
+    return Markup(_OPTION.sub(r'<span class="option">\g<0></span>', str(escape(joined))))
 
 
 def _contents(content: str) -> list[tuple[str, Markup]]:

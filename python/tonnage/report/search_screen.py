@@ -159,9 +159,9 @@ def _laid_out(title: str, whole: Table, width: int, most: int, named: Collection
         return []
     shown = _around(whole, named, most)
     head, *rows = laid_out(blocks_of(_narrowed(shown, width), width)[0])
-    if left := len(whole.rows) - len(shown.rows):
+    if len(shown.rows) < len(whole.rows):
         title = (
-            f"{title}{', ' if title else ''}without {phrases.number(left)} of {phrases.number(len(whole.rows))} rows"
+            f"{title}{', ' if title else ''}{phrases.number(len(shown.rows))} of {phrases.number(len(whole.rows))} rows"
         )
     return [*([Line(_cut(title, width))] if title else []), Line(head, "dim"), *(Line(row) for row in rows)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tonnage.errors import MeasurementError, RequestError
@@ -100,7 +99,9 @@ def run(arguments: Arguments) -> int:
 
         write_answer(answer(found, threshold), arguments.out)
     if arguments.json:
-        print_json({"comparisons": [asdict(between) for between in found]})
+        from tonnage.analysis.plain_objects import plain
+
+        print_json({"comparisons": [plain(between) for between in found]})
     else:
         from tonnage.report.terminal import print_between
 

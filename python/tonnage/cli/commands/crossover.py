@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tonnage.errors import RequestError
@@ -105,7 +105,9 @@ def run(arguments: Arguments) -> int:
 
 def _answered(found: Crossing) -> dict[str, object]:
     """As its schema has it, which scripts read."""
-    fields = asdict(found)
+    from tonnage.analysis.plain_objects import plain
+
+    fields = plain(found)
     fields["unsure_at_first"] = fields.pop("no_winner_at_first")
     return fields
 

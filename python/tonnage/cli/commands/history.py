@@ -120,7 +120,9 @@ def run(arguments: Arguments) -> int:
 
         write_answer(answer(history), arguments.out)
     if arguments.json:
-        print_json({"history": asdict(history)})
+        from tonnage.analysis.plain_objects import plain
+
+        print_json({"history": plain(history)})
     else:
         from tonnage.report.terminal import print_answer
 

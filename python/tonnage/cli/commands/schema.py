@@ -20,14 +20,14 @@ COMMAND = Command(
     "print the JSON schema of an output or a file",
     "Prints the JSON schema (draft 2020-12) of what --json prints of a run (json), of what it prints of an answer "
     "(compare, history, crossover, project, verify, submit, where, load, watch, jobs, cancel, queues, doctor; "
-    "servers: of history --servers), "
+    "servers: of history --servers; storage: of report --storage), "
     "of a campaign file, or of tonnage.toml (site).",
     (
         Option(
             ("what",),
             "which schema",
             "WHAT",
-            choices=("json", "compare", "history", "crossover", "project", *ANSWERS, "campaign", "site"),
+            choices=("json", "compare", "history", "crossover", "project", "storage", *ANSWERS, "campaign", "site"),
         ),
     ),
     (

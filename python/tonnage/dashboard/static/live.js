@@ -2,7 +2,7 @@
 // Shows what the server tells, topic by topic: each event is the latest of its topic, whole. Everything that came from a
 // run enters as text, never as markup.
 (() => {
-  const { element, inTheme, isDark, offerThemes } = Figures;
+  const { element, inTheme, isDark, offerThemes, thinTicks } = Figures;
   const page = document.body.dataset.page;
   const config = { displaylogo: false, responsive: true, displayModeBar: false };
   const STATES = {
@@ -15,7 +15,7 @@
   const drawn = new Map();
   const draw = (plot) => {
     const { traces, layout } = drawn.get(plot);
-    return Plotly.react(plot, inTheme(traces, isDark()), inTheme(layout, isDark()), config);
+    return Plotly.react(plot, inTheme(traces, isDark()), inTheme(layout, isDark()), config).then(thinTicks);
   };
   const figureAt = (place, position, key) => {
     const known = place.children[position];

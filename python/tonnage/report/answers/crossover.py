@@ -22,9 +22,9 @@ from tonnage.report.figures.figure import (
     error_bars,
     interval_band,
     layout,
+    legend_words,
     upright,
     upright_band,
-    words,
 )
 from tonnage.report.figures.plotly import Note, Shape, Trace
 from tonnage.report.figures.table import Table, text_column
@@ -281,7 +281,7 @@ def _line(name: str, hue: str, grid: Sequence[int], rates: Sequence[MeasuredRate
         "y": [rate.median for rate in rates],
         "mode": "lines",
         "line": {"color": LINES[hue], "width": 2.5},
-        "name": words(name),
+        "name": legend_words(name),
         "text": [units.speed(rate.median, metric) for rate in rates],
         "hovertemplate": "%{x:,} nodes<br>%{text}<extra></extra>",
     }

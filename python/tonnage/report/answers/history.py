@@ -51,7 +51,7 @@ def answer(history: History) -> Answer:
     undone = phrases.undone(history.undone_by)
     why = (*_undated(history), *_failed(history), *unjudged(history), *_beyond(history))
     changes = [replace(one, sure=not undone) for one in _statements(history)]
-    sure = not (undone or unjudged(history) or _is_too_short(history))
+    sure = not (undone or unjudged(history) or is_too_short(history))
     told = (Statement("", sentence(history), why, sure, undone), *changes)
     return Answer("History", facts, told, tuple(_exhibits(history)), tables, _NOTES)
 
@@ -60,13 +60,13 @@ def sentence(history: History) -> str:
     """``4 settings over 12 runs: 1 faster, 1 slower, 2 with no change shown.``; what keeps runs apart before it."""
     count = {verdict: sum(one.verdict == verdict for one in history.series) for verdict in (FASTER, SLOWER, UNCHANGED)}
     of = f"{_many(len(history.series), 'setting')} over {_many(len(history.runs), 'run')}{_apart(history)}"
-    if _is_too_short(history):
+    if is_too_short(history):
         return f"{of}: {UNDECIDED}; each is in fewer runs than any change takes to be shown, which is {FEWEST}."
     rest = f"{count[FASTER]} faster, {count[SLOWER]} slower at the newest change, {count[UNCHANGED]} with {UNCHANGED}"
     return f"{of}: {rest}{_short(history)}."
 
 
-def _is_too_short(history: History) -> bool:
+def is_too_short(history: History) -> bool:
     """Whether no setting has runs enough for a verdict."""
     return bool(history.series) and all(one.too_few for one in history.series)
 

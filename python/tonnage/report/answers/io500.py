@@ -181,7 +181,10 @@ def _row(found: Benchmark, name: str) -> tuple[str, ...]:
 
 
 def _problems(figures: Sequence[PhaseFigure]) -> str:
-    return "; ".join(dict.fromkeys(problem for figure in figures for problem in figure.problems))
+    """Those of the first repetition that has any; all say the same with other numbers."""
+    broken = [figure for figure in figures if not figure.is_valid]
+    told = "; ".join(broken[0].problems)
+    return told if len(figures) == 1 else f"{told} (so in {len(broken)} of {len(figures)} repetitions)"
 
 
 def _median(figures: Sequence[PhaseFigure], key: str, text: object) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
 
 from tonnage import units
 from tonnage.analysis.compare.history import History
 from tonnage.analysis.findings.undoing import undone_by
+from tonnage.analysis.plain_objects import plain
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
+from tonnage.analysis.summary import summary
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.answers import history as over_time
@@ -40,13 +42,51 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A job of this user whose place or cap went by the storage."""
+    """A job of this user whose place or cap went by the storage; as ``--json`` has it."""
 
-    when: str
-    server: str
-    copies: str
-    cap: str
-    outcome: str
+    at_s: float
+    """When it was decided, in seconds since 1970."""
+    server: str | None
+    tasks: int | None
+    """Copies at once."""
+    cap: int | None
+    job: str | None
+    """The scheduler's name of it."""
+    refused: str | None
+    """Why nothing was submitted."""
+
+    @property
+    def when(self) -> str:
+        return _when(datetime.fromtimestamp(self.at_s, timezone.utc))
+
+    @property
+    def outcome(self) -> str:
+        return f"refused: {self.refused}" if self.refused else f"job {self.job}" if self.job else "not known"
+
+
+@dataclass(frozen=True, slots=True)
+class OfStorage:
+    """All that is known of one storage."""
+
+    storage: str
+    measured: tuple[Measured, ...]
+    """In order of time."""
+    history: History | None
+    """Of the same runs, where there are several and all can be read."""
+    placed: tuple[Placed, ...]
+
+
+def as_object(found: OfStorage) -> dict[str, object]:
+    """What ``--json`` prints: of each run the object that it has alone."""
+    return {
+        "storage": found.storage,
+        "runs": [
+            {"when": None if one.when is None else one.when.isoformat(), "summary": summary(one.analysis, None)}
+            for one in found.measured
+        ],
+        "history": None if found.history is None else plain(found.history),
+        "jobs": [asdict(one) for one in found.placed],
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +102,9 @@ class _Line:
     metric: str
 
 
-def answer(storage: str, measured: Sequence[Measured], history: History | None, placed: Sequence[Placed]) -> Answer:
-    """``measured``: in order of time; ``history``: of the same runs, where there are several."""
+def answer(found: OfStorage) -> Answer:
+    """The page, and what the terminal says."""
+    storage, measured, history, placed = found.storage, found.measured, found.history, found.placed
     lines = [line for one in measured for line in _lines(one)]
     dates = [one.when for one in measured if one.when is not None]
     facts = (
@@ -131,7 +172,8 @@ def _changed(history: History | None) -> list[Statement]:
     if history is None:
         return []
     undone = phrases.undone(history.undone_by)
-    return [Statement("over time", over_time.sentence(history), (), not undone, undone)]
+    is_sure = not undone and not over_time.is_too_short(history)
+    return [Statement("over time", over_time.sentence(history), (), is_sure, undone)]
 
 
 def _judged(measured: Sequence[Measured]) -> Statement:
@@ -333,6 +375,16 @@ def _findings_table(measured: Sequence[Measured]) -> Table:
     return Table.of((text_column("when"), text_column("finding"), text_column("of"), text_column("evidence")), rows)
 
 
+def _number(count: int | None) -> str:
+    return units.NOT_MEASURED if count is None else str(count)
+
+
 def _jobs_table(placed: Sequence[Placed]) -> Table:
     columns = (text_column("when"), text_column("server"), "copies", "cap", text_column("what became of it"))
-    return Table.of(columns, tuple((one.when, one.server, one.copies, one.cap, one.outcome) for one in placed))
+    return Table.of(
+        columns,
+        tuple(
+            (one.when, one.server or units.NOT_MEASURED, *map(_number, (one.tasks, one.cap)), one.outcome)
+            for one in placed
+        ),
+    )

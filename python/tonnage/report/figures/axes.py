@@ -10,6 +10,8 @@ from tonnage.report.figures.plotly import Axis
 from tonnage.units import BANDWIDTH
 
 _RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100)
+_RATIO_GAP = 0.08
+"""Of the axis of ratios, between two that are named."""
 _NODE_STEPS = ((1, 2, 5), (1, 3), (1,))
 _MOST_NODES = 9
 """Ticks for which there is room on a small screen."""
@@ -48,8 +50,17 @@ def ratio_axis(title: str, lowest: float, highest: float) -> Axis:
     ticks = [tick for tick in _RATIOS if low - pad <= log10(tick) <= high + pad]
     axis: Axis = {"title": title, "type": "log", "range": [low - pad, high + pad]}
     if len(ticks) > 2:
-        axis |= {"tickvals": ticks[:: 1 + len(ticks) // 9], "tickformat": ".3~g"}
+        axis |= {"tickvals": _spaced_ratios(ticks, _RATIO_GAP * (high - low)), "tickformat": ".3~g"}
     return axis
+
+
+def _spaced_ratios(ticks: list[float], gap: float) -> list[float]:
+    """Those that lie ``gap`` decades apart; 1 is kept before powers of ten, and these before others."""
+    kept: list[float] = []
+    for value in sorted(ticks, key=lambda ratio: (ratio != 1, not log10(ratio).is_integer(), ratio)):
+        if all(abs(log10(value / other)) >= gap for other in kept):
+            kept.append(value)
+    return sorted(kept)
 
 
 def _log_axis(title: str, low: float, high: float, text: Callable[[float], str]) -> Axis:

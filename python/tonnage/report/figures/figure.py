@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 from typing import Any, cast
 
 from tonnage.report.figures.colours import CLEAR, GRID, INK, MUTED
@@ -52,6 +53,15 @@ EDGE = 92
 def words(text: object) -> str:
     """Text inside a plot. The kit reads a little HTML in labels (links too); nothing of a user's may look like it."""
     return escape(str(text), quote=False)
+
+
+_LEGEND = 36
+"""Letters of a name for which a legend has room on a small screen."""
+
+
+def legend_words(text: str) -> str:
+    """The name of a curve in a legend; a long one goes on below."""
+    return "<br>".join(map(words, wrap(text, _LEGEND)))
 
 
 def layout(x: Axis, y: Axis, *, height: int = 360, margin_right: int = 24, **more: Any) -> Layout:

@@ -15,7 +15,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import ratio_axis, speed_scale_title
 from tonnage.report.figures.colours import ALERT, INK, line_colour, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, legend_words, words
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
@@ -26,6 +26,8 @@ LEAST_TRIALS = 3
 _TOLD_BY = ("unsteady", "two-speeds")
 """Findings whose cause the order of time may show."""
 _MOST_TOLD = 2
+_SECONDS_WITHIN_S = 3600
+"""Ticks of a shorter time have seconds."""
 _MOST_MARKS = 600
 """Of one picture: of more trials each stretch keeps its slowest, its middle and its fastest."""
 _MOST_CURVES = 24
@@ -228,7 +230,7 @@ def _absolute(
     scale, title = speed_scale_title(most, metric, phrases.done(marks[0].point.kind))
     return Figure(
         title="Throughput of each trial",
-        caption=f"In the colours of the picture beside it.{_trouble_sentence(marks, troubled)}{fewer}",
+        caption=f"In the same colours.{_trouble_sentence(marks, troubled)}{fewer}",
         alt=f"Throughput of {phrases.number(len(marks))} trials over time, up to {units.speed(most, metric)}.",
         traces=[
             _trace(one, [mark.value / scale for mark in one.marks], troubled, marks[0].at, is_model=is_model)
@@ -247,7 +249,7 @@ def _trace(one: _Series, values: Sequence[float], troubled: set[str], since: flo
         "x": _times(one.marks, since, is_model=is_model),
         "y": [float(f"{value:.4g}") for value in values],
         "mode": "markers",
-        "name": words(one.name),
+        "name": legend_words(one.name),
         "marker": {
             "size": 7,
             "opacity": 0.8,
@@ -308,7 +310,11 @@ def _time_axis(marks: Sequence[_Mark], *, is_model: bool) -> Axis:
     if is_model:
         return {"title": "Time of the model since the first trial (s)"}
     days = {datetime.fromtimestamp(mark.at, timezone.utc).date() for mark in (marks[0], marks[-1])}
-    return {"title": f"Time of day (UTC), {' to '.join(map(str, sorted(days)))}", "nticks": 6}
+    axis: Axis = {"title": f"Time of day (UTC), {' to '.join(map(str, sorted(days)))}", "nticks": 6}
+    if len(days) == 1:
+        # The day stands in the title; below a tick it would take the room of the next one.
+        axis["tickformat"] = "%H:%M:%S" if marks[-1].at - marks[0].at < _SECONDS_WITHIN_S else "%H:%M"
+    return axis
 
 
 def _times(marks: Sequence[_Mark], since: float, *, is_model: bool) -> list[float | str]:

@@ -30,10 +30,45 @@ const Figures = (() => {
     return made;
   };
 
+  // Of named ticks those stay that fit beside each other on a small screen: from the 1 that ratios are read against, or
+  // the first one, outwards.
+  const thinTicks = (plot) => {
+    const changes = {};
+    for (const [name, axis] of Object.entries(plot._fullLayout)) {
+      if (!/^xaxis\d*$/.test(name)) continue;
+      const texts = [...plot.querySelectorAll(`.${name.replace("axis", "")}tick text`)];
+      if (axis.type === "date") {
+        // The first has the day on a line of its own.
+        const lines = texts.map((text) => text.querySelector("tspan") ?? text);
+        const widest = Math.max(0, ...lines.map((line) => line.getComputedTextLength())) + 16;
+        const most = Math.max(2, Math.floor(axis._length / widest));
+        if (texts.length > most) changes[`${name}.nticks`] = most;
+      }
+      if (axis.tickmode !== "array") continue;
+      const given = plot.layout[name];
+      const shown = given.tickvals.map((value, index) => ({ index, value, at: axis.d2p(value) }))
+        .filter(({ at }) => at >= -0.5 && at <= axis._length + 0.5);
+      if (texts.length !== shown.length) continue;
+      const ticks = shown.map((tick, place) => ({ ...tick, half: texts[place].getComputedTextLength() / 2 + 4 }));
+      const outwards = (some) => some.reduce((kept, tick) => {
+        const last = kept[kept.length - 1];
+        return !last || Math.abs(tick.at - last.at) >= tick.half + last.half ? [...kept, tick] : kept;
+      }, []);
+      const anchor = Math.max(0, ticks.findIndex(({ value }) => value === 1));
+      const below = outwards(ticks.slice(0, anchor + 1).reverse()).slice(1).reverse();
+      const kept = [...below, ...outwards(ticks.slice(anchor))];
+      if (kept.length === ticks.length) continue;
+      changes[`${name}.tickvals`] = kept.map(({ value }) => value);
+      if (given.ticktext) changes[`${name}.ticktext`] = kept.map(({ index }) => given.ticktext[index]);
+    }
+    return Object.keys(changes).length ? Plotly.relayout(plot, changes) : plot;
+  };
+
+  const LONG = 40;
   const tableOf = ({ columns, rows }) => {
     const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col", textContent: name })));
     const body = rows.slice(0, TABLE_ROWS).map((row) =>
-      element("tr", {}, ...row.map((cell) => element("td", { textContent: cell }))));
+      element("tr", {}, ...row.map((cell) => element("td", { textContent: cell, className: cell.length > LONG ? "words" : "" }))));
     const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
     const box = element("div", { className: "scroll", tabIndex: 0 }, table);
     box.setAttribute("role", "region");
@@ -78,5 +113,5 @@ const Figures = (() => {
     prefersDark.addEventListener("change", redraw);
   };
 
-  return { csvOf, element, inTheme, isDark, offerThemes, saver, tableOf };
+  return { csvOf, element, inTheme, isDark, offerThemes, saver, tableOf, thinTicks };
 })();

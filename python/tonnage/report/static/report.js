@@ -32,7 +32,7 @@
   document.head.append(library);
 
   const exhibits = JSON.parse(document.getElementById("report-data").textContent);
-  const { element, inTheme, offerThemes, saver, tableOf } = Figures;
+  const { element, inTheme, offerThemes, saver, tableOf, thinTicks } = Figures;
   const config = {
     displaylogo: false,
     responsive: true,
@@ -53,7 +53,7 @@
     // What has a row for each of many keeps its height.
     const height = layout.height > PRINT_ROWS ? layout.height : PRINT_HEIGHT;
     if (printing) Object.assign(layout, { width: PRINT_WIDTH, height, autosize: false });
-    return Plotly.react(plot, inTheme(figure.traces, isDark()), layout, config);
+    return Plotly.react(plot, inTheme(figure.traces, isDark()), layout, config).then(thinTicks);
   };
 
   const show = (figure, identifier) => {
