@@ -14,6 +14,9 @@ PYTEST := $(PYTHON) -m pytest
 PROFILE := tested
 test test-fast pytest attack nightly: export TONNAGE_BUILD_PROFILE := $(PROFILE)
 
+# What knows Python is compiled anew whenever cargo is told of it in other words than the last time, which were maturin's.
+PYO3_AS_BUILT = $(patsubst %,PYO3_CONFIG_FILE=%,$(lastword $(wildcard $(CURDIR)/target/maturin/pyo3-config-*.txt)))
+
 heading = @printf '\n== %s ==\n' '$(1)'
 # Parts that wait for different things run beside each other; what one prints stays together.
 beside = $(MAKE) --no-print-directory --jobs=$(words $(1)) --output-sync=target BESIDE_EACH_OTHER=1 $(1)
@@ -103,14 +106,14 @@ test: toolchain  ## Every layer: format, lints, Rust, Python, end to end, lab, t
 	$(call beside,requirements lint rust)
 	$(MAKE) --no-print-directory pytest
 
-test-fast: lint rust  ## Without end-to-end, installs, lab and the long calibration
+test-fast: build lint rust  ## Without end-to-end, installs, lab and the long calibration
 	$(call tested,FAST)
 
 lint: $(if $(BESIDE_EACH_OTHER),requirements)  ## Formatting, clippy, ruff, mypy; warnings are errors
 	$(call heading,cargo fmt)
 	cargo fmt --all --check
 	$(call heading,cargo clippy)
-	cargo clippy --profile $(PROFILE) --workspace --all-targets --quiet -- --deny warnings
+	$(PYO3_AS_BUILT) cargo clippy --profile $(PROFILE) --workspace --all-targets --quiet -- --deny warnings
 	$(call heading,ruff)
 	$(PYTHON) -m ruff check .
 	$(call heading,mypy)
@@ -120,7 +123,7 @@ rust:  # Unit tests beside the code, and the storages' conformance suite. No pag
 	$(call heading,cargo test)
 	cargo test --profile $(PROFILE) --workspace --quiet --lib --bins --tests
 
-pytest:
+pytest: build
 	$(call heading,pytest: all parts · end to end · installs · calibration · laboratories; then what measures this machine)
 	$(call tested,ALL_BESIDE ALONE)
 
@@ -128,12 +131,12 @@ pytest:
 # cuts, remounts, mappings, clocks, others at the destination.
 ATTACK := $(wildcard tests/lab/test_stage_*.py)
 
-attack:  ## Everything that harms files, on the stager: kills, call faults, power cuts … (about an hour)
+attack: build  ## Everything that harms files, on the stager: kills, call faults, power cuts … (about an hour)
 	$(call heading,pytest: attack)
 	TONNAGE_KILL_SEEDS=300 TONNAGE_STAGE_HISTORIES=2000 TONNAGE_STAGE_CALLS=each TONNAGE_POWER_POINTS=200 \
 		$(PYTEST) $(ATTACK)
 
-nightly:  ## The attack with 20,000 histories, 1,000 kill seeds, every call and crash point; all seeds and all installs (hours)
+nightly: build  ## The attack with 20,000 histories, 1,000 kill seeds, every call and crash point; all seeds and all installs (hours)
 	$(call heading,pytest: attack with all of it)
 	TONNAGE_KILL_SEEDS=1000 TONNAGE_STAGE_HISTORIES=20000 TONNAGE_STAGE_CALLS=all TONNAGE_POWER_POINTS=all \
 		$(PYTEST) $(ATTACK)
