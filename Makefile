@@ -44,10 +44,11 @@ POLICY := /usr/sbin/policy-rc.d
 DEV_REQUIREMENTS := import importlib.metadata as m, re; \
 	print(*(re.sub(r"\s*(;|and)\s*extra ==.*", "", r) for r in m.requires("tonnage") if "extra ==" in r and not r.startswith(("tonnage", "mpich"))), sep="\n")
 
-# Files of tests run beside each other, twice as many as there are processors: half of them wait, for daemons, disks and
-# limits of time. The long ones come first, so that no processor is idle at the end. What measures this machine, or takes
-# it apart, is marked `alone` and has it for itself afterwards.
-BESIDE := --numprocesses=$(shell expr 2 '*' $$(nproc)) --dist=loadfile --no-loadscope-reorder
+# Files of tests run beside each other, more than twice as many as there are processors: most of them wait, for daemons,
+# disks and limits of time. The long ones come first, so that no processor is idle at the end. What measures this machine,
+# or takes it apart, is marked `alone` and comes afterwards: links and caches two at a time, and last the devices of so
+# many operations a second, which nobody may keep from their processor.
+BESIDE := --numprocesses=$(shell expr 2 '*' $$(nproc) + 1) --dist=loadfile --no-loadscope-reorder
 FILES := $(sort $(wildcard tests/*/test_*.py tests/*/*/test_*.py))
 LONG := $(wildcard $(patsubst %,tests/%.py,calibration/test_coverage lab/test_stage_calls lab/test_workflows lab/test_s3 \
 	installs/test_installed lab/test_rados lab/test_stage_kills lab/test_stage_histories lab/test_snapshots \
@@ -56,7 +57,8 @@ LONG := $(wildcard $(patsubst %,tests/%.py,calibration/test_coverage lab/test_st
 	calibration/test_change))
 ORDERED := $(LONG) $(filter-out $(LONG),$(FILES))
 ALL_BESIDE := $(BESIDE) -m 'not alone' $(ORDERED)
-ALONE := -m alone $(wildcard tests/lab tests/mpi)
+DEVICES := $(wildcard tests/lab/test_throttled_truth.py)
+ALONE := --numprocesses=2 --dist=loadfile -m alone $(filter-out $(DEVICES),$(wildcard tests/lab/test_*.py tests/mpi/test_*.py))
 FAST := $(BESIDE) -m 'not alone' $(filter-out tests/calibration/% tests/e2e/% tests/installs/% tests/lab/%,$(ORDERED))
 # All to their ends, so that one failure does not hide those after it.
 tested = failed=0; $(foreach some,$(1),$(PYTEST) $($(some)) || failed=$$?;) exit $$failed
@@ -125,7 +127,7 @@ rust:  # Unit tests beside the code, and the storages' conformance suite. No pag
 
 pytest: build
 	$(call heading,pytest: all parts · end to end · installs · calibration · laboratories; then what measures this machine)
-	$(call tested,ALL_BESIDE ALONE)
+	$(call tested,ALL_BESIDE ALONE DEVICES)
 
 # What is tried on the stager and on what else writes or removes files: kills, histories, faults at each call, power
 # cuts, remounts, mappings, clocks, others at the destination.
