@@ -175,7 +175,7 @@ def checkpoints(
 def test_a_monitor_that_hangs_is_waited_for_as_long_as_an_osd(cluster: lab.Ceph, tmp_path: Path) -> None:
     def hang() -> None:
         cluster.halt("mon.a")
-        time.sleep(20.0)  # how long it hangs: twice what one is waited for at the start; the next snapshot may come late
+        time.sleep(20.0)  # how long it hangs: twice as long as one is waited for at the start
         cluster.go_on("mon.a")
 
     out = tmp_path / "run"
