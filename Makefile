@@ -44,18 +44,20 @@ POLICY := /usr/sbin/policy-rc.d
 DEV_REQUIREMENTS := import importlib.metadata as m, re; \
 	print(*(re.sub(r"\s*(;|and)\s*extra ==.*", "", r) for r in m.requires("tonnage") if "extra ==" in r and not r.startswith(("tonnage", "mpich"))), sep="\n")
 
-# Files of tests run beside each other, more than twice as many as there are processors: most of them wait, for daemons,
-# disks and limits of time. The long ones come first, so that no processor is idle at the end. What measures this machine,
-# or takes it apart, is marked `alone` and comes afterwards: links and caches two at a time, and last the devices of so
-# many operations a second, which nobody may keep from their processor.
-BESIDE := --numprocesses=$(shell expr 2 '*' $$(nproc) + 1) --dist=loadfile --no-loadscope-reorder
-FILES := $(sort $(wildcard tests/*/test_*.py tests/*/*/test_*.py))
+# Files of tests run beside each other, as many as there are processors and three more: many wait, for daemons, disks and
+# limits of time. The long ones come first, so that no processor is idle at the end, and then those that wait among those
+# that compute, in an order that is the same each time. What measures this machine, or takes it apart, is marked `alone`
+# and comes afterwards: links and caches two at a time, and last the devices of so many operations a second, which nobody
+# may keep from their processor.
+BESIDE := --numprocesses=$(shell expr $$(nproc) + 3) --dist=loadfile --no-loadscope-reorder
+FILES := $(wildcard tests/*/test_*.py tests/*/*/test_*.py)
+MIXED := $(shell printf '%s\n' $(FILES) | sort --random-sort --random-source=LICENSE-APACHE)
 LONG := $(wildcard $(patsubst %,tests/%.py,calibration/test_coverage lab/test_stage_calls lab/test_workflows lab/test_s3 \
 	installs/test_installed lab/test_rados lab/test_stage_kills lab/test_stage_histories lab/test_snapshots \
 	lab/test_rados_faults lab/test_probe_space lab/test_on_slurm lab/test_submit lab/test_scratch_owners \
 	lab/test_ceph_snapshots mpi/test_runs e2e/test_tutorials calibration/test_between calibration/test_findings_matrix \
 	calibration/test_change))
-ORDERED := $(LONG) $(filter-out $(LONG),$(FILES))
+ORDERED := $(LONG) $(filter-out $(LONG),$(MIXED))
 ALL_BESIDE := $(BESIDE) -m 'not alone' $(ORDERED)
 DEVICES := $(wildcard tests/lab/test_throttled_truth.py)
 ALONE := --numprocesses=2 --dist=loadfile -m alone $(filter-out $(DEVICES),$(wildcard tests/lab/test_*.py tests/mpi/test_*.py))
@@ -121,7 +123,10 @@ lint: $(if $(BESIDE_EACH_OTHER),requirements)  ## Formatting, clippy, ruff, mypy
 	$(call heading,mypy)
 	$(PYTHON) -m mypy python/tonnage
 
-rust:  # Unit tests beside the code, and the storages' conformance suite. No page of an API has an example that runs.
+# Unit tests beside the code, and the storages' conformance suite. No page of an API has an example that runs. The tests
+# of a program wait as those of Python do, and the programs come one after another.
+rust: export RUST_TEST_THREADS := $(shell expr $$(nproc) + 3)
+rust:
 	$(call heading,cargo test)
 	cargo test --profile $(PROFILE) --workspace --quiet --lib --bins --tests
 
