@@ -123,10 +123,7 @@ lint: $(if $(BESIDE_EACH_OTHER),requirements)  ## Formatting, clippy, ruff, mypy
 	$(call heading,mypy)
 	$(PYTHON) -m mypy python/tonnage
 
-# Unit tests beside the code, and the storages' conformance suite. No page of an API has an example that runs. The tests
-# of a program wait as those of Python do, and the programs come one after another.
-rust: export RUST_TEST_THREADS := $(shell expr $$(nproc) + 3)
-rust:
+rust:  # Unit tests beside the code, and the storages' conformance suite. No page of an API has an example that runs.
 	$(call heading,cargo test)
 	cargo test --profile $(PROFILE) --workspace --quiet --lib --bins --tests
 
