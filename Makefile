@@ -15,7 +15,7 @@ PROFILE := tested
 test test-fast pytest attack nightly: export TONNAGE_BUILD_PROFILE := $(PROFILE)
 
 # What knows Python is compiled anew whenever cargo is told of it in other words than the last time, which were maturin's.
-PYO3_AS_BUILT = $(patsubst %,PYO3_CONFIG_FILE=%,$(lastword $(wildcard $(CURDIR)/target/maturin/pyo3-config-*.txt)))
+PYO3_AS_BUILT = $(patsubst %,PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE=%,$(lastword $(wildcard $(CURDIR)/target/maturin/pyo3-config-*.txt)))
 
 heading = @printf '\n== %s ==\n' '$(1)'
 # Parts that wait for different things run beside each other; what one prints stays together.
@@ -75,7 +75,7 @@ help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build:  ## Build the engine into .venv, as the first ./tonnage does
-	$(call heading,Release build and virtual environment)
+	$(call heading,Engine and virtual environment)
 	@command -v cargo >/dev/null || { echo 'cargo is missing: install Rust from https://rustup.rs, then run this again' >&2; exit 2; }
 	./tonnage --version
 
