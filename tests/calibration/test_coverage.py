@@ -167,5 +167,5 @@ def test_what_is_printed_is_what_the_summary_has(cells: Cells) -> None:
 def test_intervals_of_throughput_cover_the_truth_at_their_rate(cells: Cells) -> None:
     rows = [row for cell, some in cells if clean(cell) and cell["noise"] >= 0.02 for row in some]
     points = sum(row["points"] for row in rows)
-    assert points > 3000
+    assert points > 15 * FEWEST
     assert 0.92 <= sum(row["points_covered"] for row in rows) / points <= 0.97
