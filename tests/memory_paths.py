@@ -6,7 +6,6 @@ disk longer than they compute. Tests of what files on a real file system do keep
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -42,7 +41,7 @@ def memory_path_factory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[py
 
 
 @pytest.fixture(name="tmp_path")
-def memory_path(tmp_path_factory: MemoryPaths) -> Iterator[Path]:
-    path = tmp_path_factory.mktemp("test")
-    yield path
-    shutil.rmtree(path, ignore_errors=True)  # room for the next one; what a test made unreadable goes at the end
+def memory_path(tmp_path_factory: pytest.TempPathFactory | MemoryPaths) -> Iterator[Path]:
+    base = tmp_path_factory.getbasetemp()
+    with TemporaryDirectory(dir=base, prefix="test-", ignore_cleanup_errors=True) as directory:
+        yield Path(directory)
