@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .chance import ALL_SEEDS, seeds, within_chance
+from .chance import seeds
 from .parallel_probes import Row, covers_knee, covers_plateau, rows_of, share
 from .probes import LAWS, MAX_TASKS
 
@@ -35,7 +35,7 @@ NOISES = {
 
 
 def cell(shape: str, noise: float, many: int, model: str = "", options: str = "") -> dict[str, Any]:
-    return {"shape": shape, "noise": noise, "model": model, "options": options, "seeds": seeds(many, 8)}
+    return {"shape": shape, "noise": noise, "model": model, "options": options, "seeds": seeds(many)}
 
 
 CELLS = [
@@ -48,8 +48,7 @@ CELLS = [
 KINKED = ("late", "bump", "elbow")
 """Curves that do not run on as they began: near the largest number of tasks they gain 6 to 8 %."""
 GOAL = 0.93
-"""Of rows that claim a load line, or what chance leaves of 95 % where they are few."""
-FEWEST = 200 if ALL_SEEDS else 100
+"""Of rows that claim a load line: tables of so few have a spread of about two in a hundred."""
 Cells = list[tuple[dict[str, Any], list[Row]]]
 
 
@@ -110,9 +109,8 @@ def test_intervals_cover_the_truth_where_they_are_claimed(
     cells: Cells, known: bool, covers: Callable[[Row], bool]
 ) -> None:
     rows = [row for cell, some in cells if clean(cell) == known for row in claimed(some)]
-    assert len(rows) > FEWEST
-    wrong = sum(not covers(row) for row in rows)
-    assert share(rows, covers) >= GOAL or within_chance(wrong, len(rows)), f"{wrong} of {len(rows)}"
+    assert len(rows) > 200
+    assert share(rows, covers) >= GOAL
 
 
 @pytest.mark.slow
@@ -167,5 +165,5 @@ def test_what_is_printed_is_what_the_summary_has(cells: Cells) -> None:
 def test_intervals_of_throughput_cover_the_truth_at_their_rate(cells: Cells) -> None:
     rows = [row for cell, some in cells if clean(cell) and cell["noise"] >= 0.02 for row in some]
     points = sum(row["points"] for row in rows)
-    assert points > 15 * FEWEST
+    assert points > 3000
     assert 0.92 <= sum(row["points_covered"] for row in rows) / points <= 0.97

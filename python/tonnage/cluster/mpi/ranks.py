@@ -71,7 +71,7 @@ class Ranks:
 
     def sees(self, rank: int) -> bool:
         """Whether it can be seen from here that that process ends."""
-        return self.members[rank].place == self.me.place
+        return bool(self.members[rank].place == self.me.place)
 
     def gone(self, rank: int) -> bool:
         """Whether that process has ended; False as well where that cannot be seen from here."""
