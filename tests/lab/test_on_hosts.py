@@ -97,8 +97,9 @@ def test_tasks_come_in_the_order_of_the_hosts_asked_for(sites: TwoSites) -> None
 @needs_mpi
 def test_a_node_that_dies_is_named_and_the_rest_is_measured_on_others(sites: TwoSites) -> None:
     # Longer than it takes on the busiest machine to find out who measures, and to end it.
-    first = 'op = "write"\ntasks = 3\ntasks_per_node = 1\nwrap = true\noperations_rate = 100\ntime_limit = "600s"\n'
-    second = first.replace("600s", "1s")
+    write = 'op = "write"\ntasks = 3\ntasks_per_node = 1\nwrap = true\noperations_rate = 100\n'
+    first = f'name = "long"\n{write}time_limit = "600s"\n'
+    second = first.replace("600s", "1s").replace("long", "short")
     words = ("--target", "null:", "--out", str(FILES / "dies"))
     argv = command(sites, "dies", f"{first}[[workload]]\n{second}", *words, job='partition = "all"\nnodes = 3')
     head = sites.hosts["head"]
@@ -106,11 +107,12 @@ def test_a_node_that_dies_is_named_and_the_rest_is_measured_on_others(sites: Two
         head.words(argv, FILES), env=os.environ | sites.environment, stderr=subprocess.PIPE, text=True
     )
     progress = head.path(FILES) / "dies" / "progress.json"
-    wait_for(
-        lambda: progress.exists() and bool(json.loads(progress.read_text())["live"]),
-        "a phase is under way",
-        patience_s=LIMIT_S,
-    )
+
+    def under_way() -> bool:
+        assert process.poll() is None, process.communicate()
+        return progress.exists() and bool(json.loads(progress.read_text())["live"])
+
+    wait_for(under_way, "a phase is under way", patience_s=LIMIT_S)
     said = sites.run("squeue", "--noheader", "--format=%N").stdout
     gone = sites.run("scontrol", "show", "hostnames", said.strip()).stdout.split()[-1]
     sites.down(gone)
