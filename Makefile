@@ -9,12 +9,23 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON := .venv/bin/python
 PYTEST := $(PYTHON) -m pytest
+# What tests use, and cargo's tests with them, is compiled once, in this profile of Cargo.toml. With it in the environment
+# ./tonnage builds it too; without it, the release build that users measure with.
+PROFILE := tested
+test test-fast pytest attack nightly: export TONNAGE_BUILD_PROFILE := $(PROFILE)
+
+# What knows Python is compiled anew whenever cargo is told of it in other words than the last time, which were maturin's.
+PYO3_AS_BUILT = $(patsubst %,PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE=%,$(lastword $(wildcard $(CURDIR)/target/maturin/pyo3-config-*.txt)))
+
 heading = @printf '\n== %s ==\n' '$(1)'
+# Parts that wait for different things run beside each other; what one prints stays together.
+beside = $(MAKE) --no-print-directory --jobs=$(words $(1)) --output-sync=target BESIDE_EACH_OTHER=1 $(1)
 
 # What the tests need besides cargo and Python: a C linker, venv, a browser that opens the report, and the tools that
 # make a file system on a loop device of known speed, or one that fails as it is told, and the
 # scheduler, network and file services of the lab.
-PACKAGES := build-essential python3-venv chromium e2fsprogs xfsprogs util-linux fuse3 slurmctld slurmd slurm-client \
+TOOLCHAIN := build-essential python3-venv
+PACKAGES := chromium e2fsprogs xfsprogs util-linux fuse3 slurmctld slurmd slurm-client \
 	iproute2 glusterfs-server glusterfs-client attr prometheus-node-exporter openssh-server munge sshfs btrfs-progs \
 	ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common nfs-ganesha nfs-ganesha-vfs iperf3 uidmap openmpi-bin libopenmpi-dev \
 	moosefs-master moosefs-chunkserver moosefs-client moosefs-cli environment-modules
@@ -33,64 +44,80 @@ POLICY := /usr/sbin/policy-rc.d
 DEV_REQUIREMENTS := import importlib.metadata as m, re; \
 	print(*(re.sub(r"\s*(;|and)\s*extra ==.*", "", r) for r in m.requires("tonnage") if "extra ==" in r and not r.startswith(("tonnage", "mpich"))), sep="\n")
 
-# The order in which a failure says most: small parts first, whole runs after. Small parts wait more than they compute, so
-# their files run beside each other, as many as there are processors, the long ones first.
-SMALL := $(wildcard tests/unit tests/records tests/machine tests/analysis tests/campaign tests/cluster tests/report \
-	tests/notebook tests/placement tests/staging tests/dashboard tests/cli tests/tidy)
-LONG := $(wildcard tests/calibration tests/e2e tests/installs)
-LABS := $(wildcard tests/mpi tests/lab)
-# A directory of tests that the lists above do not name yet still runs, before the rest.
-OTHERS := $(filter-out $(SMALL) $(LONG) $(LABS),$(patsubst %/,%,$(sort $(dir $(wildcard tests/test_*.py tests/*/test_*.py)))))
-BESIDE := --numprocesses=$(shell nproc) --dist=loadfile --no-loadscope-reorder
-# Laboratories wait for daemons and for limits of time most of theirs: one more than there are processors run beside each
-# other, the long ones first. What measures this machine, or takes it apart, is marked `alone` and has it for itself.
-LONG_LABS := $(wildcard $(patsubst %,tests/lab/test_%.py,stage_calls s3 workflows probe_space stage_kills rados_faults \
-	stage_histories snapshots submit on_slurm scratch_owners rados ceph_snapshots) tests/mpi/test_runs.py)
-BESIDE_LABS := --numprocesses=$(shell expr $$(nproc) + 1) --dist=loadfile --no-loadscope-reorder -m 'not alone' \
-	$(LONG_LABS) $(filter-out $(LONG_LABS),$(wildcard $(LABS:%=%/test_*.py)))
-ALONE_LABS := -m alone $(LABS)
-PARTS := $(BESIDE) $(LONG) $(OTHERS) $(SMALL)
-FAST := $(BESIDE) $(OTHERS) $(SMALL)
-FAST_LABS := $(wildcard tests/mpi)
+# Files of tests run beside each other, as many as there are processors and three more: many wait, for daemons, disks and
+# limits of time. The long ones come first, so that no processor is idle at the end, and then those that wait among those
+# that compute, in an order that is the same each time. What measures this machine, or takes it apart, is marked `alone`
+# and comes afterwards: links and caches two at a time, and last the devices of so many operations a second, which nobody
+# may keep from their processor.
+BESIDE := --numprocesses=$(shell expr $$(nproc) + 3) --dist=loadfile --no-loadscope-reorder
+FILES := $(wildcard tests/*/test_*.py tests/*/*/test_*.py)
+MIXED := $(shell printf '%s\n' $(FILES) | sort --random-sort --random-source=LICENSE-APACHE)
+LONG := $(wildcard $(patsubst %,tests/%.py,calibration/test_coverage lab/test_stage_calls lab/test_workflows lab/test_s3 \
+	installs/test_installed lab/test_rados lab/test_stage_kills lab/test_stage_histories lab/test_snapshots \
+	lab/test_rados_faults lab/test_probe_space lab/test_on_slurm lab/test_submit lab/test_scratch_owners \
+	lab/test_ceph_snapshots mpi/test_runs e2e/test_tutorials calibration/test_between calibration/test_findings_matrix \
+	calibration/test_change))
+ORDERED := $(LONG) $(filter-out $(LONG),$(MIXED))
+ALL_BESIDE := $(BESIDE) -m 'not alone' $(ORDERED)
+DEVICES := $(wildcard tests/lab/test_throttled_truth.py)
+ALONE := --numprocesses=2 --dist=loadfile -m alone $(filter-out $(DEVICES),$(wildcard tests/lab/test_*.py tests/mpi/test_*.py))
+FAST := $(BESIDE) -m 'not alone' $(filter-out tests/calibration/% tests/e2e/% tests/installs/% tests/lab/%,$(ORDERED))
 # All to their ends, so that one failure does not hide those after it.
 tested = failed=0; $(foreach some,$(1),$(PYTEST) $($(some)) || failed=$$?;) exit $$failed
 
-.PHONY: help build setup packages test test-fast lint rust pytest attack nightly bench experiments wheels fmt docs clean
+.PHONY: help build setup toolchain packages requirements test test-fast lint rust pytest attack nightly bench experiments \
+	wheels fmt docs clean
+ifndef BESIDE_EACH_OTHER
 .NOTPARALLEL:
+endif
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build:  ## Build the engine into .venv, as the first ./tonnage does
-	$(call heading,Release build and virtual environment)
+	$(call heading,Engine and virtual environment)
 	@command -v cargo >/dev/null || { echo 'cargo is missing: install Rust from https://rustup.rs, then run this again' >&2; exit 2; }
 	./tonnage --version
 
-setup: packages build  ## Install what the tests need, build, fill .venv
+setup: toolchain  ## Install what the tests need, build, fill .venv
+	$(call beside,packages build)
+	$(MAKE) --no-print-directory requirements
+
+requirements:
 	$(PYTHON) -c '$(DEV_REQUIREMENTS)' | $(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement /dev/stdin
 
-packages:  # As root on Debian, what is missing; as anyone else, nothing: tests that lack a tool say so and skip.
-	@missing=$$(for package in $(PACKAGES); do \
+# As root on Debian, what is missing; as anyone else, nothing: tests that lack a tool say so and skip.
+define install
+	@missing=$$(for package in $(1); do \
 		dpkg-query --show --showformat='$${db:Status-Status}\n' $$package 2>/dev/null | grep -qx installed || echo $$package; done); \
 	if [ -z "$$missing" ]; then exit 0; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		if [ ! -e $(POLICY) ]; then trap 'rm -f $(POLICY)' EXIT; printf '#!/bin/sh\nexit 101\n' >$(POLICY); chmod 755 $(POLICY); fi; \
 		apt-get update --quiet=2 && DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends $$missing; \
 	else echo "not installed, tests that need them will be skipped:" $$missing; fi
+endef
 
-# A whole run builds once: nothing is kept for the next build, and a backtrace needs no more than lines.
+toolchain:  # What `build` needs, before the rest is installed beside it.
+	$(call install,$(TOOLCHAIN))
+
+packages:
+	$(call install,$(PACKAGES))
+
+# A whole run builds once: nothing is kept for the next build.
 test: export CARGO_INCREMENTAL := 0
-test: export CARGO_PROFILE_DEV_DEBUG := line-tables-only
-test: setup lint rust pytest  ## Every layer: format, lints, Rust, Python, end to end, lab, tidy
+test: toolchain  ## Every layer: format, lints, Rust, Python, end to end, lab, tidy
+	$(call beside,packages build)
+	$(call beside,requirements lint rust)
+	$(MAKE) --no-print-directory pytest
 
-test-fast: lint rust  ## Without end-to-end, installs, lab and the long calibration
-	$(call tested,FAST FAST_LABS)
+test-fast: build lint rust  ## Without end-to-end, installs, lab and the long calibration
+	$(call tested,FAST)
 
-lint:  ## Formatting, clippy, ruff, mypy; warnings are errors
+lint: $(if $(BESIDE_EACH_OTHER),requirements)  ## Formatting, clippy, ruff, mypy; warnings are errors
 	$(call heading,cargo fmt)
 	cargo fmt --all --check
 	$(call heading,cargo clippy)
-	cargo clippy --workspace --all-targets --quiet -- --deny warnings
+	$(PYO3_AS_BUILT) cargo clippy --profile $(PROFILE) --workspace --all-targets --quiet -- --deny warnings
 	$(call heading,ruff)
 	$(PYTHON) -m ruff check .
 	$(call heading,mypy)
@@ -98,22 +125,22 @@ lint:  ## Formatting, clippy, ruff, mypy; warnings are errors
 
 rust:  # Unit tests beside the code, and the storages' conformance suite. No page of an API has an example that runs.
 	$(call heading,cargo test)
-	cargo test --workspace --quiet --lib --bins --tests
+	cargo test --profile $(PROFILE) --workspace --quiet --lib --bins --tests
 
-pytest:
-	$(call heading,pytest: calibration · end to end · installs · parts · command line · tidy; then mpi · lab; then what measures)
-	$(call tested,PARTS BESIDE_LABS ALONE_LABS)
+pytest: build
+	$(call heading,pytest: all parts · end to end · installs · calibration · laboratories; then what measures this machine)
+	$(call tested,ALL_BESIDE ALONE DEVICES)
 
 # What is tried on the stager and on what else writes or removes files: kills, histories, faults at each call, power
 # cuts, remounts, mappings, clocks, others at the destination.
 ATTACK := $(wildcard tests/lab/test_stage_*.py)
 
-attack:  ## Everything that harms files, on the stager: kills, call faults, power cuts … (about an hour)
+attack: build  ## Everything that harms files, on the stager: kills, call faults, power cuts … (about an hour)
 	$(call heading,pytest: attack)
 	TONNAGE_KILL_SEEDS=300 TONNAGE_STAGE_HISTORIES=2000 TONNAGE_STAGE_CALLS=each TONNAGE_POWER_POINTS=200 \
 		$(PYTEST) $(ATTACK)
 
-nightly:  ## The attack with 20,000 histories, 1,000 kill seeds, every call and crash point; all seeds and all installs (hours)
+nightly: build  ## The attack with 20,000 histories, 1,000 kill seeds, every call and crash point; all seeds and all installs (hours)
 	$(call heading,pytest: attack with all of it)
 	TONNAGE_KILL_SEEDS=1000 TONNAGE_STAGE_HISTORIES=20000 TONNAGE_STAGE_CALLS=all TONNAGE_POWER_POINTS=all \
 		$(PYTEST) $(ATTACK)

@@ -22,8 +22,9 @@ def program(suite: str) -> Path:
     if shutil.which("cargo") is None:
         raise Impossible("no cargo here to build the suite with")
     # Of the whole workspace, as `make rust` builds it: for one package alone cargo chooses other features of what
-    # it stands on, and compiles all of that again.
-    argv = ["cargo", "test", "--workspace", "--quiet", f"--test={suite}", "--no-run", "--message-format=json"]
+    # it stands on, and compiles all of that again. And in its profile.
+    words = ["--workspace", "--profile=tested", "--quiet", f"--test={suite}", "--no-run", "--message-format=json"]
+    argv = ["cargo", "test", *words]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=BUILD_LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 MIB = 1 << 20
+_PAUSE_S = 0.001
 
 
 @contextlib.contextmanager
@@ -60,7 +61,8 @@ class Watched:
         self._thread = threading.Thread(target=self._watch)
 
     def _watch(self) -> None:
-        while not self._ended.is_set():
+        # What a trial writes stays for longer than this pause; without one the watch has a processor for itself.
+        while not self._ended.wait(_PAUSE_S):
             if self.count(self.path) < self.least:
                 self.least = min(self.least, self._settled())
 

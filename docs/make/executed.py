@@ -29,7 +29,8 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _NAME = re.compile(r"^# (\S+\.\w+)$", re.MULTILINE)
-_LIMIT_S = 240
+_LIMIT_S = 900
+"""Of one command. It takes seconds where nobody else computes, and for ever where it hangs."""
 _HOMES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG")
 """Variables with the places of a user's own files: those of whoever runs a page are neither read nor changed."""
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
+from tests.memory_paths import memory_path, memory_path_factory  # noqa: F401 - fixtures
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 TRANSFER = 1 << 20

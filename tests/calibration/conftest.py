@@ -1,30 +1,16 @@
-"""Keeps simulated runs in memory, and prints the calibration tables after the tests, whatever pytest was asked to
-capture, and by however many workers."""
+"""Prints the calibration tables after the tests, whatever pytest was asked to capture, and by however many workers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from .memory_directory import in_memory
+from tests.memory_paths import memory_path, memory_path_factory  # noqa: F401 - fixtures
 
 _LINES = pytest.StashKey[list[str]]()
 _KEY = "calibration"
-
-
-@pytest.fixture
-def tmp_path(tmp_path: Path) -> Iterator[Path]:
-    """In memory where that can be: hundreds of runs wait for the disk, not for the processor."""
-    memory = in_memory()
-    if memory is None:
-        yield tmp_path
-        return
-    with TemporaryDirectory(dir=memory, prefix="tonnage-calibration-") as directory:
-        yield Path(directory)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import math
-import os
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,8 +19,6 @@ from tonnage.campaign.run_lifecycle import run_campaign
 from tonnage.cli import main
 from tonnage.records import RunWriter, event_lines, task_lines, trial_line
 
-ALL_SEEDS = bool(os.environ.get("TONNAGE_ALL_SEEDS"))
-"""Else a quarter of them."""
 PLATEAU = 2e9
 TEXT = """target = "sim:knee=4,plateau={write}B/s,read-plateau={read}B/s,noise=3%"
 [repeat]
@@ -32,11 +29,6 @@ tasks = [2, 8]
 transfer_size = "8MiB"
 block_size = "16MiB"
 """
-
-
-def seeds(many: int) -> int:
-    """So many of all seeds as are asked for."""
-    return many if ALL_SEEDS else many // 4
 
 
 def measure(out: Path, day: float, own: float, seed: int, count: int = 3) -> Path:

@@ -2,9 +2,9 @@
 the models' own percentiles.
 
 A program of its own, so that the calibration can use every core: ``latency_probes.py PART PARTS < cells.json`` prints
-one JSON line a probe. The truth of a number of tasks, or of an offered rate, is the percentile of one trial of 20
-virtual seconds (of rates 5) of the same model without noise between trials: the median over trials where the noise has
-median 1.
+one JSON line a probe, of every PARTS-th cell: the truth takes longer than the probes, and is one for all of a cell's
+seeds. The truth of a number of tasks, or of an offered rate, is the percentile of one trial of 20 virtual seconds (of
+rates 5) of the same model without noise between trials: the median over trials where the noise has median 1.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def of_rates(model: str, percentile: str, seed: int) -> dict[str, Any]:
 def main() -> None:
     os.environ["XDG_STATE_HOME"] = tempfile.gettempdir()
     part, parts = int(sys.argv[1]), int(sys.argv[2])
-    for cell in json.load(sys.stdin):
-        for seed in range(part, cell["seeds"], parts):
+    for cell in json.load(sys.stdin)[part::parts]:
+        for seed in range(cell["seeds"]):
             of = of_rates if cell["open_loop"] else of_tasks
             row = of(cell["model"], cell["percentile"], seed)
             print(json.dumps({**row, "open_loop": cell["open_loop"]}), flush=True)

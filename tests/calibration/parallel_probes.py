@@ -37,16 +37,21 @@ def _run(program: str, cells: Sequence[dict[str, Any]], part: int, parts: int) -
         text=True,
         check=True,
         timeout=TIME_LIMIT_S,
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            "MALLOC_TRIM_THRESHOLD_": KEPT_BYTES,
-            "MALLOC_MMAP_THRESHOLD_": KEPT_BYTES,
-        },
+        env=environment(),
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def environment() -> dict[str, str]:
+    """Of a process that simulates: one thread, for there is one such process a processor, and memory that it keeps."""
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MALLOC_TRIM_THRESHOLD_": KEPT_BYTES,
+        "MALLOC_MMAP_THRESHOLD_": KEPT_BYTES,
+    }
 
 
 def covers_knee(row: Row) -> bool:

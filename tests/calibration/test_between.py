@@ -13,19 +13,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from scipy.stats import binom
 
 from tests.records.manifests import rewritten
 
-from .daily_runs import days, measure, seeds, side, swept, told
+from .chance import seeds, within_chance
+from .daily_runs import days, measure, side, swept, told
 
-RATE = 0.05
 Report = Callable[[str], None]
-
-
-def within_chance(wrong: int, tables: int, rate: float = RATE) -> bool:
-    """Whether so many may be seen where the rate is the stated one: more are in one case of fifty. Seeds are fixed."""
-    return bool(wrong <= binom.ppf(0.98, tables, rate))
 
 
 def dated(run: Path, number: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .daily_runs import seeds
+from .chance import seeds
 from .parallel_probes import Row, covers_knee, covers_plateau, rows_of, share
 from .probes import LAWS, MAX_TASKS
 

@@ -13,11 +13,12 @@ from tonnage.analysis import analyse
 from tonnage.analysis.verify import verify
 from tonnage.records import Run, RunWriter, copy_lines, event_lines, task_lines, trial_line
 
+from .chance import seeds as tried
 from .simulate import phase, run_phase, setting
 
 native = pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
-SEEDS = 6
+SEEDS = tried(6, 2)
 REPETITIONS = 3
 TASKS = (1, 2, 4, 6, 8, 12, 16)
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from .daily_runs import seeds
+from .chance import seeds
+from .parallel_probes import environment
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
@@ -67,7 +68,7 @@ def _probes(part: int, parts: int) -> list[Row]:
         text=True,
         check=True,
         cwd=Path(__file__).parents[2],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
+        env=environment(),
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 

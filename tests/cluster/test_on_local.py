@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.jobs import run_by_jobs
+from tonnage.campaign.jobs.run_ledger import LOCK
 from tonnage.campaign.observer import Observer
 from tonnage.cluster.scheduler import JobRequest
 from tonnage.cluster.schedulers.local import Local
@@ -27,6 +29,7 @@ from .local_spool import own_local
 
 LIMIT_S = 60.0
 SHORT = 'op = "write"\ntasks = [1, 2]\nblock_size = "1MiB"\n'
+WAITS = ["sh", "-c", "until [ -e go ]; do sleep 0.05; done"]
 LONG = 'op = "write"\ntasks = 1\nwrap = true\ntime_limit = "60s"\n'
 
 
@@ -60,6 +63,16 @@ def until(seen: Callable[[], object]) -> None:
     while not seen():
         assert time.monotonic() < limit, "it did not come"
         time.sleep(0.05)
+
+
+def is_followed(run: Path) -> bool:
+    """Whether a process follows the run's jobs: it holds their lock."""
+    with (run / LOCK).open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def measuring(run: Path) -> None:
@@ -129,10 +142,13 @@ def test_a_killed_job_leaves_a_failed_trial_with_who_and_when(
 
 def test_a_detached_run_is_taken_up_and_not_submitted_twice(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    file = campaign(tmp_path, LONG.replace("60s", "2s"))
+    file = campaign(tmp_path, f'kind = "command"\ncopies = 1\ntasks = 1\nargv = {json.dumps(WAITS)}\n')
     code, said = end(start(tmp_path, file, "--on", "local", "--out", run, "--detach"))
     assert code == 0 and f"tonnage run --resume {run}" in said
-    code, said = end(start(tmp_path, "--resume", run))
+    resumed = start(tmp_path, "--resume", run)
+    until(lambda: is_followed(run))
+    (tmp_path / "go").touch()
+    code, said = end(resumed)
     assert code == 0, said
     assert len([line for line in job_lines(run) if line["event"] == "wanted"]) == 1
     code, said = end(start(tmp_path, "--resume", run))

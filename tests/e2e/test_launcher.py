@@ -204,3 +204,34 @@ def test_a_wheel_of_these_sources_is_taken_and_one_that_is_none_is_not(
     with pytest.raises(SystemExit) as ended:
         find_wheel(shell.home, MissingError("cargo is missing", ""))
     assert ended.value.code == 2 and "cannot be read as a wheel; hint: " in capsys.readouterr().err
+
+
+BUILDS = """case "$*" in *maturin*) echo "$*" >>"{place}/builds" ;; *) exec "{python}" "$@" ;; esac"""
+
+
+def ready_venv(place: Path) -> None:
+    """An environment that lacks nothing but the engine: what would build that notes what it was asked for."""
+    venv = place / ".venv"
+    venv.mkdir()
+    tools(venv / "bin", python=BUILDS.format(place=place, python=ROOT / ".venv/bin/python"))
+    (venv / "bin/activate").write_text(str(venv))
+    (venv / ".tonnage-packages").write_bytes((place / "requirements.lock").read_bytes())
+
+
+def test_a_start_builds_the_profile_that_is_asked_for_where_another_one_is_there(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TONNAGE_BUILD_PROFILE", raising=False)
+    launcher = bare_checkout(shell.home)
+    ready_venv(shell.home)
+    path = tools(shell.home / "bin", python3=f'exec "{ROOT}/.venv/bin/python" "$@"', cargo="echo cargo 1.999.0")
+    built: list[str] = []
+    for asked in ("tested", "tested", "release", "release", "tested"):
+        environment = {} if asked == "release" else {"TONNAGE_BUILD_PROFILE": asked}
+        said = shell("--version", launcher=launcher, PATH=path, HOME=str(shell.home), **environment)
+        assert said.out == f"tonnage {__version__}\n"
+        if not built or built[-1] != asked:
+            built.append(asked)
+        lines = (shell.home / "builds").read_text().splitlines()
+        assert lines == [f"-m maturin develop --profile {profile} --locked" for profile in built]
+    assert built == ["tested", "release", "tested"]

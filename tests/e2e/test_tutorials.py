@@ -16,6 +16,8 @@ from executed import Directory, Printed, carry_out
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "docs" / "compare.md", ROOT / "docs" / "history.md", *TUTORIALS]
+pytestmark = pytest.mark.timeout(1800)
+"""A page has up to ten commands, and each of them its own limit."""
 TASKS = [
     "first-probe",
     "slow-job",

@@ -2,8 +2,8 @@
 each; nothing is lost and nothing of others is harmed at any of them.
 
 ``TONNAGE_STAGE_CALLS`` says how many: ``sample`` (each place in the mover's code that makes a call, once with a fault,
-and once with a kill where it changes something), ``day`` (where nothing is said: a seventh of those places, each day
-others, and after a week with another fault), ``each`` (each such place on each kind of file with each fault), or
+and once with a kill where it changes something), ``day`` (where nothing is said: a 21st of those places, each day
+others, and after three weeks with another fault), ``each`` (each such place on each kind of file with each fault), or
 ``all`` (each call of each policy). ``TONNAGE_STAGE_CALL`` is one alone, as a failure names it."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ONCE_WRONG = {
 }
 """Where a file was once lost, left behind or set aside, a link broken, or a time wrong, untold. A sample has these
 calls while they are made."""
-DAYS = 7
+DAYS = 21
 """In which every place is tried once."""
 pytestmark = pytest.mark.skipif(not tracer.HERE, reason="registers are known on x86-64 only")
 
@@ -62,7 +62,7 @@ class Campaign:
 
 
 def of_the_day(everything: Iterable[tuple[Trial, tuple[int, ...]]]) -> list[Trial]:
-    """A seventh of the places."""
+    """Those of the places whose day it is."""
     rounds, number = divmod(day(), DAYS)
     return sample(everything, rounds)[number::DAYS]
 

@@ -1,5 +1,5 @@
 """Whatever an application, a mover, file systems and a second user do, nothing is lost and nothing foreign harmed:
-random histories against a model of the file system. ``TONNAGE_STAGE_HISTORIES`` says how many (where it does not, 60 of
+random histories against a model of the file system. ``TONNAGE_STAGE_HISTORIES`` says how many (where it does not, 20 of
 20,000, each day others), ``TONNAGE_STAGE_HISTORY`` which one alone."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from histories.shrink import shrink
 pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
 
 LAB = Path(__file__).resolve().parents[2] / "lab"
-HISTORIES = seeds("TONNAGE_STAGE_HISTORIES", 60, of=20_000)
+HISTORIES = seeds("TONNAGE_STAGE_HISTORIES", 20, of=20_000)
 ALONE = os.environ.get("TONNAGE_STAGE_HISTORY")
 AT_ONCE = 2
 SHRINK_S = 30

@@ -1,5 +1,5 @@
 """kill -9 at any moment loses nothing: seeded kills of the mover, of the application and of both, each ending in a tree
-compare. ``TONNAGE_KILL_SEEDS`` says how many (where it does not, 30 of 1,000, each day others), ``TONNAGE_KILL_SEED``
+compare. ``TONNAGE_KILL_SEEDS`` says how many (where it does not, 10 of 1,000, each day others), ``TONNAGE_KILL_SEED``
 which one alone."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from stage_trees import (
 
 native = pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
 
-SEEDS = seeds("TONNAGE_KILL_SEEDS", 30, of=1000)
+SEEDS = seeds("TONNAGE_KILL_SEEDS", 10, of=1000)
 ALONE = os.environ.get("TONNAGE_KILL_SEED")
 PER_TEST = 10
 AT_ONCE = 3

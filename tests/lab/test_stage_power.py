@@ -2,7 +2,7 @@
 is lost, and a mover on what is left brings everything to its end.
 
 ``TONNAGE_POWER_POINTS`` says how many crash points are examined for each, ``all`` of them or a number; where it does
-not, 20, each day others."""
+not, 8, each day others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytest.importorskip("tonnage._native", reason="the engine is not built: run ./to
 pytest.importorskip("mfusepy", reason="mfusepy is not installed", exc_type=ImportError)
 
 POINTS = os.environ.get("TONNAGE_POWER_POINTS")
-NUMBER = () if POINTS == "all" else ("--points", POINTS) if POINTS else ("--points", "20", "--seed", str(day()))
+NUMBER = () if POINTS == "all" else ("--points", POINTS) if POINTS else ("--points", "8", "--seed", str(day()))
 
 
 def needs(kind: str) -> None:

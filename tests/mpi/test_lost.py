@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from .ranks import Started, lines, manifest, needs_mpi, scratches, tonnage, until
 
-pytestmark = needs_mpi()
+pytestmark = [needs_mpi(), pytest.mark.timeout(900)]
 
 CAMPAIGN = """
 name = "long"
@@ -26,7 +27,7 @@ name = "long"
 op = "write"
 tasks = 3
 block_size = "1MiB"
-time_limit = "40s"
+time_limit = "1000s"
 wrap = true
 [[workload]]
 name = "last"
@@ -63,7 +64,7 @@ def test_a_killed_rank_is_named_in_the_record_and_the_rest_is_measured_later(cam
         started.await_ranks()
         _in_the_long_phase(campaign)
         os.kill(started.ranks[2], signal.SIGKILL)
-        code, _, _ = started.ended(20)
+        code, _, _ = started.ended()
     assert code
     short, long = lines(campaign / "run")
     assert short["status"] == "ok" and long["status"] == "failed"
@@ -84,7 +85,7 @@ def test_a_rank_that_is_killed_while_it_has_no_task_is_lost_and_the_run_not_inte
         started.await_ranks()
         _in_the_long_phase(campaign)
         os.kill(started.ranks[2], signal.SIGKILL)
-        code, _, said = started.ended(20)
+        code, _, said = started.ended()
     # Its launcher told the others to end, which alone would look like a user's wish.
     assert code not in (0, 130) and "process 2 on " in said and "is lost" in said, said
     assert manifest(campaign / "run")["state"] == "failed"
@@ -98,7 +99,7 @@ def test_a_stopped_rank_is_given_up_after_the_stated_time(campaign: Path) -> Non
         started.await_ranks()
         _in_the_long_phase(campaign)
         os.kill(started.ranks[1], signal.SIGSTOP)
-        code, _, said = started.ended(30)
+        code, _, said = started.ended()
     assert code == 1, said
     assert "process 1 on " in said and "no sign of life" in said
     long = lines(campaign / "run")[1]
@@ -112,10 +113,24 @@ def test_a_signal_to_any_rank_interrupts_the_run_and_resume_measures_the_trial_a
         started.await_ranks()
         _in_the_long_phase(campaign)
         os.kill(started.ranks[rank], signal.SIGTERM)
-        code, _, said = started.ended(20)
+        code, _, said = started.ended()
     assert code == 130, said
     long = lines(campaign / "run")[1]
     assert long["status"] == "interrupted" and len(long["ensemble"]["hosts"]) == 1
+    assert manifest(campaign / "run")["state"] == "interrupted"
+    assert scratches(campaign) == []
+
+
+def test_a_first_process_that_takes_its_time_ends_the_run_as_interrupted_too(campaign: Path) -> None:
+    with _start(campaign) as started:
+        started.await_ranks()
+        _in_the_long_phase(campaign)
+        os.kill(started.ranks[0], signal.SIGSTOP)
+        os.kill(started.ranks[2], signal.SIGTERM)
+        time.sleep(4.0)  # how long it is away: longer than a process is left alone that cannot see it
+        os.kill(started.ranks[0], signal.SIGCONT)
+        code, _, said = started.ended()
+    assert code == 130, said
     assert manifest(campaign / "run")["state"] == "interrupted"
     assert scratches(campaign) == []
 
@@ -125,7 +140,7 @@ def test_a_job_that_is_ended_by_its_launcher_leaves_its_records_and_no_files(cam
         started.await_ranks()
         _in_the_long_phase(campaign)
         os.kill(started.process.pid, signal.SIGTERM)
-        code, _, _ = started.ended(20)
+        code, _, _ = started.ended()
     assert code
     until(lambda: all(not Path(f"/proc/{pid}").exists() for pid in started.ranks.values()))
     assert manifest(campaign / "run")["state"] == "interrupted"

@@ -1,6 +1,7 @@
-"""Which laboratories have this machine for themselves: files of tests/lab and tests/mpi with ``pytest.mark.alone``.
+"""Which laboratories come after all others: files of tests/lab and tests/mpi with ``pytest.mark.alone``.
 
-All others run beside each other (``BESIDE_LABS`` in the Makefile), so what they find must not depend on what else runs.
+All others run beside each other and beside all other tests (``BESIDE`` in the Makefile), so what they find must not
+depend on what else runs.
 """
 
 from __future__ import annotations

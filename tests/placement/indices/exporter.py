@@ -79,6 +79,18 @@ def late(seconds: float, then: Answer) -> Answer:
     return answer
 
 
+def held(let: threading.Event, then: Answer) -> Answer:
+    """The answer when the test lets it go."""
+
+    def answer(server: Exporter, client: socket.socket) -> None:
+        while not let.wait(0.02):
+            if server.over.is_set():
+                return
+        then(server, client)
+
+    return answer
+
+
 def hangs(server: Exporter, _client: socket.socket) -> None:
     """No byte, as long as the test runs."""
     server.over.wait()

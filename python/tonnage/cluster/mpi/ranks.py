@@ -69,10 +69,14 @@ class Ranks:
         """The MPI in use, with its version."""
         return library(self._mpi)
 
+    def sees(self, rank: int) -> bool:
+        """Whether it can be seen from here that that process ends."""
+        return bool(self.members[rank].place == self.me.place)
+
     def gone(self, rank: int) -> bool:
         """Whether that process has ended; False as well where that cannot be seen from here."""
         member = self.members[rank]
-        if member.place != self.me.place:
+        if not self.sees(rank):
             return False
         try:
             os.kill(member.pid, 0)
@@ -84,8 +88,7 @@ class Ranks:
 
     def stopped(self, rank: int) -> bool:
         """Whether that process is stopped by a signal; False as well where that cannot be seen from here."""
-        member = self.members[rank]
-        return member.place == self.me.place and _state(member.pid) in ("T", "t")
+        return self.sees(rank) and _state(self.members[rank].pid) in ("T", "t")
 
     def lost(self, rank: int, how: str) -> ProcessLost:
         """The error that names it."""

@@ -33,7 +33,9 @@ _TICK_S = 0.1
 _CHECK_S = 1.0
 """Seconds between two checks of whether the first process still runs."""
 _ALONE_S = 2.0
-"""From a signal to end, without a following command, until this process ends by itself."""
+"""From a signal to end, without a following command, until this process ends by itself, where it cannot see whether the
+first one has ended. Where it can, ``LEAVE_S``: that one has records to write, and a launcher gives the run the code of
+the process that ends first."""
 
 
 class ServiceRequest(TypedDict):
@@ -54,6 +56,7 @@ class Worker:
         self._part: PhaseShare | None = None
         self._signal = 0
         self._signalled_at = 0.0
+        self._obeyed_at = 0.0
         self._signal_sent = False
         self._code: int | None = None
 
@@ -65,6 +68,7 @@ class Worker:
         poll_pause, next_check = self._ranks.transport.poll_pause(), 0.0
         while self._code is None:
             if self._serve_one():
+                self._obeyed_at = time.monotonic()
                 poll_pause.again()
                 continue
             poll_pause.pause()
@@ -73,10 +77,14 @@ class Worker:
             if now < next_check:
                 continue
             next_check = now + _CHECK_S
-            if self._ranks.gone(0) or (self._signal and now - self._signalled_at > _ALONE_S):
+            if self._ranks.gone(0) or self._is_left_alone(now):
                 self._give_up()
         own_scratch.leave_all()
         return self._code
+
+    def _is_left_alone(self, now: float) -> bool:
+        limit_s = LEAVE_S if self._ranks.sees(0) else _ALONE_S
+        return bool(self._signal) and now - max(self._signalled_at, self._obeyed_at) > limit_s
 
     def _remember(self, number: int, _frame: FrameType | None) -> None:
         self._signal = self._signal or number
