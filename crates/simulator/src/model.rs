@@ -151,70 +151,72 @@ pub struct ModelSpec {
     pub seed: u64,
 }
 
+const DEFAULT: ModelSpec = ModelSpec {
+    knee: Some(DEFAULT_KNEE),
+    plateau_bytes_per_s: Some(2_000_000_000),
+    read_plateau_bytes_per_s: None,
+    node_plateau_bytes_per_s: None,
+    read_node_plateau_bytes_per_s: None,
+    straggler_node: 1.0,
+    operations_per_s: None,
+    call_ns: 0,
+    task_bytes_per_s: None,
+    stripe_bytes: 0,
+    stripe_gain: 1.0,
+    alone: None,
+    shape: Shape::Hinge,
+    decline: 0.0,
+    creep: 0.0,
+    curve: Vec::new(),
+    queues: None,
+    queue_demand: 1.0,
+    contention: 0.0,
+    coherency: 0.0,
+    power: None,
+    dip: 0.0,
+    dip_from: 0,
+    dip_to: 0,
+    odd_loss: 0.0,
+    aggregators: None,
+    noise: 0.0,
+    noise_growth: 0.0,
+    tails: None,
+    correlation: 0.0,
+    outliers: 0.0,
+    outlier_speed: 1.0 / 3.0,
+    day: 0.0,
+    drift: 0.0,
+    step: 0.0,
+    step_at_ns: 0,
+    jitter: 0.1,
+    warmup_ns: 0,
+    straggler: 1.0,
+    fsync_ns: 200_000,
+    cache_bytes: 0,
+    cache_bytes_per_s: 10_000_000_000,
+    direct: false,
+    burst_bytes: 0,
+    burst_bytes_per_s: 10_000_000_000,
+    stall_every_ns: 0,
+    stall_ns: 0,
+    fault_every: 0,
+    damage_every: 0,
+    full_after_bytes: None,
+    snapshot_ns: 0,
+    names_per_s: 20_000,
+    lock_every_ns: 0,
+    lock_ns: 0,
+    reader_cost: 0.0,
+    copy_bytes: 1_000_000_000,
+    copy_cpu_ns: 0,
+    cpus: 4,
+    clock_ns: 0,
+    seed: 0,
+};
+
 impl Default for ModelSpec {
     fn default() -> Self {
-        Self {
-            knee: Some(DEFAULT_KNEE),
-            plateau_bytes_per_s: Some(2_000_000_000),
-            read_plateau_bytes_per_s: None,
-            node_plateau_bytes_per_s: None,
-            read_node_plateau_bytes_per_s: None,
-            straggler_node: 1.0,
-            operations_per_s: None,
-            call_ns: 0,
-            task_bytes_per_s: None,
-            stripe_bytes: 0,
-            stripe_gain: 1.0,
-            alone: None,
-            shape: Shape::Hinge,
-            decline: 0.0,
-            creep: 0.0,
-            curve: Vec::new(),
-            queues: None,
-            queue_demand: 1.0,
-            contention: 0.0,
-            coherency: 0.0,
-            power: None,
-            dip: 0.0,
-            dip_from: 0,
-            dip_to: 0,
-            odd_loss: 0.0,
-            aggregators: None,
-            noise: 0.0,
-            noise_growth: 0.0,
-            tails: None,
-            correlation: 0.0,
-            outliers: 0.0,
-            outlier_speed: 1.0 / 3.0,
-            day: 0.0,
-            drift: 0.0,
-            step: 0.0,
-            step_at_ns: 0,
-            jitter: 0.1,
-            warmup_ns: 0,
-            straggler: 1.0,
-            fsync_ns: 200_000,
-            cache_bytes: 0,
-            cache_bytes_per_s: 10_000_000_000,
-            direct: false,
-            burst_bytes: 0,
-            burst_bytes_per_s: 10_000_000_000,
-            stall_every_ns: 0,
-            stall_ns: 0,
-            fault_every: 0,
-            damage_every: 0,
-            full_after_bytes: None,
-            snapshot_ns: 0,
-            names_per_s: 20_000,
-            lock_every_ns: 0,
-            lock_ns: 0,
-            reader_cost: 0.0,
-            copy_bytes: 1_000_000_000,
-            copy_cpu_ns: 0,
-            cpus: 4,
-            clock_ns: 0,
-            seed: 0,
-        }
+        DEFAULT
     }
 }
 
@@ -303,17 +305,22 @@ impl ModelSpec {
         for (key, value) in [("straggler", self.straggler), ("straggler_node", self.straggler_node)] {
             require(key, value, (1.0..=1e6).contains(&value), "a factor from 1 to 1000000")?;
         }
+        let (every, long) = (self.stall_every_ns, self.stall_ns);
+        require("stall_every_ns", every as f64, every == 0 || every >= 1_000_000, "0, or at least 1 ms (1000000)")?;
+        let most = every as f64 * 100.0;
+        require("stall_ns", long as f64, every == 0 || long as f64 <= most, "at most a hundred times stall_every_ns")?;
+        self.check_sizes()?;
+        self.check_curve()
+    }
+
+    /// Checks what is said of transfer sizes.
+    fn check_sizes(&self) -> Result<(), ModelError> {
         let (gain, own) = (self.stripe_gain, "beside call");
         require("stripe_gain", gain, gain > 0.0 && gain <= 1000.0, "a factor above 0, at most 1000")?;
         require("stripe_bytes", self.stripe_bytes as f64, self.stripe_bytes == 0 || self.call_ns > 0, own)?;
         let speed = self.task_bytes_per_s.unwrap_or(1) as f64;
         require("task_bytes_per_s", speed, speed >= 1.0, "at least 1")?;
-        require("task_bytes_per_s", speed, self.task_bytes_per_s.is_none() || self.call_ns > 0, own)?;
-        let (every, long) = (self.stall_every_ns, self.stall_ns);
-        require("stall_every_ns", every as f64, every == 0 || every >= 1_000_000, "0, or at least 1 ms (1000000)")?;
-        let most = every as f64 * 100.0;
-        require("stall_ns", long as f64, every == 0 || long as f64 <= most, "at most a hundred times stall_every_ns")?;
-        self.check_curve()
+        require("task_bytes_per_s", speed, self.task_bytes_per_s.is_none() || self.call_ns > 0, own)
     }
 
     /// Checks what is said of throughput over tasks.

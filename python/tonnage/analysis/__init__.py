@@ -54,19 +54,12 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     from tonnage.analysis.tiers.crossover import tiers_of
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
-    events, measured = run.events(), points_of(run, trials)
-    links, snapshots = links_of(measured, trials.where_set("network")), snapshots_of(rounds_in(trials))
+    events, measured, bases = run.events(), points_of(run, trials), bases_of(run.manifest)
     curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
     searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
     estimates = _corrected(run, searched, long := _long_trials(trials), curves)
-    lines = [_load_line(run, key, curve, estimates[key], long, trials) for key, curve in curves.items()]
-    surfaces: tuple[Surface, ...] = ()
-    if _is_surface(run):
-        from tonnage.analysis.load_line.surface import lines_of, surfaces_of
-
-        surfaces = surfaces_of(run.manifest["search"], measured, trials)
-        lines = [line for surface in surfaces for line in lines_of(surface, measured)]
-    hosts, balances = hosts_of(measured, trials, tasks), _balances(run, measured, trials)
+    campaign, (surfaces, lines) = run.manifest.get("campaign") or {}, _surfaces(run, measured, trials)
+    lines += (_load_line(run, key, curve, estimates[key], long, trials) for key, curve in curves.items())
     evidence = Evidence(
         run=run,
         trials=trials,
@@ -78,11 +71,11 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         long=long,
         steady=_steady(run, measured, tasks),
         tasks=tasks,
-        links=links,
-        snapshots=snapshots,
-        balances=balances,
+        links=links_of(measured, trials.where_set("network")),
+        snapshots=snapshots_of(rounds_in(trials)),
+        balances=_balances(run, measured, trials),
     )
-    findings, campaign, bases = tuple(judge(evidence)), run.manifest.get("campaign") or {}, bases_of(run.manifest)
+    findings, hosts = tuple(judge(evidence)), hosts_of(measured, trials, tasks)
     return Analysis(
         run=str(run.path),
         points=tuple(measured),
@@ -90,7 +83,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         models=_models(curves),
         findings=findings,
         promises=promises_of(evidence, findings),
-        ceilings=(*(run.manifest.get("ceilings") or ()), *ceilings_of(links)),
+        ceilings=(*(run.manifest.get("ceilings") or ()), *ceilings_of(evidence.links)),
         cost=run.manifest.get("cost"),
         stalls=tuple(within_trial.stalls_of(events)),
         published=campaign.get("published"),
@@ -98,12 +91,12 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         tiers=tiers_of(measured, trials, hosts),
         hosts=hosts,
         devices=devices_of(measured, trials, tasks, run.devices()),
-        links=links,
+        links=evidence.links,
         comparisons=compare_points(measured, trials, campaign),
-        snapshots=snapshots,
+        snapshots=evidence.snapshots,
         bases=bases,
         divided=divide(measured, bases),
-        balances=balances,
+        balances=evidence.balances,
         applications=applications_of(measured, trials),
         surfaces=surfaces,
         doubts=doubts(findings, measured, lines, trials),
@@ -207,6 +200,16 @@ def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     and meet: there is no load line of these."""
     tried = len({point.tasks for point in curve if any(point.values)})
     return curve[0].kind not in _WITHOUT_LINE and tried > (0 if run.manifest.get("search") else 2)
+
+
+def _surfaces(run: Run, points: Sequence[Point], trials: Trials) -> tuple[tuple[Surface, ...], list[LoadLine]]:
+    """The surfaces of a search over transfer sizes, and the load line of each size; nothing of another run."""
+    if not _is_surface(run):
+        return (), []
+    from tonnage.analysis.load_line.surface import lines_of, surfaces_of
+
+    surfaces = surfaces_of(run.manifest["search"], points, trials)
+    return surfaces, [line for surface in surfaces for line in lines_of(surface, points)]
 
 
 def _is_surface(run: Run) -> bool:

@@ -493,9 +493,5 @@ def _manifest(
         "load_after": None,
         "ceilings": [],
         "cost": None,
-        "search": None
-        if search is None
-        else search.model_dump(
-            mode="json", include={"op", "max_tasks", "budget_ns", "p99_ns", "p999_ns", "open_loop", "surface"}
-        ),
+        "search": None if search is None else search.model_dump(mode="json", exclude={"shares"}),
     }

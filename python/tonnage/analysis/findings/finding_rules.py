@@ -42,11 +42,11 @@ class Evidence:
     """By record, where a steady window was found."""
     tasks: Tasks
     """Lines of ``tasks.jsonl`` by record."""
-    links: Sequence[Link] = ()
+    links: tuple[Link, ...] = ()
     """Of the points between hosts."""
-    snapshots: Sequence[SnapshotCost] = ()
+    snapshots: tuple[SnapshotCost, ...] = ()
     """Of checkpoints with them and without."""
-    balances: Sequence[Balance] = ()
+    balances: tuple[Balance, ...] = ()
     """Of points whose objects were looked up."""
 
     @property
