@@ -52,6 +52,8 @@ class Plan:
     """The load line that the cap went by; None where none is known."""
     line_servers: tuple[str, ...]
     """Whose line that is; several carry the data together."""
+    transfer_size: int
+    """Of the operations whose line it is."""
     by_line: bool
     """Whether the cap is the line's, not the user's."""
     notes: tuple[str, ...]
@@ -72,6 +74,7 @@ class Plan:
             "scheduler": scheduler_name,
             "target": self.located.target,
             "pattern": self.pattern,
+            "transfer_size": self.transfer_size,
             "server": request.server,
             "line": self.line,
             "line_servers": list(self.line_servers),
@@ -126,7 +129,7 @@ def make_plan(request: SubmitRequest, directory: str, site: Site, ledger: Ledger
     looked = start.status if request.path in (None, directory) else None
     located = locate(request.path or directory, site, timeout_s=file_timeout_s, looked=looked)
     servers = servers_of(located, site)
-    found = lines_of_servers(site, servers, located)
+    found = lines_of_servers(site, servers, located, request.transfer_size)
     readings = _fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
     snapshot = _snapshot(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
@@ -167,6 +170,7 @@ def make_plan(request: SubmitRequest, directory: str, site: Site, ledger: Ledger
         readings=readings,
         line=None if line is None else line_in_use(line),
         line_servers=() if line is None else line.servers,
+        transfer_size=request.transfer_size,
         by_line=request.cap == "auto" and decision.cap is not None and line is not None,
         notes=tuple(notes),
         hosts_were_asked=bool(request.hosts),

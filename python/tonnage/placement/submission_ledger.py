@@ -62,6 +62,7 @@ class Intent(TypedDict, total=False):
     scheduler: str
     target: str
     pattern: str
+    transfer_size: int
     server: str | None
     line: int | None
     """The load line that the cap went by."""

@@ -114,6 +114,13 @@ COMMAND = Command(
             completes="file",
         ),
         Option(
+            ("--transfer",),
+            "bytes of its operations: the load line of the nearest transfer size counts",
+            "SIZE",
+            "1MiB",
+            parse=parse_size,
+        ),
+        Option(
             ("--io-share",), "share of its time alone in which it waits for storage", "SHARE", "1", parse=parse_share
         ),
         Option(
