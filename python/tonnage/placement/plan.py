@@ -114,8 +114,7 @@ def first_names(names: Sequence[str]) -> str:
 
 def make_plan(request: SubmitRequest, directory: str, site: Site, ledger: Ledger, site_scheduler: Scheduler) -> Plan:
     """Queries the scheduler and the servers once, each with its time limit, and decides. RequestError, NoFileServer,
-    NothingNear. The decision does without answers that are missing where it can; the plan's notes say so.
-    """
+    NothingNear. The decision does without answers that are missing where it can; the plan's notes say so."""
     policy = site.policy
     if request.local_wait_ns is not None:
         policy = policy.model_copy(update={"local_wait": request.local_wait_ns})
