@@ -116,24 +116,23 @@ def make_plan(request: SubmitRequest, directory: str, site: Site, ledger: Ledger
     """Queries the scheduler and the servers once, each with its time limit, and decides. RequestError, NoFileServer,
     NothingNear. The decision does without answers that are missing where it can; the plan's notes say so."""
     policy = site.policy
-    if request.local_wait_ns is not None:
-        policy = policy.model_copy(update={"local_wait": request.local_wait_ns})
+    if (wait_ns := request.local_wait_ns) is not None:
+        policy = policy.model_copy(update={"local_wait": wait_ns})
     demand = _demand(request, policy)  # a child may read it, which is made before there are threads
     now_s = time.time()
     lists = Lists(site_scheduler, policy.list_age)
     hosts, jobs = BackgroundCall(lists.hosts), BackgroundCall(lists.jobs)
     file_timeout_s = policy.file_timeout / 1e9
     start = StartDirectory(directory, request.argv[0], timeout_s=file_timeout_s, needs=_needs(request, directory))
-    notes = start.notes()
-    looked = start.status if request.path in (None, directory) else None
+    notes, looked = start.notes(), start.status if request.path in (None, directory) else None
     located = locate(request.path or directory, site, timeout_s=file_timeout_s, looked=looked)
     servers = servers_of(located, site)
     found = lines_of_servers(site, servers, located, request.transfer_size)
     readings = _fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
     snapshot = _snapshot(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
-    placements = placements_of(ledger, snapshot.jobs, since_s=now_s - REMEMBERED * policy.decay / 1e9)
-    snapshot = replace(snapshot, placements=placements)
+    since_s = now_s - REMEMBERED * policy.decay / 1e9
+    snapshot = replace(snapshot, placements=placements_of(ledger, snapshot.jobs, since_s=since_s))
     carried = capacities(servers, located, snapshot, found, ledger, policy)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
     lines |= {name: float(line_in_use(one)) for name, one in carried.items()}
