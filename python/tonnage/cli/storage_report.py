@@ -10,8 +10,9 @@ from tonnage.analysis import analyse
 from tonnage.analysis.compare.comparable import Storages
 from tonnage.analysis.compare.history import history_of, in_time
 from tonnage.cli.runs import once, runs_in
+from tonnage.cluster.array_numbers import Range, count_of
 from tonnage.errors import RecordError, RequestError, TonnageError
-from tonnage.placement.submission_ledger import Entry, Ledger
+from tonnage.placement.submission_ledger import Entry, KeptRequest, Ledger
 from tonnage.records import Run
 from tonnage.report.answers.storage import Measured, OfStorage, Placed
 
@@ -75,4 +76,8 @@ def _is_beside(entry: Entry, names: Collection[str]) -> bool:
 
 def _job(entry: Entry) -> Placed:
     intent = entry.intent
-    return Placed(entry.at_s, intent.get("server"), intent.get("tasks"), intent.get("cap"), entry.job, entry.refused)
+    request: KeptRequest = intent.get("request") or {}
+    copies = count_of([Range(**numbers) for numbers in request.get("numbers") or ()]) or 1
+    return Placed(
+        entry.at_s, intent.get("server"), copies, intent.get("tasks"), intent.get("cap"), entry.job, entry.refused
+    )

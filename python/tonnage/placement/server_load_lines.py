@@ -189,6 +189,8 @@ def lines_about(site: Site, server: Server, among: Iterable[KeptLine]) -> list[K
 def _concerns(site: Site, server: Server | None, located: Located | None, line: KeptLine) -> bool:
     if located is not None and line.target == located.target:
         return True
+    if located is not None and located.local and server not in site.server:
+        return False  # this host's disks and memories have only its name in common
     if server is None or len(line.servers) != 1:
         return False  # a line of several servers together does not give the line of one
     name = line.servers[0]

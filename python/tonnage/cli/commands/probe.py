@@ -130,7 +130,7 @@ def campaign_of(arguments: Arguments) -> Campaign:
         arguments.target,
         {
             "op": arguments.op,
-            "budget_ns": arguments.budget or (_SURFACE_BUDGET_NS if arguments.surface else None),
+            "budget_ns": _SURFACE_BUDGET_NS if arguments.surface and arguments.budget is None else arguments.budget,
             "max_tasks": arguments.max_tasks or _processes(),
             "p99_ns": arguments.p99,
             "p999_ns": arguments.p999,
