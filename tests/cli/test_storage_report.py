@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 from tonnage.cli import main
-from tonnage.placement.submission_ledger import Intent, KeptRequest, Ledger
+from tonnage.placement.submission_ledger import Intent, Ledger
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 import text_run
@@ -99,8 +99,7 @@ def test_a_program_gets_everything_of_one_storage_in_one_object(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     ledger = Ledger()
-    nine: KeptRequest = {"numbers": [{"first": 1, "last": 9, "step": 1}]}
-    array: Intent = {"server": "oss1", "cap": 4, "tasks": 2, "target": "lustre:s", "request": nine}
+    array: Intent = {"server": "oss1", "cap": 4, "copies": 9, "tasks": 2, "target": "lustre:s"}
     ledger.intend("one", 1772438400.0, array)
     ledger.receive("one", 1772438401.0, "job-one", "Submitted")
     found = storage_object(capsys, "--storage", "/scratch", str(runs))

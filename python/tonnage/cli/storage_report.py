@@ -10,9 +10,8 @@ from tonnage.analysis import analyse
 from tonnage.analysis.compare.comparable import Storages
 from tonnage.analysis.compare.history import history_of, in_time
 from tonnage.cli.runs import once, runs_in
-from tonnage.cluster.array_numbers import Range, count_of
 from tonnage.errors import RecordError, RequestError, TonnageError
-from tonnage.placement.submission_ledger import Entry, KeptRequest, Ledger
+from tonnage.placement.submission_ledger import Entry, Ledger
 from tonnage.records import Run
 from tonnage.report.answers.storage import Measured, OfStorage, Placed
 
@@ -76,8 +75,5 @@ def _is_beside(entry: Entry, names: Collection[str]) -> bool:
 
 def _job(entry: Entry) -> Placed:
     intent = entry.intent
-    request: KeptRequest = intent.get("request") or {}
-    copies = count_of([Range(**numbers) for numbers in request.get("numbers") or ()]) or 1
-    return Placed(
-        entry.at_s, intent.get("server"), copies, intent.get("tasks"), intent.get("cap"), entry.job, entry.refused
-    )
+    at_once = intent.get("tasks"), intent.get("cap")
+    return Placed(entry.at_s, intent.get("server"), intent.get("copies"), *at_once, entry.job, entry.refused)

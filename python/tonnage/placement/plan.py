@@ -80,6 +80,7 @@ class Plan:
             "line_servers": list(self.line_servers),
             "by_line": self.by_line,
             "cap": request.cap,
+            "copies": request.copies or 1,
             "tasks": request.cap or request.copies or 1,
             "io_share": self.demand.io_share,
             "asks": self.demand.tasks,

@@ -70,6 +70,8 @@ class Intent(TypedDict, total=False):
     by_line: bool
     """Whether the cap is the line's, not the user's."""
     cap: int | None
+    copies: int
+    """How many there are of it; 1: it is no array."""
     tasks: int
     """Copies at once."""
     io_share: float

@@ -47,8 +47,8 @@ class Placed:
     at_s: float
     """When it was decided, in seconds since 1970."""
     server: str | None
-    copies: int
-    """How many there are of it."""
+    copies: int | None
+    """How many there are of it; None: older ledgers do not say."""
     tasks: int | None
     """Copies at once."""
     cap: int | None
