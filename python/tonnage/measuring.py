@@ -55,6 +55,8 @@ class Options(TypedDict, total=False):
     p99: Time
     p999: Time
     open_loop: bool
+    surface: bool
+    """The load line of every transfer size from 4 KiB to 16 MiB, in 300 s by default."""
     space: int | str
     """Bytes of files at once, at most."""
     seed: int
