@@ -55,6 +55,8 @@ class Options(TypedDict, total=False):
     p99: Time
     p999: Time
     open_loop: bool
+    surface: bool
+    """The load line of every transfer size from 4 KiB to 16 MiB, in 300 s by default."""
     space: int | str
     """Bytes of files at once, at most."""
     seed: int
@@ -222,8 +224,11 @@ def kept_texts(plan: KeepPlan, directory: Path | None) -> list[str]:
         return [f"the load line was not kept: {plan.problem}"]
     if not plan.lines:
         return []
-    found = ", ".join(f"{line.operation} {line.tasks}" for line in plan.lines)
-    told = [f"kept the load line for placement ({found} tasks) in {directory}"]
+    if len({line.transfer_size for line in plan.lines}) > 1:
+        told = [f"kept {len(plan.lines)} load lines for placement, one a transfer size, in {directory}"]
+    else:
+        found = ", ".join(f"{line.operation} {line.tasks}" for line in plan.lines)
+        told = [f"kept the load line for placement ({found} tasks) in {directory}"]
     if plan.stronger:
         weaker = "; ".join(weaker_text(*pair) for pair in plan.stronger)
         told.append(f"not in use for placement, being weaker evidence: {weaker}")

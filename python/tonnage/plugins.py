@@ -39,7 +39,7 @@ OWN = {
     IMPORTERS: (
         "ior", "ior-operations", "mdtest", "io500", "fio", "fio-text", "fio-terse", "fio-log", "elbencho",
         "elbencho-text", "elbencho-live", "iperf3", "iperf3-text", "iozone", "vdbench", "warp", "dlio", "sob", "rados",
-        "nextflow", "darshan",
+        "nextflow", "nextflow-timeline", "darshan",
     ),
     WORKFLOWS: ("nextflow", "snakemake"),
     FINDINGS: tuple(sorted(page.stem for page in (Path(__file__).parent / "explained").glob("*.md"))),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .daily_runs import seeds
+from .chance import seeds
 from .parallel_probes import Row, rows_of
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")

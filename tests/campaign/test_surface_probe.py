@@ -74,12 +74,14 @@ def test_where_there_is_little_space_the_largest_transfers_are_left_out() -> Non
 @pytest.mark.parametrize(
     ("search", "words"),
     [
-        ({"surface": ["4KiB", "8KiB"]}, "is of no use"),
-        ({"surface": ["1MiB", "4KiB"]}, "is of no use"),
+        ({"surface": ["4KiB", "8KiB"]}, "cannot be measured"),
+        ({"surface": ["1MiB", "4KiB"]}, "cannot be measured"),
         ({"surface": ["4KiB", "16MiB"], "p99": "20ms"}, "ask for one of them"),
         ({"surface": ["4KiB", "16MiB"], "max_tasks": 3}, "at least 4 tasks"),
         ({"surface": ["4KiB", "16MiB"], "budget": "5s"}, "too short"),
         ({"surface": ["4KiB"]}, "surface"),
+        ({"surface": ["100kB", "1MB"]}, "cannot be measured"),
+        ({"surface": ["1MiB", "2GiB"]}, "cannot be measured"),
     ],
 )
 def test_what_cannot_be_a_surface_is_refused(search: dict[str, Any], words: str) -> None:
@@ -102,6 +104,8 @@ def test_the_command_tells_the_lines_of_all_sizes(tmp_path: Path, capsys: pytest
     jsonschema.validate(told, schema())
     assert [one["op"] for one in told["surfaces"]] == ["write", "read"]
     assert all(len(one["sizes"]) == 13 for one in told["surfaces"])
+    named = [(one["op"], one["group"]) for one in told["load_lines"]]
+    assert len(named) == len(set(named)), "one answer a size"
     assert {one["group"] for one in told["load_lines"]} >= {"transfer_size 4KiB", "transfer_size 16MiB"}
     assert main(["verify", str(out)]) == 0
     capsys.readouterr()
@@ -137,3 +141,9 @@ def test_an_interrupted_search_goes_on_where_it_stood(tmp_path: Path) -> None:
     after = Run.open(out).trials()
     assert [one["setting"] for one in after[: len(before)]] == [one["setting"] for one in before]
     assert len(after) > 50, "the whole budget"
+
+
+@pytest.mark.parametrize("more", [[], ["--surface"]])
+def test_no_time_is_no_budget(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["probe", MODEL, *more, "--budget", "0s"]) == 2
+    assert "0 is no time" in capsys.readouterr().err

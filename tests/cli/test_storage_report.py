@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 from tonnage.cli import main
-from tonnage.placement.submission_ledger import Ledger
+from tonnage.placement.submission_ledger import Intent, Ledger
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 import text_run
@@ -77,7 +77,7 @@ def test_jobs_that_went_by_the_storage_are_told(
         ledger.receive(key, 1772438401.0, f"job-{key}", "Submitted")
     assert main(["report", "--storage", "lustre:s", str(runs)]) == 0
     said = capsys.readouterr().out
-    assert "jobs: 1 job of this user was placed by it, the last on 2026-03-02 08:00 UTC." in said
+    assert "jobs: 1 job of this user was submitted for data on it, the last on 2026-03-02 08:00 UTC." in said
     assert "job job-one" in said and "job-two" not in said
 
 
@@ -99,7 +99,8 @@ def test_a_program_gets_everything_of_one_storage_in_one_object(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     ledger = Ledger()
-    ledger.intend("one", 1772438400.0, {"server": "oss1", "cap": 4, "tasks": 2, "target": "lustre:s"})
+    array: Intent = {"server": "oss1", "cap": 4, "copies": 9, "tasks": 2, "target": "lustre:s"}
+    ledger.intend("one", 1772438400.0, array)
     ledger.receive("one", 1772438401.0, "job-one", "Submitted")
     found = storage_object(capsys, "--storage", "/scratch", str(runs))
     assert found["storage"] == "/scratch"
@@ -109,7 +110,7 @@ def test_a_program_gets_everything_of_one_storage_in_one_object(
     assert all(line["tasks"] == KNEE for run in found["runs"] for line in run["summary"]["load_lines"])
     assert [run["run"] for run in found["history"]["runs"]] == [f"{runs}/day{day}" for day in (1, 2, 3)]
     assert found["jobs"] == [
-        {"at_s": 1772438400.0, "server": "oss1", "tasks": 2, "cap": 4, "job": "job-one", "refused": None}
+        {"at_s": 1772438400.0, "server": "oss1", "copies": 9, "tasks": 2, "cap": 4, "job": "job-one", "refused": None}
     ]
 
 

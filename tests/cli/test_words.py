@@ -8,6 +8,7 @@ from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from tonnage.cli import main
 from tonnage.cli.command import all_commands, spelled_out
 from tonnage.cli.entry import parse
 from tonnage.command_line import Command, HelpAsked, read, split_program
@@ -154,3 +155,14 @@ def test_no_words_end_a_reader_in_anything_but_one_line(
                 said = capsys.readouterr().err
                 assert ended.code == 0 or (ended.code == 2 and said.count("\n") == 1), (words, said)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_line_break_in_a_word_forges_no_line_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["cancel", "7\ntonnage: forged"], ["submit", "--dry-run", "x\ntonnage: error: forged"]):
+        main(words)
+        said = capsys.readouterr()
+        assert not [
+            row
+            for row in (said.out + said.err).splitlines()
+            if row.startswith(("tonnage: forged", "tonnage: error: forged"))
+        ]

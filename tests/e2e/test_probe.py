@@ -54,7 +54,7 @@ def test_a_directory_is_measured_and_left_as_it_was(shell: Shell) -> None:
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["state"] == "complete"
     asked = {"op": ["write", "read"], "max_tasks": 4, "budget_ns": 4 * 10**9}
-    assert manifest["search"] == {**asked, "p99_ns": None, "p999_ns": None, "open_loop": False}
+    assert manifest["search"] == {**asked, "p99_ns": None, "p999_ns": None, "open_loop": False, "surface": None}
     assert f"{run.relative_to(shell.home)}/report.html" in said.out
     lines = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
     assert {line["phase"] for line in lines if line["purpose"] == "measure"} == {"write", "read"}

@@ -46,6 +46,18 @@ def test_a_measured_line_comes_before_the_stated_one_and_that_before_none() -> N
     assert line_of(site(), None, LOCATED) == line
 
 
+def test_of_the_lines_of_many_transfer_sizes_the_nearest_to_the_jobs_counts() -> None:
+    """As a surface keeps them: all at once, with as many trials each as it needed."""
+    sizes = [4096 << step for step in range(13)]
+    for number, size in enumerate(sizes):
+        keep(transfer_size=size, measured_ns=(13 - number) * 10**9, measured_at_s=1.75e9 + number)
+    for asked, expected in ((4096, 4096), (100_000, 1 << 17), (1 << 30, 16 << 20)):
+        line = line_of(site(), SERVER, LOCATED, transfer_size=asked)
+        assert isinstance(line, KeptLine) and line.transfer_size == expected
+    usual = line_of(site(), SERVER, LOCATED)
+    assert isinstance(usual, KeptLine) and usual.transfer_size == 1 << 20, "of a job of which nothing is known"
+
+
 def test_the_nearest_pattern_wins_and_among_equals_the_newest() -> None:
     write = keep(operation="write", measured_at_s=1.9e9)
     random = keep(access="random", transfer_size=4096)

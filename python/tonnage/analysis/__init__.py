@@ -197,7 +197,9 @@ def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, .
 def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     """Whether a load line was asked for: by a search, or by a sweep over three numbers of tasks or more. The tasks of a
     ``tail`` are a writer and readers, of a ``stage`` only the application's, and those of a ``checkpoint`` pause
-    and meet: there is no load line of these."""
+    and meet: there is no load line of these. Of a surface all sizes are estimated together."""
+    if _is_surface(run):
+        return False
     tried = len({point.tasks for point in curve if any(point.values)})
     return curve[0].kind not in _WITHOUT_LINE and tried > (0 if run.manifest.get("search") else 2)
 

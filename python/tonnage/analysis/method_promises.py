@@ -225,6 +225,11 @@ def _repeats(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
         return False, "no seed is recorded"
     if campaign.get("order") == "given":
         return False, "trials ran in the order of the file, again and again"
+    if evidence.is_surface:
+        return (
+            None,
+            f"a surface pools the trials of all its cells, each of which was chosen by what it tells; seed {seed}",
+        )
     single = [found.subject for found in findings if found.code == "single-repetition"]
     if single or any(point.repetitions < 2 for point in evidence.points):
         return False, f"not every point was repeated ({some(single)}); seed {seed}"

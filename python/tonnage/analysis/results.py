@@ -207,7 +207,7 @@ class SurfaceSize:
 
     transfer_size: int
     reached: bool
-    """The interval ends below the largest number of tasks, and within two octaves."""
+    """The interval ends below the largest number of tasks and within two octaves; the size has trials of its own."""
     tasks: int
     """The median of what the load line may be."""
     tasks_low: int

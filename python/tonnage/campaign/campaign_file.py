@@ -87,6 +87,11 @@ def build_campaign(data: Json, name: str = "", text: str = "", *, stored: bool =
         raise RequestError(_FILE.explain(error, name, text)) from None
 
 
+_SURFACE = (4 << 10, 16 << 20)
+"""Transfer sizes of ``--surface``."""
+_SURFACE_BUDGET_NS = 300 * 10**9
+
+
 class ProbeOptions(TypedDict, total=False):
     """Options of ``tonnage probe``. Sizes are bytes or a text (``"1MiB"``); None is an option that was not given."""
 
@@ -97,8 +102,8 @@ class ProbeOptions(TypedDict, total=False):
     p99_ns: int | None
     p999_ns: int | None
     open_loop: bool | None
-    surface: Sequence[int] | None
-    """Smallest and largest transfer size, instead of one."""
+    surface: bool | None
+    """Find the load line of every transfer size from 4 KiB to 16 MiB, instead of one."""
     transfer_size: int | str | None
     direct: str | None
     storage: str | None
@@ -145,11 +150,13 @@ def _spelled(key: str) -> str:
 
 def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
     """The campaign of a probe of ``target``. RequestError where an option is wrong."""
-    given: Json = {key: value for key, value in asked.items() if value is not None}
+    given: Json = {key: value for key, value in asked.items() if value is not None and key != "surface"}
     if given.get("budget_ns") == 0:
         raise RequestError("--budget: 0 is no time; hint: give some seconds, such as 60s")
-    if "surface" in given and "transfer_size" in given:
-        raise RequestError("--transfer: --surface looks at a range of transfer sizes; hint: leave one of them out")
+    if asked.get("surface"):
+        if "transfer_size" in given:
+            raise RequestError("--transfer: --surface looks at a range of transfer sizes; hint: leave one of them out")
+        given = {"budget_ns": _SURFACE_BUDGET_NS, **given, "surface": _SURFACE}
     workload = {key: given[key] for key in _WORKLOAD if key in given}
     if "transfer_size" in given:
         # The search sizes its blocks itself; one transfer is a whole number of any transfer.

@@ -136,6 +136,8 @@ LEAST_SEARCH_NS = 1_500_000_000
 LEAST_SURFACE_NS = 10_000_000_000
 """Of an operation: forty of the shortest trials."""
 LEAST_SURFACE_TASKS = 4
+LARGEST_TRANSFER = 1 << 30
+"""That one call carries."""
 MOST_OCTAVES = 16
 """Between the smallest and the largest transfer size of a surface."""
 
@@ -198,11 +200,12 @@ class Search(DocumentTable):
         if self.max_tasks < LEAST_SURFACE_TASKS:
             refuse("max_tasks", f"a surface needs at least {LEAST_SURFACE_TASKS} tasks", "give more, such as 32")
         smallest, largest = surface
-        if not 4 * smallest <= largest <= smallest << MOST_OCTAVES:
+        if largest not in {smallest << octaves for octaves in range(2, MOST_OCTAVES + 1)} or largest > LARGEST_TRANSFER:
             refuse(
                 "surface",
-                f"a surface from {format_size(smallest)} to {format_size(largest)} is of no use",
-                f"give a largest transfer size that is 4 to {1 << MOST_OCTAVES} times the smallest",
+                f"a surface from {format_size(smallest)} to {format_size(largest)} cannot be measured",
+                f"give a largest transfer size that is 4, 8, … or {1 << MOST_OCTAVES} times the smallest, and at most "
+                f"{format_size(LARGEST_TRANSFER)}",
             )
 
 

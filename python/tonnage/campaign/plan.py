@@ -170,9 +170,10 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
     lines = [f"campaign  {campaign.name}", f"target    {plan.target.name}"]
     if campaign.search is not None:
         search = campaign.search
+        sizes = search.surface or campaign.workload.transfer_size[:1]
         lines.append(
             f"search    load line of {', '.join(search.op)} within {search.max_tasks} tasks, transfers of "
-            f"{format_size(campaign.workload.transfer_size[0])}"
+            f"{' to '.join(map(format_size, sizes))}"
         )
     else:
         per_block = len(plan.settings)

@@ -19,6 +19,9 @@ from tonnage.errors import MeasurementError, RequestError
 from tonnage.records.line_types import Json
 from tonnage.records.phase_specs import PoolSpec
 
+_PREFIX = ".tonnage-"
+"""Of the names of scratch directories (``crates/storage/src/scratch``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
@@ -50,6 +53,13 @@ class Leftover:
 def leftovers(parent: str | Path) -> list[Leftover]:
     """The scratch directories in ``parent``."""
     return _read(_native.Scratch.leftovers(str(parent)))
+
+
+def closed_scratch(parent: str | Path) -> list[str]:
+    """What has the name of a scratch directory in ``parent`` and cannot be looked into: another user's, as a rule."""
+    with os.scandir(parent) as entries:
+        found = [entry.path for entry in entries if entry.name.startswith(_PREFIX) and not entry.is_symlink()]
+    return sorted(path for path in found if Path(path).is_dir() and not os.access(path, os.R_OK | os.X_OK))
 
 
 def file_leftovers(parent: str | Path) -> list[Leftover]:

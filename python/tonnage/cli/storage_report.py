@@ -75,4 +75,5 @@ def _is_beside(entry: Entry, names: Collection[str]) -> bool:
 
 def _job(entry: Entry) -> Placed:
     intent = entry.intent
-    return Placed(entry.at_s, intent.get("server"), intent.get("tasks"), intent.get("cap"), entry.job, entry.refused)
+    at_once = intent.get("tasks"), intent.get("cap")
+    return Placed(entry.at_s, intent.get("server"), intent.get("copies"), *at_once, entry.job, entry.refused)

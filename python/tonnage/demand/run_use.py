@@ -111,11 +111,18 @@ def _part(line: TrialLine, tasks: Sequence[TaskLine]) -> _Part:
         files=files,
         tasks=number,
         order=order,
-        busy_s=sum((task["transfer_ns"] or 0) + (task["sync_ns"] or 0) for task in tasks) / _SECOND,
+        busy_s=sum(_inside_ns(task) for task in tasks) / _SECOND,
         elapsed_s=(line["elapsed_ns"] or 0) / _SECOND,
         syncs=_syncs(setting, line, files),
         is_shared=setting.get("layout") == "shared" and number > 1,
     )
+
+
+def _inside_ns(task: TaskLine) -> int:
+    """Nanoseconds that a task spent in its calls: the pauses between them (``think``) are no part of that."""
+    latency = task["latency"]
+    calls_ns = latency["count"] * latency["mean_ns"] if latency else task["transfer_ns"] or 0
+    return calls_ns + (task["sync_ns"] or 0)
 
 
 def _syncs(setting: Any, line: TrialLine, files: int) -> int:

@@ -70,6 +70,8 @@ class Options(TypedDict, total=False):
     """Copies at once."""
     path: PathLike
     """Whose data counts; by default the working directory's."""
+    transfer: int | str
+    """Bytes of its operations: the load line of the nearest transfer size counts."""
     profile: PathLike
     """Run directory that measured the program."""
     io_share: float | str
@@ -180,6 +182,7 @@ _PARSED: Mapping[str, Callable[[Any], Any]] = {
     "copies": lambda given: parse_copies(str(given)),
     "cap": lambda given: parse_cap(str(given)),
     "io_share": lambda given: parse_share(str(given)),
+    "transfer": lambda given: parse_size(str(given)),
     "key": lambda given: parse_key(_text("key", given)),
 }
 """How a value is read; the others are texts and paths."""

@@ -11,7 +11,7 @@ from tonnage.demand.profile import Flow, Over, Place, Profile
 from tonnage.demand.replay import access_of
 from tonnage.placement.server_load_lines import KnownLine, line_of, plateau_of
 from tonnage.placement.site import load_site, site_path
-from tonnage.placement.task_caps import Plateau
+from tonnage.placement.task_caps import USUAL_TRANSFER, Plateau
 from tonnage.placement.where import locate, servers_of
 
 
@@ -59,7 +59,7 @@ def shares_of(
     place = next(one for one in profile.places if one.mount == mount)
     found = []
     for flow in place.flows:
-        size = None if flow.transfer_size is None else max(1, round(flow.transfer_size.median))
+        size = USUAL_TRANSFER if flow.transfer_size is None else max(1, round(flow.transfer_size.median))
         access = access_of(flow.order)
         line = line_of(site, server, located, operation=flow.operation, access=access, transfer_size=size)
         found.append(_share(uses, flow, place, line))

@@ -13,6 +13,7 @@ from tonnage.placement.indices.index_reader import read_indices
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.server_load_lines import KnownLine, line_of
 from tonnage.placement.site import Server, Site, load_site, site_path
+from tonnage.placement.task_caps import USUAL_TRANSFER
 from tonnage.placement.where import Located, locate, servers_of
 
 
@@ -37,8 +38,9 @@ class PathReport:
         return NoFileServer(f"Cannot find fileserver for {what}: {why}")
 
 
-def report_path(path: str | None, site_file: str | None) -> PathReport:
-    """``path`` None: the working directory. RequestError for a path or a site file that cannot be."""
+def report_path(path: str | None, site_file: str | None, transfer_size: int | None = None) -> PathReport:
+    """``path`` None: the working directory; ``transfer_size`` None: the usual one. RequestError for a path or a site
+    file that cannot be."""
     if path == "":
         raise RequestError("the path is empty; hint: leave it out for the working directory")
     site = load_site(Path(), site_path(site_file))
@@ -48,5 +50,7 @@ def report_path(path: str | None, site_file: str | None) -> PathReport:
     readings: dict[str, Reading] = {}
     if any(server.indices for server in servers):
         readings = read_indices(servers, site.policy, now_s=now_s, wait_ns=site.policy.index_timeout)
-    line = line_of(site, servers[0] if len(servers) == 1 else None, located) if servers else None
+    size = transfer_size or USUAL_TRANSFER
+    one = servers[0] if len(servers) == 1 else None
+    line = line_of(site, one, located, transfer_size=size) if servers else None
     return PathReport(site=site, located=located, servers=servers, readings=readings, line=line, at_s=now_s)

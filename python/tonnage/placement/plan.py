@@ -52,6 +52,8 @@ class Plan:
     """The load line that the cap went by; None where none is known."""
     line_servers: tuple[str, ...]
     """Whose line that is; several carry the data together."""
+    transfer_size: int
+    """Of the operations whose line it is."""
     by_line: bool
     """Whether the cap is the line's, not the user's."""
     notes: tuple[str, ...]
@@ -72,11 +74,13 @@ class Plan:
             "scheduler": scheduler_name,
             "target": self.located.target,
             "pattern": self.pattern,
+            "transfer_size": self.transfer_size,
             "server": request.server,
             "line": self.line,
             "line_servers": list(self.line_servers),
             "by_line": self.by_line,
             "cap": request.cap,
+            "copies": request.copies or 1,
             "tasks": request.cap or request.copies or 1,
             "io_share": self.demand.io_share,
             "asks": self.demand.tasks,
@@ -111,27 +115,25 @@ def first_names(names: Sequence[str]) -> str:
 
 def make_plan(request: SubmitRequest, directory: str, site: Site, ledger: Ledger, site_scheduler: Scheduler) -> Plan:
     """Queries the scheduler and the servers once, each with its time limit, and decides. RequestError, NoFileServer,
-    NothingNear. The decision does without answers that are missing where it can; the plan's notes say so.
-    """
+    NothingNear. The decision does without answers that are missing where it can; the plan's notes say so."""
     policy = site.policy
-    if request.local_wait_ns is not None:
-        policy = policy.model_copy(update={"local_wait": request.local_wait_ns})
+    if (wait_ns := request.local_wait_ns) is not None:
+        policy = policy.model_copy(update={"local_wait": wait_ns})
     demand = _demand(request, policy)  # a child may read it, which is made before there are threads
     now_s = time.time()
     lists = Lists(site_scheduler, policy.list_age)
     hosts, jobs = BackgroundCall(lists.hosts), BackgroundCall(lists.jobs)
     file_timeout_s = policy.file_timeout / 1e9
     start = StartDirectory(directory, request.argv[0], timeout_s=file_timeout_s, needs=_needs(request, directory))
-    notes = start.notes()
-    looked = start.status if request.path in (None, directory) else None
+    notes, looked = start.notes(), start.status if request.path in (None, directory) else None
     located = locate(request.path or directory, site, timeout_s=file_timeout_s, looked=looked)
     servers = servers_of(located, site)
-    found = lines_of_servers(site, servers, located)
+    found = lines_of_servers(site, servers, located, request.transfer_size)
     readings = _fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
     snapshot = _snapshot(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
-    placements = placements_of(ledger, snapshot.jobs, since_s=now_s - REMEMBERED * policy.decay / 1e9)
-    snapshot = replace(snapshot, placements=placements)
+    since_s = now_s - REMEMBERED * policy.decay / 1e9
+    snapshot = replace(snapshot, placements=placements_of(ledger, snapshot.jobs, since_s=since_s))
     carried = capacities(servers, located, snapshot, found, ledger, policy)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
     lines |= {name: float(line_in_use(one)) for name, one in carried.items()}
@@ -167,6 +169,7 @@ def make_plan(request: SubmitRequest, directory: str, site: Site, ledger: Ledger
         readings=readings,
         line=None if line is None else line_in_use(line),
         line_servers=() if line is None else line.servers,
+        transfer_size=request.transfer_size,
         by_line=request.cap == "auto" and decision.cap is not None and line is not None,
         notes=tuple(notes),
         hosts_were_asked=bool(request.hosts),

@@ -20,7 +20,7 @@ from tonnage.placement.plan import Plan
 from tonnage.placement.server_load_lines import lines_of_servers
 from tonnage.placement.site import Site
 from tonnage.placement.submission_ledger import Entry, Ledger, LedgerError, Marks, capped
-from tonnage.placement.task_caps import Demand, choose_cap, line_in_use
+from tonnage.placement.task_caps import USUAL_TRANSFER, Demand, choose_cap, line_in_use
 from tonnage.placement.where import Located
 
 LOOKED_BACK_S = 14 * 86_400.0
@@ -140,7 +140,8 @@ class RunningCaps:
         names = _whose(entry)
         servers = [server for server in map(self._site.named, names) if server is not None]
         located = Located(path="", mount=None, target=entry.intent["target"], servers=names, striped=len(names) > 1)
-        lines = lines_of_servers(self._site, servers, located)
+        size = entry.intent.get("transfer_size", USUAL_TRANSFER)
+        lines = lines_of_servers(self._site, servers, located, size)
         policy = self._site.policy
         carried = capacity_beside(entry, servers, located, snapshot, lines, self._ledger, policy)
         if len(servers) < len(names) or carried is None or carried.silent:

@@ -15,7 +15,7 @@ from tonnage.errors import RequestError
 from tonnage.machine.guarded_access import carefully
 from tonnage.machine.user_state import STATE_HINT, user_state
 from tonnage.placement.site import Line, Server, Site, load_site
-from tonnage.placement.task_caps import Plateau
+from tonnage.placement.task_caps import USUAL_TRANSFER, Plateau
 from tonnage.placement.where import Located, locate
 from tonnage.records import Run
 from tonnage.records.load_line_files import KeptLine, keep_line, lines_in
@@ -36,7 +36,7 @@ def line_of(
     *,
     operation: str = "read",
     access: str = "sequential",
-    transfer_size: int | None = None,
+    transfer_size: int = USUAL_TRANSFER,
     among: Sequence[KeptLine] | None = None,
 ) -> KnownLine | None:
     """The load line of a server for what was located there: of those measured the nearest in pattern, then what
@@ -52,7 +52,8 @@ def line_of(
             located is None or line.target != located.target,
             line.operation != operation,
             line.access != access,
-            abs(math.log2(line.transfer_size / transfer_size)) if transfer_size else 0.0,
+            abs(math.log2(line.transfer_size / transfer_size)),
+            line.transfer_size,
         )
 
     kept = all_lines(site)[0] if among is None else among
@@ -188,17 +189,22 @@ def lines_about(site: Site, server: Server, among: Iterable[KeptLine]) -> list[K
 def _concerns(site: Site, server: Server | None, located: Located | None, line: KeptLine) -> bool:
     if located is not None and line.target == located.target:
         return True
+    if located is not None and located.local and server not in site.server:
+        return False  # this host's disks and memories have only its name in common
     if server is None or len(line.servers) != 1:
         return False  # a line of several servers together does not give the line of one
     name = line.servers[0]
     return (site.named(name) or Server(name=name)).name == server.name
 
 
-def lines_of_servers(site: Site, servers: Sequence[Server], located: Located) -> dict[str, KnownLine | None]:
-    """The load line of each server. Servers over which the data is spread carry it together: they have one line, that
-    of the storage as it was measured, else the sum of what the site file states of each."""
+def lines_of_servers(
+    site: Site, servers: Sequence[Server], located: Located, transfer_size: int = USUAL_TRANSFER
+) -> dict[str, KnownLine | None]:
+    """The load line of each server at that transfer size, or the nearest that is known. Servers over which the data
+    is spread carry it together: they have one line, that of the storage as it was measured, else the sum of what the
+    site file states of each."""
     kept = all_lines(site)[0]
-    found = {server.name: line_of(site, server, located, among=kept) for server in servers}
+    found = {server.name: line_of(site, server, located, transfer_size=transfer_size, among=kept) for server in servers}
     if not located.striped or len(servers) < 2:
         return found
     every = [line for line in found.values() if line is not None]

@@ -62,6 +62,7 @@ class Intent(TypedDict, total=False):
     scheduler: str
     target: str
     pattern: str
+    transfer_size: int
     server: str | None
     line: int | None
     """The load line that the cap went by."""
@@ -69,6 +70,8 @@ class Intent(TypedDict, total=False):
     by_line: bool
     """Whether the cap is the line's, not the user's."""
     cap: int | None
+    copies: int
+    """How many there are of it; 1: it is no array."""
     tasks: int
     """Copies at once."""
     io_share: float

@@ -13,6 +13,7 @@ from tonnage.cluster.array_numbers import Numbers, count_of, parse_numbers, upto
 from tonnage.cluster.job_terms import Dependency, Event, Mail, Terms
 from tonnage.command_option import EMPTY
 from tonnage.errors import RequestError
+from tonnage.placement.task_caps import USUAL_TRANSFER
 from tonnage.units import parse_count
 
 _KEY = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -44,6 +45,8 @@ class SubmitRequest:
     terms: Terms = field(default_factory=Terms)
     pty: bool = False
     profile: Path | None = None
+    transfer_size: int = USUAL_TRANSFER
+    """Bytes of its operations: its load line is the nearest that is known."""
     io_share: float | None = None
     anywhere: bool = False
     served: bool = False
@@ -103,6 +106,7 @@ class SubmitOptions:
     cap: int | Literal["auto"] | None = None
     path: str | None = None
     profile: str | None = None
+    transfer: int | None = None
     io_share: float | None = None
     anywhere: bool = False
     key: str | None = None
@@ -129,6 +133,7 @@ class SubmitOptions:
             input=self.input,
             terms=self._terms(),
             profile=None if self.profile is None else Path(self.profile),
+            transfer_size=self.transfer or USUAL_TRANSFER,
             io_share=self.io_share,
             anywhere=self.anywhere,
             scheduler=self.scheduler,

@@ -15,6 +15,9 @@ copies ask more than is left."""
 _NEVER_MIND = 1e-9
 """Tolerance for rounding."""
 
+USUAL_TRANSFER = 1 << 20
+"""Bytes of an operation of a job of which nothing is known: what ``tonnage probe`` measures with by default."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plateau:

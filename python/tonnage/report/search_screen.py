@@ -69,6 +69,7 @@ def screen(analysis: Analysis, width: int, report_path: str | Path | None, below
     told = sentences_of(analysis)
     end = _end(analysis, report_path)
     asked = {sentence for line in analysis.load_lines for sentence in phrases.objectives(line)}
+    asked |= {why for one in surface.sentences(analysis) for why in one.why}
     answer = _answer(told, asked, width, min(_TOLD_MOST, most - _height(end, width) - 1))
     found = _findings(analysis, told, width, most - _height((*answer, *end), width) - 2)
     room = most - _height((*answer, *end, *found), width) - 1 - (1 if answer else 0) - (1 if found else 0)
@@ -138,7 +139,8 @@ def _tables(analysis: Analysis, width: int, room: int) -> list[Line]:
     """What was measured, as far as it fits: of one curve its table, of two both side by side, of more the best of each;
     of too many numbers of tasks the ends and those about the answers."""
     if analysis.surfaces:
-        return _laid_out("", surface.side_by_side(analysis), width, room - 1, set())
+        named = {units.size(one.transfer_size) for whole in analysis.surfaces for one in whole.sizes if one.reached}
+        return _laid_out("", surface.side_by_side(analysis), width, max(room - 1, len(named) + 2), named)
     curves: dict[tuple[str, str], list[Point]] = {}
     for point in analysis.points:
         curves.setdefault((point.op, point.group), []).append(point)

@@ -46,7 +46,7 @@ _MEAN = 6.0
 _NEAR_THE_END = 0.9
 """An interval that reaches so far into the largest number of tasks has no upper end that was seen."""
 _KNOWN_OCTAVES = 2.0
-"""An interval is wider than this where nothing is known yet."""
+"""An interval is wider than this, or than half of all octaves of tasks, where nothing is known yet."""
 _AT_ONCE = 4
 """Trials that are decided on together."""
 _PARTS = 4
@@ -168,7 +168,8 @@ def surface_of(op: str, trials: Sequence[SurfaceTrial], max_tasks: int, sizes: S
     lines = grid.load_lines(logs)
     tail = (1 - CONFIDENCE) / 2
     low, middle, high = np.quantile(lines, [tail, 0.5, 1 - tail], axis=0)
-    plateaus = logs.max(axis=1)
+    # Where the estimate is highest: the highest of each draw is as high as chance takes it.
+    plateaus = np.take_along_axis(logs, np.median(logs, axis=0).argmax(axis=0)[None, None], axis=1)[:, 0]
     each = tuple(
         _size(size, [2 ** float(value[k]) for value in (low, middle, high)], plateaus[:, k], trials, max_tasks)
         for k, size in enumerate(sizes)
@@ -192,19 +193,19 @@ def _size(
     import numpy as np
 
     low, middle, high = math.floor(found[0] + 1e-9), round(found[1]), math.ceil(found[2] - 1e-9)
-    ended = high < _NEAR_THE_END * max_tasks
+    ended, own = high < _NEAR_THE_END * max_tasks, sum(1 for one in trials if one.transfer_size == size)
     tail = (1 - CONFIDENCE) / 2
     rates = [_rate(float(value)) for value in np.quantile(plateau, [tail, 0.5, 1 - tail])]
     return SurfaceSize(
         transfer_size=size,
-        reached=ended and high <= low * 2**_KNOWN_OCTAVES,
+        reached=own > 0 and ended and high <= low * min(2**_KNOWN_OCTAVES, max_tasks**0.5),
         tasks=min(max(middle, low), high),
         tasks_low=low,
         tasks_high=high if ended else None,
         plateau_bytes_per_s=rates[1],
         plateau_low=rates[0],
         plateau_high=rates[2],
-        trials=sum(1 for one in trials if one.transfer_size == size),
+        trials=own,
     )
 
 
@@ -222,11 +223,13 @@ class _Grid:
     sizes: tuple[int, ...]
 
     def first(self) -> list[tuple[int, int]]:
-        """Cells far apart: one task, some, all, at sizes two octaves apart or so, the largest included."""
+        """Cells far apart: one task, some, all, at sizes two octaves apart or so, the largest included; and some tasks
+        at each other size, of which nothing is claimed without a trial."""
         some = min(self.tasks, key=lambda n: abs(n * n - self.tasks[-1]))
         step = max(len(self.sizes) // 4, 1)
         sizes = [*self.sizes[:-1:step], self.sizes[-1]]
-        return [(n, size) for n in dict.fromkeys((1, some, self.tasks[-1])) for size in sizes]
+        apart = [(n, size) for n in dict.fromkeys((1, some, self.tasks[-1])) for size in sizes]
+        return apart + [(some, size) for size in self.sizes if size not in sizes]
 
     def most_telling(
         self, trials: Sequence[SurfaceTrial], trial_ns: int, random: np.random.Generator

@@ -10,6 +10,7 @@ from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, SCHEDULER, SITE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
+from tonnage.printable_text import one_line
 
 COMMAND = Command(
     "cancel",
@@ -41,7 +42,7 @@ def run(arguments: Arguments) -> int:
     else:
         for one in ends:
             if one.problem is None:
-                print(f"Job <{one.job}> is being terminated")
+                print(one_line(f"Job <{one.job}> is being terminated"))
             else:
-                print(f"tonnage: error: job {one.job}: {one.problem}", file=sys.stderr)
+                print(one_line(f"tonnage: error: job {one.job}: {one.problem}"), file=sys.stderr)
     return int(any(not one.cancelled for one in ends))

@@ -50,7 +50,7 @@ COMMAND = Command(
 
 def run(arguments: Arguments) -> int:
     """Exit code: 1 if something could not be removed."""
-    from tonnage.campaign.scratch import file_leftovers, leftovers, pool_leftovers, remove_leftover
+    from tonnage.campaign.scratch import closed_scratch, file_leftovers, leftovers, pool_leftovers, remove_leftover
     from tonnage.campaign.target import parse_target
 
     place, force = arguments.directory, arguments.force
@@ -62,6 +62,9 @@ def run(arguments: Arguments) -> int:
     found = [*leftovers(place), *file_leftovers(place)] if pool is None else pool_leftovers(pool)
     what = "scratch directories" if pool is None else "namespaces of runs"
     _list(found)
+    closed = [] if pool is not None else closed_scratch(place)
+    for path in closed:
+        print(f"{one_line(path)}  this user may not look into it; its owner can remove it")
     kept = [left for left in found if left.state == "kept" and pool is None and not left.is_file]
     over = [left for left in found if (left.may_be_forced if force else left.may_go)]
     over += kept if arguments.kept else []
@@ -70,7 +73,7 @@ def run(arguments: Arguments) -> int:
     if kept and not arguments.kept:
         print("what was kept stays; to remove that too: tonnage clean --kept")
     if not over:
-        print("nothing to remove" if found else one_line(f"no {what} in {place}"))
+        print("nothing to remove" if found or closed else one_line(f"no {what} in {place}"))
         return 0
     if not arguments.yes and not _confirmed(len(over)):
         return 0

@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from tonnage.campaign.model import Campaign
 
 
-_SURFACE = (4 << 10, 16 << 20)
-"""Transfer sizes of ``--surface``."""
-_SURFACE_BUDGET_NS = 300 * 10**9
-
-
 def _seed(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) < 2**63):
         raise RequestError(f"{text!r} is not a whole number from 0 to 2^63 - 1; hint: write it like 42")
@@ -130,12 +125,12 @@ def campaign_of(arguments: Arguments) -> Campaign:
         arguments.target,
         {
             "op": arguments.op,
-            "budget_ns": arguments.budget or (_SURFACE_BUDGET_NS if arguments.surface else None),
+            "budget_ns": arguments.budget,
             "max_tasks": arguments.max_tasks or _processes(),
             "p99_ns": arguments.p99,
             "p999_ns": arguments.p999,
             "open_loop": arguments.open_loop or None,
-            "surface": _SURFACE if arguments.surface else None,
+            "surface": arguments.surface or None,
             "transfer_size": arguments.transfer,
             "direct": arguments.direct,
             "storage": arguments.storage,

@@ -16,7 +16,8 @@ COMMAND = Command(
     "write the report of a run",
     "Analyses the records of RUN again and writes one self-contained HTML file that opens without a network. With "
     "--storage it tells everything that was ever measured on one storage, among all RUNs, which may be directories of "
-    "runs: load lines by transfer size, plateaus over time, findings, and the jobs of this user that went by it.",
+    "runs: load lines by transfer size, plateaus over time, findings, and the jobs that this user submitted for data "
+    "on it.",
     (
         RUN,
         Option(
@@ -55,12 +56,17 @@ def run(arguments: Arguments) -> int:
     from tonnage.records.verify_bytes import altered
 
     found = open_run(arguments.run_directory)
+    wrong = altered(found)
     if not found.has_trials():
+        if wrong is not None:
+            raise RequestError(
+                f"{arguments.run_directory} has no trials any more: {wrong}; "
+                f"hint: `tonnage verify {arguments.run_directory}` tells all that differs"
+            )
         raise RequestError(
             f"{arguments.run_directory} has no trials yet; "
             f"hint: go on with `tonnage run --resume {arguments.run_directory}`"
         )
-    wrong = altered(found)
     if wrong is not None:
         print(f"tonnage: {wrong}: what follows is of the files as they are now; see tonnage verify", file=sys.stderr)
     _, report = present(

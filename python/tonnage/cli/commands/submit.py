@@ -114,6 +114,13 @@ COMMAND = Command(
             completes="file",
         ),
         Option(
+            ("--transfer",),
+            "bytes of its operations: the load line of the nearest transfer size counts",
+            "SIZE",
+            "1MiB",
+            parse=parse_size,
+        ),
+        Option(
             ("--io-share",), "share of its time alone in which it waits for storage", "SHARE", "1", parse=parse_share
         ),
         Option(
@@ -174,7 +181,7 @@ def run(arguments: Arguments) -> int:
             print(f"tonnage: note: the key {wish.key} was submitted before; nothing new was", file=sys.stderr)
         _answer(outcome.receipt.line, outcome)
     for told in outcome.followed:
-        print(f"tonnage: note: {told}", file=sys.stderr)
+        print(one_line(f"tonnage: note: {told}"), file=sys.stderr)
     if arguments.wait and outcome.receipt is not None:
         job = f"job {outcome.receipt.job}"
         what = f"{job} has ended" if wish.copies is None else f"all {wish.copies} copies of {job} have ended"
@@ -233,14 +240,14 @@ def _announce(plan: Plan) -> None:
 
 def _notes(plan: Plan) -> None:
     for note in plan.notes:
-        print(f"tonnage: note: {note}", file=sys.stderr)
+        print(one_line(f"tonnage: note: {note}"), file=sys.stderr)
 
 
 def _no_server(wish: SubmitRequest, error: NoFileServer) -> int:
     """The sentence that iobsub's users know, by itself, then why."""
-    print(f"Cannot find fileserver for {wish.path or 'current working directory'}.", file=sys.stderr)
+    print(one_line(f"Cannot find fileserver for {wish.path or 'current working directory'}."), file=sys.stderr)
     hint = ", or" if "; hint: " in str(error) else "; hint: name the server in tonnage.toml, or"
-    print(f"tonnage: error: {' '.join(str(error).split())}{hint} go on with --anywhere", file=sys.stderr)
+    print(one_line(f"tonnage: error: {' '.join(str(error).split())}{hint} go on with --anywhere"), file=sys.stderr)
     return error.exit_code
 
 

@@ -15,6 +15,7 @@ from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, SITE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
+from tonnage.units import parse_size
 
 COMMAND = Command(
     "where",
@@ -24,6 +25,13 @@ COMMAND = Command(
     "limit: a mount that hangs does not hang this command.",
     (
         Option(("path",), "a file or directory; it need not exist yet", "PATH", ".", optional=True, completes="file"),
+        Option(
+            ("--transfer",),
+            "bytes of an operation: show the load line of the nearest transfer size",
+            "SIZE",
+            "1MiB",
+            parse=parse_size,
+        ),
         SITE,
         JSON,
     ),
@@ -42,7 +50,7 @@ def run(arguments: Arguments) -> int:
     """Exit code: 1 where nobody knows the servers."""
     from tonnage.placement.path_report import report_path
 
-    found = report_path(arguments.path, arguments.site)
+    found = report_path(arguments.path, arguments.site, arguments.transfer)
     if arguments.json:
         import json
         from dataclasses import asdict

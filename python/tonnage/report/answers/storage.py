@@ -47,6 +47,8 @@ class Placed:
     at_s: float
     """When it was decided, in seconds since 1970."""
     server: str | None
+    copies: int | None
+    """How many there are of it; None: older ledgers do not say."""
     tasks: int | None
     """Copies at once."""
     cap: int | None
@@ -186,10 +188,11 @@ def _judged(measured: Sequence[Measured]) -> Statement:
 
 def _jobs_statement(placed: Sequence[Placed]) -> Statement:
     if not placed:
-        return Statement("jobs", "This user's ledger has no job that was placed by it.")
+        return Statement("jobs", "This user's ledger has no job that was submitted for data on it.")
     were = "was" if len(placed) == 1 else "were"
     return Statement(
-        "jobs", f"{_many(len(placed), 'job')} of this user {were} placed by it, the last on {placed[-1].when}."
+        "jobs",
+        f"{_many(len(placed), 'job')} of this user {were} submitted for data on it, the last on {placed[-1].when}.",
     )
 
 
@@ -380,11 +383,11 @@ def _number(count: int | None) -> str:
 
 
 def _jobs_table(placed: Sequence[Placed]) -> Table:
-    columns = (text_column("when"), text_column("server"), "copies", "cap", text_column("what became of it"))
+    columns = (text_column("when"), text_column("server"), "copies", "at once", text_column("submitted as"))
     return Table.of(
         columns,
         tuple(
-            (one.when, one.server or units.NOT_MEASURED, *map(_number, (one.tasks, one.cap)), one.outcome)
+            (one.when, one.server or units.NOT_MEASURED, *map(_number, (one.copies, one.tasks)), one.outcome)
             for one in placed
         ),
     )

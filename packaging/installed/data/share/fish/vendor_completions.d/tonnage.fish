@@ -175,6 +175,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from submit' -l copies -d 'run so
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l cap -d 'copies that run at once: a number, or the load line' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l path -d 'go by the data of PATH' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l profile -d 'run directory that measured the program, or its Darshan log, for what a copy asks of the line' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l transfer -d 'bytes of its operations: the load line of the nearest transfer size counts' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l io-share -d 'share of its time alone in which it waits for storage' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l anywhere -d 'go on where nobody knows the file server, or nothing beside it takes the job'
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l key -d 'name of this submission: the same one is never submitted twice' -r
@@ -183,6 +184,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from submit' -l scheduler -d 'whi
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l local-wait -d 'longest expected wait for a slot beside the data' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l json -d 'print one JSON object on stdout and nothing else there'
+complete -c tonnage -n '__fish_seen_subcommand_from where' -l transfer -d 'bytes of an operation: show the load line of the nearest transfer size' -r
 complete -c tonnage -n '__fish_seen_subcommand_from where' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from where' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from load' -l watch -d 'go on, in place'
