@@ -145,7 +145,7 @@ def test_one_host_by_two_names_is_told(lab: Lab) -> None:
     ("words", "told"),
     [
         (["--hosts", "a;b"], "'a;b' is no host's name"),
-        (["--hosts", ""], "'' is no host's name"),
+        (["--hosts", ""], "--hosts: an empty value is no value"),
         (["--target", "/tmp"], "--target is for hosts; hint: name them with --hosts"),
         (["--via", "ssh"], "--via is for hosts"),
         (["--hosts", "a", "--site", "x.toml"], "--site and --hosts are two questions"),
