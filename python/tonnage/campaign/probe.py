@@ -233,8 +233,12 @@ class Probe:
         if same is not None:
             # Repetitions are of one setting.
             return int(same)
+        return self._turns_ns(tasks, self._base.transfer_size, lines)
+
+    def _turns_ns(self, tasks: int, transfer_size: int, lines: Sequence[TrialLine]) -> int:
+        """As long as a short trial, and so long that each task has a few turns where the storage is slow."""
         fastest = max((line["bandwidth_bytes_per_s"] or 0 for line in lines), default=0)
-        in_flight = tasks * self._base.queue_depth * self._base.transfer_size
+        in_flight = tasks * self._base.queue_depth * transfer_size
         turns_ns = TURNS * in_flight * 10**9 // fastest if fastest else 0
         return max(self.trial_ns, min(turns_ns, self._long_ns))
 

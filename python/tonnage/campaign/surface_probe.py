@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tonnage.analysis.load_line.surface import SurfaceSearch, SurfaceTrial, sizes_between
-from tonnage.analysis.load_line.trial_checks import TURNS
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.probe import Op, Probe
@@ -64,13 +63,6 @@ class SurfaceProbe(Probe):
         length_ns = int(same[0]["time_limit_ns"]) if same else self._turns_ns(tasks, transfer_size, lines)
         setting = self._setting(op, tasks, lines)
         return replace(setting, transfer_size=transfer_size, time_limit_ns=length_ns)
-
-    def _turns_ns(self, tasks: int, transfer_size: int, lines: Sequence[TrialLine]) -> int:
-        """As long as a short trial, and so long that each task has a few turns where the storage is slow."""
-        fastest = max((line["bandwidth_bytes_per_s"] or 0 for line in lines), default=0)
-        in_flight = tasks * self._base.queue_depth * transfer_size
-        turns_ns = TURNS * in_flight * 10**9 // fastest if fastest else 0
-        return max(self.trial_ns, min(turns_ns, self._long_ns))
 
 
 def _trials(lines: Sequence[TrialLine]) -> list[SurfaceTrial]:
