@@ -197,7 +197,7 @@ class Examination:
         try:
             with self.machine.mounted(self.left):
                 return Examined(where, self.compare(round_))
-        except RuntimeError as error:
+        except (RuntimeError, OSError) as error:  # what is left cannot be mounted, or cannot be read
             return Examined(where, [f"BROKEN {error}"])
 
     def compare(self, round_: int) -> list[str]:

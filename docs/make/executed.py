@@ -31,7 +31,7 @@ _BLOCK = re.compile(
 _NAME = re.compile(r"^# (\S+\.\w+)$", re.MULTILINE)
 _LIMIT_S = 900
 """Of one command. It takes seconds where nobody else computes, and for ever where it hangs."""
-_HOMES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG")
+_HOMES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TONNAGE_SYSTEM_CONFIG")
 """Variables with the places of a user's own files: those of whoever runs a page are neither read nor changed."""
 
 
@@ -69,9 +69,7 @@ class Directory:
         programs.mkdir()
         (programs / "tonnage").symlink_to(launcher)
         (self.work / "tonnage").symlink_to(launcher)  # pages of a checkout say ./tonnage
-        own = {
-            name: str(place / name.lower()) for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG")
-        }
+        own = {name: str(place / name.lower()) for name in _HOMES}
         for directory in own.values():
             Path(directory).mkdir(mode=0o700)
         path = f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
