@@ -53,6 +53,31 @@ def test_equal_cells_are_one_setting_and_every_block_holds_whole_transfers_of_ev
     assert {one["phase"] for one in lines} == {"write", "read"}
 
 
+def test_a_cell_that_gave_no_rate_does_not_take_the_budget_of_the_others() -> None:
+    search, lines, spent = surface_probe(op=("write",)), [], 0
+    while (trial := search.next(lines, spent)) is not None:
+        setting = trial.setting
+        slow = setting.transfer_size == 16 << 20
+        rate = 0 if slow else min(setting.tasks * setting.transfer_size * 2000, 10**9)
+        lines.append({**line(len(lines), trial, bandwidth=rate), "loop_bytes_per_s": rate or None})
+        spent += setting.time_limit_ns or 0
+    silent = [
+        (one["setting"]["tasks"], one["setting"]["transfer_size"]) for one in lines if not one["loop_bytes_per_s"]
+    ]
+    assert silent and len(silent) == len(set(silent)), "each once"
+    assert len(lines) > 3 * len(silent)
+
+
+def test_where_no_cell_gives_a_rate_all_of_the_first_are_tried() -> None:
+    search, lines = surface_probe(op=("write",)), []
+    for _ in range(40):
+        trial = search.next(lines, 0)
+        assert trial is not None
+        lines.append({**line(len(lines), trial, bandwidth=0), "loop_bytes_per_s": None})
+    cells = {(one["setting"]["tasks"], one["setting"]["transfer_size"]) for one in lines}
+    assert len(cells) > 12
+
+
 def test_no_trial_follows_one_that_failed() -> None:
     search = surface_probe(op=("write",))
     trial = search.next([], 0)

@@ -14,7 +14,7 @@ lines of all sizes, to first order (their covariance with the throughput there, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -89,18 +89,22 @@ class SurfaceSearch:
         self._seed = [seed, *op.encode()]
         self._round: list[tuple[int, int]] = []
 
-    def next(self, trials: Sequence[SurfaceTrial], trial_ns: int) -> tuple[int, int]:
+    def next(
+        self, trials: Sequence[SurfaceTrial], trial_ns: int, silent: Collection[tuple[int, int]] = ()
+    ) -> tuple[int, int]:
         """Tasks and transfer size of the next trial: first a few far apart, then what tells most for its time.
-        ``trial_ns``: of a trial on a storage that is not slow."""
+        ``trial_ns``: of a trial on a storage that is not slow. ``silent``: cells with trials that gave no rate; none
+        is tried again while there are others."""
         import numpy as np
 
-        tried = {(one.tasks, one.transfer_size) for one in trials}
-        random = np.random.default_rng([*self._seed, len(trials)])
-        first = [cell for cell in self._grid.first() if cell not in tried]
-        if first:
-            return first[random.integers(len(first))]
+        tried = {(one.tasks, one.transfer_size) for one in trials} | set(silent)
+        random = np.random.default_rng([*self._seed, len(trials) + len(silent)])
+        first = self._grid.first()
+        left = [cell for cell in first if cell not in tried] or ([] if trials else first)
+        if left:
+            return left[random.integers(len(left))]
         if not self._round:
-            self._round = self._grid.most_telling(trials, trial_ns, random)
+            self._round = self._grid.most_telling(trials, trial_ns, random, silent)
         return self._round.pop()
 
 
@@ -234,10 +238,14 @@ class _Grid:
         return apart + [(some, size) for size in self.sizes if size not in sizes]
 
     def most_telling(
-        self, trials: Sequence[SurfaceTrial], trial_ns: int, random: np.random.Generator
+        self,
+        trials: Sequence[SurfaceTrial],
+        trial_ns: int,
+        random: np.random.Generator,
+        silent: Collection[tuple[int, int]],
     ) -> list[tuple[int, int]]:
-        """The few next trials, the best last. In a round of several, so that one that is slow by chance does not
-        send the search astray, and that it takes little time."""
+        """The few next trials, the best last, none of ``silent``. In a round of several, so that one that is slow by
+        chance does not send the search astray, and that it takes little time."""
         import numpy as np
 
         logs, noise = self.drawn(trials, random, _DRAWS_TO_CHOOSE)
@@ -246,8 +254,9 @@ class _Grid:
         told = ((cells.T @ lines / len(logs)) ** 2).sum(axis=1) / (cells.var(axis=0) + noise)
         # Where the storage is slow a trial lasts until each task has had its turns.
         turns_ns = TURNS * np.outer(self.tasks, self.sizes).ravel() * 1e9 / np.exp(np.median(logs, axis=0).ravel())
-        best = np.argsort(told / np.maximum(turns_ns / trial_ns, 1))[-_AT_ONCE:]
-        return [(self.tasks[cell // len(self.sizes)], self.sizes[cell % len(self.sizes)]) for cell in best.tolist()]
+        best = np.argsort(told / np.maximum(turns_ns / trial_ns, 1)).tolist()
+        several = [(self.tasks[cell // len(self.sizes)], self.sizes[cell % len(self.sizes)]) for cell in best]
+        return [cell for cell in several if cell not in silent][-_AT_ONCE:]
 
     def drawn(
         self, trials: Sequence[SurfaceTrial], random: np.random.Generator, draws: int
