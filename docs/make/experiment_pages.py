@@ -22,7 +22,6 @@ from tonnage.report.sections import balance, exhibits_of, sentences_of
 
 AS_PRINTED = "as printed"
 """The part of every page that needs no run."""
-NOT_RUN = "*Not run here yet.*"
 
 
 @dataclass(frozen=True, slots=True)

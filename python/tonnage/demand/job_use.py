@@ -198,8 +198,6 @@ class FileSystemUse:
     """Files that several ranks used."""
     mapped: int = 0
     """Calls of ``mmap``: what went through these mappings, no counter has."""
-    rank_files: int = 0
-    """Pairs of a rank and a file of its own."""
 
     @property
     def transfers(self) -> tuple[Transfers, ...]:

@@ -166,7 +166,6 @@ def _file_system(place: tuple[str, str], log: Log, parts: Sequence[_Table], trac
         only_written=len(written - read),
         shared=sum(-1 in ranks or len(ranks) > 1 for ranks in used.values()),
         mapped=int(sum(part.counts("MMAPS").sum() for part in parts)),
-        rank_files=sum(len(ranks - {-1}) for ranks in used.values()),
     )
 
 

@@ -15,7 +15,7 @@ from tonnage.cli.stage.list_movers import statuses
 from tonnage.cli.stage.status_words import details, progress_line, share_done, totals_text
 from tonnage.command_line import Command
 from tonnage.command_option import Option, parse_port
-from tonnage.dashboard.boards import Board, Row, Table
+from tonnage.dashboard.boards import Board, Row, RowKind, Table
 from tonnage.errors import RequestError
 from tonnage.printable_text import one_line
 
@@ -153,7 +153,7 @@ def _server(state: State) -> Row:
     """Its bar is how much of its load line is used."""
     row = state.row
     room = row.head_room
-    kind = "dim" if row.stale else "" if room is None else "bad" if room < 0 else "warn" if room == 0 else ""
+    kind: RowKind = "dim" if row.stale else "" if room is None else "bad" if room < 0 else "warn" if room == 0 else ""
     share = row.running / row.line if row.line and row.running is not None else None
     kind = "bad" if state.above else kind
     return Row(tuple(cells(row)), None if share is None else min(1.0, share), kind, tuple(_there(state)))
@@ -187,5 +187,5 @@ def _drain(status: Status) -> Row:
     queue = totals_text(status["queued"])
     names = (status["name"], status["from"], status["to"], totals_text(status["done"]), queue, now)
     left = not status["running"] and status["queued"]["files"] > 0
-    kind = "bad" if status["failed"]["files"] else "warn" if left else ""
+    kind: RowKind = "bad" if status["failed"]["files"] else "warn" if left else ""
     return Row(tuple(map(str, names)), share_done(status), kind, tuple(details(status)[:_MOST_DETAILS]))
