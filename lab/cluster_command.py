@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-import cluster_keeper as keeper
+import cluster_process as keeper
 import nextflow
 from hosts import PATIENCE_S, children, ended, wait_for
 from slurm_hosts import HEAD

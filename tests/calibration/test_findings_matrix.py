@@ -286,7 +286,7 @@ ELSEWHERE = {
     "straggler-device": "tests/analysis/test_devices.py",
     "link-limited": "tests/analysis/test_links.py",
     "unit-mismatch": "tests/importers/test_import_ior.py",
-    "mean-of-rates": "tests/compat/test_told.py",
+    "mean-of-rates": "tests/compat/test_misleading_output.py",
     "fixed-cost": "tests/calibration/test_snapshots.py",
 }
 """Codes whose traps need several hosts, links, devices, files or programs: where they fire and where they do not."""

@@ -17,7 +17,7 @@ from tonnage.report.answers.compare import figure, table
 
 from tests.records.manifests import rewritten
 
-from .answers import answered, drawn
+from .json_output import answered, drawn
 
 PLAIN = "transfer_size = '1MiB'\nblock_size = '32MiB'\n"
 

@@ -16,7 +16,7 @@ from tonnage.report.published import summit_tiers as published_tiers
 
 from tests.records.manifests import rewritten
 
-from .answers import answered, drawn
+from .json_output import answered, drawn
 
 GPFS, NVME = "published:summit-gpfs", "published:summit-nvme"
 CROSS = 20.0

@@ -13,7 +13,7 @@ from tonnage.report.answers.compare import value_text
 
 from tests.records.manifests import rewritten
 
-from .answers import answered
+from .json_output import answered
 
 
 def probed(directory: Path, name: str, plateau: int, *words: str) -> Path:

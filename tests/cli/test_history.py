@@ -14,7 +14,7 @@ from tonnage.report.answers.history import answer
 
 from tests.records.manifests import rewritten
 
-from .answers import answered, drawn
+from .json_output import answered, drawn
 
 SLOWER_FROM = 6
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tonnage.cli import main
 
-from .answers import drawn
+from .json_output import drawn
 from .test_compare import PLAIN, measured
 from .test_compare_per import ONE, refused
 from .test_history import alter, told

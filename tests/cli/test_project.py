@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tonnage.cli import main
 
-from .answers import answered, drawn
+from .json_output import answered, drawn
 
 IOR = """IOR-3.0.1: MPI Coordinated Test of Parallel I/O
 

@@ -14,7 +14,7 @@ from tonnage.records.file_names import MANIFEST
 
 from tests.records.manifests import rewritten
 
-from .answers import answered
+from .json_output import answered
 
 SWEEP = 'op = ["write", "read"]\ntasks = [1, 2, 4, 8]\nblock_size = "64MiB"\n'
 

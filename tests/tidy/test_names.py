@@ -60,6 +60,10 @@ MODULES = {
         "keywords",
     ),
     *("late_signals", "csvform", "jsonform", "recognise", "guarded_look"),
+    *("file_layout", "status_words", "cluster_keeper", "job_follower", "job_uses", "gate", "told"),
+    *("front_words", "test_front", "test_told", "test_words", "test_gate", "ior_front", "mdtest_front", "patient"),
+    *("hands", "crew", "duty", "keeper", "ways", "letter", "bell", "door", "head", "patience", "away", "elsewhere"),
+    *("held", "room", "meanwhile", "surroundings", "careful", "bounded", "spot", "aside", "pace", "having", "lacking"),
 }
 """Of files and folders."""
 RUST_FILES = {

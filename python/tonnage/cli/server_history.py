@@ -9,7 +9,7 @@ from datetime import datetime
 
 from tonnage.analysis.figure_texts import count, some
 from tonnage.cli.watch_lines import span_text
-from tonnage.placement.answers import EpisodeAnswer, HistoryAnswer, MeasuredLine, ServerAnswer
+from tonnage.placement.answer_types import EpisodeAnswer, HistoryAnswer, MeasuredLine, ServerAnswer
 from tonnage.placement.watch.load_report import Busiest, ServerReport, Sum
 from tonnage.printable_text import columns, one_line
 from tonnage.units import rate_text, share

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 
 from tonnage.analysis.figure_texts import count, some
-from tonnage.placement.answers import WatchAnswer, WatchEvent
+from tonnage.placement.answer_types import WatchAnswer, WatchEvent
 from tonnage.placement.watch.episodes import Event
 from tonnage.placement.watch.observation import RunningJobs, UserJobs
 from tonnage.placement.watch.watch import State

@@ -1,6 +1,6 @@
 """Placement from Python: ``tonnage.submit``, ``tonnage.where``, ``tonnage.load``. Nothing here prints.
 
-Each returns what the command of that name prints with ``--json``, as typed objects (``tonnage.placement.answers``;
+Each returns what the command of that name prints with ``--json``, as typed objects (``tonnage.placement.answer_types``;
 ``dataclasses.asdict`` makes the same dictionary), and raises what it would end with: ``RequestError`` for a wrong
 request, another ``TonnageError`` where something failed."""
 
@@ -18,11 +18,11 @@ from tonnage.cluster.scheduler import SchedulerError as SchedulerError
 from tonnage.cluster.scheduler import SubmissionUnknown as SubmissionUnknown
 from tonnage.errors import RequestError
 from tonnage.option_names import in_keywords, reworded
-from tonnage.placement.answers import LoadAnswer as Loads
-from tonnage.placement.answers import Previewed, Repeated, Submission, previewed, submitted
-from tonnage.placement.answers import WhereAnswer as Place
-from tonnage.placement.answers import load_answer as loads
-from tonnage.placement.answers import where_answer as place
+from tonnage.placement.answer_types import LoadAnswer as Loads
+from tonnage.placement.answer_types import Previewed, Repeated, Submission, previewed, submitted
+from tonnage.placement.answer_types import WhereAnswer as Place
+from tonnage.placement.answer_types import load_answer as loads
+from tonnage.placement.answer_types import where_answer as place
 from tonnage.placement.path_report import report_path
 from tonnage.placement.server_load import LoadReader, require_read, select_servers
 from tonnage.placement.site import load_site, site_path

@@ -9,9 +9,9 @@ from datetime import datetime, timezone
 from typing import Any, Literal, cast
 
 from tonnage.campaign.execute.hooks import RunHooks
-from tonnage.campaign.file_layout import FileLayout, NfsCounts
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.observer import Live, Observer, Step
+from tonnage.campaign.phase_facts import FileLayout, NfsCounts
 from tonnage.campaign.schedule import Trial
 from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.jobs.job_follower import Ending, Follower
+from tonnage.campaign.jobs.job_reader import Ending, Follower
 from tonnage.campaign.jobs.run_ledger import Entry, Ledger
 from tonnage.campaign.jobs.trial_batch import (
     DIRECTORY,

@@ -57,14 +57,14 @@ COMMAND = Command(
         ("tonnage demand job.darshan --campaign job.toml --target /new/me --sweep", "where its load line is elsewhere"),
         ("tonnage demand job.darshan --replayed tonnage-runs/replay", "how close the campaign came"),
     ),
-    loads=("tonnage.cli.runs", "tonnage.placement.job_uses", "tonnage.placement.line_shares"),
+    loads=("tonnage.cli.runs", "tonnage.placement.job_logs", "tonnage.placement.line_shares"),
 )
 
 
 def run(arguments: Arguments) -> int:
     """Exit code."""
     from tonnage.demand.profile import main_place, profile_of
-    from tonnage.placement.job_uses import uses_in
+    from tonnage.placement.job_logs import uses_in
     from tonnage.placement.line_shares import shares_of
 
     if arguments.campaign is None and (arguments.target is not None or arguments.sweep):

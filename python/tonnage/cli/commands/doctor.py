@@ -85,7 +85,7 @@ def run(arguments: Arguments) -> int:
     found = examine(facts)
     wrong = [complaint for complaint in found if complaint.wrong]
     if arguments.json:
-        from tonnage.placement.answers import SiteChecked
+        from tonnage.placement.answer_types import SiteChecked
 
         checked = SiteChecked(
             well=not wrong,
@@ -113,7 +113,7 @@ def _examine_hosts(arguments: Arguments) -> int:
     found = examine(party)
     well = not any(complaint.wrong for complaint in found)
     if arguments.json:
-        from tonnage.placement.answers import HostsChecked, LinkAnswer
+        from tonnage.placement.answer_types import HostsChecked, LinkAnswer
 
         checked = HostsChecked(
             well=well,

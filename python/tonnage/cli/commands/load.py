@@ -92,7 +92,7 @@ def _show_once(found: Sequence[LoadRow], notes: Sequence[str], *, as_json: bool)
 
 def _json(found: Sequence[LoadRow], notes: Sequence[str]) -> str:
     """One object on one line, so that those of ``--watch`` can be told apart."""
-    from tonnage.placement.answers import load_answer
+    from tonnage.placement.answer_types import load_answer
 
     return json.dumps(asdict(load_answer(found, notes)), ensure_ascii=False, allow_nan=False)
 

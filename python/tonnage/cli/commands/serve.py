@@ -12,7 +12,7 @@ from tonnage.cli.command import Arguments
 from tonnage.cli.commands.load import HEADINGS, cells, problems
 from tonnage.cli.shared_options import SITE
 from tonnage.cli.stage.list_movers import statuses
-from tonnage.cli.stage.status_words import details, progress_line, share_done, totals_text
+from tonnage.cli.stage.status_text import details, progress_line, share_done, totals_text
 from tonnage.command_line import Command
 from tonnage.command_option import Option, parse_port
 from tonnage.dashboard.boards import Board, Row, RowKind, Table

@@ -161,7 +161,7 @@ _COLUMNS = ("HOST", "SERVER", "BESIDE", "ACCESS", "LOAD", "WAIT", "SCORE", "")
 
 def run(arguments: Arguments) -> int:
     """Exit code; an interactive job's own."""
-    from tonnage.placement.answers import submitted
+    from tonnage.placement.answer_types import submitted
     from tonnage.placement.choice import NoFileServer
     from tonnage.placement.submit import failed_text, preview, run_interactive, submit, wait_until_ended
 
@@ -252,7 +252,7 @@ def _no_server(wish: SubmitRequest, error: NoFileServer) -> int:
 
 
 def _show(outcome: Outcome, as_json: bool) -> int:
-    from tonnage.placement.answers import previewed
+    from tonnage.placement.answer_types import previewed
 
     assert outcome.plan is not None
     if as_json:

@@ -55,7 +55,7 @@ def run(arguments: Arguments) -> int:
         import json
         from dataclasses import asdict
 
-        from tonnage.placement.answers import where_answer
+        from tonnage.placement.answer_types import where_answer
 
         told = where_answer(found.located, found.servers, found.readings, found.line)
         print(json.dumps(asdict(told), indent=2, allow_nan=False))

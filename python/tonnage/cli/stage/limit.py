@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tonnage.cli.command import Arguments
 from tonnage.cli.stage.shared_options import WHICH
-from tonnage.cli.stage.status_words import limits_text, parse_limit
+from tonnage.cli.stage.status_text import limits_text, parse_limit
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError

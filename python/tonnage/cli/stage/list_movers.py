@@ -10,7 +10,7 @@ from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.shared_options import JSON
 from tonnage.cli.stage.status import status_now
-from tonnage.cli.stage.status_words import totals_text
+from tonnage.cli.stage.status_text import totals_text
 from tonnage.command_line import Command
 from tonnage.errors import TonnageError
 

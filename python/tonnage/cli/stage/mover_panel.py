@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tonnage import units
-from tonnage.cli.stage.status_words import details, pressures, share_done, time_text, totals_text
+from tonnage.cli.stage.status_text import details, pressures, share_done, time_text, totals_text
 from tonnage.cli.terminal import Shown, rich_console
 
 if TYPE_CHECKING:

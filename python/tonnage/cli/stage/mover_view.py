@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from tonnage.cli.entry import complain
 from tonnage.cli.output_stream import is_plain
-from tonnage.cli.stage.status_words import details, progress_line, summary
+from tonnage.cli.stage.status_text import details, progress_line, summary
 
 if TYPE_CHECKING:
     from tonnage.staging.mover_host import Host

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonnage.cli.stage.status_words import parse_limit
+from tonnage.cli.stage.status_text import parse_limit
 from tonnage.command_option import Option, parse_port
 from tonnage.units import parse_count, parse_share, parse_time
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON
 from tonnage.cli.stage.shared_options import WHICH
-from tonnage.cli.stage.status_words import report
+from tonnage.cli.stage.status_text import report
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.shared_options import WHICH
-from tonnage.cli.stage.status_words import RESUME, details, totals_text
+from tonnage.cli.stage.status_text import RESUME, details, totals_text
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.units import parse_time

@@ -12,7 +12,7 @@ from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.output_stream import is_plain, terminal
 from tonnage.cli.shared_options import JSON
-from tonnage.cli.stage.status_words import files_text, volume
+from tonnage.cli.stage.status_text import files_text, volume
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError

@@ -23,8 +23,8 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, moment, with_key
-from tonnage.cluster.schedulers.answers import hosts as named
+from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, document, moment, with_key
+from tonnage.cluster.schedulers.tool_output import hosts as named
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolOutput, ask
 from tonnage.machine.user import user_name

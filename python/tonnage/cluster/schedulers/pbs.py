@@ -28,7 +28,7 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
+from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, document, with_key
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolOutput, ask
 from tonnage.machine.user import user_name

@@ -22,10 +22,10 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers import answers
-from tonnage.cluster.schedulers.answers import Nonsense, Refusals
+from tonnage.cluster.schedulers import tool_output
 from tonnage.cluster.schedulers.slurm import command, tables
 from tonnage.cluster.schedulers.slurm.tables import Node
+from tonnage.cluster.schedulers.tool_output import Nonsense, Refusals
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolMissing, ToolOutput, ToolSilent, ask
 from tonnage.machine.user import user_name
@@ -247,7 +247,7 @@ class Slurm:
         said = self._ask("squeue", "--noheader", "--states=PENDING", f"--format={form}")
 
         def could_start(row: dict[str, str]) -> bool:
-            hosts = answers.hosts(row["%n"] or row["%x"])
+            hosts = tool_output.hosts(row["%n"] or row["%x"])
             return row["%r"] in _NEXT and (host in hosts) == bool(row["%n"])
 
         return any(tables.read(could_start, said.out, fields, between, "squeue"))

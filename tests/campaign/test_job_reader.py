@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tonnage.campaign.jobs import job_follower
-from tonnage.campaign.jobs.job_follower import Follower
+from tonnage.campaign.jobs import job_reader
+from tonnage.campaign.jobs.job_reader import Follower
 from tonnage.campaign.observer import Observer, Snapshots
 from tonnage.campaign.stop_signals import Interrupts
 from tonnage.cluster.scheduler import Job, Scheduler
@@ -63,7 +63,7 @@ def test_records_that_show_late_are_waited_for(tmp_path: Path) -> None:
 def test_records_that_never_show_are_not_waited_for_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_follower, "RECORDS_LAG_S", 0.5)
+    monkeypatch.setattr(job_reader, "RECORDS_LAG_S", 0.5)
     job_that_recorded(tmp_path)
     (tmp_path / "trials.jsonl").write_text("")
     with Interrupts() as interrupts:
@@ -87,7 +87,7 @@ class Another:
 
 
 def test_another_job_that_has_the_number_is_not_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_follower, "CANCEL_S", 0.5)
+    monkeypatch.setattr(job_reader, "CANCEL_S", 0.5)
     site = Another()
     with Interrupts() as interrupts:
         signal.raise_signal(signal.SIGINT)
@@ -99,7 +99,7 @@ def test_another_job_that_has_the_number_is_not_cancelled(tmp_path: Path, monkey
 def test_a_job_of_this_host_that_ended_without_a_word_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_follower, "LAG_S", LONG_S)
+    monkeypatch.setattr(job_reader, "LAG_S", LONG_S)
     Snapshots(tmp_path, 0)
     began_s = time.monotonic()
     with Interrupts() as interrupts:

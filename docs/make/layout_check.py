@@ -1,4 +1,4 @@
-"""Every kind of page as a whole, to be looked at: ``python docs/make/look.py DIRECTORY [NAME...]``.
+"""Every kind of page as a whole, to be looked at: ``python docs/make/layout_check.py DIRECTORY [NAME...]``.
 
 Takes each page of ``sample_pages.py``, and the live page, from top to bottom, on a telephone, a laptop and a wide
 screen, and dark on a laptop, into DIRECTORY, and tells what overlaps or leaves the page. The runs stay in
@@ -63,7 +63,7 @@ def look(browser: Any, address: str, name: str, directory: Path, drawn: str) -> 
 def main() -> int:
     """Makes what is named, or all."""
     if len(sys.argv) < 2:
-        print(f"usage: python docs/make/look.py DIRECTORY [{'|'.join([*PAGES, LIVE])}]...", file=sys.stderr)
+        print(f"usage: python docs/make/layout_check.py DIRECTORY [{'|'.join([*PAGES, LIVE])}]...", file=sys.stderr)
         return 2
     directory = Path(sys.argv[1]).resolve()
     wanted = sys.argv[2:] or [*PAGES, LIVE]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.campaign.file_layout import FileLayout, NfsCounts
 from tonnage.campaign.kinds.stream import Stream, StreamSetting
+from tonnage.campaign.phase_facts import FileLayout, NfsCounts
 from tonnage.campaign.target import Target, parse_target
 from tonnage.campaign.workspace import Workspace
 
