@@ -15,12 +15,12 @@ from tonnage.command_option import Option
 COMMAND = Command(
     "compat",
     "put executables named after the originals into a directory",
-    "Makes small executables in DIR, named after the programs whose command lines Tonnage takes. Each hands its "
-    "arguments over as they were typed, so that old scripts run without a change. A file that this command did not "
-    "make is never replaced.",
+    "Makes small executables in DIR, named after the programs whose command lines Tonnage takes. Each passes "
+    "its arguments on as they were typed, so that old scripts run without a change. A file that this command "
+    "did not make is never replaced.",
     (
         Option(("action",), "what to do", "ACTION", choices=("install",)),
-        Option(("directory",), "where to put them; made if it is not there", "DIR", completes="directory"),
+        Option(("directory",), "directory for them; created if it is missing", "DIR", completes="directory"),
     ),
     (("tonnage compat install ~/bin", "from then on, scripts that call them run here"),),
 )

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "demand",
     "tell what a job asks of a storage, from its Darshan log",
-    "Says of each file system how many calls were in progress at once, of which size, at which rate and for how long, "
-    "and what share that is of the load line measured for --path. Several logs of one program give intervals. What the "
-    "counters cannot tell stands between bounds. --campaign writes a campaign that asks the same without the job.",
+    "Prints for each file system how many calls were in progress at once, their size, rate and duration, and "
+    "which share of the load line measured for --path that is. Several logs of one program give intervals. "
+    "Values that the counters do not determine are given as bounds. --campaign writes a campaign that makes "
+    "the same demand without the job.",
     (
         Option(
             ("logs",),
@@ -37,7 +38,7 @@ COMMAND = Command(
             completes="file",
         ),
         Option(("--path",), "compare with the load line of PATH", "PATH", "the working directory", completes="file"),
-        Option(("--file-system",), "look at the job's calls on this mount point", "MOUNT", "the one with most bytes"),
+        Option(("--file-system",), "use the job's calls on this mount point", "MOUNT", "the one with most bytes"),
         Option(("--campaign",), "write a campaign that makes the same demand", "FILE", completes="file"),
         Option(("--target",), "the directory that the campaign measures", "DIR", "--path", completes="directory"),
         Option(("--sweep",), "the campaign also has 1, 2, 4 ... up to twice the job's tasks, to find its load line"),
@@ -52,9 +53,12 @@ COMMAND = Command(
         JSON,
     ),
     (
-        ("tonnage demand job.darshan", "what the job asks, and what share of the load line here"),
+        ("tonnage demand job.darshan", "the demand of the job, and its share of the load line here"),
         ("tonnage demand monday.darshan tuesday.darshan --path /scratch/me", "two runs, against the line of /scratch"),
-        ("tonnage demand job.darshan --campaign job.toml --target /new/me --sweep", "where its load line is elsewhere"),
+        (
+            "tonnage demand job.darshan --campaign job.toml --target /new/me --sweep",
+            "find the load line for this demand on another storage",
+        ),
         ("tonnage demand job.darshan --replayed tonnage-runs/replay", "how close the campaign came"),
     ),
     loads=("tonnage.cli.runs", "tonnage.placement.job_logs", "tonnage.placement.line_shares"),

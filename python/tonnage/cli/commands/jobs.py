@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "jobs",
     "list jobs, and where they run",
-    "Lists the jobs that wait or run, with the file server that Tonnage placed them by.",
+    "Lists the jobs that wait or run, and the file server by which Tonnage placed each of them.",
     (
-        Option(("-d", "--done"), "also those that ended lately"),
-        Option(("-u", "--user"), "of this user, or all", "USER", "you"),
+        Option(("-d", "--done"), "also jobs that ended recently"),
+        Option(("-u", "--user"), "jobs of this user, or of all users", "USER", "you"),
         SCHEDULER,
         SITE,
         JSON,
     ),
-    (("tonnage jobs -d", "also what ended lately"),),
+    (("tonnage jobs -d", "also jobs that ended recently"),),
     loads=("tonnage.placement.jobs",),
 )
 

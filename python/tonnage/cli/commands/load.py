@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "load",
     "show how busy each file server is, and its head-room to the load line",
-    "Shows each file server of the site file: CPU, block device operations, NFS calls, I/O pressure, jobs that run and "
-    "wait beside it, how many more tasks it carries, what of its line is promised to jobs that were sent, what others "
-    "use and what is left. Each index has its age; a stale one is marked.",
+    "Shows for each file server of the site file: CPU, block device operations, NFS calls, I/O pressure, "
+    "jobs that run and wait next to it, how many more tasks it carries, and how much of its load line is "
+    "promised to submitted jobs, used by others, and left. Each index has its age; a stale one is marked.",
     (
         SERVER,
-        Option(("--watch",), "go on, in place"),
-        Option(("--every",), "how often to look, with --watch or --metrics", "TIME", "2s", parse=parse_time),
+        Option(("--watch",), "update the display until Ctrl-C"),
+        Option(("--every",), "interval between updates, with --watch or --metrics", "TIME", "2s", parse=parse_time),
         METRICS,
         SITE,
         JSON,

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "serve",
     "show runs, file servers and drains on a live page",
-    "Serves a page that lists the runs below each DIR, under way and done, with their progress, figures and findings "
-    "as they come, their reports and comparisons, the load of the site's file servers and the drains of this user. "
-    "Prints the address to open. Nothing on the page changes anything.",
+    "Serves a web page that lists the runs below each DIR, running and finished, with live progress, figures "
+    "and findings, reports and comparisons, the load of the site's file servers, and this user's movers. "
+    "Prints the address to open. The page is read-only.",
     (
         Option(
             ("directories",),
@@ -44,12 +44,11 @@ COMMAND = Command(
         Option(("--port",), "where to listen, 0 for any free port", "PORT", "0", parse=parse_port),
         Option(
             ("--host",),
-            "address or name to listen on; one that other hosts reach asks viewers for a token, which is in the "
-            "printed address",
+            "address or name to listen on; if other hosts can reach it, viewers need the token in the printed address",
             "HOST",
             "127.0.0.1",
         ),
-        Option(("--token",), "ask for a token on this host too, where other users could look"),
+        Option(("--token",), "require the token on this host too, where other users could open the page"),
         Option(
             ("--certificate",),
             "serve https (TLS 1.2 or newer) with this certificate (PEM)",
@@ -75,7 +74,7 @@ COMMAND = Command(
         ("tonnage serve --host 0.0.0.0", "for colleagues: they open the printed address with its token"),
         (
             "tonnage serve --host 0.0.0.0 --certificate login1.pem --key login1.key",
-            "the same, unreadable for others on the network",
+            "the same, encrypted",
         ),
     ),
     loads=("tonnage.placement.watch", "tonnage.dashboard.server"),

@@ -67,31 +67,38 @@ def _words(text: str) -> tuple[str, ...]:
 COMMAND = Command(
     "submit",
     "run a job where its data lives, and no more at once than the storage carries",
-    "Submits COMMAND through the site's scheduler, on the hosts beside the file server of the working directory. Its "
-    "words reach the program exactly as typed: no shell reads them again. Options of tonnage come before COMMAND.",
+    "Submits COMMAND through the site's scheduler, on the hosts next to the file server of the working "
+    "directory. The arguments reach the program exactly as typed: no shell interprets them again. Options of "
+    "tonnage come before COMMAND.",
     (
         Option(("-q", "--queue"), "queue or partition", "QUEUE", "the server's in the site file"),
-        Option(("-I", "--interactive"), "wait for it, with this terminal's input, output and signals"),
-        Option(("-K", "--wait"), "stay until it has ended, all copies, and exit with the worst status"),
+        Option(
+            ("-I", "--interactive"), "run it in this terminal, with its input, output and signals, and wait for the end"
+        ),
+        Option(("-K", "--wait"), "wait for the end of all copies, and exit with the worst status"),
         Option(("-o", "--output"), "file of its output; %J: job, %I: copy", "OUT", "the scheduler's", completes="file"),
         Option(("-e", "--error"), "file of its errors", "ERR", "with the output", completes="file"),
-        Option(("-n", "--tasks"), "slots it takes", "TASKS", "1", parse=parse_count),
+        Option(("-n", "--tasks"), "number of slots", "TASKS", "1", parse=parse_count),
         Option(("-J", "--name"), "name of the job", "NAME", "the program's"),
         Option(("--input",), "file of its standard input", "FILE", "nothing", completes="file"),
-        Option(("--time-limit",), "the scheduler ends it after so long", "TIME", "the queue's", parse=parse_time),
-        Option(("--account",), "what it is charged to", "NAME", "the user's default"),
-        Option(("--memory",), "it has so much on its host, and no more", "SIZE", "the queue's", parse=parse_size),
-        Option(("--gpus",), "it has so many on its host", "N", "none", parse=parse_count),
+        Option(
+            ("--time-limit",), "the scheduler ends the job after this time", "TIME", "the queue's", parse=parse_time
+        ),
+        Option(("--account",), "account that is charged", "NAME", "the user's default"),
+        Option(("--memory",), "memory of the job on its host, at most", "SIZE", "the queue's", parse=parse_size),
+        Option(("--gpus",), "number of GPUs on its host", "N", "none", parse=parse_count),
         Option(
             ("--dependency",),
-            "it begins after other jobs: afterok:JOB,afterany:JOB, with afternotok and after (it began) too; with ? "
-            "in the place of the comma one is enough",
+            "start after other jobs: afterok:JOB,afterany:JOB; also afternotok, and after (JOB has started). "
+            "With ? instead of the comma one of them is enough",
             "WHEN:JOB",
             parse=_dependency,
         ),
-        Option(("--mail",), "the scheduler writes when it begins, ends or fails", "begin,end,fail", parse=_mail),
-        Option(("--mail-to",), "to whom", "ADDRESS", "you"),
-        Option(("--exclusive",), "no other job runs on its host meanwhile"),
+        Option(
+            ("--mail",), "the scheduler sends e-mail when the job begins, ends or fails", "begin,end,fail", parse=_mail
+        ),
+        Option(("--mail-to",), "address for that e-mail", "ADDRESS", "you"),
+        Option(("--exclusive",), "no other job runs on its host at the same time"),
         Option(
             ("--scheduler-options",),
             "options of the scheduler's own command (sbatch, bsub, qsub, flux submit), split as a shell does",
@@ -101,40 +108,44 @@ COMMAND = Command(
         ),
         Option(
             ("--copies",),
-            "run so many of it, or these; TONNAGE_COPY has its number",
+            "number of copies to run, or their numbers; the variable TONNAGE_COPY has a copy's own number",
             "N|1-4,7,10-20:2[%LIMIT]",
             parse=_copies,
         ),
-        Option(("--cap",), "copies that run at once: a number, or the load line", "auto|N", "auto", parse=_cap),
-        Option(("--path",), "go by the data of PATH", "PATH", "the working directory", completes="file"),
+        Option(
+            ("--cap",), "copies that run at once: a number, or auto for the load line", "auto|N", "auto", parse=_cap
+        ),
+        Option(("--path",), "place the job by the data at PATH", "PATH", "the working directory", completes="file"),
         Option(
             ("--profile",),
-            "run directory that measured the program, or its Darshan log, for what a copy asks of the line",
+            "run directory that measured the program, or its Darshan log: gives the demand of one copy",
             "RUN|LOG",
             completes="file",
         ),
         Option(
             ("--transfer",),
-            "bytes of its operations: the load line of the nearest transfer size counts",
+            "bytes of one operation; the load line of the nearest transfer size is used",
             "SIZE",
             "1MiB",
             parse=parse_size,
         ),
         Option(
-            ("--io-share",), "share of its time alone in which it waits for storage", "SHARE", "1", parse=parse_share
+            ("--io-share",),
+            "share of its time that it waits for storage when it runs alone",
+            "SHARE",
+            "1",
+            parse=parse_share,
         ),
         Option(
             ("--anywhere",),
-            "go on where nobody knows the file server, or nothing beside it takes the job",
+            "submit also if the file server is unknown, or no host next to it takes the job",
         ),
-        Option(
-            ("--key",), "name of this submission: the same one is never submitted twice", "KEY", "drawn", parse=_key
-        ),
+        Option(("--key",), "name of this submission; one name is never submitted twice", "KEY", "random", parse=_key),
         Option(("--dry-run",), "print the decision and the command; submit nothing"),
         SCHEDULER,
         Option(
             ("--local-wait",),
-            "longest expected wait for a slot beside the data",
+            "longest expected wait for a slot next to the data",
             "TIME",
             "the site file's, 60s",
             parse=parse_time,
@@ -146,7 +157,7 @@ COMMAND = Command(
         ("tonnage submit gzip -k big.dat", "at the file server of the working directory"),
         ("tonnage submit -I uname -n", "and wait for it"),
         ("tonnage submit --copies 50 --cap auto ./align.sh", "50 copies, as many at once as the storage carries"),
-        ("tonnage submit --scheduler-options='--nice=5 --qos=low' ./align.sh", "with options of sbatch's own"),
+        ("tonnage submit --scheduler-options='--nice=5 --qos=low' ./align.sh", "with options of sbatch"),
         ("tonnage submit --dry-run -q short ./align.sh", "where it would go, and why"),
     ),
     program="COMMAND [WORD]...",

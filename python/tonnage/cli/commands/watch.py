@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "watch",
     "note when a file server's load passes its load line, since when, and whose jobs are there",
-    "Looks at each file server of the site file every so often, and prints a line when its load passes its load line, "
-    "when it is back, and when that is not known: with the time, the load, the line, since when, and the users whose "
-    "jobs are there as far as the scheduler tells. What it sees is kept; `tonnage history --servers` tells of it. "
-    "`tonnage explain watch` says exactly when an episode begins and ends.",
+    "Checks each file server of the site file at an interval. Prints a line when the load rises above the "
+    "load line, when it falls back, and when either is unknown: the time, the load, the line, since when, "
+    "and the users whose jobs run there, as far as the scheduler reports them. The observations are kept; "
+    "`tonnage history --servers` shows them. `tonnage explain watch` defines when an episode begins and ends.",
     (
         SERVER,
-        Option(("--every",), "how often to look", "TIME", "30s", parse=parse_time),
+        Option(("--every",), "interval between checks", "TIME", "30s", parse=parse_time),
         METRICS,
-        Option(("--once",), "look once, say of each server what is so, and keep nothing"),
+        Option(("--once",), "check once, print the state of each server, and keep nothing"),
         SITE,
         Option(("--json",), "print one JSON object a line for each event, and nothing else on stdout"),
     ),

@@ -12,10 +12,11 @@ from tonnage.errors import RequestError
 COMMAND = Command(
     "limit",
     "change a mover's bounds while it runs",
-    "Sets the bounds to exactly what is given: 200MB/s, 100files/s, both with a comma between, 0 (pause), none.",
+    "Sets the bounds of a mover: 200MB/s, 100files/s, both with a comma between, 0 (pause), none. A bound "
+    "that is not given no longer holds.",
     (Option(("limit",), "the bounds", "RATE", parse=parse_limit), *WHICH),
     (
-        ("tonnage stage limit 200MB/s", "no more than that from now on"),
+        ("tonnage stage limit 200MB/s", "at most this rate from now on"),
         ("tonnage stage limit 0", "pause"),
         ("tonnage stage limit none --name run7", "full speed"),
     ),

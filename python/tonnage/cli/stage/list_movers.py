@@ -22,7 +22,7 @@ COMMAND = Command(
     "list the movers of this host",
     "Prints the name, state and trees of each of your movers, also of those that ended with files left.",
     (JSON,),
-    (("tonnage stage list", "which movers there are"),),
+    (("tonnage stage list", "all movers of yours"),),
     loads=("tonnage.staging.control_socket", "tonnage.staging.registered_movers"),
 )
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "stop",
     "end a mover",
-    "Lets the mover go on by priority until the deadline, then ends it. What is left stays in its journal for "
-    "`stage resume`; exit code 1 says so.",
+    "Lets the mover copy by priority until the deadline, then ends it. Files that are left stay in its "
+    "journal for `stage resume`; the exit code is then 1.",
     (
         *WHICH,
         Option(
             ("--deadline",),
-            "time it may go on for; 0 ends it now",
+            "time that it may continue; 0 ends it now",
             "TIME",
             "that of its start, or 20s",
             parse=parse_time,
@@ -34,7 +34,7 @@ COMMAND = Command(
     ),
     (
         ("tonnage stage stop", "at the end of a job, after `stage wait`"),
-        ("tonnage stage stop --deadline 5m", "five minutes for what matters most"),
+        ("tonnage stage stop --deadline 5m", "five minutes for the files of highest priority"),
     ),
     loads=("tonnage.cli.stage.find_mover", "tonnage.staging.wait_for_mover"),
 )

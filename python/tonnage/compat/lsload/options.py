@@ -31,20 +31,22 @@ for worst first. Sections that choose no host (`rusage`, `span`), names that a s
 is not understood are refused.
 """,
     (
-        Option(("-l",), "every index: also io, bio and rpc; names are never cut short"),
-        Option(("-w",), "names are never cut short"),
+        Option(("-l",), "every index: also io, bio and rpc; names are not truncated"),
+        Option(("-w",), "names are not truncated"),
         Option(("-N",), "run queues are divided by the number of CPUs; no CPU factors are known, so as -E"),
         Option(("-E",), "run queues are divided by the number of CPUs"),
         Option(("-I",), "these indices alone, like r1m:ut:bio", "INDEX[:INDEX]..."),
-        Option(("-n",), "so many servers at most, the best", "NUMBER", None, parse=number(1)),
+        Option(("-n",), "at most this many servers, the best first", "NUMBER", None, parse=number(1)),
         Option(("-R",), "servers that satisfy this resource requirement, in its order", "REQUIREMENT"),
         Option(("names",), "only these; with -s: shares of these names", "SERVER", optional=True, repeats=True),
-        Option(("-s",), "what jobs share instead: tasks that load lines still carry, and licences; names may follow"),
+        Option(
+            ("-s",), "show shared resources instead: tasks that load lines still carry, and licences; names may follow"
+        ),
     ),
     (
         ("lsload -l", "every index of every server"),
         ("lsload -l rcss1", "of one"),
         ("lsload -R 'select[ut < 0.5 && mem > 4000] order[bio]' -n 1", "the one with the least disk operations"),
-        ("lsload -s", "what is left of load lines and licences"),
+        ("lsload -s", "free tasks of load lines, and free licences"),
     ),
 )
