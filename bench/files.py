@@ -85,7 +85,7 @@ def timed(command: list[str]) -> tuple[str, int]:
 
 
 class Tonnage:
-    """Through the door that the run loop uses, with series and histograms written as in a real run."""
+    """Through the interface that the run loop uses, with series and histograms written as in a real run."""
 
     numbers = itertools.count()
 

@@ -1,4 +1,4 @@
-"""Tonnage itself, through the door that the run loop uses, with everything recorded: histograms, series, heat."""
+"""Tonnage itself, through the interface that the run loop uses, with everything recorded: histograms, series, heat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What crosses a door has a type: few values are dictionaries of anything."""
+"""Values that pass between files have types: few of them are dictionaries of anything."""
 
 from __future__ import annotations
 
