@@ -109,7 +109,7 @@ class RadosBench:
 
 
 class Tonnage:
-    """A task at the same depth, through the interface that the run loop uses, with every latency, series and file kept."""
+    """Runs a task at the same depth, by the interface that the run loop uses, with every latency, series and file."""
 
     name = "Tonnage"
     numbers = itertools.count()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tonnage.errors import MeasurementError, RequestError, TonnageError
-from tonnage.option_names import in_keywords, in_words, reworded
+from tonnage.option_names import in_keywords, reworded, reworded_errors
 from tonnage.records import Run, RunWriter
 from tonnage.units import is_factor, read_time
 
@@ -94,7 +94,7 @@ def probe(
     _require_alone()
     words = [f"tonnage.probe({', '.join([repr(place), *(f'{k}={v!r}' for k, v in options.items())])})"]
     help_here = {"see `tonnage probe --help`": "see help(tonnage.probe)"}
-    with in_words(help_here), in_keywords({"out", *Options.__annotations__}), in_options():
+    with reworded_errors(help_here), in_keywords({"out", *Options.__annotations__}), in_options():
         campaign = probe_campaign(place, _asked(options))
         outcome = run_campaign(campaign, text=None, command_line=words, out=directory, observer=listening)
     return _finished(outcome, listening, report=report, keep=keep)
@@ -241,9 +241,9 @@ def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool)
     if run.has_trials():
         analysis, _ = analysed(outcome.path, with_report=report, keep=True, tell=observer.note)
         if keep and outcome.state == "complete" and run.manifest.get("search"):
-            from tonnage.placement.server_load_lines import plan_keeping
+            from tonnage.placement.server_load_lines import plan_kept_lines
 
-            keep_load_line(plan_keeping(run, analysis), observer.note)
+            keep_load_line(plan_kept_lines(run, analysis), observer.note)
     if outcome.state == "interrupted":
         raise MeasurementError(
             f"interrupted; the records so far are in {outcome.path}; hint: tonnage.resume({str(outcome.path)!r})"

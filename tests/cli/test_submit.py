@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as some
 from tonnage.cli.commands.submit import COMMAND as SUBMIT
-from tonnage.cli.commands.submit import wish_of
+from tonnage.cli.commands.submit import request_of
 from tonnage.cli.entry import parse, run_command
 from tonnage.cluster.array_numbers import spelled
 from tonnage.cluster.job_terms import Dependency, Mail, Terms
@@ -24,7 +24,7 @@ WORDS = some.text(some.characters(exclude_characters="\0"), max_size=12)
 
 
 def wish(*words: str) -> SubmitRequest:
-    return wish_of(parse(["submit", *words]))
+    return request_of(parse(["submit", *words]))
 
 
 @pytest.mark.parametrize(

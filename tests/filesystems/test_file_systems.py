@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.filesystems import facts_of, held_files, nfs
+from tonnage.filesystems import facts_of, file_layout, nfs
 from tonnage.filesystems.beegfs import holding as beegfs_holding
 from tonnage.filesystems.beegfs import of_client
 from tonnage.filesystems.ceph_hash import placement_group, rjenkins, stable_mod
@@ -207,7 +207,7 @@ def test_a_file_system_that_nobody_knows_has_no_facts() -> None:
 
 def test_files_on_a_disk_of_this_host_are_on_it(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"12")
-    held = held_files([(str(tmp_path / "a"), 0, 0), (str(tmp_path / "gone"), 1, 1)])
+    held = file_layout([(str(tmp_path / "a"), 0, 0), (str(tmp_path / "gone"), 1, 1)])
     if held is None or held.problem:
         pytest.skip(f"{tmp_path} is on no block device")
     assert [(item.name, item.bytes, len(item.parts)) for item in held.items] == [("a", 2, 1)]
@@ -223,6 +223,6 @@ def test_a_file_system_that_fails_to_answer_is_told_of_in_one_sentence(
 
     monkeypatch.setattr("tonnage.filesystems.known_filesystems.carefully", fail)
     monkeypatch.setattr("tonnage.filesystems.known_filesystems.find_mount", lambda *_: mount("ext4"))
-    held = held_files([(os.fspath(tmp_path / "a"), 0, 0)])
+    held = file_layout([(os.fspath(tmp_path / "a"), 0, 0)])
     assert held is not None
     assert held.problem in ("Input/output error", "it did not answer in time")

@@ -81,7 +81,7 @@ def test_ranks_in_turn_are_one_at_once_and_ranks_together_are_bounded() -> None:
 def test_traced_calls_say_how_many_were_in_progress() -> None:
     writes, reads = both("shared-dxt")
     assert reads.counted_by == "DXT"
-    assert reads.at_once.known and reads.active_s.known and reads.mean_at_once.known
+    assert reads.at_once.is_exact and reads.active_s.is_exact and reads.mean_at_once.is_exact
     assert 1 <= reads.at_once.low <= 4 and reads.ranks == writes.ranks == Bounds(4, 4)
     assert writes.common == (SizeCount(MIB, 32, files=1),) and reads.common == (SizeCount(4096, 128, files=1),)
 

@@ -13,7 +13,7 @@ from tonnage.analysis import Analysis, analyse
 from tonnage.cli import main
 from tonnage.machine.user_state import user_state
 from tonnage.measuring import keep_load_line
-from tonnage.placement.server_load_lines import keep_load_lines, line_of, plan_keeping
+from tonnage.placement.server_load_lines import keep_load_lines, line_of, plan_kept_lines
 from tonnage.placement.site import load_site
 from tonnage.placement.where import locate
 from tonnage.records import Run, RunWriter
@@ -116,7 +116,7 @@ def test_without_a_place_to_keep_it_the_reason_is_told(
 def told_of(run: Run, analysis: Analysis) -> list[str]:
     """What a probe tells of keeping its lines."""
     told: list[str] = []
-    keep_load_line(plan_keeping(run, analysis), told.append)
+    keep_load_line(plan_kept_lines(run, analysis), told.append)
     return told
 
 
@@ -143,7 +143,7 @@ def test_a_line_of_weaker_evidence_is_kept_and_told_and_placement_goes_on_with_t
 
 def test_a_line_with_a_wider_interval_says_that_it_is_wider(probed: Probed, tmp_path: Path) -> None:
     run, analysis = probed(tmp_path)
-    (line, *_) = plan_keeping(run, analysis).lines
+    (line, *_) = plan_kept_lines(run, analysis).lines
     exact = replace(line, measured_at_s=line.measured_at_s - 10, low=line.tasks, high=line.tasks)
     keep_line(user_state("lines"), exact)
     wide = tuple(replace(one, tasks_low=1, tasks_high=30) for one in analysis.load_lines)
@@ -154,7 +154,7 @@ def test_a_line_with_a_wider_interval_says_that_it_is_wider(probed: Probed, tmp_
 
 def test_a_line_that_is_old_is_replaced_whatever_it_stood_on(probed: Probed, tmp_path: Path) -> None:
     run, analysis = probed(tmp_path)
-    for line in plan_keeping(run, analysis).lines:
+    for line in plan_kept_lines(run, analysis).lines:
         old = line.measured_at_s - 31 * 86400
         keep_line(user_state("lines"), replace(line, measured_at_s=old, measured_ns=100 * line.measured_ns))
     assert len(told_of(run, analysis)) == 1

@@ -51,9 +51,9 @@ def sized(settings: Sequence[Setting]) -> list[StreamSetting]:
     found: dict[int, StreamSetting] = {}
     plain = plain_stream()
     for setting in settings:
-        if setting.uses_storage and (transfers := setting.transfers) is not None:
+        if setting.needs_scratch and (transfers := setting.transfers) is not None:
             found.setdefault(transfers.transfer_size, replace(plain, **transfers._asdict()))
-    if not found and any(setting.uses_storage for setting in settings):
+    if not found and any(setting.needs_scratch for setting in settings):
         return [plain]
     return list(found.values())
 

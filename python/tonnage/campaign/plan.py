@@ -101,7 +101,7 @@ def check(campaign: Campaign, plan: Plan) -> None:
             raise RequestError(f'the file system of {path} does not take O_DIRECT; hint: use direct "auto" or "no"')
     for setting in plan.settings:
         executor_of(setting).check(setting, target)
-    storages = {setting.storage for setting in settings if setting.uses_storage}
+    storages = {setting.storage for setting in settings if setting.needs_scratch}
     if target.scheme == "path" and (bare := storages - STORAGES_WITH_FILES):
         storage = sorted(bare)[0]
         raise RequestError(f"storage {storage} needs no directory; hint: give the target {storage}:")

@@ -76,7 +76,7 @@ def markdown() -> str:
 def man_overview() -> str:
     """``tonnage(1)``."""
     lines = [
-        *_man_head("tonnage", TAGLINE.rstrip(".").lower()),
+        *_man_header("tonnage", TAGLINE.rstrip(".").lower()),
         ".SH SYNOPSIS",
         ".B tonnage",
         r"\fICOMMAND\fR [\fIOPTION\fR]...",
@@ -92,7 +92,7 @@ def man_overview() -> str:
 def man(command: Command) -> str:
     """``tonnage-COMMAND(1)``."""
     lines = [
-        *_man_head(_page_name(command), command.summary),
+        *_man_header(_page_name(command), command.summary),
         ".SH SYNOPSIS",
         _roff(command.usage),
         ".SH DESCRIPTION",
@@ -112,7 +112,7 @@ def _page_name(command: Command) -> str:
     return f"tonnage-{command.name}".replace(" ", "-")
 
 
-def _man_head(name: str, summary: str) -> list[str]:
+def _man_header(name: str, summary: str) -> list[str]:
     return [
         f'.TH "{name.upper()}" "1" "" "Tonnage {__version__}" "User commands"',
         ".SH NAME",

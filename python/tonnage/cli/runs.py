@@ -31,14 +31,14 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
     ``keep_line``: the load line of a search that came to its end is kept for placement.
     """
     # Of those that read a run, only this one needs them.
-    from tonnage.placement.server_load_lines import KeepPlan, plan_keeping
+    from tonnage.placement.server_load_lines import KeepPlan, plan_kept_lines
 
     run = Run.open(outcome.path)
     if run.has_trials():
         analysis, report = analysed(outcome.path, with_report=with_report, keep=True, tell=_tell)
         plan = KeepPlan()
         if keep_line and outcome.state == "complete" and run.manifest.get("search"):
-            plan = plan_keeping(run, analysis)
+            plan = plan_kept_lines(run, analysis)
         # What follows on stderr is on the same screen.
         below = kept_texts(plan, next(iter(plan.directories), None))
         below += [_sealed(outcome.path, _DIGITS)] if run.is_sealed else []
@@ -181,7 +181,7 @@ def once(groups: Sequence[Sequence[Run]]) -> list[list[Run]]:
     return found
 
 
-def told_twice(sides: Sequence[Sequence[Run]]) -> list[Path]:
+def repeated_runs(sides: Sequence[Sequence[Run]]) -> list[Path]:
     """Runs of a later side that are, or are copies of, some of the first."""
     first = set(map(_identity, sides[0]))
     return [run.path for side in sides[1:] for run in side if _identity(run) in first]

@@ -36,7 +36,7 @@ def zone() -> str:
 
 def text(report: ServerReport) -> str:
     """Of one server, within 80 columns."""
-    parts = [_head(report), *_when(report)]
+    parts = [_headline(report), *_when(report)]
     if report.episodes:
         parts.append(_episodes(report))
     parts.append(_hours(report))
@@ -68,7 +68,7 @@ def _answer_of(report: ServerReport) -> ServerAnswer:
     )
 
 
-def _head(report: ServerReport) -> str:
+def _headline(report: ServerReport) -> str:
     known_s, unknown_s = report.sum.known_s, report.sum.unknown_s
     watched_s = known_s + unknown_s
     known = f", {share(known_s / watched_s)} of it known" if watched_s else ""

@@ -107,7 +107,7 @@ def iso(at_s: float) -> str:
     return datetime.fromtimestamp(at_s).astimezone().isoformat(timespec="seconds")
 
 
-def told(answers: Sequence[WatchAnswer], *, json_wanted: bool) -> list[str]:
+def state_lines(answers: Sequence[WatchAnswer], *, json_wanted: bool) -> list[str]:
     """A line each."""
     return [as_json(answer) if json_wanted else as_text(answer) for answer in answers]
 

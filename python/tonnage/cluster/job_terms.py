@@ -75,7 +75,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnWords:
+class CommandSyntax:
     """How one scheduler's command reads its options, and which of them are not the user's."""
 
     refused: tuple[str, ...]
@@ -130,7 +130,7 @@ class OwnWords:
         return letters[-1:] in [*self.values] and len(letters) == len(word) - 1
 
 
-_NONE = OwnWords(refused=())
+_NONE = CommandSyntax(refused=())
 Spelled = Callable[[Any], list[str]]
 
 
@@ -141,7 +141,7 @@ class Spelling:
     scheduler: str
     table: Mapping[str, Spelled | str]
     """Name of the term → its options; a text instead says why there are none."""
-    own: OwnWords = _NONE
+    own: CommandSyntax = _NONE
     """How its command reads the user's own words."""
 
     def options(self, terms: Terms) -> list[str]:
@@ -163,7 +163,7 @@ class Spelling:
         return found
 
 
-def split_words(text: str) -> tuple[str, ...]:
+def split_arguments(text: str) -> tuple[str, ...]:
     """As a shell splits them. RequestError where a quotation does not end."""
     try:
         return tuple(shlex.split(text))

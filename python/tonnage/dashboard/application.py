@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from tonnage.dashboard import pages
 from tonnage.dashboard.access import AccessCheck, Rules
-from tonnage.dashboard.background_thread import aside
+from tonnage.dashboard.background_thread import in_daemon_thread
 from tonnage.dashboard.run_entry import Watched
 from tonnage.dashboard.run_files import unforeseen
 from tonnage.dashboard.updates import UpdateLoop
@@ -57,7 +57,7 @@ class Application:
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         # Who comes back after a new start asks for a run at once: it must be known then.
-        for topic, told in (await aside(lambda: self._keeper.runs.refresh(()))).items():
+        for topic, told in (await in_daemon_thread(lambda: self._keeper.runs.refresh(()))).items():
             self._keeper.topics.put(topic, told)
         work = asyncio.create_task(self._keeper.work())
         try:
@@ -88,7 +88,7 @@ class Application:
         """A page of the report's making, one at a time: each may keep a processor busy for seconds."""
         async with self._heavy:
             try:
-                page = await aside(make)
+                page = await in_daemon_thread(make)
             except (TonnageError, OSError) as error:
                 return _html(pages.problem_page(without, str(error)), 422)
             except Exception as error:

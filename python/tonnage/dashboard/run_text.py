@@ -36,7 +36,7 @@ def count(keys: Keys, name: str) -> int:
     return found if type(found) is int and 0 <= found < 1 << 63 else 0
 
 
-def known_count(keys: Keys, name: str) -> int | None:
+def count_or_none(keys: Keys, name: str) -> int | None:
     """The same; None where it is none."""
     return count(keys, name) if type(keys.get(name)) is int else None
 
@@ -67,7 +67,7 @@ def load_lines(manifest: Keys) -> list[str]:
             why = "not shown, for a trial failed" if line.get("stopped") == "failed" else "not reached"
             found += [f"{name}: {why}", *_latency_lines(name, line)]
             continue
-        plateau = known_count(line, "plateau_bytes_per_s")
+        plateau = count_or_none(line, "plateau_bytes_per_s")
         speed = f", {units.rate(plateau)}" if plateau is not None else ""
         undone = line.get("undone_by")
         by = [text(code) for code in undone[:_MOST]] if isinstance(undone, list) else []
@@ -104,7 +104,7 @@ def share_done(step: Keys, told: Keys) -> float | None:
     shares = []
     if of := count(step, "trials"):
         shares.append(min(1.0, count(step, "trial") / of))
-    left = known_count(step, "left_ns")
+    left = count_or_none(step, "left_ns")
     if left is not None and (whole := count(step, "elapsed_ns") + left):
         shares.append(min(1.0, (count(step, "elapsed_ns") + count(table(told, "live"), "elapsed_ns")) / whole))
     return max(shares, default=None)
@@ -122,7 +122,7 @@ def times(step: Keys, told: Keys) -> str:
     if not step:
         return ""
     into = count(table(told, "live"), "elapsed_ns")
-    left = known_count(step, "left_ns")
+    left = count_or_none(step, "left_ns")
     found = f"elapsed {clock(count(step, 'elapsed_ns') + into)}"
     return f"{found}, left at most {clock(max(left - into, 0))}" if left is not None else found
 

@@ -25,7 +25,7 @@ class Bounds:
     high: float
 
     @property
-    def known(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether it is known and not only bounded."""
         return self.low == self.high
 

@@ -48,7 +48,7 @@ def entry(mounted: MountedPath, path: str) -> str:
     return mounted.tool("beegfs-ctl", f"--mount={mounted.mount.mount_point}", "--getentryinfo", path)
 
 
-def tool_words(mount: Mount) -> str:
+def tool_name(mount: Mount) -> str:
     """The name of the query in messages."""
     return "beegfs entry info" if shutil.which("beegfs") else f"beegfs-ctl --getentryinfo on {mount.mount_point}"
 
@@ -105,7 +105,7 @@ def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
         servers |= dict(entry_targets(text))
         if (found := holding(text, size)) is not None:
             held[path] = found
-    return Looked(holdings=held, devices=tuple(servers.items()), how=(f"{tool_words(mounted.mount)}: targets",))
+    return Looked(holdings=held, devices=tuple(servers.items()), how=(f"{tool_name(mounted.mount)}: targets",))
 
 
 def of_client(text: str) -> Facts:

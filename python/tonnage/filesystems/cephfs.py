@@ -53,7 +53,7 @@ def layout_sizes(text: str) -> Facts:
     return {key: int(value) if key in _SIZES and value.isdecimal() else value for key, value in layout_of(text).items()}
 
 
-def words(mount: Mount, timeout_s: float, *more: str) -> list[str]:
+def command_line(mount: Mount, timeout_s: float, *more: str) -> list[str]:
     """The command line of a question to the cluster, as the user of the mount."""
     user = mount.option("name")
     identity = ["--id", user] if user else []
@@ -130,7 +130,7 @@ def _osds(mounted: MountedPath) -> tuple[tuple[str, str | None], ...]:
 
 
 def _ask(mounted: MountedPath, *question: str) -> Any:
-    return json.loads(mounted.tool(*words(mounted.mount, mounted.timeout_s, *question)))
+    return json.loads(mounted.tool(*command_line(mounted.mount, mounted.timeout_s, *question)))
 
 
 def served_by(observed: ObservedPath) -> Answer:

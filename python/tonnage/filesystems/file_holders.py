@@ -41,7 +41,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class FileLayout:
     """What was found out after a phase."""
 
     items: tuple[Item, ...] = ()
@@ -145,6 +145,6 @@ class Looked:
     holdings: dict[str, Holding]
     """By path; a file without a known holder is missing."""
     devices: tuple[tuple[str, str | None], ...] = ()
-    """As of ``Held``."""
+    """As of ``FileLayout``."""
     how: tuple[str, ...] = ()
     problem: str | None = None

@@ -441,6 +441,6 @@ def _heat(log: Log, parts: Sequence[_Table], direction: str) -> tuple[tuple[Time
 
 def _imbalance(moved: Sequence[int], ranks: Bounds) -> float | None:
     used = [one for one in moved if one > 0]
-    if len(used) < 2 or not ranks.known:
+    if len(used) < 2 or not ranks.is_exact:
         return None
     return max(used) * len(used) / sum(used)

@@ -142,7 +142,7 @@ class ImportedFile:
 
 
 @lru_cache(maxsize=16)
-def words_of(command: str) -> tuple[str, ...]:
+def arguments_of(command: str) -> tuple[str, ...]:
     """Of a command line that a file names, as far as its quotes can be understood. Each row of a table asks again."""
     try:
         return tuple(shlex.split(command))
@@ -194,7 +194,7 @@ def latency(
     }
 
 
-def bounded(found: ImportedFile) -> ImportedFile:
+def without_impossible_phases(found: ImportedFile) -> ImportedFile:
     """Without the phases whose figures no record could hold: a damaged digit is enough for one."""
     wild = [phase for phase in found.phases if not _fits(phase)]
     if not wild:

@@ -138,7 +138,7 @@ def _command(value: str) -> Complaint:
     return "its quotes are not closed", "close them, or name a script"
 
 
-def _words(value: str) -> Complaint:
+def _shell_words(value: str) -> Complaint:
     with suppress(ValueError):
         shlex.split(value)
         return None
@@ -166,8 +166,8 @@ _RULES: dict[tuple[str, str], Callable[[str], Complaint]] = {
     ("", "nproc"): _between(1),
     ("", "pfind-queue-length"): _between(1),
     ("", "external-script"): _program,
-    ("", "external-mpi-args"): _words,
-    ("", "external-extra-args"): _words,
+    ("", "external-mpi-args"): _shell_words,
+    ("", "external-extra-args"): _shell_words,
 }
 """By section and key; of a key that several sections have, by the key alone."""
 

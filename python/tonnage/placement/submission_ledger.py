@@ -295,7 +295,7 @@ class Ledger:
         self._entries: Entries | None = None
 
     @contextmanager
-    def held(self, key: str, *, timeout_s: float) -> Iterator[None]:
+    def locked(self, key: str, *, timeout_s: float) -> Iterator[None]:
         """Keeps every other process away from the same key; LedgerError where one of them holds it for too long.
 
         A lock on one byte of a file, at a place drawn from the key: it needs no file a key, and ends with its process.

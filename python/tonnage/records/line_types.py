@@ -13,13 +13,13 @@ from tonnage.records.phase_results import (
     CheckpointResult,
     CopyResult,
     ErrorAt,
-    FollowResult,
-    Held,
+    GroupPlacement,
     LatencySummary,
     NetworkResult,
     Note,
-    Part,
+    OperationResult,
     StageResult,
+    TailResult,
     TaskResult,
     VerifyResult,
 )
@@ -183,8 +183,8 @@ class TrialLine(Totals, total=False):
     facts: dict[str, int]
     hints: dict[str, str]
     notes: list[Note]
-    parts: list[Part]
-    follow: FollowResult | None
+    parts: list[OperationResult]
+    follow: TailResult | None
     stage: StageResult | None
     checkpoint: CheckpointResult | None
     found: int
@@ -220,7 +220,7 @@ class CopyLine(OfRecord, CopyResult):
     """One line of ``copies.jsonl``."""
 
 
-class ObjectLine(OfRecord, Held):
+class ObjectLine(OfRecord, GroupPlacement):
     """One line of ``objects.jsonl``."""
 
 

@@ -11,7 +11,7 @@ MOST_GATHERED_BYTES = 8 << 20
 
 
 @dataclass(slots=True)
-class _Part:
+class _FileBuffer:
     """Of one file: its size on the disk, None where it is not there, and what follows."""
 
     on_disk_bytes: int | None
@@ -22,7 +22,7 @@ class WriteBuffer:
     """Appends of many records, which are written in one piece a file."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, _Part] = {}
+        self._parts: dict[str, _FileBuffer] = {}
         self.size_bytes = 0
         self.records = 0
 
@@ -30,7 +30,7 @@ class WriteBuffer:
         """``size_bytes``: of the file with all that was appended before."""
         part = self._parts.get(name)
         if part is None:
-            part = self._parts[name] = _Part(size_bytes)
+            part = self._parts[name] = _FileBuffer(size_bytes)
         part.data += data
         self.size_bytes += len(data)
 

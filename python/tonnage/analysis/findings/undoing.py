@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tonnage.analysis.findings.finding_rules import REGISTRY, Evidence, subject
 from tonnage.analysis.links import links_of
-from tonnage.analysis.points import Groups, measured
+from tonnage.analysis.points import Groups, valid_trials
 from tonnage.analysis.results import Finding, LoadLine, Point
 from tonnage.records import Run, Trials
 
@@ -74,7 +74,7 @@ def _failed(trials: Trials) -> Mapping[str, frozenset[Curve]]:
     """Of each phase the curves of which trials failed; that files were not laid out is told by what needed them."""
     lines = [line for line in trials.where("status", "failed") if line["purpose"] != "fill"]
     # By the key that distinguishes the points.
-    groups = Groups(same[0] for _, same in measured(trials).by("phase", "setting")) if lines else Groups(())
+    groups = Groups(same[0] for _, same in valid_trials(trials).by("phase", "setting")) if lines else Groups(())
     phases: dict[str, set[Curve]] = {}
     for line in lines:
         phases.setdefault(line["phase"], set()).add((line["phase"], groups.of(line["setting"])))

@@ -193,10 +193,10 @@ def _pairs(number: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _draw(curve: Curve) -> tuple[Floats, Floats]:
     """Logarithm of each level (draws × points) and of the plateau, in draws from their posterior."""
-    return _draws_of(_Known(curve))
+    return _draws_of(_CurveKey(curve))
 
 
-class _Known:
+class _CurveKey:
     """A curve by its values: what a search estimated last is what the analysis of its run estimates first."""
 
     __slots__ = ("_values", "curve")
@@ -210,11 +210,11 @@ class _Known:
         return hash(self._values)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Known) and self._values == other._values
+        return isinstance(other, _CurveKey) and self._values == other._values
 
 
 @lru_cache(maxsize=2)
-def _draws_of(known: _Known) -> tuple[Floats, Floats]:
+def _draws_of(known: _CurveKey) -> tuple[Floats, Floats]:
     import numpy as np
 
     curve = known.curve

@@ -157,7 +157,7 @@ def _per_node(settings: Sequence[Setting], nodes: int) -> int:
     has a process of its own, and there are enough for the most of them."""
     if nodes == 1:
         return 1
-    alone = (setting.tasks for setting in settings if setting.uses_storage and setting.tasks_per_node is None)
+    alone = (setting.tasks for setting in settings if setting.needs_scratch and setting.tasks_per_node is None)
     most = max(alone, default=1)
     return -(-most // nodes)
 
@@ -197,7 +197,7 @@ def _check_tasks(campaign: Campaign, settings: Sequence[Setting], spread: Spread
                 f"hint: ask for {-(-tasks // each)} nodes, or give more tasks to each"
             )
         # Tasks of one process are its threads; of several, each has one task.
-        if each is None and setting.uses_storage and 1 < spread.processes < tasks:
+        if each is None and setting.needs_scratch and 1 < spread.processes < tasks:
             raise RequestError(
                 f"{tasks} tasks are more than the {spread.processes} processes of the job "
                 f"({spread.per_node} on each of {on}); "

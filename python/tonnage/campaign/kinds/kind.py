@@ -188,7 +188,7 @@ class Setting:
         raise NotImplementedError
 
     @property
-    def uses_storage(self) -> bool:
+    def needs_scratch(self) -> bool:
         """Whether trials work on files that this project makes."""
         return True
 

@@ -134,10 +134,10 @@ def _sides(paths: Sequence[str], asked: str | None) -> list[Side]:
     """Each path a side: a run, or a directory of runs, of which each counts once."""
     from tonnage.analysis.compare.divisors import given_to, owner_of
     from tonnage.analysis.compare.runs import Side
-    from tonnage.cli.runs import once, runs_in, told_twice
+    from tonnage.cli.runs import once, repeated_runs, runs_in
 
     sides = [once([runs_in([path])])[0] for path in paths]
-    for name in told_twice(sides):
+    for name in repeated_runs(sides):
         print(f"tonnage: {name} is on both sides: compared with itself, nothing differs", file=sys.stderr)
     bases: list[list[Basis]] = [[] for _ in sides]
     if asked is not None:

@@ -67,7 +67,7 @@ COMMAND = Command(
 
 def run(arguments: Arguments) -> int:
     """Exit code."""
-    from tonnage.demand.profile import main_place, profile_of
+    from tonnage.demand.profile import main_file_system, profile_of
     from tonnage.placement.job_logs import uses_in
     from tonnage.placement.line_shares import shares_of
 
@@ -75,7 +75,7 @@ def run(arguments: Arguments) -> int:
         raise RequestError("--target and --sweep are of a campaign; hint: give --campaign FILE, too")
     uses = [use for name in arguments.logs for use in uses_in(name)]
     profile = profile_of(uses)
-    place = main_place(uses[0], arguments.file_system or profile.places[0].mount)
+    place = main_file_system(uses[0], arguments.file_system or profile.places[0].mount)
     path = arguments.path or "."
     shares = shares_of(uses, profile, place.mount, path, arguments.site)
     deviations: list[Deviation] = []
@@ -95,11 +95,11 @@ def run(arguments: Arguments) -> int:
 def _write_campaign(arguments: Arguments, use: JobUse, mount: str, path: str) -> None:
     import sys
 
-    from tonnage.demand.profile import main_place
+    from tonnage.demand.profile import main_file_system
     from tonnage.demand.replay import replay_of
     from tonnage.outputs import Output, lines
 
-    made = replay_of(use, main_place(use, mount), target=arguments.target or path, sweep=arguments.sweep)
+    made = replay_of(use, main_file_system(use, mount), target=arguments.target or path, sweep=arguments.sweep)
     out = Output(Path(arguments.campaign), "--campaign", lines("a campaign of `tonnage demand`", "# The demand of .*"))
     out.write(made.text)
     for left in made.left_out:
@@ -118,13 +118,13 @@ def _show(
     from dataclasses import replace
 
     from tonnage.cli.runs import console, print_json
-    from tonnage.demand.profile import main_place
+    from tonnage.demand.profile import main_file_system
     from tonnage.report.answers.demand import answer, replayed
 
     told = [_statement(one) for one in shares]
     shown = answer(arguments.logs, profile, told, uses)
     if deviations:
-        table = replayed(main_place(uses[0], mount), deviations)
+        table = replayed(main_file_system(uses[0], mount), deviations)
         shown = replace(shown, tables=(*shown.tables, table))
     if arguments.out is not None:
         from tonnage.report.page import write_answer

@@ -58,10 +58,10 @@ def _mail(text: str) -> tuple[Event, ...]:
     return parse_mail(text)
 
 
-def _words(text: str) -> tuple[str, ...]:
-    from tonnage.cluster.job_terms import split_words
+def _split_arguments(text: str) -> tuple[str, ...]:
+    from tonnage.cluster.job_terms import split_arguments
 
-    return split_words(text)
+    return split_arguments(text)
 
 
 COMMAND = Command(
@@ -103,7 +103,7 @@ COMMAND = Command(
             ("--scheduler-options",),
             "options of the scheduler's own command (sbatch, bsub, qsub, flux submit), split as a shell does",
             "'--OPTION=VALUE...'",
-            parse=_words,
+            parse=_split_arguments,
             repeats=True,
         ),
         Option(
@@ -176,7 +176,7 @@ def run(arguments: Arguments) -> int:
     from tonnage.placement.choice import NoFileServer
     from tonnage.placement.submit import failed_text, preview, run_interactive, submit, wait_until_ended
 
-    wish = wish_of(arguments)
+    wish = request_of(arguments)
     try:
         if arguments.dry_run:
             return _show(preview(wish), arguments.json)
@@ -213,7 +213,7 @@ def _answer(text: str, outcome: Outcome) -> None:
         raise TonnageError(f"{error}; job {job} is submitted; hint: `tonnage jobs` lists it") from None
 
 
-def wish_of(arguments: Arguments) -> SubmitRequest:
+def request_of(arguments: Arguments) -> SubmitRequest:
     """What the options and the program's words ask for; RequestError where they contradict each other."""
     from tonnage.placement.submit_request import SubmitOptions
 

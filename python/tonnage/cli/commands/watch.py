@@ -70,18 +70,18 @@ def run(arguments: Arguments) -> int:
     with ExitStack() as stack:
         if arguments.metrics is not None:
             _serve(stack, arguments.metrics, watch)
-        stack.enter_context(watch.held())
+        stack.enter_context(watch.locked())
         _go_on(watch, every_ns / 1e9, as_json=arguments.json)
     return 0
 
 
 def _once(watch: Watch, *, as_json: bool) -> int:
     """What one look says; an episode is one that another watch keeps. Writes nothing."""
-    from tonnage.cli.watch_lines import of_state, told
+    from tonnage.cli.watch_lines import of_state, state_lines
 
     states = watch.observe_only()
     now_s = time.time()
-    for line in told([of_state(state, now_s) for state in states], json_wanted=as_json):
+    for line in state_lines([of_state(state, now_s) for state in states], json_wanted=as_json):
         print(line)
     if all(state.seen.above is None for state in states):
         raise TonnageError("of no server it can be told; hint: `tonnage doctor` tells what is wrong")
@@ -89,7 +89,7 @@ def _once(watch: Watch, *, as_json: bool) -> int:
 
 
 def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
-    from tonnage.cli.watch_lines import of_event, told
+    from tonnage.cli.watch_lines import of_event, state_lines
 
     with Stop() as stop:
         try:
@@ -101,7 +101,7 @@ def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
                     rows, seen = watch.observe()
                     risen = watch.raise_caps()
                 before = watch.problem
-                for line in told([of_event(event) for event in watch.record(rows, seen)], json_wanted=as_json):
+                for line in state_lines([of_event(event) for event in watch.record(rows, seen)], json_wanted=as_json):
                     print(line, flush=True)
                 for sentence in risen:
                     _narrate(sentence)

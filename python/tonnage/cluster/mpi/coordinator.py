@@ -78,7 +78,7 @@ class Coordinator:
                 raise
 
         answer = carry_out(self.ranks, members, order, noted)
-        self._look_at(answer)
+        self._check_answer(answer)
         if own:
             raise own[0]
         if answer.problems:
@@ -93,7 +93,7 @@ class Coordinator:
         """Tells the prepared processes to go to the start line."""
         pass_on(self.ranks, members, Command(self.next_serial(), "go", {}, ORDER_S))
 
-    def _look_at(self, answer: Answer) -> None:
+    def _check_answer(self, answer: Answer) -> None:
         if answer.signal:
             self.signalled(answer.signal)
         if answer.lost is not None:

@@ -128,7 +128,7 @@ class PhaseShare:
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + _LOOK_S
-            self._look_below(now)
+            self._check_children(now)
         if self.above is not None and now >= self._next_beat:
             self.beat()
         return self.ended_ns is not None and len(self._came) == len(self.below)
@@ -265,7 +265,7 @@ class PhaseShare:
             self._phase.meet(value)
         self._pause = self._ranks.transport.poll_pause()
 
-    def _look_below(self, now: float) -> None:
+    def _check_children(self, now: float) -> None:
         """Marks processes as lost that ended, or sent no heartbeat for too long."""
         for rank in self.below:
             if rank in self._came or self.lost is not None:

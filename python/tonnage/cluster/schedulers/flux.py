@@ -12,7 +12,7 @@ import time
 
 from tonnage.cluster.array_numbers import Numbers, each
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.job_terms import OwnWords, Spelling, every
+from tonnage.cluster.job_terms import CommandSyntax, Spelling, every
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -163,7 +163,7 @@ FLUX = Spelling(
         "begin_at_s": lambda moment_s: [f"--begin-time={time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(moment_s))}"],
         "words": list,
     },
-    OwnWords(
+    CommandSyntax(
         refused=(
             *("--job-name", "--cc", "--bcc", "--dry-run", "--wait", "--wait-event", "--watch", "--quiet"),
             *("--help", "-h"),

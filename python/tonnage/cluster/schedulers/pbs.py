@@ -17,7 +17,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.job_terms import Dependency, Mail, OwnWords, Spelling, Terms, check_jobs, every, hours, in_units
+from tonnage.cluster.job_terms import (
+    CommandSyntax,
+    Dependency,
+    Mail,
+    Spelling,
+    Terms,
+    check_jobs,
+    every,
+    hours,
+    in_units,
+)
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -333,7 +343,7 @@ PBS = Spelling(
         "begin_at_s": lambda moment_s: ["-a", time.strftime("%Y%m%d%H%M.%S", time.localtime(moment_s))],
         "words": list,
     },
-    OwnWords(
+    CommandSyntax(
         refused=("-J", "-I", "-v", "-V", "-N", "-z", "--version"),
         values="aAcCeJjklMmNoPpqRrSuvW",
     ),

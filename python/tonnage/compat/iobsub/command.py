@@ -9,7 +9,7 @@ from pathlib import Path
 from tonnage.cluster.job_terms import Terms
 from tonnage.compat.front_end import Given, parse_arguments
 from tonnage.compat.iobsub.options import IOBSUB
-from tonnage.compat.iobsub.parse import Asked, read_words, with_script
+from tonnage.compat.iobsub.parse import Asked, read_arguments, with_script
 from tonnage.compat.iobsub.program import find_directory, find_program
 from tonnage.compat.iobsub.script import read_script
 from tonnage.compat.iobsub.translate import OF_LSF, Translated, hosts, name_of, translate
@@ -25,14 +25,14 @@ NOT_FOUND = "Cannot find fileserver for current working directory."
 
 def run(words: Sequence[str], voice: Voice) -> int:
     """Exit code; an interactive job's own."""
-    asked = read_words(words, queue_names)
+    asked = read_arguments(words, queue_names)
     if not asked.program and (script := read_script()) is not None:
         asked = with_script(asked, script, queue_names)
     given = parse_arguments(IOBSUB, asked.options)
     if not asked.program or not asked.program[0]:
         raise RequestError("iobsub: there is no program to run; hint: iobsub [OPTION]... PROGRAM [WORD]...")
     translated = translate(given, site_scheduler().name) if any(given[name] for name in OF_LSF) else Translated(Terms())
-    wish = _wish(given, asked, translated.terms)
+    wish = _request(given, asked, translated.terms)
     for note in (*asked.notes, *translated.notes, *_unordered(given)):
         voice.tell(f"iobsub: note: {note}")
 
@@ -81,7 +81,7 @@ def _is_interactive(given: Given) -> bool:
     return bool(given["-I"] or given["-Ip"])
 
 
-def _wish(given: Given, asked: Asked, terms: Terms) -> SubmitRequest:
+def _request(given: Given, asked: Asked, terms: Terms) -> SubmitRequest:
     if _is_interactive(given) and any(given[name] for name in ("-o", "-e", "-i")):
         raise RequestError("iobsub: an interactive job has this terminal; hint: leave -i, -o, -e or -I out")
     queue, directory = given.text_if("--queue"), None

@@ -32,7 +32,7 @@ class Asked:
     """The program stands right after ``-q``: why it is not taken as a queue."""
 
 
-def read_words(words: Sequence[str], queues: Callable[[], Collection[str]]) -> Asked:
+def read_arguments(words: Sequence[str], queues: Callable[[], Collection[str]]) -> Asked:
     """``queues`` is asked for the site's queues where a word stands right after ``-q``, and nowhere else.
 
     RequestError and HelpAsked as ``parse_arguments``.
@@ -61,7 +61,7 @@ def with_script(asked: Asked, script: Script, queues: Callable[[], Collection[st
     notes = list(asked.notes)
     queue = None
     for number, words in script.options:
-        found = read_words(words, queues)
+        found = read_arguments(words, queues)
         if found.program:
             why = f", and {found.why_no_queue}" if found.why_no_queue else ""
             raise RequestError(f"iobsub: #BSUB in line {number}: {found.program[0]!r} is no option{why}; hint: mend it")

@@ -71,7 +71,7 @@ class SummaryFile(TextIOBase):
 
 def refuse_foreign(tests: Sequence[Parameters]) -> None:
     """RequestError where a file that would be written is not ours, or is itself to be measured."""
-    measured = [name for test in tests if test.api != "DUMMY" for name in _measured(test)]
+    measured = [name for test in tests if test.api != "DUMMY" for name in _measured_files(test)]
     found = [output for test in tests for output in _outputs(test)]
     found += [summary(tests[-1])] if tests[-1].summary_file else []
     # Tests of one script may write one file after the other.
@@ -81,7 +81,7 @@ def refuse_foreign(tests: Sequence[Parameters]) -> None:
         output.check()
 
 
-def _measured(test: Parameters) -> Iterator[str]:
+def _measured_files(test: Parameters) -> Iterator[str]:
     for repetition in range(test.repetitions) if test.multi_file else [None]:
         yield from file_names(test, repetition)
 

@@ -23,7 +23,7 @@ def now() -> str:
     return datetime.now().strftime("%m/%d/%Y %H:%M:%S")
 
 
-def head(request: Request) -> Iterator[str]:
+def header(request: Request) -> Iterator[str]:
     """What is printed before anything is measured."""
     yield f"-- started at {now()} --\n"
     yield f"mdtest-{VERSION} was launched with {request.tasks} total task(s) on {request.nodes} node(s)"

@@ -173,7 +173,7 @@ class History:
         self._open: dict[str, Episode] = {}
 
     @contextmanager
-    def held(self, servers: Iterable[str]) -> Iterator[None]:
+    def locked(self, servers: Iterable[str]) -> Iterator[None]:
         """Keeps other watches away from these servers; AlreadyWatched where one of them has one."""
         # One open file a lock: locks of one open file do not exclude each other.
         descriptor = self._open_lock()

@@ -17,7 +17,7 @@ from tonnage.report.answer import Answer, Statement
 from tonnage.report.answers.compare import value_text
 from tonnage.report.figures.axes import divided_scale_title
 from tonnage.report.figures.colours import KNEE, KNEE_BAND, LINES, MUTED, VEIL, band_colour, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout, upright_band, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, escaped, layout, upright_band
 from tonnage.report.figures.panels import OWN, have_one_axis, reached
 from tonnage.report.figures.plotly import Axis, Note, Shape, Stroke, Trace
 from tonnage.report.figures.table import Table, text_column
@@ -301,7 +301,7 @@ def _runs(series: Series, history: History, x: Sequence[Any], scale: float) -> l
                 MUTED,
                 1.2,
             ),
-            "text": [words(history.runs[level.run].run) for level in series.levels],
+            "text": [escaped(history.runs[level.run].run) for level in series.levels],
             "hovertemplate": "%{text}<br>%{x}<br>median %{y:.4g}<extra></extra>",
         }
     ]

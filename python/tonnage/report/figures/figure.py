@@ -50,7 +50,7 @@ EDGE = 92
 """Right margin that holds the names of horizontal lines."""
 
 
-def words(text: object) -> str:
+def escaped(text: object) -> str:
     """Text inside a plot. The kit reads a little HTML in labels (links too); nothing of a user's may look like it."""
     return escape(str(text), quote=False)
 
@@ -59,9 +59,9 @@ _LEGEND = 36
 """Letters of a name for which a legend has room on a small screen."""
 
 
-def legend_words(text: str) -> str:
+def legend_text(text: str) -> str:
     """The name of a curve in a legend; a long one goes on below."""
-    return "<br>".join(map(words, wrap(text, _LEGEND)))
+    return "<br>".join(map(escaped, wrap(text, _LEGEND)))
 
 
 def layout(x: Axis, y: Axis, *, height: int = 360, margin_right: int = 24, **more: Any) -> Layout:
@@ -137,7 +137,7 @@ def edge_note(y: float, name: str, value: str, colour: str) -> Note:
         "yanchor": "middle",
         "align": "left",
         "showarrow": False,
-        "text": f"{words(name)}<br>{value}",
+        "text": f"{escaped(name)}<br>{value}",
         "font": {"color": colour, "size": 12},
     }
 

@@ -137,7 +137,7 @@ def _costs(analysis: Analysis) -> Told:
 
 def _side(rounds: Rounds) -> tuple[str, str, str, str]:
     times = (units.duration(rounds.without_ns), units.duration(rounds.with_ns))
-    return (*times, snapshots.time(rounds.cost.cost_ns), snapshots.part(rounds.share))
+    return (*times, snapshots.time(rounds.cost.cost_ns), snapshots.round_share(rounds.share))
 
 
 def _normalised(analysis: Analysis) -> Told:

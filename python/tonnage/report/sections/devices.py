@@ -11,7 +11,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import rate_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
@@ -95,7 +95,7 @@ def _figure(found: Devices) -> Figure:
         traces=[
             {
                 "type": "bar",
-                "x": [words(part.device) for part in parts],
+                "x": [escaped(part.device) for part in parts],
                 "y": values,
                 "marker": {"color": line_colour(found.op), "line": {"color": MUTED, "width": 1}},
                 "hovertemplate": "%{x}<br>%{y:.4g}" + hover.ending(found.record),

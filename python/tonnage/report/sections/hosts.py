@@ -12,7 +12,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import speed_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.figures.table import Table, text_column
@@ -170,7 +170,7 @@ def _ends(found: Hosts) -> Figure:
     """When each host's first and last task ended."""
     step = -(-len(found.parts) // MOST_MARKS)
     bundles = [found.parts[at : at + step] for at in range(0, len(found.parts), step)]
-    names = [words(bundle_name(bundle)) for bundle in bundles]
+    names = [escaped(bundle_name(bundle)) for bundle in bundles]
     first = [min(part.first_done_ns for part in bundle) / 1e9 for bundle in bundles]
     last = [max(part.last_done_ns for part in bundle) / 1e9 for bundle in bundles]
     numbers = [1 + at * step for at in range(len(bundles))]
@@ -217,7 +217,7 @@ def over_time(found: Hosts, columns: Columns, tasks: list[TaskLine]) -> Figure |
         for bundle, line in zip(bundles, sums, strict=True)
     ]
     scale, title = speed_scale_title(max((rate for line in rates for rate in line if rate), default=1.0), found.metric)
-    names = [words(bundle_name(bundle)) for bundle in bundles]
+    names = [escaped(bundle_name(bundle)) for bundle in bundles]
     return Figure(
         title="Hosts over time",
         caption=f"{found.record}: throughput of each host in each interval, until it was done.{_shared(bundles)}",

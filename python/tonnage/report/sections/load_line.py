@@ -21,11 +21,11 @@ from tonnage.report.figures.figure import (
     Figure,
     Variant,
     edge_note,
+    escaped,
     layout,
     level,
     upright,
     upright_band,
-    words,
 )
 from tonnage.report.figures.panels import OWN, Panels
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
@@ -101,7 +101,7 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None, p
     highest = panels.height(curve)
     scale, title = speed_scale_title(highest, curve[0].metric, phrases.done(curve[0].kind))
     x = [point.tasks for point in curve]
-    traces = _measured(curve, scale) + _models(analysis, curve, scale)
+    traces = _measured_traces(curve, scale) + _models(analysis, curve, scale)
     marks, levels = _plateau(line)
     above = _above(analysis, curve)
     ceilings, far = _ceilings(above, highest)
@@ -122,7 +122,7 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None, p
     )
 
 
-def _measured(curve: list[Point], scale: float) -> list[Trace]:
+def _measured_traces(curve: list[Point], scale: float) -> list[Trace]:
     """The band of intervals, the medians, and every repetition."""
     x = [point.tasks for point in curve]
     colour = line_colour(curve[0].op)
@@ -199,7 +199,7 @@ def _models(analysis: Analysis, curve: list[Point], scale: float) -> list[Trace]
             "y": [y / scale for x, y in model.curve if tried[0] <= x <= tried[-1]],
             "mode": "lines",
             "line": {"color": MUTED, "width": 1.5, "dash": dashes[position % len(dashes)]},
-            "name": f"{words(_MODEL_NAMES.get(model.name, model.name))} (model)",
+            "name": f"{escaped(_MODEL_NAMES.get(model.name, model.name))} (model)",
             "text": [units.speed(y, metric) for x, y in model.curve if tried[0] <= x <= tried[-1]],
             "hovertemplate": "model, %{x:.3g} tasks<br>%{text}<extra></extra>",
         }
@@ -273,7 +273,7 @@ def _ceilings(found: Sequence[Ceiling], highest: float) -> tuple[list[Level], li
     near = [one for one in found if one.bytes_per_s <= _OFF_SCALE * highest]
     levels = [(one.bytes_per_s, phrases.ceiling_name(one.name), INK, "dash") for one in near]
     far = [f"{phrases.ceiling_name(one.name)} {units.rate(one.bytes_per_s)}" for one in found if one not in near]
-    return levels, list(map(words, far))
+    return levels, list(map(escaped, far))
 
 
 def _of_other_sizes(found: Sequence[Ceiling], curve: Sequence[Point]) -> list[str]:

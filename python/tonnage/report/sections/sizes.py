@@ -14,7 +14,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import log_ticks, rate_axis, sizes_axis, speed_scale_title, tick_texts
 from tonnage.report.figures.colours import INK, KNEE, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, error_bars, layout, legend_words, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, error_bars, escaped, layout, legend_text
 from tonnage.report.figures.heat import COLOURS
 from tonnage.report.figures.plotly import ColourBar, Shape, Trace
 from tonnage.report.figures.table import Table
@@ -145,10 +145,10 @@ def _others(roofs: Sequence[Roof], sizes: Sequence[int]) -> list[Trace]:
                 "x": [size for size, _ in across],
                 "y": [roof.bytes_per_s for _, roof in across],
                 "mode": "markers" if len(marks) == 1 else "lines+markers" if marks else "lines",
-                "name": legend_words(_valued(same[0]) if len(same) == 1 else name),
+                "name": legend_text(_valued(same[0]) if len(same) == 1 else name),
                 "line": {"color": INK, "width": 1.2, "dash": _DASHES[position % len(_DASHES)]},
                 "marker": {"color": INK, "size": 11, "symbol": _SYMBOLS[position % len(_SYMBOLS)]},
-                "text": [f"{words(_valued(roof))}<br>{words(roof.source)}" for _, roof in across],
+                "text": [f"{escaped(_valued(roof))}<br>{escaped(roof.source)}" for _, roof in across],
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )

@@ -52,7 +52,7 @@ def _map(surface: Surface, analysis: Analysis) -> Figure:
             _end(sizes, [one.tasks_low for one in surface.sizes], showlegend=False),
             _end(sizes, ends, fill="tonexty", fillcolor=KNEE_BAND, name=f"{share} interval"),
             _line(surface, sizes),
-            _measured(surface, analysis),
+            _measured_trace(surface, analysis),
         ],
         layout=layout(
             {"title": "Transfer size", "type": "category", "showgrid": False},
@@ -102,7 +102,7 @@ def _shares(surface: Surface, sizes: list[str]) -> Trace:
     }
 
 
-def _measured(surface: Surface, analysis: Analysis) -> Trace:
+def _measured_trace(surface: Surface, analysis: Analysis) -> Trace:
     own = [point for point in analysis.points if point.op == surface.op and point.transfer_size]
     return {
         "x": [units.size(point.transfer_size) for point in own],

@@ -14,7 +14,7 @@ from tonnage.report.answer import Statement
 from tonnage.report.figures import hover, series
 from tonnage.report.figures.axes import latency_axis, rate_scale_title
 from tonnage.report.figures.colours import band_colour, line_colour, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, interval_band, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, interval_band, layout
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
 from tonnage.report.figures.series import stall_marks, stalls_sentence, standstills
 from tonnage.report.figures.table import Column, Table
@@ -140,7 +140,7 @@ def _rates(points: list[Point]) -> Figure:
         {
             "x": [readers(point) for point in points for _ in point.values],
             "y": [value / scale for point in points for value in point.values],
-            "text": [words(record) for point in points for record in point.records],
+            "text": [escaped(record) for point in points for record in point.records],
             "mode": "markers",
             "marker": {"color": colour, "size": 7, "opacity": 0.65, "line": {"width": 0}},
             "name": "repetition",

@@ -96,7 +96,7 @@ def sentence(found: Crossover, open_end: str = _GREW) -> str:
     what = _WHAT[found.op]
     if found.nodes <= 1 and found.levelled:
         return f"For {what} the fast tier wins from the first node on: {rates}{_between(found)}."
-    told = f"{rates}{_between(found)}{_measured(found, open_end)}"
+    told = f"{rates}{_between(found)}{_sweep_sentence(found, open_end)}"
     return f"For {what} the fast tier wins from {_from_on(found)} {'node' if found.nodes == 1 else 'nodes'} on: {told}."
 
 
@@ -104,7 +104,7 @@ def _from_on(found: Crossover) -> str:
     return f"{'about' if found.levelled else 'more than'} {nodes_text(found.nodes)}"
 
 
-def _measured(found: Crossover, open_end: str) -> str:
+def _sweep_sentence(found: Crossover, open_end: str) -> str:
     """What the sweep itself saw on both sides, and whether it went far enough."""
     seen = []
     if found.behind is not None:

@@ -16,7 +16,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import heat, hover, series
 from tonnage.report.figures.axes import rate_scale_title, speed_scale_title
 from tonnage.report.figures.colours import ALERT, MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.figures.table import Table, text_column
@@ -125,7 +125,7 @@ def tasks_over_time(record: str, columns: Columns, tasks: Sequence[TaskLine], tr
         title="Tasks over time",
         caption=f"{record}: throughput of each task in each interval, until it was done.{shared}",
         alt=f"Heat map of the throughput of {len(tasks)} tasks over the time of {record}.{shared}",
-        traces=[map_of(edges, [words(name_of(bundle)) for bundle in bundles], rates, scale, title, record)],
+        traces=[map_of(edges, [escaped(name_of(bundle)) for bundle in bundles], rates, scale, title, record)],
         layout=layout(
             {"title": "Time since the first task started (s)", "range": [0, edges[-1] / 1e9], "showgrid": False},
             {"title": "Task", "showgrid": False, "autorange": "reversed", "type": "category"},
@@ -237,7 +237,7 @@ def _few_ticks(tasks: int) -> Axis:
 
 def _traces(op: str, record: str, tasks: list[TaskLine], values: list[float], middle: float, last: int) -> list[Trace]:
     numbers = [row["task"] for row in tasks]
-    hosts = [words(row.get("host") or "") for row in tasks]
+    hosts = [escaped(row.get("host") or "") for row in tasks]
     stands_out = abs(values[last] - middle) > _STANDS_OUT * middle
     colours = [ALERT if stands_out and position == last else line_colour(op) for position in range(len(tasks))]
     stems_x = [x for number in numbers for x in (number, number, None)]

@@ -79,7 +79,7 @@ class Slurm:
         except ToolError as error:
             if (receipt := _RECEIPT.search(error.output)) is not None:
                 return Submitted(receipt["job"], receipt[0])
-            raise _REFUSALS.of(error, _words_of(error)) from None
+            raise _REFUSALS.of(error, _message_of(error)) from None
         receipt = _RECEIPT.search(said.out)
         if receipt is None:
             raise SubmissionUnknown(f"sbatch printed no receipt: {(said.out or said.err).strip()[:100]!a}")
@@ -201,7 +201,7 @@ class Slurm:
         except ToolError as error:
             # It fails for the copies that ended, in words, and tells the others with these.
             if ": No error" not in error.output:
-                raise SchedulerError(_words_of(error)) from None
+                raise SchedulerError(_message_of(error)) from None
 
     def _where(self, request: JobRequest) -> list[str]:
         """The options for its hosts.
@@ -293,7 +293,7 @@ class Slurm:
         try:
             return ask(argv, timeout_s=self._timeout_s, environment=_plain(os.environ))
         except ToolError as error:
-            raise SchedulerError(_words_of(error)) from None
+            raise SchedulerError(_message_of(error)) from None
 
 
 def _plain(environment: Mapping[str, str]) -> dict[str, str]:
@@ -302,7 +302,7 @@ def _plain(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not name.startswith(own)} | tables.ENVIRONMENT
 
 
-def _words_of(error: ToolError) -> str:
+def _message_of(error: ToolError) -> str:
     """All that Slurm said, on one line: its first line often is the reason, and its last the verdict."""
     if isinstance(error, (ToolSilent, ToolMissing)) or not error.output.strip():
         return str(error)
