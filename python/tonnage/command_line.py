@@ -157,7 +157,8 @@ def typed(command: Command, words: Sequence[str]) -> list[Typed]:
 
 
 def split_program(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The command's own words, and the user's program after them, word for word. RequestError as ``read``."""
+    """Splits off the command's own words from the user's program after them, word for word. RequestError as
+    ``read``."""
     at = 0
     while at < len(words) and _is_option(words[at]) and words[at] != "--":
         last, _, text = _of_word(command, words[at])[-1]

@@ -157,7 +157,8 @@ class Measured:
         return _pandas().DataFrame(self.run.series(_named(record)) or {})
 
     def latency(self, record: str) -> DataFrame:
-        """The histogram of all tasks: ``count`` operations took at most ``upper_ns`` and more than the row before."""
+        """Returns the histogram of all tasks: each row counts the operations that took at most ``upper_ns`` and more
+        than the row before."""
         return _pandas().DataFrame(self.run.histogram(_named(record)) or [], columns=list(_BUCKETS))
 
     @cached_property
@@ -204,7 +205,7 @@ class Measured:
 
 
 def picture(figure: Figure, *, dark: bool = False) -> Picture:
-    """A figure of the report as plotly's own object, in its light or dark colours."""
+    """Returns a figure of the report as plotly's own object, in its light or dark colours."""
     from plotly.graph_objects import Figure as Picture
 
     layout = {**figure.layout, "title": {"text": figure.title}}

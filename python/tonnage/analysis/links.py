@@ -20,7 +20,7 @@ _READS = {"read", "check"}
 
 
 def links_of(points: Sequence[Point], trials: Sequence[TrialLine]) -> tuple[Link, ...]:
-    """A link for each ``network`` point, with its flows; medians over the repetitions."""
+    """Returns a link for each ``network`` point, with its flows; medians over the repetitions."""
     lines = {line["record"]: line for line in trials if line.get("network")}
     return tuple(
         _link(point, [lines[record] for record in point.records]) for point in points if point.kind == "network"
@@ -86,7 +86,7 @@ class Crossing:
 
 
 def ceilings_of(links: Sequence[Link]) -> tuple[Json, ...]:
-    """The most that each ``network`` workload carried, as entries of ``ceilings``."""
+    """Returns the most that each ``network`` workload carried, as entries of ``ceilings``."""
     best: dict[str, Link] = {}
     for link in links:
         known = best.get(link.point.workload)
@@ -117,7 +117,7 @@ def crossings(
     elapsed_ns: Mapping[str, int],
     file_system: str | None,
 ) -> Iterator[Crossing]:
-    """Each storage point that crossed a measured link. ``elapsed_ns`` by record; ``file_system``: types of the
+    """Yields each storage point that crossed a measured link. ``elapsed_ns`` by record; ``file_system``: types of the
     target's, joined by commas."""
     networked = any(kind.strip() in NETWORKED for kind in (file_system or "").split(","))
     by_workload: dict[str, list[Link]] = defaultdict(list)

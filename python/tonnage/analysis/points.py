@@ -114,7 +114,7 @@ def valid_trials(trials: Sequence[TrialLine]) -> Trials:
 
 
 def points_of(run: Run, trials: Sequence[TrialLine]) -> list[Point]:
-    """Points of ``run``, ordered by workload, operation, group and tasks."""
+    """Returns the points of ``run``, ordered by workload, operation, group and tasks."""
     alike = valid_trials(trials).by("phase", "setting")
     groups = Groups(same[0] for _, same in alike)
     several: dict[Key, list[Trials]] = defaultdict(list)

@@ -93,7 +93,7 @@ def _line(point: Point) -> TrialLine:
 
 
 def roofs_of(sweep: Sweep, ceilings: Sequence[Json]) -> list[Roof]:
-    """First the most bytes and the most operations that the sweep itself reached, then the run's ceilings."""
+    """Returns the most bytes and the most operations that the sweep itself reached, then the run's ceilings."""
     most = max(sweep.points, key=lambda point: point.median)
     quickest = max(sweep.points, key=lambda point: point.median / size_of(point))
     measured = [

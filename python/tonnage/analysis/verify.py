@@ -36,7 +36,7 @@ class Verdict:
     """Sentences, one for each thing that does not hold; none where everything does."""
 
     def answer(self, run: str) -> VerifyAnswer:
-        """For who gave the run as ``run``."""
+        """Returns the answer for a caller who named the run ``run``."""
         return VerifyAnswer(
             run=run,
             trials=self.trials,

@@ -95,7 +95,7 @@ def _check_space(plan: Plan, start: Launcher, settings: Sequence[Setting]) -> No
 
 
 def share_of(start: Launcher, setting: Setting, host: str) -> float:
-    """The part of a setting's tasks that run on a host."""
+    """Returns the part of a setting's tasks that run on a host."""
     return list(start.hosts_of(setting.tasks, setting.placing)).count(host) / setting.tasks
 
 

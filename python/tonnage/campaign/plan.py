@@ -166,7 +166,7 @@ def _check_directory(path: Path, *, to_write: bool) -> None:
 
 
 def describe(campaign: Campaign, plan: Plan) -> list[str]:
-    """The plan as lines of text, for ``--dry-run``."""
+    """Returns the plan as lines of text, for ``--dry-run``."""
     lines = [f"campaign  {campaign.name}", f"target    {plan.target.name}"]
     if campaign.search is not None:
         search = campaign.search

@@ -51,7 +51,7 @@ class Leftover:
 
 
 def leftovers(parent: str | Path) -> list[Leftover]:
-    """The scratch directories in ``parent``."""
+    """Returns the scratch directories in ``parent``."""
     return _read(_native.Scratch.leftovers(str(parent)))
 
 

@@ -63,7 +63,7 @@ class Share:
         return scratch + files * _FILE_UNITS * self.unit + self._record_bytes(tasks)
 
     def names_of(self, files: int) -> int:
-        """Files and directories beside and with so many of the tasks' files."""
+        """Counts files and directories, with so many of the tasks' files."""
         return len(self.directories) * _SCRATCH_NAMES + files + (self._record_files if self.with_records else 0)
 
     def _record_bytes(self, tasks: int) -> int:

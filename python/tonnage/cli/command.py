@@ -25,7 +25,7 @@ class CommandModule(Protocol):
     COMMAND: Command
 
     def run(self, arguments: Arguments) -> int:
-        """Exit code."""
+        """Runs the command and returns its exit code."""
         ...
 
 
@@ -73,7 +73,7 @@ def module_of(name: str) -> CommandModule:
 
 @cache
 def all_commands() -> tuple[Command, ...]:
-    """In the order of the pages."""
+    """Returns all commands in the order of the pages."""
     return tuple(module_of(name).COMMAND for name in NAMES)
 
 

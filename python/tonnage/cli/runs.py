@@ -117,7 +117,7 @@ def _tell(text: str) -> None:
 
 
 def print_json(value: Mapping[str, object]) -> None:
-    """One object on stdout."""
+    """Prints one object on stdout."""
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
@@ -206,7 +206,7 @@ def tell_undone(undone: Iterable[Undone]) -> None:
 
 
 def failed_text(names: Sequence[str], where: str) -> str:
-    """``1 setting failed in new: write, 4 tasks``."""
+    """Returns text such as ``1 setting failed in new: write, 4 tasks``."""
     return f"{len(names)} setting{'s' if len(names) != 1 else ''} failed in {where}: {'; '.join(names)}"
 
 

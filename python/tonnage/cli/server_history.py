@@ -29,13 +29,13 @@ def answer(found: Sequence[ServerReport], notes: Sequence[str]) -> HistoryAnswer
 
 
 def zone() -> str:
-    """Of this host, now."""
+    """Returns the time zone of this host, now."""
     told = time.strftime("%z")
     return f"{told[:3]}:{told[3:]}"
 
 
 def text(report: ServerReport) -> str:
-    """Of one server, within 80 columns."""
+    """Describes one server, within 80 columns."""
     parts = [_headline(report), *_when(report)]
     if report.episodes:
         parts.append(_episodes(report))

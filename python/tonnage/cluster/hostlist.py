@@ -16,7 +16,7 @@ _Piece: TypeAlias = str | tuple[range, int]
 
 
 def unfold(text: str) -> tuple[str, ...]:
-    """Each host by its name, in the order written."""
+    """Returns each host by its name, in the order written."""
     return tuple(
         "".join(name)
         for parts in _hosts(text)

@@ -64,7 +64,7 @@ class Terms:
 
     @classmethod
     def load(cls, record: Mapping[str, Any]) -> Terms:
-        """As ``asdict`` and JSON left it."""
+        """Makes the terms of what ``asdict`` and JSON left."""
         known = {one.name for one in fields(cls)}
         given = {name: value for name, value in record.items() if name in known}
         if (after := given.get("dependency")) is not None:
@@ -187,7 +187,7 @@ def parse_dependency(text: str) -> Dependency:
 
 
 def parse_mail(text: str) -> tuple[Event, ...]:
-    """``begin,end,fail``, or some of them."""
+    """Parses ``begin,end,fail``, or some of them."""
     found = [part.strip().lower() for part in text.split(",")]
     if not set(found) <= set(EVENTS):
         raise RequestError(f"{text!r} are no events; hint: write some of {','.join(EVENTS)}")
@@ -209,10 +209,10 @@ def every(dependency: Dependency, scheduler: str) -> list[str]:
 
 
 def hours(limit_s: int) -> str:
-    """``26:03:04``."""
+    """Formats a time as ``26:03:04``."""
     return f"{limit_s // 3600}:{limit_s // 60 % 60:02d}:{limit_s % 60:02d}"
 
 
 def in_units(count: int, unit: int) -> int:
-    """So many of them hold it."""
+    """Returns the number of units that hold it."""
     return -(-count // unit)

@@ -51,7 +51,7 @@ class Ranks:
         return len(self.hosts) or 1
 
     def nodes(self, tasks: int) -> int:
-        """Hosts of the first so many."""
+        """Returns the number of hosts of the first tasks."""
         return len(set(self.hosts[:tasks])) or 1
 
     def on_first(self, tasks: int) -> int:

@@ -43,7 +43,7 @@ class Application:
         self._viewers = 0
 
     def starlette(self, rules: Rules) -> Starlette:
-        """Behind its gate."""
+        """Makes the application behind its access rules."""
         routes = [
             Route("/", self._list),
             Route("/events", self._events),

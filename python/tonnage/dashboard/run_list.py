@@ -108,7 +108,7 @@ class Runs:
 
 
 def live(run: Watched) -> dict[str, str]:
-    """The figures of this moment, in words."""
+    """Returns the figures of this moment, in words."""
     now = (run.progress or {}).get("live")
     if run.state != "running" or not isinstance(now, dict):
         return {}

@@ -56,7 +56,8 @@ def codes(manifest: Keys) -> list[str] | None:
 
 
 def load_lines(manifest: Keys) -> list[str]:
-    """``write: 8 tasks, 1.92 GB/s``, for each that the end of the run kept, and its latency lines."""
+    """Returns text such as ``write: 8 tasks, 1.92 GB/s``, for each load line that the end of the run kept, and its
+    latency lines."""
     kept = table(manifest, "summary").get("load_lines")
     found = []
     for line in kept[:_MOST] if isinstance(kept, list) else ():
@@ -111,14 +112,14 @@ def share_done(step: Keys, told: Keys) -> float | None:
 
 
 def trials(step: Keys, recorded: int, failed: int) -> str:
-    """``trial 7 of 40, 1 failed``; people count from 1."""
+    """Returns text such as ``trial 7 of 40, 1 failed``; people count from 1."""
     of = f" of {count(step, 'trials'):,}" if count(step, "trials") else ""
     found = f"trial {count(step, 'trial') + 1:,}{of}" if step else f"{recorded:,} recorded"
     return found + (f", {failed:,} failed" if failed else "")
 
 
 def times(step: Keys, told: Keys) -> str:
-    """``elapsed 0:12, left at most 0:48``."""
+    """Returns text such as ``elapsed 0:12, left at most 0:48``."""
     if not step:
         return ""
     into = count(table(told, "live"), "elapsed_ns")
@@ -144,7 +145,7 @@ def speed(step: Keys, told: Keys) -> str:
 
 
 def clock(time_ns: int) -> str:
-    """``0:08``, ``3:12:05``."""
+    """Returns text such as ``0:08``, ``3:12:05``."""
     minutes, seconds = divmod(time_ns // 10**9, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

@@ -295,7 +295,7 @@ def step_now(told: run_text.Keys | None, lines: Sequence[TrialLine]) -> run_text
 
 
 def intervals_now(told: run_text.Keys | None) -> list[Interval]:
-    """Start, end, bytes and operations from one sample to the next."""
+    """Yields start, end, bytes and operations from one sample to the next."""
     samples = (told or {}).get("samples")
     found: list[Interval] = []
     before = (0, 0, 0)

@@ -239,5 +239,5 @@ class JobUse:
         return max(run_s, 1e-9, *last, *(place.metadata.last_s for place in self.file_systems))
 
     def over_the_job(self, value: Bounds) -> Bounds:
-        """So much, per second of the job."""
+        """Returns the amount per second of the job."""
         return Bounds(value.low / self.lasted.high, value.high / self.lasted.low)

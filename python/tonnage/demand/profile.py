@@ -24,7 +24,7 @@ class Over:
 
     @staticmethod
     def of(values: Sequence[float]) -> Over:
-        """Of one value each run."""
+        """Makes the figure of one value for each run."""
         return Over(*median_interval(values))
 
     @staticmethod

@@ -44,17 +44,17 @@ def facts(mounted: MountedPath) -> Facts:
 
 
 def layout_of(text: str) -> dict[str, str]:
-    """``stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=data``."""
+    """Parses ``stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=data``."""
     return dict(re.findall(r"(\w+)=(\S+)", text))
 
 
 def layout_sizes(text: str) -> Facts:
-    """The same with its numbers as such."""
+    """Returns the same with its numbers as integers."""
     return {key: int(value) if key in _SIZES and value.isdecimal() else value for key, value in layout_of(text).items()}
 
 
 def command_line(mount: Mount, timeout_s: float, *more: str) -> list[str]:
-    """The command line of a question to the cluster, as the user of the mount."""
+    """Returns the command line of a question to the cluster, as the user of the mount."""
     user = mount.option("name")
     identity = ["--id", user] if user else []
     return ["ceph", *identity, "--connect-timeout", str(max(1, round(timeout_s))), *more, "--format", "json"]
@@ -73,7 +73,8 @@ def _layout_above(mounted: MountedPath) -> tuple[str, str]:
 
 
 def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
-    """The OSDs of every object of each file: from two questions to the cluster, whatever the number of files."""
+    """Returns the OSDs of every object of each file: from two questions to the cluster, whatever the number of
+    files."""
 
     def ask() -> list[list[Any]]:
         return [[os.stat(path).st_ino, os.getxattr(path, "ceph.file.layout").decode("ascii")] for path, _ in files]  # noqa: PTH116
@@ -200,7 +201,8 @@ def _all(observed: ObservedPath, notes: list[str]) -> list[Device]:
 
 
 def monitors(observed: ObservedPath, notes: tuple[str, ...]) -> Answer:
-    """``mon1:6789,mon2:6789:/path``, or in newer kernels ``user@fsid.name=/path`` with ``mon_addr=a:3300/b:3300``."""
+    """Parses ``mon1:6789,mon2:6789:/path``, or in newer kernels ``user@fsid.name=/path`` with
+    ``mon_addr=a:3300/b:3300``."""
     text = observed.mount.option("mon_addr") or (
         "" if "=" in observed.mount.device else observed.mount.device.rpartition(":/")[0]
     )

@@ -62,7 +62,7 @@ class FileLayout:
         return self.total is not None and len(self.items) < self.total
 
     def summary(self, record: str) -> Devices:
-        """``devices`` of the trial line."""
+        """Returns ``devices`` of the trial line."""
         return {
             "of": self.of,
             "record": record,
@@ -125,7 +125,8 @@ def whole(devices: Sequence[str], size: int) -> Holding:
 
 
 def striped(devices: Sequence[str], size: int, unit: int, *, copy: int = 0, start: int = 0) -> tuple[FilePart, ...]:
-    """Of ``size`` bytes that go to ``devices`` in turn, ``unit`` at a time, from ``start`` bytes into the layout on."""
+    """Returns the parts of ``size`` bytes that go to ``devices`` in turn, ``unit`` at a time, from ``start`` bytes into
+    the layout on."""
     shares = [0] * len(devices)
     row = unit * len(devices)
     for number in range(len(devices)):

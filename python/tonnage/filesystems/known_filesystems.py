@@ -217,7 +217,7 @@ def file_layout(
 
 
 def sample(files: Sequence[Any], most: int) -> list[Any]:
-    """At most so many of them, evenly chosen."""
+    """Chooses at most so many of them, evenly."""
     if len(files) <= most:
         return list(files)
     return [files[number * len(files) // most] for number in range(most)]

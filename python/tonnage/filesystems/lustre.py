@@ -99,7 +99,7 @@ class Component:
 
 
 def components(text: str) -> list[Component]:
-    """The components of one file's layout, a plain one as a single component."""
+    """Returns the components of one file's layout, a plain one as a single component."""
     blocks = re.split(r"^\s*(?=lcme_id:)", text, flags=re.MULTILINE)
     return [_component(block) for block in (blocks[1:] if len(blocks) > 1 else blocks)]
 
@@ -161,7 +161,8 @@ def by_file(text: str, paths: Sequence[str]) -> dict[str, str]:
 
 
 def connections(text: str) -> dict[str, str]:
-    """``lctl get_param``'s ``osc.scratch-OST0003-osc-ffff….ost_conn_uuid=10.0.0.5@tcp``: device to network address."""
+    """Parses ``lctl get_param``'s ``osc.scratch-OST0003-osc-ffff….ost_conn_uuid=10.0.0.5@tcp``: device to network
+    address."""
     pattern = r"^\w+\.(\S+-(?:OST|MDT)[0-9a-f]{4})-\w+-\w+\.\w+_conn_uuid=(\S+)"
     return dict(re.findall(pattern, text, re.MULTILINE))
 
@@ -256,13 +257,13 @@ def _names(observed: ObservedPath, name: str, notes: list[str], *words: str) -> 
 
 
 def stripe(directory: Path, wanted: Striping) -> Striped:
-    """By ``lfs setstripe``, read back by ``lfs getstripe``."""
+    """Stripes a directory by ``lfs setstripe``, and reads it back by ``lfs getstripe``."""
     asked = ["lfs", "getstripe", "-d"]
     return by_tool(directory, ["lfs", *stripe_arguments(wanted)], asked, of_directory)
 
 
 def stripe_arguments(wanted: Striping) -> list[str]:
-    """Of ``lfs setstripe``."""
+    """Returns the arguments of ``lfs setstripe``."""
     arguments = ["setstripe"]
     count = len(wanted.osts) if wanted.count is None and wanted.osts else wanted.count
     if count is not None:

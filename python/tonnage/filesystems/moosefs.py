@@ -101,7 +101,7 @@ def holding(servers: Sequence[Sequence[str]], size: int) -> Holding:
 
 
 def stripe(directory: Path, wanted: Striping) -> Striped:
-    """By a storage class."""
+    """Stripes a directory by a storage class."""
     if wanted.pool is None or wanted.osts or wanted.size_bytes is not None or wanted.start is not None:
         return Striped(str(directory), None, "MooseFS has storage classes: give one as pool, and nothing else", {})
     return by_tool(directory, ["mfssetsclass", wanted.pool], ["mfsgetsclass"], _class_of)

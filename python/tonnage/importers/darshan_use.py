@@ -77,7 +77,7 @@ class _Table:
 
 
 def use_of(log: Log) -> JobUse:
-    """Of each file system on which the job opened a file."""
+    """Returns the use of each file system on which the job opened a file."""
     mounts = sorted(log.mounts, key=lambda mount: -len(mount[0]))
     where: dict[int, tuple[str, str]] = {}
     for key, name in log.names.items():

@@ -84,7 +84,7 @@ def read(text: str) -> Report:
 
 
 def report_of(said: Any) -> Report:
-    """The same of the JSON itself."""
+    """Returns the same from the JSON itself."""
     if not isinstance(said, dict) or not isinstance(said.get("start"), dict):
         raise NoReport("this is no report of iperf3: it has no start")
     try:

@@ -102,7 +102,7 @@ class Output:
     problems: list[str] = field(default_factory=list)
 
     def called(self, command: str) -> None:
-        """By this command line."""
+        """Notes the command line."""
         self.command = command
         self.of_each = self.of_each and "-B" not in self.options
 
@@ -121,7 +121,7 @@ class Output:
         return found
 
     def iteration(self, name: str, seconds: str, rate: str, line: int) -> None:
-        """A line of one iteration, of all tasks."""
+        """Reads a line of one iteration, of all tasks."""
         per_second, lasted = rounded(rate), rounded(seconds)
         if name not in PHASES or per_second is None or per_second.low <= 0 or lasted is None or not self.items:
             return

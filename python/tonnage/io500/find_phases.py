@@ -22,12 +22,12 @@ _LONGEST_LINE = 1 << 16
 
 
 def script_of(step: Step, config: Config) -> str | None:
-    """The program of the configuration; None: a search of ours."""
+    """Returns the program of the configuration; None for the search of Tonnage."""
     return config.text_if(step.name, "external-script")
 
 
 def tasks_of(step: Step, config: Config, tasks: int) -> int:
-    """How many search: ``nproc`` of the configuration, at most all."""
+    """Returns how many tasks search: ``nproc`` of the configuration, at most all."""
     given = config.number_if(step.name, "nproc") if step.program == "find" else None
     return min(given, tasks) if given else tasks
 

@@ -22,7 +22,8 @@ class RepetitionPaths:
     timestamp: str
 
     def seed(self, of: str) -> int:
-        """The signature of the data of a pair of phases, from its name and the time stamp: 32 bits with a sign."""
+        """Returns the signature of the data of a pair of phases, from its name and the time stamp: 32 bits with a
+        sign."""
         found = hash_text(self.timestamp, hash_text(of))
         found = 4711 if found in (0, 0xFFFFFFFF) else found
         return found - (1 << 32) if found >> 31 else found

@@ -46,7 +46,7 @@ def check_values(config: Config) -> None:
 
 
 def refusal(config: Config, section: str, key: str, complaint: tuple[str, str]) -> RequestError:
-    """The error of one value."""
+    """Returns the error of one value."""
     value = config.text_if(section, key)
     return RequestError(
         f"[{section}] {key} = {value or ''}: {complaint[0]}; hint: {complaint[1].removeprefix('hint: ')}"

@@ -103,7 +103,7 @@ class Decision:
 
 
 def access_s(demand: Demand, candidate: Candidate) -> float:
-    """Its bytes and operations, alone: bytes ÷ bandwidth + operations × latency."""
+    """Computes the time of its bytes and operations, alone: bytes ÷ bandwidth + operations × latency."""
     return demand.bytes / candidate.bandwidth_bytes_per_s + demand.operations * candidate.latency_s
 
 

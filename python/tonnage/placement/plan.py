@@ -108,7 +108,7 @@ def where_to(plan: Plan) -> str:
 
 
 def first_names(names: Sequence[str]) -> str:
-    """The first three, and how many more."""
+    """Returns the first three, and how many more."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
 

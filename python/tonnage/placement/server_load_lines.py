@@ -84,7 +84,7 @@ def _is_shorter(line: KeptLine, other: KeptLine) -> bool:
 
 
 def describe(found: KnownLine | None, *, now_s: float) -> str:
-    """The line in one sentence without a full stop, with its age or its source."""
+    """Returns the line in one sentence without a full stop, with its age or its source."""
     if found is None:
         return "no load line is known; hint: measure it with `tonnage probe`, or state it in tonnage.toml"
     if isinstance(found, Line):
@@ -115,7 +115,7 @@ def plateau_of(line: KnownLine | None, tasks: int | None = None) -> Plateau | No
 
 
 def plateaus_of(lines: Mapping[str, KnownLine | None]) -> dict[str, Plateau]:
-    """The same for servers, by name, without unknown ones."""
+    """Returns the same for servers, by name, without unknown ones."""
     found = {name: plateau_of(line) for name, line in lines.items()}
     return {name: plateau for name, plateau in found.items() if plateau is not None}
 

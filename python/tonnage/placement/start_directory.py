@@ -120,7 +120,7 @@ class StartDirectory:
         ]
 
     def status(self) -> PathStatus:
-        """Of the directory, for ``locate``, with the errors of ``path_status``."""
+        """Returns the status of the directory, for ``locate``, with the errors of ``path_status``."""
         if self._failed is not None:
             raise self._failed
         assert self._place is not None

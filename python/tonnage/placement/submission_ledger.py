@@ -179,7 +179,7 @@ class Entries:
         return [entry for entry in every if entry.at_s >= at_s and (wanted is None or id(entry.intent) in wanted)]
 
     def of(self, keys: Collection[str]) -> list[Entry]:
-        """Those of these keys."""
+        """Returns the entries of these keys."""
         return [entry for key, entry in self._entries.items() if key in keys]
 
     def last(self, marks: Marks) -> Intent | None:
@@ -251,7 +251,7 @@ class Entries:
 
 
 def capped(intent: Intent, cap: int, line: int) -> Intent:
-    """The same with another cap, by that load line."""
+    """Returns the same with another cap, by that load line."""
     return {**intent, "cap": cap, "tasks": cap, "line": line}
 
 

@@ -39,7 +39,7 @@ class NotRegular(RecordError):
 
 
 def sha256(data: bytes) -> str:
-    """In hexadecimal digits."""
+    """Returns the hash in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -69,7 +69,8 @@ def open_regular(path: Path, flags: int = 0) -> int:
 
 
 def read_regular(path: Path) -> bytes:
-    """The bytes of a regular file; OSError and NotRegular as :func:`open_regular`, and as :func:`refuse_holes`."""
+    """Reads the bytes of a regular file; OSError and NotRegular as :func:`open_regular`, and as
+    :func:`refuse_holes`."""
     with os.fdopen(open_regular(path), "rb") as file:
         refuse_holes(path, file.fileno())
         return file.read()
@@ -229,11 +230,11 @@ class Chain:
         return None if growing is None else growing.size_bytes
 
     def digests(self) -> dict[str, str]:
-        """The hash of each file."""
+        """Returns the hash of each file."""
         return {name: growing.whole.hexdigest() for name, growing in self._files.items()}
 
     def sums(self) -> bytes:
-        """The text of ``SHA256SUMS``."""
+        """Returns the text of ``SHA256SUMS``."""
         names = [name for name in (*APPENDED, CHAIN) if name in self._files]
         return b"".join(sums_line(name, self._files[name].whole.hexdigest()) for name in sorted(names))
 

@@ -70,7 +70,7 @@ def headline(line: TrialLine) -> tuple[float | None, str]:
 
 
 def headlines(lines: Trials) -> list[float | None]:
-    """The rates of :func:`headline`."""
+    """Returns the rates of :func:`headline`."""
     counted = any(_is_counted(setting.get("kind"), "") for setting in lines.distinct("setting"))
     if not counted and not _CALLS.intersection(lines.distinct("phase")) and not lines.where_set("checkpoint"):
         return lines.column("bandwidth_bytes_per_s")
@@ -85,7 +85,7 @@ def loop_rate(line: TrialLine) -> float | None:
 
 
 def loop_rates(lines: Trials, whole: Sequence[float]) -> Sequence[float]:
-    """The rates of :func:`loop_rate`. ``whole``: those of :func:`headlines`."""
+    """Returns the rates of :func:`loop_rate`. ``whole``: those of :func:`headlines`."""
     loops = lines.numbers("loop_bytes_per_s")
     if loops is None or not (loops > 0).any():
         return whole
@@ -285,7 +285,7 @@ def untimed_task(number: int, start_ns: int, end_ns: int, *, moved: int, operati
 
 
 def copy_lines(line: TrialLine, result: PhaseResult | None) -> list[CopyLine]:
-    """The lines of ``copies.jsonl`` that belong to a trial line: one for each copy of a command."""
+    """Returns the lines of ``copies.jsonl`` that belong to a trial line: one for each copy of a command."""
     head: OfRecord = {"trial": line["trial"], "record": line["record"]}
     return [{**head, **copy} for copy in (result.get("copies", ()) if result else ())]
 
@@ -333,12 +333,12 @@ def cache_state(ratio: float | None, cached_share: float | None = None) -> str:
 
 
 def device_ratio(device_bytes: int | None, moved: int) -> float | None:
-    """Bytes that a device gave for each byte read: above 1 where read-ahead or whole pages bring more."""
+    """Returns the bytes that a device gave for each byte read: above 1 where read-ahead or whole pages bring more."""
     return None if device_bytes is None or moved <= 0 else device_bytes / moved
 
 
 def device_share(device_bytes: int | None, moved: int) -> float | None:
-    """The same as a share of the bytes read: never above 1."""
+    """Returns the same as a share of the bytes read: never above 1."""
     ratio = device_ratio(device_bytes, moved)
     return None if ratio is None else min(1.0, ratio)
 

@@ -35,7 +35,8 @@ class WriteBuffer:
         self.size_bytes += len(data)
 
     def taken(self) -> Iterator[tuple[str, bytes, int | None]]:
-        """Name, bytes and the size before them of each file; trials last, for their lines make all others count."""
+        """Yields name, bytes and previous size of each file; trials come last, for their lines make all others
+        valid."""
         parts, self._parts, self.size_bytes = self._parts, {}, 0
         for name in sorted(parts, key=lambda name: name == TRIALS):
             yield name, bytes(parts[name].data), parts[name].on_disk_bytes

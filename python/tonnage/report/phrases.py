@@ -33,7 +33,7 @@ def interval(line: LoadLine) -> str:
 
 
 def sentence(line: LoadLine) -> str:
-    """The answer of a run for one curve: ``write: 6 tasks [5, 8] reach 95 % of …``."""
+    """Returns the answer of a run for one curve: ``write: 6 tasks [5, 8] reach 95 % of …``."""
     return f"{subject(line.op, line.group)}: {line.why}"
 
 
@@ -80,12 +80,12 @@ def explained(findings: Sequence[Finding]) -> str:
 
 
 def tasks(number: int) -> str:
-    """``1 task``, ``6 tasks``."""
+    """Returns text such as ``1 task``, ``6 tasks``."""
     return f"{number} {'task' if number == 1 else 'tasks'}"
 
 
 def number(value: int) -> str:
-    """``4,608``."""
+    """Returns text such as ``4,608``."""
     return f"{value:,}"
 
 
@@ -136,7 +136,8 @@ def bounds(point: Point) -> str:
 
 
 def wait(latency: Mapping[str, int], intervals: Intervals, key: str) -> str:
-    """A latency with its interval over the repetitions, ``17.5 ms [16.9, 18.2]``; a dash for one of a single trial."""
+    """Formats a latency with its interval over the repetitions, ``17.5 ms [16.9, 18.2]``, or with a dash for one of a
+    single trial."""
     value = latency.get(key)
     if value is None or key not in intervals:
         return units.duration(value)
@@ -155,14 +156,14 @@ def promises(judged: Sequence[Promise]) -> str:
 
 
 def waits(point: Point) -> tuple[str, str, str]:
-    """p50, p99 and the longest of all operations."""
+    """Returns p50, p99 and the longest of all operations."""
     p50, p99, longest = (wait(point.latency, point.latency_intervals, key) for key in ("p50_ns", "p99_ns", "max_ns"))
     return p50, p99, longest
 
 
 def cache(point: Point) -> str:
-    """Where the bytes of a read came from, ``cold, 99.8 %``, and how many a device gave for them where it gave more:
-    ``cold, 620 times the bytes read``; empty for a write."""
+    """Describes where the bytes of a read came from, ``cold, 99.8 %``, and how many a device gave for them where it
+    gave more: ``cold, 620 times the bytes read``; empty for a write."""
     ratio = point.cache_device_ratio
     if point.cache_state is None:
         return ""
@@ -173,7 +174,7 @@ def cache(point: Point) -> str:
 
 
 def ceiling_name(name: object) -> str:
-    """``memory copy``."""
+    """Returns text such as ``memory copy``."""
     return str(name).replace("-", " ")
 
 

@@ -195,7 +195,7 @@ class Client:
         self._socket.close()
 
     def status(self) -> Status:
-        """Everything at one moment; errors as of :meth:`ask`."""
+        """Returns everything at one moment; errors as of :meth:`ask`."""
         return cast("Status", self.ask("status"))
 
     def rescan(self) -> int:

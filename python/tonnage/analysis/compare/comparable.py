@@ -48,7 +48,7 @@ class Storages:
         self._names = {key: f"{name} ({key})" if name in twice and name != key else name for key, name in names.items()}
 
     def name_of(self, run: Run) -> str:
-        """How the first run on it called it; one name for each storage."""
+        """Returns the name that the first run on a storage gave it: one name for each storage."""
         return self._names[self._keys[id(run)]]
 
     @property

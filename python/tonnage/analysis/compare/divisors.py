@@ -118,7 +118,7 @@ def _own(thing: str, owner: Owner, noun: str) -> Basis:
 
 
 def divided(point: Point, basis: Basis) -> Point:
-    """The same with its rates for one of the basis. RequestError for operations per second of a link."""
+    """Returns the same with its rates divided by the basis. RequestError for operations per second of a link."""
     whole = normalise(point.median, point.metric, basis, point.low, point.high)
     return replace(
         point,

@@ -80,12 +80,12 @@ class Evidence:
         return dict(zip(names, self.watched.figures("meanwhile", *names), strict=True))
 
     def curves(self) -> Iterator[tuple[str, str, list[Point]]]:
-        """``(op, group, points)``, ascending in tasks."""
+        """Yields ``(op, group, points)`` of each curve, ascending in tasks."""
         for op, group in dict.fromkeys((point.op, point.group) for point in self.points):
             yield op, group, [point for point in self.points if (point.op, point.group) == (op, group)]
 
     def line(self, record: str) -> TrialLine:
-        """The trial line of a record."""
+        """Returns the trial line of a record."""
         return self.trials.by_record[record]
 
 

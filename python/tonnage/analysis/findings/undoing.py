@@ -47,7 +47,7 @@ class Doubt:
 def doubts(
     findings: Sequence[Finding], points: Sequence[Point], load_lines: Sequence[LoadLine], trials: Trials
 ) -> tuple[Doubt, ...]:
-    """Of all findings those that undo an answer, in their order."""
+    """Returns those of all findings that undo an answer, in their order."""
     found = []
     failed = _failed(trials)
     named: dict[str, set[Curve]] = {}
@@ -90,7 +90,7 @@ def _is_chance(curve: Curve, points: Sequence[Point], load_lines: Sequence[LoadL
 
 
 def undone_by(found: Sequence[Doubt], op: str, group: str) -> tuple[Finding, ...]:
-    """The findings that undo the answer of one curve."""
+    """Returns the findings that undo the answer of one curve."""
     return tuple(doubt.finding for doubt in found if doubt.is_about([(op, group)]))
 
 

@@ -105,7 +105,8 @@ def estimate(
     confidence: float = CONFIDENCE,
     order: Mapping[int, Sequence[int]] | None = None,
 ) -> Estimate:
-    """Load line of ``values``: tasks → throughput of each repetition (positive). At least one point.
+    """Estimates the load line of ``values``: tasks → throughput of each repetition (positive). At least one point.
+    ``order``: when each repetition ran among all trials, of the same form; without it they count as independent.
 
     ``order``: when each repetition ran among all trials, of the same form; without it they count as independent.
     """
@@ -152,7 +153,7 @@ def estimate(
 
 
 def curve_of(values: Mapping[int, Sequence[float]]) -> Curve:
-    """The levels of ``values``, each with a weight from its own noise as far as its repetitions tell it."""
+    """Returns the levels of ``values``, each with a weight from its own noise as far as its repetitions tell it."""
     import numpy as np
 
     tasks = sorted(values)
@@ -429,7 +430,7 @@ def load_line(
     found: Estimate,
     long: Sequence[TrialLine] = (),
 ) -> LoadLine:
-    """The load line of one curve as a result. ``long``: the lines of the long trials on the plateau."""
+    """Returns the load line of one curve as a result. ``long``: the lines of the long trials on the plateau."""
     top = max(point.tasks for point in points)
     reached = found.reached
     moves = points[0].metric == BANDWIDTH

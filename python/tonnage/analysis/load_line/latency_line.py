@@ -301,7 +301,7 @@ def _two_kinds(values: Latencies, objective_ns: int, found: Crossing) -> str:
 
 
 def name_of(percentile: str) -> str:
-    """``p99``, ``p99.9``."""
+    """Returns the name of a percentile, such as ``p99`` or ``p99.9``."""
     return {"p999_ns": "p99.9"}.get(percentile, percentile.removesuffix("_ns"))
 
 

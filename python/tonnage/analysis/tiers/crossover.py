@@ -77,7 +77,7 @@ class Tiers:
 
 
 def crossover(op: str, fast: MeasuredRate, slow: MeasuredRate) -> Crossover:
-    """``fast``: rate of one node, ``slow``: of all nodes together."""
+    """Computes where the tiers cross; ``fast``: rate of one node, ``slow``: of all nodes together."""
     nodes = quotient(slow, fast)
     return Crossover(op, nodes.median, nodes.low, nodes.high, nodes.confidence, fast, slow)
 

@@ -260,7 +260,7 @@ class Program:
         return bool(self.answer) and not self.answer["running"]
 
     def last_error_line(self) -> str:
-        """How it ended, and the last line that it printed to its errors."""
+        """Describes how the program ended, with the last line that it printed to stderr."""
         status = self.answer.get("status")
         lines = [line.strip() for line in str(self.answer.get("err", "")).splitlines() if line.strip()]
         how = (
@@ -282,7 +282,7 @@ class Clock:
     """Half the shortest round trip."""
 
     def here_ns(self, there_ns: int) -> int:
-        """The instant on this process's clock."""
+        """Returns the instant on this process's clock."""
         return there_ns - self.offset_ns
 
 
@@ -317,7 +317,7 @@ class Programs:
         return {host: answers[host].value for host in arguments}
 
     def clocks(self, hosts: Iterable[str]) -> dict[str, Clock]:
-        """Each host's clock, by round trips."""
+        """Measures each host's clock, by round trips."""
         best: dict[str, Clock] = {}
         wanted: dict[str, Json] = {host: {} for host in hosts}
         for _ in range(_CLOCK_LOOKS):

@@ -307,7 +307,7 @@ class TrialRun:
         return self.phases.seed
 
     def record(self, phase: str) -> str:
-        """The name of a phase's record."""
+        """Returns the name of a phase's record."""
         return record_name(self.number, phase)
 
     def phase(

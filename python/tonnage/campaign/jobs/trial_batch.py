@@ -89,7 +89,7 @@ class BatchSchedule:
         return trial
 
     def stopped(self, lines: Sequence[TrialLine], cut: Reason) -> dict[int, Reason]:
-        """As the whole schedule's."""
+        """Returns the same as the whole schedule."""
         return self._schedule.stopped(lines, cut)
 
     def _holds(self, setting: Setting, block: int) -> bool:
@@ -140,7 +140,7 @@ def write_order(request: JobRequest) -> None:
 
 
 def spread_of(campaign: Campaign, allocation: Allocation) -> Spread:
-    """Nodes and processes of a job in that allocation."""
+    """Returns the nodes and processes of a job in that allocation."""
     job = campaign.job
     nodes = len(allocation.hosts) if allocation.hosts is not None else job.nodes or 1
     here = [setting for setting in campaign.settings() if Allocation.of(setting) == allocation]
@@ -252,7 +252,7 @@ def _near(name: str, known: dict[str, Queue] | dict[str, ClusterHost]) -> str:
 
 
 def describe_jobs(campaign: Campaign, scheduler: Scheduler) -> list[str]:
-    """The jobs as lines of text, for ``--dry-run``: one in each allocation, in each block."""
+    """Returns the jobs as lines of text, for ``--dry-run``: one in each allocation, in each block."""
     allocations = allocations_of(campaign)
     lines = [
         f"jobs      of {scheduler.name}: "

@@ -382,7 +382,7 @@ class Stream(WorkloadSection):
                 )
 
     def first(self) -> StreamSetting:
-        """The setting of the first value of each factor."""
+        """Returns the setting of the first value of each factor."""
         return StreamSetting(**self.knobs(next(self._product()), 1.0))
 
     def knobs(self, factors: Factors, scale: float) -> Factors:

@@ -27,7 +27,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.compat.install import how_to_use, install
 
     for file in install(arguments.directory):
@@ -45,7 +45,7 @@ class FrontEndCommand:
     """It measures, and is handed who tells of that on the way."""
 
     def run(self, arguments: Arguments) -> int:
-        """Exit code."""
+        """Runs the command and returns its exit code."""
         from tonnage.compat.output import Voice
 
         run, voice = import_module(self.COMMAND.loads[0]).run, Voice(sys.stdout, sys.stderr)

@@ -66,7 +66,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.demand.profile import main_file_system, profile_of
     from tonnage.placement.job_logs import uses_in
     from tonnage.placement.line_shares import shares_of

@@ -81,7 +81,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     import uuid
 
     from tonnage.analysis.compare.normalise import parse_link

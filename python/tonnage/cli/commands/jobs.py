@@ -48,7 +48,7 @@ HEADINGS = (
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.machine.user import user_name
     from tonnage.placement.jobs import JobsAnswer, asked_scheduler
 
@@ -86,7 +86,7 @@ def _jobs_of_named(site_scheduler: Scheduler, user: str, *, ended: bool) -> list
 
 
 def text(found: Sequence[Job]) -> str:
-    """The table."""
+    """Returns the table."""
     return columns([HEADINGS, *(_cells(job) for job in found)])
 
 

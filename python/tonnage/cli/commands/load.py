@@ -139,7 +139,7 @@ def _shower(stack: ExitStack, arguments: Arguments) -> Callable[[Sequence[LoadRo
 
 
 def cells(row: LoadRow) -> list[str]:
-    """One row, as texts under ``HEADINGS``."""
+    """Returns one row, as texts under ``HEADINGS``."""
     reading = row.reading
     figures = [_UNKNOWN] * 4
     if reading is not None:

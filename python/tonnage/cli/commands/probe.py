@@ -154,7 +154,7 @@ def campaign_of(arguments: Arguments) -> Campaign:
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.campaign.campaign_file import in_options
     from tonnage.campaign.run_lifecycle import run_campaign
     from tonnage.cli.run_progress import observer

@@ -47,7 +47,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     if arguments.storage is not None:
         return _of_storage(arguments)
     if arguments.more or arguments.out is not None:

@@ -112,7 +112,7 @@ _OF_JOBS = ("partition", "nodes", "tasks_per_node", "time_limit", "mpi", "accoun
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     if (arguments.file is None) == (arguments.resume is None):
         raise RequestError("give either a campaign file or --resume RUN; hint: see `tonnage run --help`")
     if arguments.part is not None:

@@ -40,7 +40,7 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.cli.runs import print_json
 
     if arguments.what == "campaign":

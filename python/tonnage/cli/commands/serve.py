@@ -171,7 +171,7 @@ def _there(state: State) -> Iterator[str]:
 
 
 def drains_board() -> Board:
-    """The rows of ``tonnage stage list``."""
+    """Makes the rows of ``tonnage stage list``."""
     columns = ("drain", "from", "to", "safe", "queue", "now")
     empty = "No mover of yours is known on this host: `tonnage stage start` starts one."
     return Board("drains", "Drains", columns, empty, _drains, _DRAINS_S)

@@ -171,7 +171,7 @@ _COLUMNS = ("HOST", "SERVER", "BESIDE", "ACCESS", "LOAD", "WAIT", "SCORE", "")
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code; an interactive job's own."""
+    """Submits the job and returns the exit code: an interactive job's own."""
     from tonnage.placement.answer_types import submitted
     from tonnage.placement.choice import NoFileServer
     from tonnage.placement.submit import failed_text, preview, run_interactive, submit, wait_until_ended
@@ -214,7 +214,7 @@ def _answer(text: str, outcome: Outcome) -> None:
 
 
 def request_of(arguments: Arguments) -> SubmitRequest:
-    """What the options and the program's words ask for; RequestError where they contradict each other."""
+    """Makes the request of the options and the program's arguments; RequestError where they contradict each other."""
     from tonnage.placement.submit_request import SubmitOptions
 
     if arguments.program and arguments.interactive:

@@ -29,7 +29,7 @@ _WITHOUT = "only figures that follow from others were compared"
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.analysis.verify import verify
     from tonnage.cli.runs import print_json
     from tonnage.records import Run

@@ -33,7 +33,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.cli.stage.find_mover import plan_of
     from tonnage.cli.stage.start import attached
 

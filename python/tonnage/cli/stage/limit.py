@@ -25,7 +25,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.staging.control_socket import Client, NoMover
 

@@ -28,7 +28,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     silent: list[str] = []
     found = statuses(silent.append)
     for one in silent:

@@ -50,7 +50,7 @@ class PanelView:
 
 
 def draw(status: Status) -> Frame:
-    """One status as a frame."""
+    """Draws one status as a frame."""
     share = share_done(status)
     full = min(int(share * _BAR), _BAR)
     table = Table.grid(padding=(0, 2))

@@ -91,7 +91,7 @@ def carry_out(view: View, work: Callable[[Tell], Ended], plan: StagePlan) -> int
 
 
 def conclude(ended: Ended, plan: StagePlan) -> int:
-    """The last lines on stderr, the exit code."""
+    """Prints the last lines on stderr and returns the exit code."""
     status = ended.status
     print(f"tonnage: {summary(status, ended.elapsed_ns, ended.moving_ns)}", file=sys.stderr)
     for failure in status["failures"]:
@@ -105,7 +105,7 @@ def conclude(ended: Ended, plan: StagePlan) -> int:
 
 
 def resume_line(plan: StagePlan) -> str:
-    """What a user types to go on."""
+    """Returns the command that a user types to continue."""
     from tonnage.staging.mover_plan import STATE_DIRECTORY
 
     local = "from" if plan.direction == "out" else "to"

@@ -40,7 +40,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.cli.stage.find_mover import plan_of
 
     plan = plan_of(arguments)

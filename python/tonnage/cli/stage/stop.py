@@ -60,7 +60,7 @@ def run(arguments: Arguments) -> int:
 
 
 def stop(client: Client, deadline_ns: int | None) -> int:
-    """Exit code."""
+    """Stops the mover and returns the exit code."""
     from tonnage.cli.stage.mover_view import view
     from tonnage.staging.mover_host import is_safe
     from tonnage.staging.wait_for_mover import wait_until_gone, watch

@@ -65,7 +65,7 @@ class Coordinator:
         return self.order_to(range(self.ranks.size), Command(self.next_serial(), verb, arguments, ORDER_S), act)
 
     def order_to(self, members: Sequence[int], order: Command, act: Act) -> list[tuple[str, str]]:
-        """The same, for those processes."""
+        """Gives the same order to those processes."""
         if self.lost is not None:
             raise self.lost
         own: list[Exception] = []
@@ -181,7 +181,7 @@ class Coordinator:
                     said[asked.pop(rank)] = ServiceAnswer(problem=f"it did not answer within {timeout_s:g} s")
 
     def close(self, code: int) -> None:
-        """The command ended: all processes leave with its exit code."""
+        """Ends the command: all processes leave with its exit code."""
         self._closing = True
         if self.lost is None:
             try:

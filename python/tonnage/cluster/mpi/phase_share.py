@@ -134,7 +134,7 @@ class PhaseShare:
         return self.ended_ns is not None and len(self._came) == len(self.below)
 
     def stop(self) -> None:
-        """All tasks, here and below, end after the operation in hand."""
+        """Stops all tasks, here and below, after the operation in hand."""
         if self._stopped is not None:
             return
         self._stopped = time.monotonic()
@@ -159,7 +159,7 @@ class PhaseShare:
             self._ranks.transport.send(self.above, Tag.BEAT, json.dumps(message).encode())
 
     def message(self) -> bytes:
-        """The share of this process and of all below, for the one above."""
+        """Returns the share of this process and of all below, for the one above."""
         told = Handed(opened=self.opened, problems=self.problems[:FEW], failed=self.failed)
         coordinator = json.dumps(told).encode()
         return _SIZE.pack(self._serial, len(coordinator)) + coordinator + (self._share or b"")

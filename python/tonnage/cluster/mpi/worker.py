@@ -61,7 +61,7 @@ class Worker:
         self._code: int | None = None
 
     def serve(self) -> int:
-        """The exit code of the first process's command."""
+        """Serves commands until the end, and returns the exit code of the first process's command."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._remember)

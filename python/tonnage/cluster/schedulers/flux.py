@@ -178,7 +178,7 @@ _RESOURCES = "{state}|{ncores}|{nodelist}"
 
 
 def parse_jobs(text: str) -> list[Job]:
-    """What ``flux jobs --json`` printed: a list, or one job."""
+    """Parses what ``flux jobs --json`` printed: a list, or one job."""
     try:
         told = document(text or '{"jobs": []}', "flux jobs", "list of jobs")
         return [_of_record(record) for record in told.get("jobs", [told])]

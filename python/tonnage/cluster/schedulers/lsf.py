@@ -343,7 +343,7 @@ def parse_columns(text: str) -> list[Job]:
 
 
 def parse_queues(text: str) -> list[Queue]:
-    """What ``bqueues`` printed."""
+    """Parses the output of ``bqueues``."""
     return [
         Queue(
             name=row["QUEUE_NAME"],

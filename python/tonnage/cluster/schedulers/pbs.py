@@ -251,7 +251,7 @@ def _of_record(number: str, record: Record, state: State) -> Job:
 
 
 def parse_queues(text: str) -> list[Queue]:
-    """What ``qstat -Q -f -F json`` printed."""
+    """Parses the output of ``qstat -Q -f -F json``."""
 
     def made(name: str, record: Record) -> Queue:
         counts = dict(re.findall(r"(\w+):(\d+)", str(record.get("state_count", ""))))
@@ -267,7 +267,7 @@ def parse_queues(text: str) -> list[Queue]:
 
 
 def parse_hosts(text: str) -> list[ClusterHost]:
-    """What ``pbsnodes -a -F json`` printed."""
+    """Parses the output of ``pbsnodes -a -F json``."""
 
     def made(name: str, record: Record) -> ClusterHost:
         state = str(record.get("state", record.get("Error", "unknown")))

@@ -24,7 +24,7 @@ NOT_FOUND = "Cannot find fileserver for current working directory."
 
 
 def run(words: Sequence[str], voice: Voice) -> int:
-    """Exit code; an interactive job's own."""
+    """Submits the job and returns the exit code: an interactive job's own."""
     asked = read_arguments(words, queue_names)
     if not asked.program and (script := read_script()) is not None:
         asked = with_script(asked, script, queue_names)

@@ -73,7 +73,7 @@ PBS and Flux are told as the page of [placement](placement.md#terms-of-a-job) ha
 
 
 def counterparts() -> str:
-    """As Markdown."""
+    """Writes the table of counterparts as Markdown."""
     head = ["| option | with Slurm | with LSF | without a scheduler (`local`) |", "|---|---|---|---|"]
     rows = (" | ".join(cell.replace("|", r"\|") for cell in row) for row in _ROWS)
     return _TEXT.format(table="\n".join([*head, *(f"| {row} |" for row in rows)]))

@@ -24,7 +24,7 @@ OPERATIONS_MOST = 1 << 20
 
 
 def summary(test: Parameters) -> Output:
-    """The file of ``summaryFile``."""
+    """Returns the file of ``summaryFile``."""
     return Output(Path(test.summary_file), "summaryFile", SUMMARY)
 
 
@@ -111,7 +111,7 @@ def _operations(test: Parameters, repetition: int, task: int) -> Output:
 
 
 def operations_kept(test: Parameters) -> int:
-    """How many of each task."""
+    """Returns how many operations of each task are kept."""
     return min(test.segment_count * (test.block_size // test.transfer_size), OPERATIONS_MOST)
 
 

@@ -16,7 +16,7 @@ _BETWEEN = "-" * 78
 
 
 def long_form(jobs: Sequence[Job]) -> list[str]:
-    """Paragraphs, with a line between jobs."""
+    """Returns paragraphs, with a line between jobs."""
     lines: list[str] = []
     for number, job in enumerate(jobs):
         lines += [_BETWEEN] if number else []

@@ -83,7 +83,7 @@ def parse(text: str) -> Requirement:
 
 
 def index_name(word: str) -> str:
-    """An index by its name or alias; RequestError."""
+    """Returns an index by its name or alias; RequestError."""
     name = ALIASES.get(word, word)
     if name not in INDICES:
         raise RequestError(f"lsload: there is no index {word!r}; hint: they are {', '.join(INDICES)}")

@@ -25,7 +25,7 @@ _DURABLE_DIFFERS = 0.05
 
 
 def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     asked = parse_arguments(SOB, words)
     outcome, lines, tasks = measure(
         "sob", campaign_of(asked, Ranks.here().default), words, observer, records_directory()

@@ -117,7 +117,7 @@ class Spans:
 
 
 def by_the_hour(spans: Iterable[Span], before_s: float) -> list[Span]:
-    """With those that begin before a time put together by the hour."""
+    """Puts the rows that begin before a time together by the hour."""
     found: list[Span] = []
     hours: dict[tuple[str, int, int | None], Span] = {}
     for span in spans:

@@ -45,7 +45,7 @@ _ROOM = 1.3
 
 
 def answer(found: Sequence[Crossing]) -> Answer:
-    """A sentence for each operation, the table, the picture."""
+    """Makes the answer: a sentence for each operation, the table, the picture."""
     first = found[0]
     facts = (("fast tier", first.fast), ("shared tier", first.slow))
     told = tuple(told for one in found for told in _statements(one))

@@ -29,7 +29,7 @@ _NOTES = (
 
 
 def answer(given: Sequence[str], profile: Profile, told: Sequence[Statement], uses: Sequence[JobUse]) -> Answer:
-    """``told``: the sentences about load lines."""
+    """Makes the answer; ``told``: the sentences about load lines."""
     unknown = [Statement("", f"{problem[0].upper()}{problem[1:]}.", (), False) for problem in profile.problems]
     for place in profile.places:
         if place.mapped:
@@ -56,7 +56,7 @@ def answer(given: Sequence[str], profile: Profile, told: Sequence[Statement], us
 
 
 def replayed(job: FileSystemUse, found: Sequence[Deviation]) -> tuple[str, Table]:
-    """The table of a replay beside its job."""
+    """Returns the table of a replay beside its job."""
     rows = tuple(
         (
             one.counter,

@@ -42,7 +42,7 @@ _NOTES = (
 
 
 def answer(history: History) -> Answer:
-    """All of it: a sentence for each change, the series, what else changed."""
+    """Makes the answer: a sentence for each change, the series, other differences."""
     first, last = history.runs[0], history.runs[-1]
     parts = list(dict.fromkeys(run.per for run in history.runs if run.per))
     by = (("rates divided by", _some(parts)),) if parts else ()
@@ -159,7 +159,8 @@ def _some(texts: list[str]) -> str:
 
 
 def change_text(change: Change, history: History) -> str:
-    """``slower, 0.83 times (0.78 – 0.88) as fast, after 2026-11-01 10:00 UTC and by 2026-11-03 10:00 UTC``."""
+    """Returns text such as ``slower, 0.83 times (0.78 – 0.88) as fast, after 2026-11-01 10:00 UTC and by 2026-11-03
+    10:00 UTC``."""
     much = f"{units.ratio(change.ratio)} times ({_interval(change)}) as fast"
     since = f"after {_when(history.runs[change.after])} and by {_when(history.runs[change.high])}"
     return f"{change.verdict}, {much}, {since}"

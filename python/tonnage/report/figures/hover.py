@@ -27,7 +27,7 @@ def of_point(point: Point, what: str = "") -> str:
 
 
 def repetition(point: Point, value: float, record: str) -> str:
-    """One of its repetitions."""
+    """Returns one of its repetitions."""
     return f"{phrases.tasks(point.tasks)}<br>{units.speed(value, point.metric)}<br>{records((record,))}"
 
 

@@ -87,7 +87,8 @@ def _op(point: Point) -> str | None:
 
 
 def published_cost() -> SnapshotCost:
-    """What a published snapshot cost, by the same estimator; without repetitions, from how far the cells lie apart."""
+    """Estimates what a published snapshot cost, by the same estimator; without repetitions, from the spread of the
+    cells."""
     theirs = _theirs()
     cells = sorted((transfer, tasks) for op, transfer, tasks in theirs if op == "write")
     pairs = []

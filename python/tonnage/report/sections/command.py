@@ -24,7 +24,7 @@ MOST_TRIALS = 24
 
 
 def points(analysis: Analysis) -> list[Titled]:
-    """A table for each setting."""
+    """Returns a table for each setting."""
     return [
         (phrases.subject("command", group), _table(found)) for group, found in groups_of(analysis.points, "command")
     ]
@@ -150,7 +150,7 @@ def _cpu_ns(copy: CopyLine) -> int | None:
 
 
 def result_of(copy: CopyLine) -> str:
-    """How a copy ended: ``exit 0``, ``signal 9``, or why it never started."""
+    """Describes how a copy ended: ``exit 0``, ``signal 9``, or why it never started."""
     if copy.get("error"):
         return escaped(copy["error"])
     if copy.get("signal") is not None:

@@ -25,18 +25,18 @@ _INTRODUCTION = (
 
 
 def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
-    """One section where several devices held the files: of each curve the point with most tasks."""
+    """Makes one section where several devices held the files: for each curve the point with most tasks."""
     variants = tuple(Variant(_label(found), (_figure(found),)) for found in largest(analysis.devices))
     return [Exhibit("devices", "Devices", _INTRODUCTION, "Phase", variants)] if variants else []
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """The same for the terminal."""
+    """Makes the same tables for the terminal."""
     return [(_label(found), _table(found)) for found in largest(analysis.devices)]
 
 
 def largest(devices: Sequence[Devices]) -> list[Devices]:
-    """Of each curve the point with most tasks."""
+    """Chooses, for each curve, the point with most tasks."""
     best: dict[tuple[str, str], Devices] = {}
     for found in devices:
         known = best.get((found.op, found.group))
@@ -46,7 +46,7 @@ def largest(devices: Sequence[Devices]) -> list[Devices]:
 
 
 def story(found: Devices) -> str:
-    """The number of examined files, and the busiest device's share of them."""
+    """Returns the number of examined files, and the busiest device's share of them."""
     most = max(found.parts, key=lambda part: part.bytes)
     of = f" of {phrases.number(found.total)}" if found.total and found.total > found.examined else ""
     fair = units.share(1 / len(found.parts))
@@ -110,7 +110,7 @@ def _figure(found: Devices) -> Figure:
 
 
 def notes(analysis: Analysis) -> list[str]:
-    """Below the tables of the terminal."""
+    """Returns the notes below the tables of the terminal."""
     return [story(held) for held in largest(analysis.devices)]
 
 

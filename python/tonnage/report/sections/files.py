@@ -24,12 +24,12 @@ _TIMED = {key for key, _, _ in _QUANTILES}
 
 
 def points(analysis: Analysis) -> list[Titled]:
-    """A table for each setting: the phases in the order they ran."""
+    """Returns a table for each setting: the phases in the order they ran."""
     return [(phrases.subject("files", group), _table(found)) for group, found in groups_of(analysis.points, "files")]
 
 
 def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
-    """One section, with a choice for each setting."""
+    """Makes one section, with a choice for each setting."""
     variants = [
         Variant(group or "files", (_rates(found), *_latencies(found)))
         for group, found in groups_of(analysis.points, "files")

@@ -44,7 +44,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """A table for each workload: a row a flow, and one for all flows of a trial together."""
+    """Returns a table for each workload: a row a flow, and one for all flows of a trial together."""
     names = dict.fromkeys(link.point.workload for link in analysis.links)
     return [
         (phrases.subject("network", name), _table([link for link in analysis.links if link.point.workload == name]))

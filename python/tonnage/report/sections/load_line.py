@@ -323,7 +323,7 @@ def _level_notes(levels: list[Level], scale: float, top: float, metric: str) -> 
 
 
 def points(analysis: Analysis) -> list[Titled]:
-    """A table for each curve of a stream."""
+    """Returns a table for each curve of a stream."""
     streams = [point for point in analysis.points if point.kind == "stream"]
     return [
         curve([point for point in streams if (point.op, point.group) == name])
@@ -365,7 +365,7 @@ def curve(points: list[Point]) -> Titled:
 
 
 def interval(point: Point) -> str:
-    """``[1.88, 1.96]``, in the unit of the median beside it."""
+    """Formats an interval as ``[1.88, 1.96]``, in the unit of the median beside it."""
     if not point.confidence:
         return units.NOT_MEASURED
     divisor, _ = units.scale(point.median)

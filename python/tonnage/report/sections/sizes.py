@@ -51,7 +51,7 @@ _SYMBOLS = ("triangle-down-open", "square-open", "diamond-open", "star-open")
 
 
 def roofline(sweep: Sweep, ceilings: Sequence[Mapping[str, Any]]) -> Figure:
-    """Every point, the best of each size with its interval, and the roofs."""
+    """Draws every point, the best of each size with its interval, and the roofs."""
     roofs = roofs_of(sweep, ceilings)
     own = [roof for roof in roofs if roof.point is not None]
     fastest = max(point.median for point in sweep.points)

@@ -67,7 +67,7 @@ def sentences(analysis: Analysis) -> list[Statement]:
 
 
 def name(found: SnapshotCost) -> str:
-    """``btrfs``, ``rados, coordination each``."""
+    """Returns text such as ``btrfs``, ``rados, coordination each``."""
     return ", ".join(filter(None, (found.means, found.group)))
 
 
@@ -187,7 +187,7 @@ def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
 
 
 def lines(found: SnapshotCost, transfer: int) -> Figure:
-    """Time of a round against its bytes, with the snapshot and without."""
+    """Draws the time of a round against its bytes, with the snapshot and without."""
     shown = [rounds for rounds in found.rounds if rounds.transfer_size == transfer]
     traces = [
         _line([rounds for rounds in shown if rounds.tasks == tasks], tasks, side, first=number == 0)
@@ -269,7 +269,7 @@ def _band(low: float, high: float) -> Shape:
 
 
 def by_tasks(found: SnapshotCost) -> Figure:
-    """The cost with its interval, for each number of tasks and transfer size, over all sizes of a round."""
+    """Draws the cost with its interval, for each number of tasks and transfer size, over all sizes of a round."""
     sizes = sorted({transfer for _, transfer, _ in found.curves})
     traces: list[Trace] = []
     for number, size in enumerate(sizes):

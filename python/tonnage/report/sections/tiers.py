@@ -38,7 +38,7 @@ def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """The ways, for the terminal."""
+    """Makes tables of the ways to store the bytes, for the terminal."""
     tiers = analysis.tiers
     return [("Which way wins", _table(list(tiers.ways)))] if tiers and tiers.ways else []
 
@@ -195,7 +195,7 @@ def _bars(name: str, colour: str, ways: list[Way], lasted: list[int]) -> Trace:
 
 
 def crossover_rows(named: list[tuple[str, Crossover]]) -> tuple[tuple[str, ...], ...]:
-    """Crossovers as rows of a table: whose, what, per node, of all, and from how many nodes on."""
+    """Returns crossovers as rows of a table: name, operation, rate of one node, of all, and the number of nodes."""
     return tuple((whose, _WHAT[found.op], *_rates(found), _from_on(found), _range(found)) for whose, found in named)
 
 

@@ -30,7 +30,7 @@ MOST_TRIALS = 48
 
 
 def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
-    """The section, or none where no trial left a record."""
+    """Makes the section, or none where no trial left a record."""
     chosen = _chosen(analysis, source)
     kept = chosen[:MOST_TRIALS]
     # Shown in the order of the table above them, whatever made them worth showing.
@@ -104,7 +104,8 @@ Bundle = tuple[TaskLine, ...]
 
 
 def tasks_over_time(record: str, columns: Columns, tasks: Sequence[TaskLine], trial: TrialLine) -> Figure | None:
-    """Throughput of each task, in intervals; None for one task, or where the phase left no series of them."""
+    """Draws the throughput of each task, in intervals; None for one task, or where the phase left no series of
+    tasks."""
     if len(tasks) < 2 or not columns:
         return None
     metric = BANDWIDTH if headline(trial)[1] == "B/s" else OPERATIONS
@@ -136,7 +137,7 @@ def tasks_over_time(record: str, columns: Columns, tasks: Sequence[TaskLine], tr
 
 
 def rows_of(tasks: Sequence[TaskLine], counted: Counted) -> list[Bundle]:
-    """The tasks of each row: one, or of very many the slowest with a row each and then neighbours together."""
+    """Returns the tasks of each row: one, or of very many the slowest with a row each and then neighbours together."""
     return bundled(tasks, lambda task: _speed(task, counted), MOST_ROWS, SLOWEST)
 
 
@@ -145,7 +146,7 @@ def _speed(task: TaskLine, counted: Counted) -> float:
 
 
 def name_of(bundle: Bundle) -> str:
-    """``task 3 on node1``, or ``tasks 8 to 23``."""
+    """Returns text such as ``task 3 on node1``, or ``tasks 8 to 23``."""
     first, last = bundle[0]["task"], bundle[-1]["task"] + bundle[-1].get("tasks", 1) - 1
     if last > first:
         return f"tasks {first} to {last}"

@@ -28,7 +28,7 @@ _ENGINE_ROW = "the engine's own"
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """Where the time went, a row a setting."""
+    """Makes tables of where the time went, with a row for each setting."""
     found = [(point, point.workflow) for point in analysis.points if point.workflow]
     return [("Where the workflows' time went", _table(found))] if found else []
 
