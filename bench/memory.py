@@ -30,7 +30,7 @@ def measured(directory: Path, tasks: int) -> dict[str, dict[str, int]]:
 
 
 def peak_bytes() -> int:
-    """Largest resident size since the last reset."""
+    """Returns the largest resident size since the last reset."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * KIB

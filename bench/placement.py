@@ -122,7 +122,8 @@ class Bench:
         self.line = json.loads(kept.read_text())
 
     def makespan(self, submit: Callable[[], object], copies: int) -> Measured:
-        """From the receipt to the end of the last job, with nothing in memory before; the submission for itself."""
+        """Measures from the receipt to the end of the last job, with nothing in memory before; the submission
+        separately."""
         for mark in self.done.iterdir():
             mark.unlink()
         for file in self.lab.scratch.at("rcss1").glob("*.gz"):
@@ -139,7 +140,7 @@ class Bench:
     def array(
         self, width: int, *where: str, script: str = "./go.sh", copies: int | None = None
     ) -> Callable[[], object]:
-        """By hand: an array of Slurm's, so many at once."""
+        """Makes a call that runs an array of Slurm's by hand, so many at once."""
         every = f"--array=1-{copies or self.given.copies}%{width}"
         return lambda: self.lab.run("sbatch", every, "-o", "/dev/null", *where, script, directory=SCRATCH)
 
@@ -164,7 +165,8 @@ class Bench:
         return {FAR_GZIP: lambda: self.single(near=False), NEAR_GZIP: lambda: self.single(near=True), **jobs}
 
     def single(self, *, near: bool) -> Measured:
-        """One program over one large file, with the terminal waiting for it: from the command's start to its end."""
+        """Runs one program over one large file, with the terminal waiting for it: from the command's start to its
+        end."""
         program = ("gzip", "-1", "-k", "-f", "large.fq")
         words: Sequence[str] = ("srun", "-Q", "-p", "compute", "-w", "node1", *program)
         if near:

@@ -78,7 +78,7 @@ def main() -> int:
 
 
 def told(results: dict[str, Any], place: Path) -> None:
-    """The table, and the page with pictures."""
+    """Writes the table, and the page with pictures."""
     text = page(results)
     (place / f"{NAME}.md").write_text(text, encoding="utf-8")
     print(text)
@@ -86,7 +86,7 @@ def told(results: dict[str, Any], place: Path) -> None:
 
 
 def measured(asked: argparse.Namespace) -> dict[str, Any]:
-    """Every race, and the decision at that size."""
+    """Runs every race, and the decision at that size."""
     facts = {name: getattr(asked, name) for name in ("jobs", "hosts", "servers", "load", "busy", "seeds")}
     found: dict[str, Any] = {
         "date": f"{datetime.date.today():%Y-%m-%d}",

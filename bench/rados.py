@@ -205,7 +205,7 @@ def _rate(value: float, size: int) -> str:
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """A row for each cell and operation."""
+    """Returns a row for each cell and operation."""
     facts = results["host"]
     lines = [
         f"# Objects of a pool beside rados bench: {facts['cpu_model']}, {facts['cpu_count']} processors",

@@ -157,7 +157,7 @@ def host_facts() -> dict[str, Any]:
 
 
 def machine_name(host: dict[str, Any]) -> str:
-    """Such as ``epyc-2c``."""
+    """Returns a name such as ``epyc-2c``."""
     known = re.search(r"epyc|xeon|ryzen|core|graviton|neoverse|ampere|power\d*", host["cpu_model"].lower())
     return f"{known.group(0) if known else 'cpu'}-{host['cpu_count']}c"
 

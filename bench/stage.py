@@ -96,7 +96,7 @@ class Bench:
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """The machine for ourselves, as far as others keep to the lock."""
+        """Keeps the machine for this bench, as far as others keep to the lock."""
         if self.given.lock is None:
             yield
             return
@@ -131,7 +131,7 @@ class Bench:
         return carried
 
     def rounds(self, one: dict[str, Callable[[], Any]]) -> dict[str, list[Any]]:
-        """Each once a round, in an order drawn anew."""
+        """Runs each once a round, in an order drawn anew."""
         found: dict[str, list[Any]] = {name: [] for name in one}
         for _ in range(self.given.rounds):
             with self.quiet():
@@ -163,7 +163,7 @@ class Bench:
 
 
 def large(bench: Bench) -> list[dict[str, Any]]:
-    """Four large files against the least of the bare devices."""
+    """Compares four large files with the least of the bare devices."""
     file_bytes = round(bench.given.gib * GIB)
     cells = []
     for pair in bench.chosen_pairs():
@@ -181,7 +181,7 @@ def large(bench: Bench) -> list[dict[str, Any]]:
 
 
 def workers(bench: Bench) -> list[dict[str, Any]]:
-    """The same with fixed numbers of workers and with the mover's own."""
+    """Measures the same with fixed numbers of workers and with the mover's own."""
     pair, file_bytes = bench.chosen_pairs()[0], round(bench.given.gib * GIB)
     say(f"workers, {pair.title}")
     who: list[Carrier] = [Mover(f"{count} workers", workers=count) for count in (1, 2, 4, 8)]
@@ -192,7 +192,7 @@ def workers(bench: Bench) -> list[dict[str, Any]]:
 
 
 def small(bench: Bench) -> list[dict[str, Any]]:
-    """Many small files, just written."""
+    """Measures many small files, just written."""
     count, cells = bench.given.files, []
     for pair in bench.chosen_pairs():
         say(f"small files, {pair.title}")
@@ -209,7 +209,7 @@ def small(bench: Bench) -> list[dict[str, Any]]:
 
 
 def scan(bench: Bench) -> list[dict[str, Any]]:
-    """A first scan of empty files, with copying paused."""
+    """Measures a first scan of empty files, with copying paused."""
     count = bench.given.entries
     say(f"scan of {count} empty files")
     with Place("tmpfs", bench.given.tmpfs, 0) as source, Place("tmpfs", bench.given.tmpfs, 0) as to:

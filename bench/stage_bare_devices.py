@@ -49,11 +49,11 @@ class Raw:
             self.how[op] = {"tasks": tasks, "direct": direct}
 
     def read(self) -> float:
-        """Bytes a second."""
+        """Measures the bytes a second of reading."""
         return self.rate("read", **self.how["read"])
 
     def write(self) -> float:
-        """Bytes a second, the fsync inside."""
+        """Measures the bytes a second of writing, the fsync inside."""
         return self.rate("write", **self.how["write"])
 
     def rate(self, op: str, tasks: int, direct: str) -> float:

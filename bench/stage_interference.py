@@ -131,7 +131,7 @@ def length(step: dict[str, int]) -> int:
 
 @contextlib.contextmanager
 def quiet(lock: Path | None) -> Iterator[None]:
-    """The machine for ourselves, as far as others keep to the lock."""
+    """Keeps the machine for this bench, as far as others keep to the lock."""
     if lock is None:
         yield
         return

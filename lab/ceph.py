@@ -162,11 +162,11 @@ class Ceph:
         self.daemons[name].send_signal(signal.SIGSTOP)
 
     def go_on(self, name: str) -> None:
-        """After ``halt``."""
+        """Lets it continue after ``halt``."""
         self.daemons[name].send_signal(signal.SIGCONT)
 
     def said(self, name: str) -> str:
-        """The end of its log; of one that a signal ended, from there on."""
+        """Returns the end of its log; for one that a signal ended, from there on."""
         log = (self.directory / f"{name}.log").read_text(errors="replace")
         caught = log.find("*** Caught signal")
         return (log[-400:] if caught < 0 else log[caught : caught + 1200]).strip()
@@ -267,7 +267,7 @@ def _run(*argv: str) -> None:
 
 
 def main() -> int:
-    """Until Ctrl-C."""
+    """Runs the cluster until Ctrl-C."""
     with terminated_as_exit(), tempfile.TemporaryDirectory(prefix="tonnage-ceph-") as directory:
         store = sys.argv[1] if len(sys.argv) > 1 else "memstore"
         with ceph(Path(directory), store=store) as found:

@@ -38,7 +38,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def rate(text: str) -> int:
-    """``100Mbit`` or ``200MB/s`` as bytes per second."""
+    """Parses ``100Mbit`` or ``200MB/s`` as bytes per second."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kMG]bit|[kMG]B/s)", text)
     if found and (value := round(float(found[1]) * _UNITS[found[2]])) >= 1000:
         return value

@@ -113,7 +113,7 @@ class Daemon:
         return self.pid > 0 and not ended(self.pid)
 
     def said(self) -> str:
-        """The end of what it printed."""
+        """Returns the end of what it printed."""
         return self.log.read_text(errors="replace")[-2000:]
 
     def send(self, number: signal.Signals) -> None:

@@ -141,7 +141,7 @@ def server(host: Host, *, size: int = GIB, memory: bool = False) -> Iterator[Ser
 
 
 def main() -> int:
-    """Until Ctrl-C."""
+    """Runs the server until Ctrl-C."""
     with terminated_as_exit(), hosts(["server", "client"]) as site, server(site["server"]) as found:
         print(
             f"{found.uri} on a host of the lab: nsenter --target {site['client'].pid} --mount --net --pid", flush=True

@@ -147,7 +147,7 @@ class Keeper:
         self.directory = Path(self._process.stdout.readline().removesuffix("\n"))
 
     def start(self, argv: Sequence[str], *, environment: Mapping[str, str], log: Path) -> int:
-        """The new process's id."""
+        """Starts a daemon and returns the id of the new process."""
         assert self._process.stdin and self._process.stdout
         order = {"argv": list(argv), "environment": dict(environment), "log": str(log)}
         self._process.stdin.write(json.dumps(order) + "\n")
@@ -184,7 +184,7 @@ class Slurm:
         ).stdout
 
     def start(self, name: str) -> None:
-        """The daemon of a host, or ``slurmctld``."""
+        """Starts the daemon of a host, or ``slurmctld``."""
         argv = ["slurmctld", "-D"] if name == "slurmctld" else ["slurmd", "-D", "-N", name]
         log = self.directory / f"{name}.out"
         self.pids[name] = self.keeper.start(argv, environment=self.environment, log=log)

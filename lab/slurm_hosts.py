@@ -59,7 +59,7 @@ class Scheduled:
         self, *argv: str | Path, host: str = HEAD, directory: str | Path = "/", check: bool = True,
         timeout_s: float = PATIENCE_S, text: str = "",
     ) -> subprocess.CompletedProcess[str]:  # fmt: skip
-        """A user's command on a host."""
+        """Runs a user's command on a host."""
         return self.hosts[host].run(
             *argv, directory=directory, environment=self.environment, check=check, timeout_s=timeout_s, text=text
         )

@@ -85,7 +85,7 @@ def site(plan: Plan = Plan()) -> Iterator[Site]:
 
 
 def site_file(plan: Plan, every: Hosts) -> str:
-    """The system's ``tonnage.toml``."""
+    """Returns the text of the system's ``tonnage.toml``."""
     lines = ['scheduler = "slurm"', f'lines = "{_LINES}"', "", "[policy]", plan.policy]
     for server in SERVERS:
         lines += [

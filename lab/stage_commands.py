@@ -36,7 +36,7 @@ class Commands:
 
     @contextlib.contextmanager
     def running(self, *words: str | Path) -> Iterator[subprocess.Popen[bytes]]:
-        """The command beside the test, killed at its end."""
+        """Runs the command beside the test and kills it at the end."""
         quiet = subprocess.DEVNULL
         with subprocess.Popen(self.words(*words), env=self.environment, stdout=quiet, stderr=quiet) as process:
             try:
@@ -51,7 +51,7 @@ class Commands:
         return self("resume", "--wait", "--state", self.stage.state, *words, code=code)
 
     def refused(self, *words: str | Path) -> str:
-        """One line with a hint, exit code 2, and nothing written to the destination."""
+        """Asserts one line with a hint, exit code 2, and nothing written to the destination."""
         before = everything(self.stage.to)
         said = self.resume(*words, code=2)
         assert said.stderr.startswith("tonnage: error: ") and said.stderr.count("\n") == 1, said.stderr

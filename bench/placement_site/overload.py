@@ -27,7 +27,7 @@ class Watch:
         self._begins_s, self._ends_s = DAY * DAY_S, (DAY + 1) * DAY_S
 
     def changes(self, now_s: float, server: int, tasks: int, by: int) -> None:
-        """``tasks`` read from it up to now, and ``by`` more from now on."""
+        """Counts ``tasks`` that read from it up to now, and ``by`` more from now on."""
         self._count(min(now_s, MONTH_S), server, tasks)
         if tasks + by > self.most[server]:
             self.most[server] = tasks + by

@@ -135,7 +135,8 @@ class Near:
         self._entries[number] = Entry(str(number), at_s, intent, str(number), "", None, at_s)
 
     def raised(self, now_s: float, server: int, state: State) -> Iterator[tuple[int, int]]:
-        """By the rule of a new array, as if each came now: what of this server's line the others leave."""
+        """Yields raised caps by the rule of a new array, as if each came now: what of this server's line the others
+        leave."""
         if self._raises:
             yield from self._rises(now_s, server, [*state.alive[server]], state)
 

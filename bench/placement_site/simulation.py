@@ -41,7 +41,7 @@ class Race:
         """Submissions that have."""
 
     def run(self, until_s: float = float("inf")) -> None:
-        """All events up to a time."""
+        """Runs all events up to a time."""
         events, submissions = self._events, self.jobs.submissions
         while self.arrived < len(submissions) or events:
             arrives_s = submissions[self.arrived].at_s if self.arrived < len(submissions) else float("inf")

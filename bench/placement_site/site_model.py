@@ -31,7 +31,7 @@ class FileServer:
 
     @classmethod
     def of(cls, law: Law, plateau_bytes_per_s: float) -> FileServer:
-        """A server of this plateau."""
+        """Returns a server of this plateau."""
         rates = tuple(share * plateau_bytes_per_s for share in law.shares())
         return cls(law, plateau_bytes_per_s, law.line(), rates)
 

@@ -58,7 +58,7 @@ class Wish:
     """A directory of its own, which goes away afterwards."""
 
     def words(self, *more: str | Path, out: Path | None = None) -> list[str]:
-        """The arguments of ``tonnage``."""
+        """Returns the arguments of ``tonnage``."""
         return ["run", "--no-report", "--scale", f"{self.scale:g}", "--out", str(out or self.out), *map(str, more)]
 
 
@@ -75,7 +75,7 @@ def snapshot_model(wish: Wish) -> None:
 
 
 def several_devices(wish: Wish) -> None:
-    """A file system for each storage target, on devices of one known speed."""
+    """Makes a file system for each storage target, on devices of one known speed."""
     with contextlib.ExitStack() as stack:
         size = max(GIB, int(wish.scale * 32 * 8 * GIB * 3 / 2))
         made = [stack.enter_context(throttled(bytes_per_s=DEVICE_BYTES_PER_S, size=size)) for _ in range(DEVICES)]
@@ -84,7 +84,7 @@ def several_devices(wish: Wish) -> None:
 
 
 def two_tiers(wish: Wish) -> None:
-    """The fast tier on a device in memory without a limit, the slow one on a device of known speed."""
+    """Makes the fast tier on a device in memory without a limit, the slow one on a device of known speed."""
     size = max(GIB, int(wish.scale * 16 * 19200 * (1 << 20) * 4))
     with throttled(size=size) as fast, throttled(bytes_per_s=DEVICE_BYTES_PER_S, size=size) as slow:
         (wish.scratch / "nvme").symlink_to(fast.path)
@@ -93,7 +93,7 @@ def two_tiers(wish: Wish) -> None:
 
 
 def ceph_pool(wish: Wish) -> None:
-    """A part of the example on a real Ceph whose OSDs keep their objects in memory."""
+    """Runs a part of the example on a real Ceph whose OSDs keep their objects in memory."""
     (wish.scratch / "ceph").mkdir()
     example = _changed(wish, CEPH_PART)
     with ceph(wish.scratch / "ceph", size=4 * GIB) as cluster:
@@ -113,7 +113,7 @@ def one_server(wish: Wish) -> None:
 
 
 def two_countries(wish: Wish) -> None:
-    """Six hosts at two sites, a link of 1 Gbit/s between them, Slurm's partitions and Nextflow."""
+    """Starts six hosts at two sites, a link of 1 Gbit/s between them, Slurm's partitions and Nextflow."""
     try:
         program = nextflow.program()
     except nextflow.Impossible as error:

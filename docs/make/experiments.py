@@ -107,7 +107,7 @@ def write(part: Part, run: Path, docs: Path = DOCS, *, picture: bool = True) -> 
 
 
 def write_printed(docs: Path = DOCS) -> None:
-    """The published tables of every page, which need no run."""
+    """Writes the published tables of every page, which need no run."""
     for name in dict.fromkeys(part.page for part in PARTS):
         page = docs / "experiments" / f"{name}.md"
         text = pages.replaced(page.read_text(encoding="utf-8"), pages.AS_PRINTED, pages.as_printed(name))

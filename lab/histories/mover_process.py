@@ -87,7 +87,7 @@ class Life:
         return ", ".join(f"{key} {status[key]}" for key in ("queued", "failed", "waiting", "failures", "notes"))
 
     def kill(self, moment: str = "any", wait_s: float = 0.0) -> None:
-        """SIGKILL at the moment, or after so long."""
+        """Sends SIGKILL at the moment, or after so long."""
         until = time.monotonic() + wait_s
         placed = self._placed() if moment == "placed" else 0
         while time.monotonic() < until and self._process.poll() is None:
