@@ -94,7 +94,7 @@ def tonnage(client: Host, size: int, scratch: Path) -> Iterator[Callable[[str, i
     for room in ("series", "heat", "latency", "operations"):
         (scratch / room).mkdir()
     export = json.dumps({"server": "server", "path": lab.EXPORT})
-    words = client.words([sys.executable, HERE / "nfs_driver.py", export, scratch, str(size)], HERE)
+    words = client.command_line([sys.executable, HERE / "nfs_driver.py", export, scratch, str(size)], HERE)
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         asked, answers = process.stdin, process.stdout
         assert asked and answers

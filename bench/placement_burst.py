@@ -60,7 +60,7 @@ def site_file(place: Path, lines: dict[str, int]) -> None:
     (place / "tonnage.toml").write_text('scheduler = "slurm"\n' + "\n".join(servers), encoding="utf-8")
 
 
-def wish(host: str | None = None) -> SubmitRequest:
+def submit_request(host: str | None = None) -> SubmitRequest:
     return SubmitRequest(argv=("sleep", "600"), key=os.urandom(8).hex(), output="/dev/null", path=host)
 
 
@@ -89,7 +89,7 @@ def burst(jobs: int, chance: random.Random, *, held: bool = False) -> dict[str, 
 
     for number in range(jobs):
         began = time.perf_counter()
-        submit(wish(), key_given=False, tell=tell)
+        submit(submit_request(), key_given=False, tell=tell)
         whole.append(time.perf_counter() - began)
         if number % EVERY == 0:
             began = time.perf_counter()

@@ -27,7 +27,7 @@ from child_processes import cleaned_up_on_signals, said_by
 from run import host_facts, machine_name
 from stage_bare_devices import Raw
 from stage_carriers import Carried, Carrier, Mover, carriers, drive, plan
-from stage_file_systems import Place, enter_namespace, evict
+from stage_file_systems import EmptyDirectory, enter_namespace, evict
 from stage_table import markdown
 
 HERE = Path(__file__).resolve().parent
@@ -105,15 +105,22 @@ class Bench:
             yield
 
     @contextlib.contextmanager
-    def places(self, pair: Pair, size_bytes: int) -> Iterator[tuple[Place, Place]]:
+    def places(self, pair: Pair, size_bytes: int) -> Iterator[tuple[EmptyDirectory, EmptyDirectory]]:
         with (
-            Place(pair.source, self.backing[pair.source_on], size_bytes) as source,
-            Place(pair.to, self.backing[pair.to_on], size_bytes) as to,
+            EmptyDirectory(pair.source, self.backing[pair.source_on], size_bytes) as source,
+            EmptyDirectory(pair.to, self.backing[pair.to_on], size_bytes) as to,
         ):
             yield source, to
 
     def carry(
-        self, carrier: Carrier, tree: Path, source: Place, to: Place, *, cold: bool, check: bool = False
+        self,
+        carrier: Carrier,
+        tree: Path,
+        source: EmptyDirectory,
+        to: EmptyDirectory,
+        *,
+        cold: bool,
+        check: bool = False,
     ) -> Carried:
         """One run into an empty directory, which is removed again, durably, before the next."""
         with tempfile.TemporaryDirectory(dir=to.path) as out, tempfile.TemporaryDirectory(dir=source.path) as work:
@@ -140,7 +147,14 @@ class Bench:
         return found
 
     def race(
-        self, who: list[Carrier], tree: Path, source: Place, to: Place, *, cold: bool, raw: Raw | None = None
+        self,
+        who: list[Carrier],
+        tree: Path,
+        source: EmptyDirectory,
+        to: EmptyDirectory,
+        *,
+        cold: bool,
+        raw: Raw | None = None,
     ) -> dict[str, Any]:
         """All carriers and, where asked, the bare devices; the first run of each is compared and does not count."""
         one: dict[str, Callable[[], Any]] = {}
@@ -212,7 +226,7 @@ def scan(bench: Bench) -> list[dict[str, Any]]:
     """Measures a first scan of empty files, with copying paused."""
     count = bench.given.entries
     say(f"scan of {count} empty files")
-    with Place("tmpfs", bench.given.tmpfs, 0) as source, Place("tmpfs", bench.given.tmpfs, 0) as to:
+    with EmptyDirectory("tmpfs", bench.given.tmpfs, 0) as source, EmptyDirectory("tmpfs", bench.given.tmpfs, 0) as to:
         tree = source.path / "tree"
         for number in range(count):
             if number % 1000 == 0:

@@ -102,11 +102,11 @@ class Ceph:
     auth: str = "none"
 
     def ask(self, *words: str) -> str:
-        """What ``ceph`` prints."""
+        """Returns what ``ceph`` prints."""
         argv = ["ceph", "--conf", str(self.conf), "--connect-timeout", "20", *words]
         return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout
 
-    def told(self, asked: Iterable[str]) -> list[Any]:
+    def ask_all(self, asked: Iterable[str]) -> list[Any]:
         """What ``ceph`` answers to each of these, where it answers at all; all in one process: starting it takes half a
         second of a processor. CalledProcessError where it refuses one."""
         argv = ["ceph", "--conf", str(self.conf), "--connect-timeout", "20", "--format=json"]
@@ -124,7 +124,7 @@ class Ceph:
 
     def pool(self, name: str) -> str:
         """Makes a pool for objects."""
-        self.told([f"osd pool create {name}", f"osd pool application enable {name} rados"])
+        self.ask_all([f"osd pool create {name}", f"osd pool application enable {name} rados"])
         return name
 
     def start_osds(self, *numbers: int) -> None:
@@ -253,7 +253,7 @@ def _make_osds(found: Ceph, numbers: range) -> None:
     with ThreadPoolExecutor(len(numbers) or 1) as pool:
         list(pool.map(made, numbers))
     stores = [(found.directory / f"osd.{number}" / "fsid").read_text().strip() for number in numbers]
-    found.told(f"osd new {store} {number}" for number, store in zip(numbers, stores, strict=True))
+    found.ask_all(f"osd new {store} {number}" for number, store in zip(numbers, stores, strict=True))
     for number in numbers:
         if found.auth != "none":
             keyring = found.user(f"osd.{number}", "mon", "allow profile osd", "osd", "allow *")

@@ -129,7 +129,7 @@ def _free_ports(count: int) -> Iterator[int]:
     return iter(found)
 
 
-class Keeper:
+class DaemonSupervisor:
     """A process that starts daemons and adopts whatever they leave behind.
 
     All of it ends with ``close`` or with the process that called, and ``directory``, which is all theirs, with it.
@@ -169,7 +169,7 @@ class Slurm:
     """With it Slurm's commands speak to this cluster."""
     directory: Path
     hosts: tuple[Host, ...]
-    keeper: Keeper
+    keeper: DaemonSupervisor
     pids: dict[str, int] = field(default_factory=dict)
     """Of each host's ``slurmd`` by its name, and of ``slurmctld``."""
 
@@ -200,7 +200,7 @@ class Slurm:
             time.sleep(_LOOK_S)
 
     @contextlib.contextmanager
-    def held(self, name: str = "slurmctld") -> Iterator[None]:
+    def suspended(self, name: str = "slurmctld") -> Iterator[None]:
         """It does not answer meanwhile, and what was sent to it waits."""
         os.kill(self.pids[name], signal.SIGSTOP)
         try:
@@ -240,7 +240,7 @@ def slurm(
     for tool in ("slurmctld", "slurmd", "sbatch"):
         if not shutil.which(tool, path=path):
             raise Impossible(f"{tool} is not installed; hint: apt-get install slurmctld slurmd slurm-client")
-    with contextlib.closing(Keeper()) as keeper:
+    with contextlib.closing(DaemonSupervisor()) as keeper:
         directory = keeper.directory
         directory.chmod(0o755)  # jobs of other users read their scripts below it
         (directory / "state").mkdir()

@@ -73,7 +73,7 @@ class Scheduled:
         return self.run(*argv, host=host, directory=directory or self.home, check=check, timeout_s=timeout_s)
 
     @contextlib.contextmanager
-    def held(self, daemon: str) -> Iterator[None]:
+    def suspended(self, daemon: str) -> Iterator[None]:
         """It does not answer meanwhile, and what was sent to it waits."""
         self.daemons[daemon].send(signal.SIGSTOP)
         try:

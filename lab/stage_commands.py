@@ -25,7 +25,7 @@ class Commands:
         self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "NO_COLOR": "1"}
         self.trees = ("--from", stage.source, "--to", stage.to)
 
-    def words(self, *words: str | Path) -> list[str | Path]:
+    def command_line(self, *words: str | Path) -> list[str | Path]:
         return [sys.executable, "-m", "tonnage.cli", "stage", *words]
 
     def __call__(self, *words: str | Path, code: int | None = 0) -> Said:
@@ -38,7 +38,7 @@ class Commands:
     def running(self, *words: str | Path) -> Iterator[subprocess.Popen[bytes]]:
         """Runs the command beside the test and kills it at the end."""
         quiet = subprocess.DEVNULL
-        with subprocess.Popen(self.words(*words), env=self.environment, stdout=quiet, stderr=quiet) as process:
+        with subprocess.Popen(self.command_line(*words), env=self.environment, stdout=quiet, stderr=quiet) as process:
             try:
                 yield process
             finally:

@@ -10,7 +10,7 @@ from placement_site.jobs import Jobs
 from placement_site.overload import Watch
 from placement_site.policies import Policy
 from placement_site.scheduler_state import State
-from placement_site.site_model import World
+from placement_site.site_model import SiteModel
 
 _READY, _READ, _COMPUTED = 0, 1, 2
 """Events: a job begins to read; a server's next job has its bytes; a job ends."""
@@ -19,7 +19,7 @@ _READY, _READ, _COMPUTED = 0, 1, 2
 class Race:
     """One simulated month and what is left over after it. First come, first served, as far as caps let."""
 
-    def __init__(self, world: World, jobs: Jobs, policy: Policy) -> None:
+    def __init__(self, world: SiteModel, jobs: Jobs, policy: Policy) -> None:
         self.world, self.jobs, self.policy = world, jobs, policy
         self.state = State(world, jobs)
         self.watch = Watch(world)

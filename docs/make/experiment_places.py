@@ -24,7 +24,7 @@ from ceph import ceph  # noqa: E402
 from throttled import GIB, Impossible, terminated_as_exit, throttled  # noqa: E402
 
 __all__ = [
-    "Failed", "Impossible", "Wish", "ceph_pool", "model", "one_server", "several_devices", "snapshot_model",
+    "Failed", "Impossible", "RunRequest", "ceph_pool", "model", "one_server", "several_devices", "snapshot_model",
     "terminated_as_exit", "two_countries", "two_tiers",
 ]  # fmt: skip
 
@@ -47,7 +47,7 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RunRequest:
     """One run to be made."""
 
     example: Path
@@ -62,19 +62,19 @@ class Wish:
         return ["run", "--no-report", "--scale", f"{self.scale:g}", "--out", str(out or self.out), *map(str, more)]
 
 
-def model(wish: Wish, target: str | None = None) -> None:
+def model(wish: RunRequest, target: str | None = None) -> None:
     """On the simulator: no storage is touched. ``target``: the model, where the example does not name one."""
     _here(wish.words(*(["--target", target] if target else []), wish.example), wish.scratch)
 
 
-def snapshot_model(wish: Wish) -> None:
+def snapshot_model(wish: RunRequest) -> None:
     """A snapshot that takes a second, between rates that scatter by 30 %."""
     _here(
         wish.words("--target", "sim:snapshot=1s,noise=30%", _changed(wish, {"count = 10": "count = 4"})), wish.scratch
     )
 
 
-def several_devices(wish: Wish) -> None:
+def several_devices(wish: RunRequest) -> None:
     """Makes a file system for each storage target, on devices of one known speed."""
     with contextlib.ExitStack() as stack:
         size = max(GIB, int(wish.scale * 32 * 8 * GIB * 3 / 2))
@@ -83,7 +83,7 @@ def several_devices(wish: Wish) -> None:
         _here(wish.words(_changed(wish, {'target = "."': f"target = [{targets}]"})), wish.scratch)
 
 
-def two_tiers(wish: Wish) -> None:
+def two_tiers(wish: RunRequest) -> None:
     """Makes the fast tier on a device in memory without a limit, the slow one on a device of known speed."""
     size = max(GIB, int(wish.scale * 16 * 19200 * (1 << 20) * 4))
     with throttled(size=size) as fast, throttled(bytes_per_s=DEVICE_BYTES_PER_S, size=size) as slow:
@@ -92,7 +92,7 @@ def two_tiers(wish: Wish) -> None:
         _here(wish.words(wish.example), wish.scratch)
 
 
-def ceph_pool(wish: Wish) -> None:
+def ceph_pool(wish: RunRequest) -> None:
     """Runs a part of the example on a real Ceph whose OSDs keep their objects in memory."""
     (wish.scratch / "ceph").mkdir()
     example = _changed(wish, CEPH_PART)
@@ -101,7 +101,7 @@ def ceph_pool(wish: Wish) -> None:
         _here(wish.words("--target", pool, example), wish.scratch)
 
 
-def one_server(wish: Wish) -> None:
+def one_server(wish: RunRequest) -> None:
     """From a compute node whose files are at a server behind a slow link; the load line is measured beside the data."""
     out = Path("/run/site/run")
     with small_site.site(SITE) as lab:
@@ -112,7 +112,7 @@ def one_server(wish: Wish) -> None:
         shutil.copytree(lab.hosts.site / "run", wish.out)
 
 
-def two_countries(wish: Wish) -> None:
+def two_countries(wish: RunRequest) -> None:
     """Starts six hosts at two sites, a link of 1 Gbit/s between them, Slurm's partitions and Nextflow."""
     try:
         program = nextflow.program()
@@ -128,7 +128,7 @@ def two_countries(wish: Wish) -> None:
         shutil.copytree(head.path(files / "run"), wish.out)
 
 
-def _changed(wish: Wish, changes: dict[str, str]) -> Path:
+def _changed(wish: RunRequest, changes: dict[str, str]) -> Path:
     """The example with some of its values replaced."""
     text = wish.example.read_text(encoding="utf-8")
     for before, after in changes.items():

@@ -48,7 +48,7 @@ FAULTS = """() => {
 }"""
 
 
-def look(browser: Any, address: str, name: str, directory: Path, drawn: str) -> Iterator[str]:
+def check_page(browser: Any, address: str, name: str, directory: Path, drawn: str) -> Iterator[str]:
     """Takes the pictures; yields what is wrong, for each width."""
     for width, theme in SCREENS:
         page = browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme=theme)
@@ -75,12 +75,12 @@ def main() -> int:
         for name in wanted:
             if name == LIVE:
                 with served(place) as address:
-                    told = list(look(browser, address, name, directory, LIVE_DRAWN))
+                    told = list(check_page(browser, address, name, directory, LIVE_DRAWN))
             else:
                 kept = place / f"{name}.page"
                 if not kept.exists():
                     kept.write_text(str(PAGES[name](place)))
-                told = list(look(browser, Path(kept.read_text()).as_uri(), name, directory, "html[data-drawn]"))
+                told = list(check_page(browser, Path(kept.read_text()).as_uri(), name, directory, "html[data-drawn]"))
             print(f"{name} is taken", *told, sep="\n", flush=True)
             faults += told
         browser.close()

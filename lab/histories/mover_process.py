@@ -93,7 +93,7 @@ class Life:
         while time.monotonic() < until and self._process.poll() is None:
             if moment == "temporary" and self._stage.temporaries():
                 break
-            if moment == "aside" and self._aside():
+            if moment == "aside" and self._is_clearing():
                 break
             if moment == "placed" and self._placed() > placed:
                 break
@@ -102,7 +102,7 @@ class Life:
         self._release()
         self._process.communicate()
 
-    def _aside(self) -> bool:
+    def _is_clearing(self) -> bool:
         with contextlib.suppress(OSError):
             return bool(os.listdir(self._stage.source / STATE / "cleared"))
         return False

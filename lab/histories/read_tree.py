@@ -91,7 +91,7 @@ def tree(root: Path) -> dict[str, Seen]:
     return found
 
 
-def aside(root: Path) -> set[str]:
+def set_aside_digests(root: Path) -> set[str]:
     """Digests of what the mover has set aside on its source."""
     below = root / STATE / "cleared"
     if not below.is_dir():

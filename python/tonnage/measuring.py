@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tonnage.campaign.campaign_file import ProbeOptions
     from tonnage.campaign.observer import Observer
     from tonnage.campaign.run_lifecycle import Outcome
-    from tonnage.notebook import Measured
+    from tonnage.notebook import MeasuredRun
     from tonnage.placement.server_load_lines import KeepPlan
 
 PathLike = str | os.PathLike[str]
@@ -70,7 +70,7 @@ def probe(
     keep: bool = True,
     observer: Observer | None = None,
     **options: Unpack[Options],
-) -> Measured:
+) -> MeasuredRun:
     """Finds the load line of a storage: a directory, or a target such as ``rados:POOL``.
 
     The result has ``load_lines`` (a row an operation: ``tasks``, its interval, ``plateau_bytes_per_s``), ``points``,
@@ -109,7 +109,7 @@ def run(
     report: bool = True,
     keep: bool = True,
     observer: Observer | None = None,
-) -> Measured:
+) -> MeasuredRun:
     """Carries out a campaign: a file, or its tables as a dictionary (``tonnage explain campaign`` has the keys).
 
     ``scale`` and ``target`` replace the campaign's own. All else, and what it raises, is as of :func:`probe`.
@@ -142,7 +142,7 @@ def run(
     return _finished(outcome, listening, report=report, keep=keep)
 
 
-def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: Observer | None = None) -> Measured:
+def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: Observer | None = None) -> MeasuredRun:
     """Goes on with a run that was interrupted, to its end. What it raises is as of :func:`probe`."""
     from tonnage.campaign.jobs.run_by_jobs import resume_jobs, was_submitted
     from tonnage.campaign.run_lifecycle import resume_run
@@ -235,7 +235,7 @@ def kept_texts(plan: KeepPlan, directory: Path | None) -> list[str]:
     return told
 
 
-def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool) -> Measured:
+def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool) -> MeasuredRun:
     """The run with its report, its summary and its kept load line, as the command leaves it."""
     run, analysis = Run.open(outcome.path), None
     if run.has_trials():
@@ -250,9 +250,9 @@ def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool)
         )
     if troubles := [*outcome.failed, *outcome.troubles]:
         raise MeasurementError(f"{'; '.join(troubles)}; the records are in {outcome.path}")
-    from tonnage.notebook import Measured
+    from tonnage.notebook import MeasuredRun
 
-    measured = Measured(Run.open(outcome.path))
+    measured = MeasuredRun(Run.open(outcome.path))
     if analysis is not None:
         measured.analysis = analysis
     return measured

@@ -33,10 +33,10 @@ _NAMED = 12
 """Titles in an error: a long run has hundreds."""
 
 
-def read(run: str | Path) -> Measured:
+def read(run: str | Path) -> MeasuredRun:
     """A run directory. RequestError where pandas is missing, RecordError where ``run`` is none or is damaged."""
     _pandas()
-    return Measured(_opened(run))
+    return MeasuredRun(_opened(run))
 
 
 def _opened(run: object) -> Run:
@@ -70,7 +70,7 @@ def compare(base: Paths, *others: Paths, of: str = "system") -> DataFrame:
     return _pandas().DataFrame([{"run": one.other, **plain(cell)} for one in found for cell in one.cells])
 
 
-class Measured:
+class MeasuredRun:
     """A run that was read. Data frames have the names of ``docs/record-format.md``: bytes and nanoseconds are integers,
     units stand last in names. What a record holds in a table of its own has a dot in its column (``latency.p99_ns``).
     """

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from tonnage.analysis import analyse
 from tonnage.analysis.summary import schema, summary
-from tonnage.filesystems.file_holders import FileLayout, FilePart, Item, whole
+from tonnage.filesystems.file_holders import FileLayout, FileShare, Item, whole
 from tonnage.records import Run, RunWriter, device_lines, event_lines, record_name, task_lines, trial_line
 from tonnage.report.page_data import Source
 from tonnage.report.sections.devices import story, tables
@@ -39,7 +39,7 @@ def run_of(path: Path, repetitions: list[dict[str, int]], *, source: str = "own"
         names = [device for device in rates for _ in range(2)]
         tasks = [task(number, rates[device] // 2) for number, device in enumerate(names)]
         items = tuple(
-            Item(f"data.{number}", 4 * MB, (FilePart(device, 4 * MB), FilePart("spare", 4 * MB, 1)), number, number)
+            Item(f"data.{number}", 4 * MB, (FileShare(device, 4 * MB), FileShare("spare", 4 * MB, 1)), number, number)
             for number, device in enumerate(names)
         )
         held = FileLayout(items=items, total=len(items))

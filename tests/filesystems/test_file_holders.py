@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tonnage.filesystems.file_holders import FileLayout, FilePart, Item, natural, striped, whole
+from tonnage.filesystems.file_holders import FileLayout, FileShare, Item, natural, striped, whole
 
 
 def test_stripes_share_a_file_as_bytes_go_to_the_devices_in_turn() -> None:
@@ -23,7 +23,7 @@ def test_a_byte_counts_once_in_first_bytes_and_with_every_copy_in_bytes() -> Non
     held = FileLayout(
         items=(
             Item("a", 100, whole(["osd.2", "osd.10"], 100).parts),
-            Item("b", 50, (FilePart("osd.10", 30), FilePart("osd.2", 20))),
+            Item("b", 50, (FileShare("osd.10", 30), FileShare("osd.2", 20))),
         ),
         total=7,
         devices=(("osd.2", "h1"), ("osd.10", "h2"), ("osd.3", None)),

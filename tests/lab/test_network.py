@@ -45,7 +45,7 @@ def site() -> Iterator[Hosts]:
 @pytest.fixture
 def host_group(site: Hosts) -> Iterator[RemoteHostGroup]:
     """A process on each host, as ssh would bring it there."""
-    with RemoteHostGroup([*KNOX, *EPOUTA], lambda host: site[host].words(["sh", "-s"])) as host_group:
+    with RemoteHostGroup([*KNOX, *EPOUTA], lambda host: site[host].command_line(["sh", "-s"])) as host_group:
         assert not host_group.problems
         yield host_group
 

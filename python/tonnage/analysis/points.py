@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tonnage.analysis.results import Copies, Follow, MixPart, Point
+from tonnage.analysis.results import Copies, MixPart, Point, TailFigures
 from tonnage.analysis.statistics.intervals import TOO_FEW, Noise, median_interval, pooled_noise
 from tonnage.analysis.statistics.percentiles import Columns, columns_of, intervals_of, medians, noise_of
 from tonnage.analysis.workflow import workflow_of
@@ -42,13 +42,13 @@ def parts_of(lines: Trials) -> tuple[MixPart, ...]:
     )
 
 
-def tail_figures(lines: Trials) -> Follow | None:
+def tail_figures(lines: Trials) -> TailFigures | None:
     """How readers followed the writer; None where a phase has no readers."""
     found = lines.where_set("follow").column("follow")
     if not found:
         return None
     lags = columns_of([follow["lag"] for follow in found])
-    return Follow(
+    return TailFigures(
         readers=found[0]["readers"],
         bandwidth_bytes_per_s=sum(follow["bytes"] for follow in found) * 1e9 / sum(lines.column("elapsed_ns")),
         lag=medians(lags),

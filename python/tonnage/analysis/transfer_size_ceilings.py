@@ -20,7 +20,7 @@ class Ceiling:
     name: str
     """As in the manifest: ``memory-copy``."""
     bytes_per_s: float
-    elsewhere: int | None
+    other_transfer_size: int | None
     """The transfer size at which it was measured, where that is not the one it is asked of."""
     stated: bool = False
     """Whether the user stated it instead of measuring it."""

@@ -201,7 +201,7 @@ def _more(found: Bounds, share: Bounds, calls: int) -> Bounds:
     return Bounds(found.low + share.low * calls, found.high + share.high * calls)
 
 
-def uses_of_copies(run: Run) -> list[JobUse]:
+def job_uses_of_copies(run: Run) -> list[JobUse]:
     """Each copy of a ``command`` run that ran alone and well, by the kernel's account; empty where there is none."""
     target = run.manifest.get("target") or {}
     alone = {

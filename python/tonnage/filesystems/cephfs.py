@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tonnage.filesystems.ceph_hash import placement_group
-from tonnage.filesystems.file_holders import FilePart, Holding, Looked
+from tonnage.filesystems.file_holders import FileShare, Holding, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.machine.mounts import Mount
@@ -85,12 +85,12 @@ def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
     held: dict[str, Holding] = {}
     for (path, size), (inode, _), layout in zip(files, told, layouts, strict=True):
         groups, acting = maps[layout["pool"]]
-        parts: list[FilePart] = []
+        parts: list[FileShare] = []
         for number, length in objects(size, layout):
             group = placement_group(f"{inode:x}.{number:08x}", groups, namespace=layout.get("pool_namespace", ""))
             if not (osds := acting.get(group)):
                 raise ValueError(f"placement group {group:x} of pool {layout['pool']} is on no OSD now")
-            parts += [FilePart(f"osd.{osd}", length, copy) for copy, osd in enumerate(osds)]
+            parts += [FileShare(f"osd.{osd}", length, copy) for copy, osd in enumerate(osds)]
         if parts:
             held[path] = Holding(tuple(parts))
     return Looked(holdings=held, devices=_osds(mounted), how=("ceph.file.layout, ceph pg ls-by-pool: acting OSDs",))

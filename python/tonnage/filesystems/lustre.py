@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tonnage.filesystems.file_holders import FilePart, Holding, Looked, striped
+from tonnage.filesystems.file_holders import FileShare, Holding, Looked, striped
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.filesystems.striping import Striped, Striping, by_tool
@@ -124,12 +124,12 @@ def holding(text: str, size: int, name: str) -> Holding:
     """Where a file of ``size`` bytes is. The first mirror counts as the copy that is read."""
     found = components(text)
     mirrors = list(dict.fromkeys(component.mirror for component in found))
-    parts: list[FilePart] = []
+    parts: list[FileShare] = []
     for component in found:
         length = min(size, size if component.end is None else component.end) - component.start
         copy = mirrors.index(component.mirror)
         if component.mdt is not None and length > 0:
-            parts.append(FilePart(f"{name}-MDT{component.mdt:04x}", length, copy))
+            parts.append(FileShare(f"{name}-MDT{component.mdt:04x}", length, copy))
         elif component.osts:
             names = [f"{name}-OST{number:04x}" for number in component.osts]
             parts += striped(names, max(length, 0), max(component.unit, 1), copy=copy, start=component.start)

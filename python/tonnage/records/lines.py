@@ -308,7 +308,9 @@ def _durability(setting: SettingValues, phase: str) -> str:
 def event_lines(line: TrialLine, result: PhaseResult | None) -> list[EventLine]:
     """The lines of ``events.jsonl`` that belong to a trial line; a phase that is not ``ok`` adds one of its own."""
     head: OfRecord = {"trial": line["trial"], "record": line["record"]}
-    events = [cast("EventLine", {**head, **_known(event)}) for event in (result["events"] if result else ())]
+    events = [
+        cast("EventLine", {**head, **_without_unset_keys(event)}) for event in (result["events"] if result else ())
+    ]
     if line["status"] != "ok":
         kind = "interrupted" if line["status"] == "interrupted" else "trial-failed"
         end: EventLine = {"time_ns": line["last_done_ns"], "kind": kind, "task": None, "message": line["reason"]}
@@ -316,7 +318,7 @@ def event_lines(line: TrialLine, result: PhaseResult | None) -> list[EventLine]:
     return events
 
 
-def _known(event: Event) -> dict[str, object]:
+def _without_unset_keys(event: Event) -> dict[str, object]:
     """An event without the keys that its kind does not have."""
     return {key: value for key, value in event.items() if value is not None or key in ("task", "duration_ns")}
 

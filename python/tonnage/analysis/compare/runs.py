@@ -146,7 +146,7 @@ class Between:
         return tuple(one for one in self.differences if (one.base if side == "base" else one.other) is None)
 
     @property
-    def known(self) -> tuple[Difference, ...]:
+    def common_keys(self) -> tuple[Difference, ...]:
         """The differences of keys that both sides have."""
         unknown = (*self.unknown("base"), *self.unknown("other"))
         return tuple(one for one in self.differences if one not in unknown)

@@ -129,7 +129,7 @@ def _settings(between: Between) -> str:
     noun = "setting" if many == 1 else "settings"
     if not unlike:
         return f"{many} equal {noun}"
-    told = [against(one) for one in unlike if one in between.known]
+    told = [against(one) for one in unlike if one in between.common_keys]
     if left := len(unlike) - len(told):
         told.append(f"{left} factor{'s' if left != 1 else ''} not known of an imported side")
     return f"{many} {noun}, equal but for {', '.join(told)}"
@@ -248,7 +248,7 @@ def differences(between: Between) -> Table:
     storages = between.base_storages, between.other_storages
     rows = [
         (campaign_name(one.key), value_text(one.base, one.key), value_text(one.other, one.key))
-        for one in between.known
+        for one in between.common_keys
         if one.key != "target.name" or storages[0] == storages[1]
     ]
     if storages[0] != storages[1]:

@@ -280,8 +280,8 @@ def _of_other_sizes(found: Sequence[Ceiling], curve: Sequence[Point]) -> list[st
     """Which of them were measured with other transfers than these."""
     names: dict[int, list[str]] = {}
     for one in found:
-        if one.elsewhere is not None:
-            names.setdefault(one.elsewhere, []).append(phrases.ceiling_name(one.name))
+        if one.other_transfer_size is not None:
+            names.setdefault(one.other_transfer_size, []).append(phrases.ceiling_name(one.name))
     own = units.size(curve[0].transfer_size)
     return [
         f"The ceiling of {' and of '.join(several)} was measured with transfers of {units.size(size)}, not of {own}."
