@@ -90,7 +90,7 @@ def write_page(results: dict[str, Any], out: Path) -> Path:
         ("machine", f"{host['cpu_model']}, {host['cpu_count']} processors"),
     )
     told = (
-        Statement("", said(results), (caps_text(results), model(results))),
+        Statement("", answer_sentences(results), (caps_text(results), model(results))),
         Statement("", decision_text(results), sure=median(results["decision"]["decided_s"]) <= GOAL_S),
     )
     tables = [(f"Figures, load {asked['load'][0]:.0%}", results_table(results["outcomes"]))]
@@ -103,7 +103,7 @@ def write_page(results: dict[str, Any], out: Path) -> Path:
     return write_answer(answer, out)
 
 
-def said(results: dict[str, Any]) -> str:
+def answer_sentences(results: dict[str, Any]) -> str:
     """Returns the answer in two sentences, from the medians."""
 
     def of(key: str, form: str) -> str:

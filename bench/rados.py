@@ -88,15 +88,15 @@ class RadosBench:
 
     def write(self) -> Sample:
         self.run = f"bench-{next(self.numbers)}"
-        return self._said("write", "-b", str(self.object_bytes), "--no-cleanup")
+        return self._measure("write", "-b", str(self.object_bytes), "--no-cleanup")
 
     def read(self) -> Sample:
-        return self._said("seq")
+        return self._measure("seq")
 
     def clear(self) -> None:
         said_by(["rados", "--conf", str(self.cluster.conf), "--pool", "bench", "cleanup", "--run-name", self.run])
 
-    def _said(self, op: str, *words: str) -> Sample:
+    def _measure(self, op: str, *words: str) -> Sample:
         argv = ["rados", "--conf", str(self.cluster.conf), "--pool", "bench", "bench", str(self.seconds), op]
         before = _cpu_s(resource.RUSAGE_CHILDREN)
         said: subprocess.CompletedProcess[str] = said_by([*argv, "-t", str(self.depth), "--run-name", self.run, *words])

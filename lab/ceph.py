@@ -134,7 +134,7 @@ class Ceph:
         def up() -> bool:
             for number, daemon in daemons.items():
                 if daemon.poll() is not None:
-                    raise Impossible(f"ceph-osd ended: {self.said(f'osd.{number}')}")
+                    raise Impossible(f"ceph-osd ended: {self.log_end(f'osd.{number}')}")
             return daemons.keys() <= self.up()
 
         wait_for(up, f"OSDs {', '.join(map(str, numbers))} are up")
@@ -165,7 +165,7 @@ class Ceph:
         """Lets it continue after ``halt``."""
         self.daemons[name].send_signal(signal.SIGCONT)
 
-    def said(self, name: str) -> str:
+    def log_end(self, name: str) -> str:
         """Returns the end of its log; for one that a signal ended, from there on."""
         log = (self.directory / f"{name}.log").read_text(errors="replace")
         caught = log.find("*** Caught signal")
@@ -179,7 +179,7 @@ class Ceph:
             daemon.kill()
         for daemon in ended.values():
             daemon.wait()
-        return [f"{name} ended by itself ({ended[name].returncode}): {self.said(name)}" for name in fallen]
+        return [f"{name} ended by itself ({ended[name].returncode}): {self.log_end(name)}" for name in fallen]
 
 
 @contextlib.contextmanager
@@ -226,7 +226,7 @@ def _monitor(found: Ceph, fsid: str, port: int) -> None:
 
     def answers() -> bool:
         if daemon.poll() is not None:
-            raise Impossible(f"ceph-mon ended: {found.said('mon.a')}")
+            raise Impossible(f"ceph-mon ended: {found.log_end('mon.a')}")
         with contextlib.suppress(subprocess.CalledProcessError, subprocess.TimeoutExpired):
             return bool(found.ask("mon", "stat"))
         return False

@@ -112,7 +112,7 @@ class Daemon:
     def running(self) -> bool:
         return self.pid > 0 and not ended(self.pid)
 
-    def said(self) -> str:
+    def output_end(self) -> str:
         """Returns the end of what it printed."""
         return self.log.read_text(errors="replace")[-2000:]
 

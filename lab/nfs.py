@@ -75,7 +75,7 @@ class Server:
         self.daemons.append(daemon)
         wait_for(lambda: not daemon.running() or self.answers(), "nfs-ganesha answers")
         if not daemon.running():
-            raise Impossible(f"ganesha.nfsd ended: {daemon.said()}")
+            raise Impossible(f"ganesha.nfsd ended: {daemon.output_end()}")
 
     def kill(self) -> None:
         """At once, with all that it has not committed."""

@@ -145,7 +145,7 @@ class Scheduled:
         try:
             wait_for(lambda: self.states() == wanted, "every host takes jobs")
         except Impossible as error:
-            said = [daemon.said()[-500:] for name, daemon in self.daemons.items() if name.startswith("slurm")]
+            said = [daemon.output_end()[-500:] for name, daemon in self.daemons.items() if name.startswith("slurm")]
             raise Impossible("\n".join([str(error), *said])) from None
 
     def _start_munge(self) -> None:

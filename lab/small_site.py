@@ -124,7 +124,7 @@ def _start_indices(whole: Site) -> None:
         )  # fmt: skip
     for server in SERVERS:
         exporter = whole.daemons[f"exporter {server}"]
-        wait_for(lambda one=exporter: "Listening on" in one.said(), f"the exporter of {server} listens")  # type: ignore[misc]
+        wait_for(lambda one=exporter: "Listening on" in one.output_end(), f"the exporter of {server} listens")  # type: ignore[misc]
 
 
 def _start_slurm(whole: Site) -> None:

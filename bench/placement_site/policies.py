@@ -32,7 +32,7 @@ class Policy(Protocol):
     def before(self, now_s: float, number: int, state: State) -> Iterator[tuple[int, int]]:
         """As ``raised``, when a submission arrives and before it is placed."""
 
-    def place(self, now_s: float, number: int, state: State) -> Placed:
+    def assign(self, now_s: float, number: int, state: State) -> Placed:
         """Where the submission goes; once, when it arrives."""
 
     def pick(self, free: Free) -> int:
@@ -54,7 +54,7 @@ class Fifo:
     def before(self, now_s: float, number: int, state: State) -> Iterator[tuple[int, int]]:  # noqa: ARG002
         return iter(())
 
-    def place(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
+    def assign(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
         return Placed(None, self._submissions[number].holders[0])
 
     def pick(self, free: Free) -> int:
@@ -71,7 +71,7 @@ class Anyhow(Fifo):
         super().__init__(world, jobs, seed)
         self._chance = Random(seed)
 
-    def place(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
+    def assign(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
         return Placed(None, self._chance.choice(self._submissions[number].holders))
 
     def pick(self, free: Free) -> int:
@@ -120,7 +120,7 @@ class Near:
         if server is not None:
             yield from self._rises(now_s, _number(server), own, state)
 
-    def place(self, now_s: float, number: int, state: State) -> Placed:
+    def assign(self, now_s: float, number: int, state: State) -> Placed:
         submission = self._jobs.submissions[number]
         demand = self.demand_of(submission)
         decision = self.decided(submission, demand, self.facts(now_s, submission, state))

@@ -65,7 +65,7 @@ class Race:
             self.state.caps[one] = cap
             self._wake(now_s, one)
         began_s = perf_counter()
-        placed = self.state.placed[number] = self.policy.place(now_s, number, self.state)
+        placed = self.state.placed[number] = self.policy.assign(now_s, number, self.state)
         self.decided_s.append(perf_counter() - began_s)
         self.state.caps[number] = placed.cap
         self.state.alive[placed.server][number] = None

@@ -135,7 +135,7 @@ def test_no_command_has_two_options_of_one_name() -> None:
     for command in commands:
         names = [name for option in command.options for name in option.names]
         assert len(names) == len(set(names)), command.name
-        assert all(option.metavar for option in command.words), command.name
+        assert all(option.metavar for option in command.positionals), command.name
         # Which word is whose would not be clear.
-        assert sum(option.repeats for option in command.words) <= 1, command.name
+        assert sum(option.repeats for option in command.positionals) <= 1, command.name
     assert len(commands) > 40

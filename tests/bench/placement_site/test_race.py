@@ -152,7 +152,7 @@ def test_who_came_first_gets_the_host_that_comes_free() -> None:
 
 def test_those_that_must_have_a_host_and_those_that_may_have_any_take_turns_by_their_arrival() -> None:
     class Told(Fifo):
-        def place(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
+        def assign(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
             return Placed((0, None, None, 0)[number], 0)
 
     world = small(hosts=2, beside=1)

@@ -74,7 +74,7 @@ class Evidence:
         return self.trials.where("purpose", "measure").where_set("meanwhile")
 
     @cached_property
-    def meanwhile(self) -> dict[str, Numbers]:
+    def host_counters(self) -> dict[str, Numbers]:
         """Returns the figures of ``meanwhile`` of each watched trial, 0 where one is not known."""
         names = ("lasted_ns", "memory_stall_ns", "swapped_out_bytes", "stolen_ns", "clock_step_ns")
         return dict(zip(names, self.watched.figures("meanwhile", *names), strict=True))

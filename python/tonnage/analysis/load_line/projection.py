@@ -222,6 +222,10 @@ def _ceiling(
     found = [("the nodes' links, as stated", link * nodes)] if link is not None else []
     for one in ceilings:
         times = nodes / hosts if one.name in _OF_HOSTS else 1.0
-        elsewhere = "" if one.elsewhere is None else f", measured with transfers of {size_text(one.elsewhere)}"
+        elsewhere = (
+            ""
+            if one.other_transfer_size is None
+            else f", measured with transfers of {size_text(one.other_transfer_size)}"
+        )
         found.append((one.name.replace("-", " ") + elsewhere, one.bytes_per_s * times))
     return min(found, key=lambda pair: pair[1], default=(None, None))

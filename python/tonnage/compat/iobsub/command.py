@@ -9,7 +9,7 @@ from pathlib import Path
 from tonnage.cluster.job_terms import Terms
 from tonnage.compat.front_end import Given, parse_arguments
 from tonnage.compat.iobsub.options import IOBSUB
-from tonnage.compat.iobsub.parse import Asked, read_arguments, with_script
+from tonnage.compat.iobsub.parse import IobsubRequest, read_arguments, with_script
 from tonnage.compat.iobsub.program import find_directory, find_program
 from tonnage.compat.iobsub.script import read_script
 from tonnage.compat.iobsub.translate import OF_LSF, Translated, hosts, name_of, translate
@@ -81,7 +81,7 @@ def _is_interactive(given: Given) -> bool:
     return bool(given["-I"] or given["-Ip"])
 
 
-def _request(given: Given, asked: Asked, terms: Terms) -> SubmitRequest:
+def _request(given: Given, asked: IobsubRequest, terms: Terms) -> SubmitRequest:
     if _is_interactive(given) and any(given[name] for name in ("-o", "-e", "-i")):
         raise RequestError("iobsub: an interactive job has this terminal; hint: leave -i, -o, -e or -I out")
     queue, directory = given.text_if("--queue"), None
