@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tonnage.analysis.figure_texts import count
 from tonnage.analysis.results import Link, LinkFlow, Point
-from tonnage.records.line_types import Json, TaskLine, TrialLine
+from tonnage.records.line_types import CeilingEntry, TaskLine, TrialLine
 from tonnage.records.phase_results import FlowResult
 
 _KERNEL = ("nfs", "nfs4", "lustre", "beegfs", "gpfs", "cifs", "smb3", "ceph", "9p", "afs", "panfs", "pvfs2", "wekafs")
@@ -85,7 +85,7 @@ class Crossing:
     ceiling_bytes_per_s: float
 
 
-def ceilings_of(links: Sequence[Link]) -> tuple[Json, ...]:
+def ceilings_of(links: Sequence[Link]) -> tuple[CeilingEntry, ...]:
     """Returns the most that each ``network`` workload carried, as entries of ``ceilings``."""
     best: dict[str, Link] = {}
     for link in links:

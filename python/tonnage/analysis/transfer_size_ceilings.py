@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import log
 
-from tonnage.records.line_types import Json
+from tonnage.records.line_types import CeilingEntry
 
 _GENERATOR = "null-storage"
 
@@ -26,7 +26,7 @@ class Ceiling:
     """Whether the user stated it instead of measuring it."""
 
 
-def size_of(entry: Json) -> int | None:
+def size_of(entry: CeilingEntry) -> int | None:
     """The transfer size in bytes at which an entry of the manifest was measured; None where it bounds every size."""
     if entry.get("transfer_size"):
         return int(entry["transfer_size"])
@@ -35,7 +35,7 @@ def size_of(entry: Json) -> int | None:
     return round(moved / operations) if moved and operations else None
 
 
-def ceilings_at(entries: Iterable[Json], transfer_size: int | None) -> list[Ceiling]:
+def ceilings_at(entries: Iterable[CeilingEntry], transfer_size: int | None) -> list[Ceiling]:
     """Of each name the ceiling that was measured nearest to ``transfer_size``, and the highest of these; of no size
     (None: names, programs) the highest of all."""
     nearest: dict[str, tuple[float, Ceiling]] = {}
@@ -48,7 +48,7 @@ def ceilings_at(entries: Iterable[Json], transfer_size: int | None) -> list[Ceil
     return [found for _, found in nearest.values()]
 
 
-def _asked(entry: Json, transfer_size: int | None) -> tuple[float, Ceiling]:
+def _asked(entry: CeilingEntry, transfer_size: int | None) -> tuple[float, Ceiling]:
     """The ceiling at this size, and how far away it was measured."""
     name, moved, size = str(entry.get("name", "ceiling")), float(entry["bytes_per_s"]), size_of(entry)
     if transfer_size is None or size is None or size == transfer_size:

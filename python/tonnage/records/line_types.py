@@ -246,6 +246,30 @@ class DeviceLine(OfRecord, DeviceItem):
     """One line of ``devices.jsonl``."""
 
 
+class CeilingEntry(TypedDict, total=False):
+    """An entry of ``ceilings`` of the manifest."""
+
+    name: str
+    bytes_per_s: int
+    operations_per_s: int | None
+    tasks: int | None
+    """None: a link, which bounds bytes of any number of tasks."""
+    transfer_size: int
+    source: str
+    hosts: dict[str, int]
+    """Bytes per second of each, where there are several."""
+
+
+class CostEntry(TypedDict):
+    """The cost of an operation of the generator without storage: an entry of ``costs`` of the manifest."""
+
+    operations_per_s: int
+    ns_per_operation: int
+    cpu_ns_per_operation: int
+    transfer_size: int
+    tasks: int
+
+
 class EventLine(TypedDict, total=False):
     """One line of ``events.jsonl``: an event without the keys that its kind does not have, or one of the run itself."""
 

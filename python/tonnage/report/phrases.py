@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.figure_texts import some
@@ -11,6 +10,7 @@ from tonnage.analysis.findings.undoing import Undone
 from tonnage.analysis.results import Finding, Intervals, LoadLine, Point, Promise
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.transfer_size_ceilings import size_of
+from tonnage.records.line_types import CeilingEntry, CostEntry
 from tonnage.records.lines import AMPLIFIED
 from tonnage.records.measuring_process import ENDED_WITHOUT_SUMMARY
 from tonnage.records.stop_reasons import Reason
@@ -178,10 +178,10 @@ def ceiling_name(name: object) -> str:
     return str(name).replace("-", " ")
 
 
-def ceilings(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def ceilings(entries: Sequence[CeilingEntry]) -> list[tuple[str, str]]:
     """Each measured or stated upper bound, and how it was measured (empty: not said). One that was measured with
     several transfer sizes is one sentence."""
-    names: dict[str, list[Mapping[str, Any]]] = {}
+    names: dict[str, list[CeilingEntry]] = {}
     for entry in entries:
         names.setdefault(ceiling_name(entry.get("name", "ceiling")), []).append(entry)
     return [
@@ -192,7 +192,7 @@ def ceilings(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     ]
 
 
-def _by_size(name: str, entries: Sequence[Mapping[str, Any]]) -> str:
+def _by_size(name: str, entries: Sequence[CeilingEntry]) -> str:
     ordered = sorted(entries, key=lambda entry: size_of(entry) or 0)
     figures = [
         units.rate(entry.get("bytes_per_s")) + (f" at {units.size(size)}" if (size := size_of(entry)) else "")
@@ -201,11 +201,12 @@ def _by_size(name: str, entries: Sequence[Mapping[str, Any]]) -> str:
     return f"{name}, by transfer size: {', '.join(figures)}{_with_tasks(ordered[0])}"
 
 
-def _with_tasks(entry: Mapping[str, Any]) -> str:
-    return f" with {tasks(entry['tasks'])}" if entry.get("tasks") else ""
+def _with_tasks(entry: CeilingEntry) -> str:
+    number = entry.get("tasks")
+    return f" with {tasks(number)}" if number else ""
 
 
-def _ceiling(name: str, entry: Mapping[str, Any]) -> str:
+def _ceiling(name: str, entry: CeilingEntry) -> str:
     figures = []
     if entry.get("bytes_per_s") is not None:
         figures.append(units.rate(entry["bytes_per_s"]))
@@ -214,7 +215,7 @@ def _ceiling(name: str, entry: Mapping[str, Any]) -> str:
     return f"{name}: {', '.join(figures) or units.NOT_MEASURED}{_with_tasks(entry)}"
 
 
-def cost(entry: Mapping[str, Any]) -> str:
+def cost(entry: CostEntry) -> str:
     """What driving the load costs the generator itself."""
     found = []
     if entry.get("ns_per_operation") is not None:

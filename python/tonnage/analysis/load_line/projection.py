@@ -21,7 +21,7 @@ from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.analysis.transfer_size_ceilings import Ceiling, ceilings_at
 from tonnage.errors import RequestError
 from tonnage.records import Run
-from tonnage.records.line_types import Json
+from tonnage.records.line_types import CeilingEntry
 from tonnage.units import BANDWIDTH, size_text
 
 _FEWEST = 3
@@ -148,7 +148,7 @@ def _curve(
     curve: Sequence[tuple[Point, int]],
     tasks: int,
     nodes: int,
-    ceilings: Sequence[Json],
+    ceilings: Sequence[CeilingEntry],
     link: float | None,
 ) -> Projection | Refused:
     """What one operation's points say, along the curve of most points that leads there."""

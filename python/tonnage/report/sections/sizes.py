@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import log10
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.transfer_sizes import Roof, Sweep, line_of, ridge_bytes, roofs_of, size_of, sweeps_of
+from tonnage.records.line_types import CeilingEntry
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import log_ticks, rate_axis, sizes_axis, speed_scale_title, tick_texts
@@ -50,7 +50,7 @@ _DASHES = ("dash", "dot", "dashdot", "longdash")
 _SYMBOLS = ("triangle-down-open", "square-open", "diamond-open", "star-open")
 
 
-def roofline(sweep: Sweep, ceilings: Sequence[Mapping[str, Any]]) -> Figure:
+def roofline(sweep: Sweep, ceilings: Sequence[CeilingEntry]) -> Figure:
     """Draws every point, the best of each size with its interval, and the roofs."""
     roofs = roofs_of(sweep, ceilings)
     own = [roof for roof in roofs if roof.point is not None]
