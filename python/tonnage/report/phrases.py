@@ -104,10 +104,10 @@ def plateau(line: LoadLine) -> str | None:
 
 _ENDS: dict[Reason, str] = {
     "known": "when the load line was known well enough",
-    "limit": "for up to the most tasks no plateau shows, and repetitions would not change that",
+    "limit": "because no plateau shows up to the largest number of tasks, and repetitions would not change that",
     "budget": "when its time was used up",
-    "failed": "for a trial failed",
-    "interrupted": "for the run was interrupted",
+    "failed": "because a trial failed",
+    "interrupted": "because the run was interrupted",
 }
 
 
