@@ -63,7 +63,7 @@ _ROWS = (
 _TEXT = """
 ## What happens to each
 
-PBS and Flux are told as the page of [placement](placement.md#terms-of-a-job) has it.
+[placement](placement.md#terms-of-a-job) shows the options of PBS and Flux.
 
 {table}
 

@@ -29,19 +29,19 @@ note says so; `-q --` ends the options before a program of that name. Without on
 file has for the server. A disk of this host that `tonnage.toml` does not name is no file server: that is refused in the
 published words, unless `--anywhere` is given.
 
-Options end where the program begins; its words reach it as they were typed, where bsub gave them to a shell. A program
-in the working directory needs no `./`, as it needed none there: `iobsub -o out.dat go.sh`.
+Options end where the program begins; its arguments reach it as they were typed, whereas bsub gave them to a shell. A
+program in the working directory needs no `./`, as it needed none there: `iobsub -o out.dat go.sh`.
 
 Without a program, and with a standard input that is no terminal, the input is a script, as bsub takes one: its lines
 of `#BSUB` hold options, which count where none were typed, and its first line names a shell or Python (else /bin/sh).
-It is read whole, 100,000 bytes at most, and travels as a word of the job's command line, which other users of a host
-can see: no place for a password.
+It is read completely, at most 100,000 bytes, and becomes an argument of the job's command line, which other users of
+a host can see: do not put a password into it.
 
 The options of LSF's bsub mean what they mean there. Where the scheduler is LSF they are passed on as they were typed;
-to any other they are told in its own options, and what it has no counterpart of is refused in one line, exit code 2,
-before anything is submitted. Nothing is left out in silence. A value may stand in the word of its option (`-n4`), and
-flags may share one (`-qI`), but a word that is an option of bsub's is that option: `-oo FILE`, `-is FILE` or `-rn`,
-which are not taken, are refused by their names.
+for any other they are translated into its own options, and an option without a counterpart is refused in one line,
+exit code 2, before anything is submitted. No option is silently ignored. A value may stand in the word of its option
+(`-n4`), and flags may share one (`-qI`), but a word that is an option of bsub's is that option: `-oo FILE`, `-is
+FILE` or `-rn`, which are not taken, are refused by their names.
 """,
     (
         Option(("-q",), "quiet: print no messages and no receipt; before the name of a queue: that queue"),

@@ -30,7 +30,7 @@ BJOBS = FrontEnd(
     """
 Prints what `tonnage jobs` knows under the headings of LSF's `bjobs`, whichever scheduler the site has, for scripts that
 read those: Slurm, LSF, PBS, Flux, or the local one. Without words it lists your jobs that wait or run. A job that is
-named, also as `3734[5]`, is told of for as long as the scheduler remembers it.
+named, also as `3734[5]`, is listed for as long as the scheduler remembers it.
 
 A job that is not there is `Job <N> is not found` on stderr, none at all `No unfinished job found`; the exit code is
 then 255, as LSF's is. An option that is not understood is exit code 2, a scheduler that does not answer 1.
@@ -108,8 +108,8 @@ BHOSTS = FrontEnd(
     "LSF's list of batch hosts, for any scheduler",
     """
 Prints the hosts that the scheduler has under the headings of LSF's `bhosts`. `MAX` is slots, `NJOBS` and `RUN` are
-those in use; `-` stands for what is not known: JL/U, SSUSP, USUSP and RSV. `STATUS` is ok, closed where all slots are
-in use (closed_Full with `-w`), or unavail where it takes no jobs. A host that is not there is `NAME: Bad host name` and
+those in use; `-` stands for unknown values: JL/U, SSUSP, USUSP and RSV. `STATUS` is ok, closed where all slots are
+in use (closed_Full with `-w`), or unavail where it takes no jobs. An unknown host gives `NAME: Bad host name` and
 exit code 255.
 """,
     (_named("these hosts alone", "HOST"), _WIDE),
