@@ -136,8 +136,8 @@ def read(command: Command, words: Sequence[str]) -> dict[str, Any]:
 
 
 def typed(command: Command, words: Sequence[str]) -> list[Typed]:
-    """What the words give, in their order: all of them, so that an unknown option, or a word too many, is told before a
-    wrong value."""
+    """What the words give, in their order: all of them, so that an unknown option, or a word too many, is reported
+    before a wrong value."""
     found: list[Typed] = []
     left = iter(words)
     for word in left:

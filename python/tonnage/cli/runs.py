@@ -140,8 +140,8 @@ def sealed_run(path: str) -> Run:
 
 def runs_in(paths: Sequence[str]) -> list[Run]:
     """Those named, and those in directories named, by name. What cannot be read of the latter, or was altered since it
-    was sealed, is told on stderr and left out; RequestError where a directory has none, RecordError where one that was
-    named was altered."""
+    was sealed, is reported on stderr and left out; RequestError where a directory has none, RecordError where one that
+    was named was altered."""
     found: list[Run] = []
     for path in map(Path, paths):
         if (path / MANIFEST).exists() or not path.is_dir():
@@ -166,7 +166,7 @@ def runs_in(paths: Sequence[str]) -> list[Run]:
 
 def once(groups: Sequence[Sequence[Run]]) -> list[list[Run]]:
     """Each run once, where it was first given: a directory and a run in it are not two measurements of that run, nor
-    is a copy of a run, which is told on stderr."""
+    is a copy of a run, which is reported on stderr."""
     seen: dict[object, Run] = {}
     found: list[list[Run]] = []
     for group in groups:
@@ -198,7 +198,8 @@ def _identity(run: Run) -> object:
 
 
 def tell_undone(undone: Iterable[Undone]) -> None:
-    """``--fail-if`` judges figures: what undoes them is told on stderr, for a pipeline shows nothing amber."""
+    """``--fail-if`` judges figures: findings that invalidate them are reported on stderr, because a pipeline shows no
+    colours."""
     from tonnage.report.phrases import undone as sentences
 
     for text in sentences(tuple(undone)):

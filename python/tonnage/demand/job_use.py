@@ -101,7 +101,7 @@ class Transfers:
     each: tuple[RankUse, ...] = ()
     """Ranks whose share is known."""
     imbalance: float | None = None
-    """Bytes of the rank that moved most, over the mean of all; None where ranks are not told apart."""
+    """Bytes of the rank that moved most, over the mean of all; None where the log does not separate ranks."""
     heat: tuple[TimeBin, ...] = ()
     """Bytes over time; empty where the log does not tell it of this file system."""
     counted_by: str = "time stamps"

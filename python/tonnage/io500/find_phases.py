@@ -57,8 +57,8 @@ def _criteria(words: list[str]) -> dict[str, object]:
 
 
 def run_script(step: Step, config: Config, place: RepetitionPaths) -> PhaseFigure:
-    """The program of the configuration, which is told the same; MeasurementError where it fails. Its last line says
-    ``MATCHED a/b``."""
+    """The program of the configuration, which gets the same arguments; MeasurementError where it fails. Its last line
+    says ``MATCHED a/b``."""
     words = [
         *shlex.split(config.text_if(step.name, "external-mpi-args") or ""),
         str(script_of(step, config)),

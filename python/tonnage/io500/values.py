@@ -1,4 +1,4 @@
-"""Whether the values of a configuration can be carried out: each is told by its section and key, before anything is
+"""Whether the values of a configuration can be carried out: each is reported by its section and key, before anything is
 made."""
 
 from __future__ import annotations

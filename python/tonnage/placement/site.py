@@ -31,7 +31,7 @@ Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1
 """What only messages show: without line ends and other control characters."""
 NAME = "tonnage.toml"
 TRUSTED = "TONNAGE_TRUSTED"
-"""The variable that names directories, between colons, whose site files count whoever owns them."""
+"""The variable that names directories, between colons, whose site files count, whichever user owns them."""
 _Table = TypeVar("_Table", bound=DocumentTable)
 _MOST_LINKS = 40
 """As many as the kernel follows."""

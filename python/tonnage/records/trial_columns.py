@@ -354,7 +354,7 @@ _KINDS = {int: b"iI", str: b"sS", dict: b"oO"}
 _NAMES = {type(None): "n", bool: "b", int: "i", float: "f", str: "s", list: "a", dict: "o"}
 _MISSING = object()
 _MOST_NAMES = 64
-"""Members of the objects under a key that are told apart."""
+"""Largest number of members, of the objects under a key, that are separate columns."""
 
 
 class _Plain:

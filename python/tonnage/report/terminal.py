@@ -230,8 +230,8 @@ def _print_indented(console: Console, text: str, style: str = "") -> None:
 
 
 def clipped(table: Table, most: int = ROWS_MOST) -> Table:
-    """Its first rows and its last, where it has more than ``most``: sweeps are told by their ends, and what holds of
-    all stands last."""
+    """Its first rows and its last, where it has more than ``most``: the ends of a sweep are what matters, and what
+    holds of all stands last."""
     if len(table.rows) <= most:
         return table
     first = 2 * most // 3

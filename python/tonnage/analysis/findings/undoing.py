@@ -71,7 +71,8 @@ def doubts(
 
 
 def _failed(trials: Trials) -> Mapping[str, frozenset[Curve]]:
-    """Of each phase the curves of which trials failed; that files were not laid out is told by what needed them."""
+    """Of each phase the curves of which trials failed; the failure of a fill phase shows in the phases that needed its
+    files."""
     lines = [line for line in trials.where("status", "failed") if line["purpose"] != "fill"]
     # By the key that distinguishes the points.
     groups = Groups(same[0] for _, same in valid_trials(trials).by("phase", "setting")) if lines else Groups(())

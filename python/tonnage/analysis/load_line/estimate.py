@@ -58,7 +58,7 @@ _LEAST_FREEDOM = 3
 _ENOUGH_FOR_ORDER = 8
 """Trials on the plateau from which on their order gives an interval."""
 _LONGER = 1.5
-"""A long trial lasts so many times as long as the others before what it did after their end is told."""
+"""A long trial lasts so many times as long as the others before its bytes after their end are reported."""
 _ALIKE = 0.4
 """Correlation of a trial with the one before it from which on long trials in a row are not independent."""
 _LONG_WEIGHT = 0.2

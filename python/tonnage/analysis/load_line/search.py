@@ -87,7 +87,7 @@ class Search:
 
     def highest(self, points: Sequence[MeasuredPoint]) -> list[int]:
         """The measured numbers of tasks on the plateau, those that do most first: what each trial gets at its start
-        grows with the tasks, so the plateau is best told apart from that where it is read. Empty where none was
+        grows with the tasks, so the plateau is best separated from that where it is read. Empty where none was
         reached."""
         first = self.on_plateau(points)
         if first is None:

@@ -138,7 +138,8 @@ class JobReader:
         return time.monotonic()
 
     def _is_anothers(self, job: str, key: str | None) -> bool:
-        """Whether the number is known to be another job's; a scheduler that does not list is not told apart."""
+        """Whether the number is known to be another job's; for a scheduler that does not list its jobs the answer is
+        False."""
         with suppress(SchedulerError):
             rows = [one for one in self._scheduler.jobs(user=user_name()) if one.job == job]
             return bool(rows) and not any(one.is_of(job, key) for one in rows)

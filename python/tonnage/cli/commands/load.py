@@ -91,7 +91,7 @@ def _show_once(found: Sequence[LoadRow], notes: Sequence[str], *, as_json: bool)
 
 
 def _json(found: Sequence[LoadRow], notes: Sequence[str]) -> str:
-    """One object on one line, so that those of ``--watch`` can be told apart."""
+    """One object on one line, so that those of ``--watch`` can be separated."""
     from tonnage.placement.answer_types import load_answer
 
     return json.dumps(asdict(load_answer(found, notes)), ensure_ascii=False, allow_nan=False)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _EVERY_S = 10.0
 """Between two plain lines of progress."""
 _STUCK_S = 5.0
-"""What waits longer is told."""
+"""Longer waits are reported."""
 
 
 class View(Protocol):

@@ -59,7 +59,7 @@ class IoLibrary:
         return {"library": self.mpi, "compiler": self.compiler, "shim": self.path.stem if self.path else None}
 
     def engine_keys(self) -> Json:
-        """What the engine is told of it."""
+        """Returns the keys of the engine's specification for it."""
         if self.path is not None:
             return {"library": str(self.path)}
         from tonnage.cluster.mpi.io_by_python import functions

@@ -62,7 +62,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
 
 
 def _wait(wish: SubmitRequest, job: str, given: Given, voice: Voice) -> int:
-    """The job's exit status once it has ended, which is told where it is not 0."""
+    """Returns the job's exit status once it has ended, and reports one that is not 0."""
     status, why = wait_until_ended(wish, job)
     if status and not given["-q"]:
         voice.tell(f"iobsub: {failed_text(job, status, why)}")

@@ -1,6 +1,6 @@
 """iobsub's words taken apart: options, a queue, the program.
 
-``-q`` is quiet in the published session, and a queue to whoever knows LSF's bsub. The word after it tells: one that is
+``-q`` is quiet in the published session, and a queue for users of LSF's bsub. The word after it decides: one that is
 a queue of the site is taken as the queue.
 """
 

@@ -29,7 +29,7 @@ def summary(test: Parameters) -> Output:
 
 
 class SummaryFile(TextIOBase):
-    """The file of ``summaryFile``, begun with its first words, as standard output is told then: a test that is refused
+    """The file of ``summaryFile``, begun with its first words, which standard output gets too: a test that is refused
     leaves the old one and prints nothing."""
 
     def __init__(self, test: Parameters, voice: Voice) -> None:

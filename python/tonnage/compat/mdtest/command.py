@@ -34,7 +34,7 @@ _WORDS = {
 }
 """What the messages of a campaign name → mdtest's options."""
 _MEAN_DIFFERS = 0.05
-"""Share by which a mean of rates may be off before it is told."""
+"""Share by which a mean of rates may be off before it is reported."""
 
 
 def run(words: Sequence[str], observer: Observer, voice: Voice, out: str | None = None) -> int:

@@ -21,7 +21,7 @@ _DESCRIPTORS = 3
 """That each directory takes: of it, of where it is, and of the storage on it."""
 _OTHER_DESCRIPTORS = 64
 _DURABLE_DIFFERS = 0.05
-"""Share by which the durable rate may differ from the printed one before it is told."""
+"""Share by which the durable rate may differ from the printed one before it is reported."""
 
 
 def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
