@@ -41,15 +41,15 @@ def ceilings_at(entries: Iterable[CeilingEntry], transfer_size: int | None) -> l
     nearest: dict[str, tuple[float, Ceiling]] = {}
     for entry in entries:
         if entry.get("bytes_per_s"):
-            away, found = _asked(entry, transfer_size)
+            distance, found = _asked(entry, transfer_size)
             known = nearest.get(found.name)
-            if known is None or (away, -found.bytes_per_s) < (known[0], -known[1].bytes_per_s):
-                nearest[found.name] = away, found
+            if known is None or (distance, -found.bytes_per_s) < (known[0], -known[1].bytes_per_s):
+                nearest[found.name] = distance, found
     return [found for _, found in nearest.values()]
 
 
 def _asked(entry: CeilingEntry, transfer_size: int | None) -> tuple[float, Ceiling]:
-    """The ceiling at this size, and how far away it was measured."""
+    """The ceiling at this size, and and how far its own size is from this one."""
     name, moved, size = str(entry.get("name", "ceiling")), float(entry["bytes_per_s"]), size_of(entry)
     if transfer_size is None or size is None or size == transfer_size:
         return 0.0, Ceiling(name, moved, None, stated=str(entry.get("source") or "").startswith("stated"))

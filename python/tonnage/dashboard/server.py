@@ -138,9 +138,9 @@ async def _serve(
 
     port = listener.listening.getsockname()[1]
     topics = TopicStore()
-    keeper = UpdateLoop(Runs(request.roots), boards, topics)
+    updates = UpdateLoop(Runs(request.roots), boards, topics)
     rules = Rules(own_names(request.host), listener.token, port)
-    application = Application(keeper, [str(root) for root in request.roots]).starlette(rules)
+    application = Application(updates, [str(root) for root in request.roots]).starlette(rules)
     # Its log is for developers of a server, not for users of the page.
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     config = uvicorn.Config(

@@ -176,28 +176,28 @@ def run(arguments: Arguments) -> int:
     from tonnage.placement.choice import NoFileServer
     from tonnage.placement.submit import failed_text, preview, run_interactive, submit, wait_until_ended
 
-    wish = request_of(arguments)
+    request = request_of(arguments)
     try:
         if arguments.dry_run:
-            return _show(preview(wish), arguments.json)
+            return _show(preview(request), arguments.json)
         if arguments.interactive:
-            return run_interactive(wish, tell=_announce).status or 0
-        outcome = submit(wish, key_given=arguments.key is not None, tell=_notes if arguments.json else _announce)
+            return run_interactive(request, tell=_announce).status or 0
+        outcome = submit(request, key_given=arguments.key is not None, tell=_notes if arguments.json else _announce)
     except NoFileServer as error:
-        return _no_server(wish, error)
+        return _no_server(request, error)
     if arguments.json:
-        _answer(json.dumps(asdict(submitted(wish.key, outcome))), outcome)
+        _answer(json.dumps(asdict(submitted(request.key, outcome))), outcome)
     elif outcome.receipt is not None:
         if outcome.plan is None:
-            print(f"tonnage: note: the key {wish.key} was submitted before; nothing new was", file=sys.stderr)
+            print(f"tonnage: note: the key {request.key} was submitted before; nothing new was", file=sys.stderr)
         _answer(outcome.receipt.line, outcome)
     for told in outcome.followed:
         print(one_line(f"tonnage: note: {told}"), file=sys.stderr)
     if arguments.wait and outcome.receipt is not None:
         job = f"job {outcome.receipt.job}"
-        what = f"{job} has ended" if wish.copies is None else f"all {wish.copies} copies of {job} have ended"
+        what = f"{job} has ended" if request.copies is None else f"all {request.copies} copies of {job} have ended"
         print(f"tonnage: waiting until {what}; Ctrl-C ends the waiting only", file=sys.stderr)
-        status, why = wait_until_ended(wish, outcome.receipt.job)
+        status, why = wait_until_ended(request, outcome.receipt.job)
         if status:
             print(f"tonnage: {failed_text(outcome.receipt.job, status, why)}", file=sys.stderr)
         return status
@@ -254,9 +254,9 @@ def _notes(plan: Plan) -> None:
         print(one_line(f"tonnage: note: {note}"), file=sys.stderr)
 
 
-def _no_server(wish: SubmitRequest, error: NoFileServer) -> int:
+def _no_server(request: SubmitRequest, error: NoFileServer) -> int:
     """The sentence that iobsub's users know, by itself, then why."""
-    print(one_line(f"Cannot find fileserver for {wish.path or 'current working directory'}."), file=sys.stderr)
+    print(one_line(f"Cannot find fileserver for {request.path or 'current working directory'}."), file=sys.stderr)
     hint = ", or" if "; hint: " in str(error) else "; hint: name the server in tonnage.toml, or"
     print(one_line(f"tonnage: error: {' '.join(str(error).split())}{hint} go on with --anywhere"), file=sys.stderr)
     return error.exit_code

@@ -32,7 +32,7 @@ def run(words: Sequence[str], voice: Voice) -> int:
     if not asked.program or not asked.program[0]:
         raise RequestError("iobsub: there is no program to run; hint: iobsub [OPTION]... PROGRAM [WORD]...")
     translated = translate(given, site_scheduler().name) if any(given[name] for name in OF_LSF) else Translated(Terms())
-    wish = _request(given, asked, translated.terms)
+    request = _request(given, asked, translated.terms)
     for note in (*asked.notes, *translated.notes, *_unordered(given)):
         voice.tell(f"iobsub: note: {note}")
 
@@ -46,8 +46,8 @@ def run(words: Sequence[str], voice: Voice) -> int:
 
     try:
         if _is_interactive(given):
-            return run_interactive(wish, tell=tell).status or 0
-        outcome = submit(wish, key_given=False, tell=tell)
+            return run_interactive(request, tell=tell).status or 0
+        outcome = submit(request, key_given=False, tell=tell)
     except NoFileServer as error:
         voice.tell(NOT_FOUND)
         voice.tell(f"iobsub: {error}; hint: name its server in tonnage.toml, or go on with --anywhere")
@@ -58,19 +58,19 @@ def run(words: Sequence[str], voice: Voice) -> int:
         for told in outcome.followed:
             voice.tell(f"iobsub: note: {told}")
         voice.out.flush()
-    return _wait(wish, outcome.receipt.job, given, voice) if given["-K"] else 0
+    return _wait(request, outcome.receipt.job, given, voice) if given["-K"] else 0
 
 
-def _wait(wish: SubmitRequest, job: str, given: Given, voice: Voice) -> int:
+def _wait(request: SubmitRequest, job: str, given: Given, voice: Voice) -> int:
     """Returns the job's exit status once it has ended, and reports one that is not 0."""
-    status, why = wait_until_ended(wish, job)
+    status, why = wait_until_ended(request, job)
     if status and not given["-q"]:
         voice.tell(f"iobsub: {failed_text(job, status, why)}")
     return status
 
 
 def _unordered(given: Given) -> tuple[str, ...]:
-    """What becomes of ``+N``: only LSF takes it, and of us only where the hosts are a wish."""
+    """What becomes of ``+N``: only LSF takes it, and of us only where the hosts are a preference."""
     names, prefer = hosts(given.text_if("-m"))
     if len(names) < 2 or "+" not in given.text("-m") or (prefer and site_scheduler().name == "lsf"):
         return ()
