@@ -327,7 +327,7 @@ def _away_from_data(ranked: Sequence[_Ranked], located: Located, anywhere: bool,
 
 
 def _alike(ranked: Sequence[_Ranked], best: _Ranked) -> tuple[tuple[str, ...], Literal["prefer", "free"]]:
-    """Those as good as the best; nothing to wish for where all are."""
+    """Those as good as the best; empty where all are."""
     far = [one for one in ranked if not one.candidate.near and one.passed_over is None]
     limit = ALIKE * (best.access + best.load + best.wait)
     alike = [one for one in far if one.access + one.load + one.wait <= limit]

@@ -176,5 +176,5 @@ class Stop:
     def _ask(self, _number: int, _frame: FrameType | None) -> None:
         self.asked = True
         if self._is_open:
-            self._is_open = False  # a second one is no other wish
+            self._is_open = False  # a second one asks for nothing more
             raise KeyboardInterrupt

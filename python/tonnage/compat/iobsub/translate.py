@@ -166,7 +166,7 @@ def name_of(text: str) -> tuple[str | None, Numbers, int | None]:
 
 
 def hosts(text: str | None) -> tuple[tuple[str, ...], bool]:
-    """Of ``-m``: names, best first, and whether they are a wish only."""
+    """Of ``-m``: names, best first, and whether they are only preferred."""
     if text is None:
         return (), False
     found: list[tuple[int, str]] = []

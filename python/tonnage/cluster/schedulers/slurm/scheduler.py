@@ -207,8 +207,8 @@ class Slurm:
         """The options for its hosts.
 
         ``--nodelist`` with several would take all of them, and one only is wanted: then all others are excluded, and
-        Slurm takes of the rest the one that it fills first. It has no wish for hosts, but one for features: sites
-        that give each host its name as one have it. Elsewhere a wish holds where it costs no waiting.
+        Slurm takes of the rest the one that it fills first. It has no preference for hosts, but one for features: sites
+        that give each host its name as one have it. Elsewhere a preference counts where it costs no waiting.
         """
         hosts = request.hosts
         if not hosts:
