@@ -113,7 +113,7 @@ def test_without_a_place_to_keep_it_the_reason_is_told(
     assert problem is not None and "hint: set XDG_STATE_HOME" in problem
 
 
-def told_of(run: Run, analysis: Analysis) -> list[str]:
+def notes_about(run: Run, analysis: Analysis) -> list[str]:
     """What a probe tells of keeping its lines."""
     told: list[str] = []
     keep_load_line(plan_kept_lines(run, analysis), told.append)
@@ -124,11 +124,11 @@ def test_a_line_of_weaker_evidence_is_kept_and_told_and_placement_goes_on_with_t
     probed: Probed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, analysis = probed(tmp_path)
-    (first,) = told_of(run, analysis)
+    (first,) = notes_about(run, analysis)
     assert first.startswith("kept the load line for placement (write ")
     strong = next(line for line in kept_lines([user_state("lines")]) if line.operation == "read")
     keep_line(user_state("lines"), replace(strong, tasks=9, low=8, high=10, measured_ns=100 * strong.measured_ns))
-    again, weaker = told_of(run, analysis)
+    again, weaker = notes_about(run, analysis)
     assert again == first
     seconds = time_text(strong.measured_ns)
     head = f"not in use for placement, being weaker evidence: read {strong.tasks} tasks, on {seconds} "
@@ -147,7 +147,7 @@ def test_a_line_with_a_wider_interval_says_that_it_is_wider(probed: Probed, tmp_
     exact = replace(line, measured_at_s=line.measured_at_s - 10, low=line.tasks, high=line.tasks)
     keep_line(user_state("lines"), exact)
     wide = tuple(replace(one, tasks_low=1, tasks_high=30) for one in analysis.load_lines)
-    _, weaker = told_of(run, replace(analysis, load_lines=wide))
+    _, weaker = notes_about(run, replace(analysis, load_lines=wide))
     tasks = f"{line.tasks} tasks"
     assert weaker.endswith(f"{line.operation} {tasks} [1, 30], than {tasks} [{line.tasks}, {line.tasks}]")
 
@@ -157,4 +157,4 @@ def test_a_line_that_is_old_is_replaced_whatever_it_stood_on(probed: Probed, tmp
     for line in plan_kept_lines(run, analysis).lines:
         old = line.measured_at_s - 31 * 86400
         keep_line(user_state("lines"), replace(line, measured_at_s=old, measured_ns=100 * line.measured_ns))
-    assert len(told_of(run, analysis)) == 1
+    assert len(notes_about(run, analysis)) == 1

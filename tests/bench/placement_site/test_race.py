@@ -151,14 +151,14 @@ def test_who_came_first_gets_the_host_that_comes_free() -> None:
 
 
 def test_those_that_must_have_a_host_and_those_that_may_have_any_take_turns_by_their_arrival() -> None:
-    class Told(Fifo):
+    class AssignedFifo(Fifo):
         def assign(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
             return Placed((0, None, None, 0)[number], 0)
 
     world = small(hosts=2, beside=1)
     first, other, third, last = ((at_s, 1, (0,), 1 * MB, cpu_s) for at_s, cpu_s in ((0, 50), (1, 500), (2, 9), (3, 9)))
     jobs = arrays(world, first, other, third, last)
-    race = Race(world, jobs, Told(world, jobs, 1))
+    race = Race(world, jobs, AssignedFifo(world, jobs, 1))
     race.run()
     assert race.pool == [0, 1, 0, 0]
     assert race.ended_s[0] == race.started_s[2] < race.ended_s[2] == race.started_s[3]

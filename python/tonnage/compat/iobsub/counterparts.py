@@ -25,8 +25,8 @@ _ROWS = (
     (
         "`-m 'a+2 b others'`",
         (
-            "`--nodelist`, or all others excluded; with `others` a preference (`--prefer`); in the site file's queue of
-            " "these hosts; `+N` is not passed on, and a note says so"
+            "`--nodelist`, or all others excluded; with `others` a preference (`--prefer`); in the site file's queue "
+            "of these hosts; `+N` is not passed on, and a note says so"
         ),
         "`-m`; `+N` with `others` alone, else a note",
         "this host; others are refused",
