@@ -55,7 +55,7 @@ class Clock:
 
 
 def probe(model: str, max_tasks: int, seed: int, out: Path) -> tuple[list[float], float]:
-    """Milliseconds of each decision of one probe, and of its analysis after the last trial."""
+    """Measures the milliseconds of each decision of one probe, and of its analysis after the last trial."""
     from tonnage import analysis
     from tonnage.campaign.probe import Probe
     from tonnage.cli import main

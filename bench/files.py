@@ -85,7 +85,7 @@ def timed(command: list[str]) -> tuple[str, int]:
 
 
 class Tonnage:
-    """Through the door that the run loop uses, with series and histograms written as in a real run."""
+    """Through the interface that the run loop uses, with series and histograms written as in a real run."""
 
     numbers = itertools.count()
 
@@ -109,7 +109,7 @@ class Tonnage:
         )
 
     def phase(self, target: _native.Target, op: str, tasks: int, files: int) -> tuple[int, int]:
-        """Elapsed and CPU time in ns."""
+        """Measures elapsed and CPU time in ns."""
         tree = {"depth": 0, "branch": 1, "items_per_directory": files, "leaves_only": False, "shared": False}
         spec = {
             "record": f"{next(self.numbers):04}-{op}",
@@ -209,7 +209,7 @@ def text(value: Spread, digits: int = 0, scale: float = 1.0) -> str:
 
 
 def table(runs: dict[str, list[Round]]) -> list[str]:
-    """Rows: rate by phase and CPU an operation, each with its ratio to Tonnage of the same round."""
+    """Makes rows: rate by phase and CPU an operation, each with its ratio to Tonnage of the same round."""
     ours = runs["Tonnage"]
     lines = ["| | " + " | ".join(f"{phase} k/s | Tonnage ÷" for phase in PHASES) + " | CPU ns | Tonnage ÷ |"]
     lines.append("|---" * (2 * len(PHASES) + 3) + "|")
@@ -236,7 +236,7 @@ def spread_directories(place: Path) -> None:
 
 
 def alone(contender: Tonnage | Bare | Peer, place: Path, tasks: int, files: int) -> Round:
-    """A run in a directory of its own."""
+    """Runs it in a directory of its own."""
     with tempfile.TemporaryDirectory(dir=place) as own:
         return contender.run(Path(own), tasks, files)
 

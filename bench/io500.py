@@ -79,7 +79,7 @@ def contenders(given: argparse.Namespace, tasks: int) -> dict[str, list[str]]:
 
 
 def cell(given: argparse.Namespace, base: Path, tasks: int, order: random.Random) -> dict[str, dict[str, list[float]]]:
-    """Contender → phase → its figures, a round each."""
+    """Measures the figures of each phase of each contender, one a round."""
     found: dict[str, dict[str, list[float]]] = {"io500": {}, "tonnage": {}}
     for number in range(given.rounds):
         drawn = list(contenders(given, tasks).items())

@@ -81,7 +81,7 @@ def environment() -> dict[str, str]:
 
 
 def ours(mpiexec: str, ranks: int, place: Path) -> dict[str, Any]:
-    """One run: seconds to the first phase and in all, and the figures of its trials in nanoseconds."""
+    """Measures one run: seconds to the first phase and in all, and the figures of its trials in nanoseconds."""
     (place / "many.toml").write_text(CAMPAIGN % ranks)
     run = Path(tempfile.mkdtemp(dir=place))
     command = [mpiexec, "-n", str(ranks), sys.executable, "-m", "tonnage.cli", "run", "many.toml"]
@@ -122,7 +122,7 @@ def theirs(mpiexec: str, ior: str, ranks: int, place: Path) -> dict[str, Any]:
 
 
 def fit(ranks: Sequence[int], values: Sequence[float]) -> tuple[float, float]:
-    """Least squares of value = a + b·log2(ranks)."""
+    """Fits value = a + b·log2(ranks) by least squares."""
     steps = [math.log2(count) for count in ranks]
     mean_x, mean_y = statistics.fmean(steps), statistics.fmean(values)
     spread = sum((x - mean_x) ** 2 for x in steps) or 1.0

@@ -20,7 +20,7 @@ ARENA_BYTES = 2 * MIB
 """What a task's unique payload takes at least (``crates/workload/src/payload.rs``)."""
 
 
-def measured(directory: Path, tasks: int) -> dict[str, dict[str, int]]:
+def measure_in_child(directory: Path, tasks: int) -> dict[str, dict[str, int]]:
     """Figures of a child process, so that what this one has touched does not count."""
     command = [sys.executable, __file__, str(directory), str(tasks)]
     done = said_by(command)
@@ -30,7 +30,7 @@ def measured(directory: Path, tasks: int) -> dict[str, dict[str, int]]:
 
 
 def peak_bytes() -> int:
-    """Largest resident size since the last reset."""
+    """Returns the largest resident size since the last reset."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * KIB

@@ -83,18 +83,18 @@ class Libnfs:
         return took
 
     def read(self, source: str) -> float:
-        """Seconds of a copy to nowhere."""
+        """Measures the seconds of a copy to nowhere."""
         name = "copy" if source == SOURCE else "empty"
         return self._timed("sh", "-c", 'exec nfs-cat "$1" >/dev/null', "sh", f"{self.server.uri}/{name}")
 
 
 @contextlib.contextmanager
 def tonnage(client: Host, size: int, scratch: Path) -> Iterator[Callable[[str, int], float]]:
-    """Seconds of a write or read at a depth."""
+    """Measures the seconds of a write or read at a depth."""
     for room in ("series", "heat", "latency", "operations"):
         (scratch / room).mkdir()
     export = json.dumps({"server": "server", "path": lab.EXPORT})
-    words = client.words([sys.executable, HERE / "nfs_driver.py", export, scratch, str(size)], HERE)
+    words = client.command_line([sys.executable, HERE / "nfs_driver.py", export, scratch, str(size)], HERE)
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         asked, answers = process.stdin, process.stdout
         assert asked and answers
@@ -138,7 +138,7 @@ class Bench:
             self._add(f"Tonnage {op}, depth {depth}", self.ask(op, depth))
 
     def rates(self, size: int) -> dict[str, list[float]]:
-        """MiB per second."""
+        """Returns MiB per second."""
         found = {}
         for name, seconds in self.seconds.items():
             if not name.endswith("empty"):

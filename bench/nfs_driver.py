@@ -1,4 +1,4 @@
-"""Tonnage's part of ``nfs.py``, in a process on the client's host, through the door that the run loop uses.
+"""Tonnage's part of ``nfs.py``, in a process on the client's host, through the interface that the run loop uses.
 
 ``python bench/nfs_driver.py EXPORT RECORDS BYTES``: each line asked, such as ``write 8``, writes a new file at that
 depth or reads the last one, and is answered by the nanoseconds from opening to closing it.

@@ -57,7 +57,7 @@ class Process:
         raise NotImplementedError
 
     def parse(self, load: Load, output: str) -> tuple[int, int]:
-        """Operations and elapsed nanoseconds."""
+        """Parses operations and elapsed nanoseconds."""
         raise NotImplementedError
 
 

@@ -72,7 +72,7 @@ def arguments() -> argparse.Namespace:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RunTimes:
     """One run of a cell, in seconds."""
 
     elapsed_s: float
@@ -121,8 +121,9 @@ class Bench:
         (kept,) = (self.lab.hosts.site / "lines").glob("*.json")
         self.line = json.loads(kept.read_text())
 
-    def makespan(self, submit: Callable[[], object], copies: int) -> Measured:
-        """From the receipt to the end of the last job, with nothing in memory before; the submission for itself."""
+    def makespan(self, submit: Callable[[], object], copies: int) -> RunTimes:
+        """Measures from the receipt to the end of the last job, with nothing in memory before; the submission
+        separately."""
         for mark in self.done.iterdir():
             mark.unlink()
         for file in self.lab.scratch.at("rcss1").glob("*.gz"):
@@ -134,12 +135,12 @@ class Bench:
         wait_for(lambda: len(list(self.done.iterdir())) >= copies, "every job ends well", patience_s=PATIENCE_S)
         elapsed_s = max(mark.stat().st_mtime for mark in self.done.iterdir()) - received_s
         self.lab.wait_idle(PATIENCE_S)
-        return Measured(elapsed_s, received_s - began_s)
+        return RunTimes(elapsed_s, received_s - began_s)
 
     def array(
         self, width: int, *where: str, script: str = "./go.sh", copies: int | None = None
     ) -> Callable[[], object]:
-        """By hand: an array of Slurm's, so many at once."""
+        """Makes a call that runs an array of Slurm's by hand, so many at once."""
         every = f"--array=1-{copies or self.given.copies}%{width}"
         return lambda: self.lab.run("sbatch", every, "-o", "/dev/null", *where, script, directory=SCRATCH)
 
@@ -148,7 +149,7 @@ class Bench:
         count = str(copies or self.given.copies)
         return lambda: self.lab.tonnage("submit", "--copies", count, "-o", "/dev/null", *words)
 
-    def cells(self) -> dict[str, Callable[[], Measured]]:
+    def cells(self) -> dict[str, Callable[[], RunTimes]]:
         """What is measured, by name."""
         copies, few = self.given.copies, self.given.compute_copies
         beside = ("-p", "storage", "-w", "rcss1")
@@ -163,8 +164,9 @@ class Bench:
         jobs = {name: (lambda one=one: self.makespan(*one)) for name, one in every.items()}  # type: ignore[misc]
         return {FAR_GZIP: lambda: self.single(near=False), NEAR_GZIP: lambda: self.single(near=True), **jobs}
 
-    def single(self, *, near: bool) -> Measured:
-        """One program over one large file, with the terminal waiting for it: from the command's start to its end."""
+    def single(self, *, near: bool) -> RunTimes:
+        """Runs one program over one large file, with the terminal waiting for it: from the command's start to its
+        end."""
         program = ("gzip", "-1", "-k", "-f", "large.fq")
         words: Sequence[str] = ("srun", "-Q", "-p", "compute", "-w", "node1", *program)
         if near:
@@ -172,7 +174,7 @@ class Bench:
         self.lab.scratch.forget()
         began_s = time.monotonic()
         self.lab.run(*words, directory=SCRATCH, timeout_s=PATIENCE_S)
-        return Measured(time.monotonic() - began_s, None)
+        return RunTimes(time.monotonic() - began_s, None)
 
 
 def reads(rng: random.Random) -> bytes:
@@ -190,7 +192,7 @@ def measure(given: argparse.Namespace, lab: Site) -> dict[str, Any]:
     bench.prepare()
     print(f"load line {bench.line['tasks']} [{bench.line['low']}, {bench.line['high']}]", file=sys.stderr, flush=True)
     cells, order = bench.cells(), random.Random(given.seed)
-    found: dict[str, list[Measured]] = {name: [] for name in cells}
+    found: dict[str, list[RunTimes]] = {name: [] for name in cells}
     for number in range(1, given.rounds + 1):
         began_s = time.monotonic()
         for name in order.sample(list(cells), len(cells)):

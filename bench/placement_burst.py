@@ -52,7 +52,7 @@ def arguments() -> argparse.Namespace:
 
 
 def site_file(place: Path, lines: dict[str, int]) -> None:
-    """Twelve servers that hold the same data, each with a host of its name beside it."""
+    """Writes twelve servers that hold the same data, each with a host of its name beside it."""
     servers = [
         f'[[server]]\nname = "{name}"\nholds = ["{place}"]\nhosts = ["{name}"]\nline = {{ tasks = {line} }}\n'
         for name, line in lines.items()
@@ -60,7 +60,7 @@ def site_file(place: Path, lines: dict[str, int]) -> None:
     (place / "tonnage.toml").write_text('scheduler = "slurm"\n' + "\n".join(servers), encoding="utf-8")
 
 
-def wish(host: str | None = None) -> SubmitRequest:
+def submit_request(host: str | None = None) -> SubmitRequest:
     return SubmitRequest(argv=("sleep", "600"), key=os.urandom(8).hex(), output="/dev/null", path=host)
 
 
@@ -89,7 +89,7 @@ def burst(jobs: int, chance: random.Random, *, held: bool = False) -> dict[str, 
 
     for number in range(jobs):
         began = time.perf_counter()
-        submit(wish(), key_given=False, tell=tell)
+        submit(submit_request(), key_given=False, tell=tell)
         whole.append(time.perf_counter() - began)
         if number % EVERY == 0:
             began = time.perf_counter()
@@ -104,7 +104,7 @@ def burst(jobs: int, chance: random.Random, *, held: bool = False) -> dict[str, 
 
 
 def page(found: dict[str, Any]) -> str:
-    """The figures beside their goals."""
+    """Returns the figures beside their goals."""
     decision_p99_s = quantiles(found["decision_s"], n=100)[98]
     alone_s = median(found["sbatch_s"])
     ours_s = median(found["submit_s"]) - alone_s

@@ -20,7 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 from placement_scale_page import page, write_page
-from placement_site import POLICIES, Race, draw_jobs, draw_world
+from placement_site import POLICIES, Race, draw_jobs, draw_site
 from placement_site.decision import ASKED_AT_S, timed
 from placement_site.figures import day_of, drawn_servers
 from placement_site.outcome import outcome_of
@@ -63,9 +63,9 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     asked = arguments()
     if asked.page is not None:
-        told(json.loads(asked.page.read_text(encoding="utf-8")), asked.page.parent)
+        write_page_and_table(json.loads(asked.page.read_text(encoding="utf-8")), asked.page.parent)
         return 0
-    results = measured(asked)
+    results = measure_all(asked)
     if asked.quick and asked.out is None:
         print(page(results))
         return 0
@@ -73,20 +73,20 @@ def main() -> int:
     place = (asked.out or HERE / "results") / f"{results['date']}-{name}"
     place.mkdir(parents=True, exist_ok=True)
     (place / f"{NAME}.json").write_text(json.dumps(results) + "\n", encoding="utf-8")
-    told(results, place)
+    write_page_and_table(results, place)
     return 0
 
 
-def told(results: dict[str, Any], place: Path) -> None:
-    """The table, and the page with pictures."""
+def write_page_and_table(results: dict[str, Any], place: Path) -> None:
+    """Writes the table, and the page with pictures."""
     text = page(results)
     (place / f"{NAME}.md").write_text(text, encoding="utf-8")
     print(text)
     print(write_page(results, place / f"{NAME}.html"), file=sys.stderr)
 
 
-def measured(asked: argparse.Namespace) -> dict[str, Any]:
-    """Every race, and the decision at that size."""
+def measure_all(asked: argparse.Namespace) -> dict[str, Any]:
+    """Runs every race, and the decision at that size."""
     facts = {name: getattr(asked, name) for name in ("jobs", "hosts", "servers", "load", "busy", "seeds")}
     found: dict[str, Any] = {
         "date": f"{datetime.date.today():%Y-%m-%d}",
@@ -109,7 +109,7 @@ def races(
     asked: argparse.Namespace, seed: int, load: float, found: dict[str, Any], outcomes: list[dict[str, Any]]
 ) -> None:
     """Every policy on one draw; of the very first draw also what only one is needed of."""
-    world = draw_world(servers=asked.servers, hosts=asked.hosts, seed=seed)
+    world = draw_site(servers=asked.servers, hosts=asked.hosts, seed=seed)
     jobs = draw_jobs(world, asked.jobs, seed=seed, load=load, busy=asked.busy)
     first = not found["outcomes"]
     if first:

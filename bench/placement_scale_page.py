@@ -59,7 +59,7 @@ NOTES = (
 
 
 def page(results: dict[str, Any]) -> str:
-    """As Markdown."""
+    """Writes the page as Markdown."""
     asked = results["asked"]
     lines = [
         f"# Placement at a scale: {asked['jobs']:,} jobs, {asked['hosts']:,} hosts, {asked['servers']} servers",
@@ -90,7 +90,7 @@ def write_page(results: dict[str, Any], out: Path) -> Path:
         ("machine", f"{host['cpu_model']}, {host['cpu_count']} processors"),
     )
     told = (
-        Statement("", said(results), (caps_text(results), model(results))),
+        Statement("", answer_sentences(results), (caps_text(results), model(results))),
         Statement("", decision_text(results), sure=median(results["decision"]["decided_s"]) <= GOAL_S),
     )
     tables = [(f"Figures, load {asked['load'][0]:.0%}", results_table(results["outcomes"]))]
@@ -103,8 +103,8 @@ def write_page(results: dict[str, Any], out: Path) -> Path:
     return write_answer(answer, out)
 
 
-def said(results: dict[str, Any]) -> str:
-    """The answer in two sentences, from the medians."""
+def answer_sentences(results: dict[str, Any]) -> str:
+    """Returns the answer in two sentences, from the medians."""
 
     def of(key: str, form: str) -> str:
         values = (
@@ -121,7 +121,7 @@ def said(results: dict[str, Any]) -> str:
 
 
 def caps_text(results: dict[str, Any]) -> str:
-    """How often an array got the smallest cap."""
+    """Returns how often an array got the smallest cap."""
     every = (one["single_caps"] for one in results["outcomes"] if one["policy"] == "near, caps")
     shares = [share for share in every if share is not None]
     if not shares:
@@ -146,7 +146,7 @@ def model(results: dict[str, Any]) -> str:
 
 
 def decision_text(results: dict[str, Any]) -> str:
-    """Beside its goal."""
+    """Describes the decision beside its goal."""
     found = results["decision"]
     taken, read = found["decided_s"], found["read_s"]
     p99_s = quantiles(taken, n=100)[98]
@@ -161,12 +161,12 @@ def decision_text(results: dict[str, Any]) -> str:
 
 
 def policies(outcomes: list[dict[str, Any]]) -> list[str]:
-    """In the order in which they ran."""
+    """Returns the policies in the order in which they ran."""
     return list(dict.fromkeys(outcome["policy"] for outcome in outcomes))
 
 
 def results_table(outcomes: list[dict[str, Any]]) -> Table:
-    """A row a policy: the median of the seeds, with their range."""
+    """Makes a row a policy: the median of the seeds, with their range."""
     rows = []
     for policy in policies(outcomes):
         mine = [outcome for outcome in outcomes if outcome["policy"] == policy]
@@ -176,7 +176,7 @@ def results_table(outcomes: list[dict[str, Any]]) -> Table:
 
 
 def laws_table(results: dict[str, Any]) -> Table:
-    """Each curve with its source."""
+    """Lists each curve with its source."""
     rows = [
         (
             law["name"],
@@ -198,7 +198,7 @@ def markdown(table: Table) -> str:
 
 
 def quoted(values: list[float], form: str) -> str:
-    """Median [low, high]; one figure where all look the same."""
+    """Formats the median [low, high]; one figure where all look the same."""
     found = spread(values)
     low, high = form.format(found.low), form.format(found.high)
     return low if low == high else f"{form.format(found.median)} [{low}, {high}]"

@@ -14,12 +14,12 @@ PLAIN_CPU, PLACED_CPU = "computing, by hand", "computing, by tonnage"
 
 
 def near(width: int) -> str:
-    """The cell of so many at once beside the data."""
+    """Returns the cell of so many at once beside the data."""
     return f"near, {width} wide"
 
 
 def ratio(results: dict[str, Any], ours: str, theirs: str) -> Spread:
-    """Of the two cells of each round."""
+    """Returns the ratio of the two cells of each round."""
     seconds = results["elapsed_s"]
     return spread([a / b for a, b in zip(seconds[ours], seconds[theirs], strict=True)])
 

@@ -88,15 +88,15 @@ class RadosBench:
 
     def write(self) -> Sample:
         self.run = f"bench-{next(self.numbers)}"
-        return self._said("write", "-b", str(self.object_bytes), "--no-cleanup")
+        return self._measure("write", "-b", str(self.object_bytes), "--no-cleanup")
 
     def read(self) -> Sample:
-        return self._said("seq")
+        return self._measure("seq")
 
     def clear(self) -> None:
         said_by(["rados", "--conf", str(self.cluster.conf), "--pool", "bench", "cleanup", "--run-name", self.run])
 
-    def _said(self, op: str, *words: str) -> Sample:
+    def _measure(self, op: str, *words: str) -> Sample:
         argv = ["rados", "--conf", str(self.cluster.conf), "--pool", "bench", "bench", str(self.seconds), op]
         before = _cpu_s(resource.RUSAGE_CHILDREN)
         said: subprocess.CompletedProcess[str] = said_by([*argv, "-t", str(self.depth), "--run-name", self.run, *words])
@@ -109,7 +109,7 @@ class RadosBench:
 
 
 class Tonnage:
-    """A task at the same depth, through the door that the run loop uses, with every latency, series and file kept."""
+    """Runs a task at the same depth, by the interface that the run loop uses, with every latency, series and file."""
 
     name = "Tonnage"
     numbers = itertools.count()
@@ -205,7 +205,7 @@ def _rate(value: float, size: int) -> str:
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """A row for each cell and operation."""
+    """Returns a row for each cell and operation."""
     facts = results["host"]
     lines = [
         f"# Objects of a pool beside rados bench: {facts['cpu_model']}, {facts['cpu_count']} processors",

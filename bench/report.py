@@ -54,7 +54,7 @@ def arguments() -> argparse.Namespace:
 
 
 def make(run: Path, rows: int, *, with_tasks: bool = False, seed: int = 1) -> None:
-    """A run directory of so many trials."""
+    """Makes a run directory of so many trials."""
     with tempfile.TemporaryDirectory(dir=run.parent) as place:
         campaign, real = Path(place, "campaign.toml"), Path(place, "run")
         campaign.write_text(CAMPAIGN)
@@ -77,7 +77,7 @@ def make(run: Path, rows: int, *, with_tasks: bool = False, seed: int = 1) -> No
 
 
 def task_templates(run: Path) -> dict[str, list[str]]:
-    """The lines of each record's tasks as text, with places for the record."""
+    """Returns the lines of each record's tasks as text, with places for the record."""
     found: dict[str, list[str]] = {}
     for line in (json.loads(line) for line in (run / "tasks.jsonl").read_text().splitlines()):
         marked = {**line, "trial": "@trial@", "record": "@record@"}
@@ -101,7 +101,7 @@ def repeated(lines: list[dict[str, Any]], rows: int, seed: int) -> Iterator[tupl
 
 
 def template(line: dict[str, Any]) -> str:
-    """The line as text, with a place for each figure."""
+    """Returns the line as text, with a place for each figure."""
     marked = {**line, "record": "@record@", **{key: f"@{key}@" for key in _FIGURES}}
     marked["latency"] = {"count": "@operations@", **{key: f"@latency_{key}@" for key in _LATENCIES}}
     text = json.dumps(marked, separators=(",", ":")).replace("%", "%%")
@@ -127,7 +127,8 @@ def figures(setting: dict[str, Any], trial: int, block: int, chance: random.Rand
 
 
 def measure(run: Path) -> dict[str, float]:
-    """Seconds, processor seconds and the most memory of ``tonnage report RUN``, and the size of its page."""
+    """Measures the seconds, processor seconds and the most memory of ``tonnage report RUN``, and the size of its
+    page."""
     began = time.monotonic()
     process = subprocess.Popen([*COMMAND, "report", str(run)], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

@@ -34,5 +34,5 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def coverage(n: int, k: int) -> float:
-    """Probability that the k-th smallest and the k-th largest of n values enclose the median."""
+    """Returns the probability that the k-th smallest and the k-th largest of n values enclose the median."""
     return 1.0 - sum(math.comb(n, i) for i in range(k)) / 2.0 ** (n - 1)

@@ -25,7 +25,7 @@ from cell_files import Ground
 from cell_load import Sample
 from child_processes import cleaned_up_on_signals
 from contender import Contender
-from memory import LIMIT_BYTES, measured
+from memory import LIMIT_BYTES, measure_in_child
 from peers import Bare, Elbencho, Fio, Ior
 from round_medians import spread
 from table import markdown
@@ -157,7 +157,7 @@ def host_facts() -> dict[str, Any]:
 
 
 def machine_name(host: dict[str, Any]) -> str:
-    """Such as ``epyc-2c``."""
+    """Returns a name such as ``epyc-2c``."""
     known = re.search(r"epyc|xeon|ryzen|core|graviton|neoverse|ampere|power\d*", host["cpu_model"].lower())
     return f"{known.group(0) if known else 'cpu'}-{host['cpu_count']}c"
 
@@ -198,7 +198,7 @@ def main() -> int:
             print(f"{cell.title}: {', '.join(contender.name for contender in able)}", file=sys.stderr, flush=True)
             ground = Ground(cell.load, places[cell.place], Path(work))
             results["cells"].append(judge(cell, run_cell(cell, able, ground, given.rounds, order)))
-        loads = {} if given.only else measured(given.tmpfs, MEMORY_TASKS)
+        loads = {} if given.only else measure_in_child(given.tmpfs, MEMORY_TASKS)
         results["memory"] = {"tasks": MEMORY_TASKS, "limit_bytes": LIMIT_BYTES, "loads": loads}
     text = markdown(results)
     if not (given.quick or given.only):

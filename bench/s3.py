@@ -65,7 +65,7 @@ class Bench:
     nothing_s: dict[str, float] = field(default_factory=dict)
 
     def run(self, argv: list[str]) -> tuple[str, float]:
-        """What a command printed, and the seconds it took."""
+        """Runs a command; returns what it printed, and the seconds it took."""
         environment = {name: value for name, value in os.environ.items() if name != "AWS_CA_BUNDLE"}
         began = time.perf_counter()
         done = subprocess.run(
@@ -97,7 +97,7 @@ class Bench:
         return {line["phase"]: line["bytes"] * 1e9 / line["elapsed_ns"] for line in measured}
 
     def sdk(self, cell: Cell) -> dict[str, float]:
-        """The same of ``versitygw test bench``."""
+        """Runs the same by ``versitygw test bench``."""
         head = [gateway(), "test", "--access", KEY, "--secret", SECRET, "--endpoint", self.service.endpoint, "bench"]
         sizes = ["--files", str(cell.objects), "--objsize", str(cell.object_bytes), "--partSize", str(cell.part_bytes)]
         rest = [*sizes, "--concurrency", str(cell.depth), "--bucket", "bench", "--prefix", "sdk", "--checksumDis"]
@@ -111,7 +111,7 @@ class Bench:
         return found
 
     def rclone(self, cell: Cell) -> dict[str, float]:
-        """The same of ``rclone copy``."""
+        """Runs the same by ``rclone copy``."""
         with tempfile.TemporaryDirectory(dir=self.ram) as source, tempfile.TemporaryDirectory(dir=self.ram) as back:
             return self._copy(cell, Path(source), Path(back))
 
@@ -152,7 +152,7 @@ def _seconds(said: str) -> float:
 
 
 def measure(bench: Bench, rounds: int, only: str) -> list[dict[str, Any]]:
-    """Of each cell and phase the bytes a second of each contender, one a round."""
+    """Measures, for each cell and phase, the bytes a second of each contender, one a round."""
     contenders: dict[str, Callable[[Cell], dict[str, float]]] = {OURS: bench.tonnage, SDK: bench.sdk}
     if shutil.which("rclone"):
         contenders[RCLONE] = bench.rclone
@@ -171,7 +171,7 @@ def measure(bench: Bench, rounds: int, only: str) -> list[dict[str, Any]]:
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """A row for each cell, phase and peer."""
+    """Returns a row for each cell, phase and peer."""
     facts = results["host"]
     lines = [
         f"# Objects of an S3 service beside its clients: {facts['cpu_model']}, {facts['cpu_count']} processors",

@@ -76,7 +76,7 @@ def arguments() -> argparse.Namespace:
 
 
 def environment() -> dict[str, str]:
-    """This checkout's package for the children too."""
+    """Returns an environment in which children too use this checkout's package."""
     return {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1] / "python"), "NO_COLOR": "1"}
 
 
@@ -91,7 +91,7 @@ class Page:
         self._process.send_signal(signal.SIGCONT if on else signal.SIGSTOP)
 
     def used_s(self) -> float:
-        """Processor time so far."""
+        """Returns the processor time so far."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
@@ -113,7 +113,7 @@ def ended(process: subprocess.Popen[Any]) -> Iterator[None]:
 
 @contextmanager
 def served(place: Path) -> Iterator[Page]:
-    """The page of a directory."""
+    """Serves the page of a directory."""
     process = subprocess.Popen(
         [*COMMAND, "serve", str(place)], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

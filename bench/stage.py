@@ -27,7 +27,7 @@ from child_processes import cleaned_up_on_signals, said_by
 from run import host_facts, machine_name
 from stage_bare_devices import Raw
 from stage_carriers import Carried, Carrier, Mover, carriers, drive, plan
-from stage_file_systems import Place, enter_namespace, evict
+from stage_file_systems import EmptyDirectory, enter_namespace, evict
 from stage_table import markdown
 
 HERE = Path(__file__).resolve().parent
@@ -96,7 +96,7 @@ class Bench:
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """The machine for ourselves, as far as others keep to the lock."""
+        """Keeps the machine for this bench, as far as others keep to the lock."""
         if self.given.lock is None:
             yield
             return
@@ -105,15 +105,22 @@ class Bench:
             yield
 
     @contextlib.contextmanager
-    def places(self, pair: Pair, size_bytes: int) -> Iterator[tuple[Place, Place]]:
+    def places(self, pair: Pair, size_bytes: int) -> Iterator[tuple[EmptyDirectory, EmptyDirectory]]:
         with (
-            Place(pair.source, self.backing[pair.source_on], size_bytes) as source,
-            Place(pair.to, self.backing[pair.to_on], size_bytes) as to,
+            EmptyDirectory(pair.source, self.backing[pair.source_on], size_bytes) as source,
+            EmptyDirectory(pair.to, self.backing[pair.to_on], size_bytes) as to,
         ):
             yield source, to
 
     def carry(
-        self, carrier: Carrier, tree: Path, source: Place, to: Place, *, cold: bool, check: bool = False
+        self,
+        carrier: Carrier,
+        tree: Path,
+        source: EmptyDirectory,
+        to: EmptyDirectory,
+        *,
+        cold: bool,
+        check: bool = False,
     ) -> Carried:
         """One run into an empty directory, which is removed again, durably, before the next."""
         with tempfile.TemporaryDirectory(dir=to.path) as out, tempfile.TemporaryDirectory(dir=source.path) as work:
@@ -131,7 +138,7 @@ class Bench:
         return carried
 
     def rounds(self, one: dict[str, Callable[[], Any]]) -> dict[str, list[Any]]:
-        """Each once a round, in an order drawn anew."""
+        """Runs each once a round, in an order drawn anew."""
         found: dict[str, list[Any]] = {name: [] for name in one}
         for _ in range(self.given.rounds):
             with self.quiet():
@@ -140,7 +147,14 @@ class Bench:
         return found
 
     def race(
-        self, who: list[Carrier], tree: Path, source: Place, to: Place, *, cold: bool, raw: Raw | None = None
+        self,
+        who: list[Carrier],
+        tree: Path,
+        source: EmptyDirectory,
+        to: EmptyDirectory,
+        *,
+        cold: bool,
+        raw: Raw | None = None,
     ) -> dict[str, Any]:
         """All carriers and, where asked, the bare devices; the first run of each is compared and does not count."""
         one: dict[str, Callable[[], Any]] = {}
@@ -163,7 +177,7 @@ class Bench:
 
 
 def large(bench: Bench) -> list[dict[str, Any]]:
-    """Four large files against the least of the bare devices."""
+    """Compares four large files with the least of the bare devices."""
     file_bytes = round(bench.given.gib * GIB)
     cells = []
     for pair in bench.chosen_pairs():
@@ -181,7 +195,7 @@ def large(bench: Bench) -> list[dict[str, Any]]:
 
 
 def workers(bench: Bench) -> list[dict[str, Any]]:
-    """The same with fixed numbers of workers and with the mover's own."""
+    """Measures the same with fixed numbers of workers and with the mover's own."""
     pair, file_bytes = bench.chosen_pairs()[0], round(bench.given.gib * GIB)
     say(f"workers, {pair.title}")
     who: list[Carrier] = [Mover(f"{count} workers", workers=count) for count in (1, 2, 4, 8)]
@@ -192,7 +206,7 @@ def workers(bench: Bench) -> list[dict[str, Any]]:
 
 
 def small(bench: Bench) -> list[dict[str, Any]]:
-    """Many small files, just written."""
+    """Measures many small files, just written."""
     count, cells = bench.given.files, []
     for pair in bench.chosen_pairs():
         say(f"small files, {pair.title}")
@@ -209,10 +223,10 @@ def small(bench: Bench) -> list[dict[str, Any]]:
 
 
 def scan(bench: Bench) -> list[dict[str, Any]]:
-    """A first scan of empty files, with copying paused."""
+    """Measures a first scan of empty files, with copying paused."""
     count = bench.given.entries
     say(f"scan of {count} empty files")
-    with Place("tmpfs", bench.given.tmpfs, 0) as source, Place("tmpfs", bench.given.tmpfs, 0) as to:
+    with EmptyDirectory("tmpfs", bench.given.tmpfs, 0) as source, EmptyDirectory("tmpfs", bench.given.tmpfs, 0) as to:
         tree = source.path / "tree"
         for number in range(count):
             if number % 1000 == 0:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from child_processes import to_the_end
-from stage_file_systems import Place
+from stage_file_systems import EmptyDirectory
 from tonnage import _native
 
 MIB = 1 << 20
@@ -22,7 +22,7 @@ class Raw:
     warming up; the table tells them.
     """
 
-    def __init__(self, source: Place, to: Place, file_bytes: int, records: Path) -> None:
+    def __init__(self, source: EmptyDirectory, to: EmptyDirectory, file_bytes: int, records: Path) -> None:
         self.places = {"read": source, "write": to}
         self.bytes = max(MIB, file_bytes // MIB * MIB)
         self.records = records
@@ -49,11 +49,11 @@ class Raw:
             self.how[op] = {"tasks": tasks, "direct": direct}
 
     def read(self) -> float:
-        """Bytes a second."""
+        """Measures the bytes a second of reading."""
         return self.rate("read", **self.how["read"])
 
     def write(self) -> float:
-        """Bytes a second, the fsync inside."""
+        """Measures the bytes a second of writing, the fsync inside."""
         return self.rate("write", **self.how["write"])
 
     def rate(self, op: str, tasks: int, direct: str) -> float:

@@ -79,7 +79,7 @@ class Mover:
 
 
 def plan(source: Path, to: Path, state: Path, **options: Any) -> str:
-    """Options of a mover as JSON: the command line's defaults, but nobody to give way to."""
+    """Returns the options of a mover as JSON: the command line's defaults, without an application to give way to."""
     from tonnage.staging.mover_plan import make_plan
 
     return make_plan(source, to, state=state, name="bench", **{"gentle": "off", **options}).options()

@@ -38,7 +38,7 @@ def run(*command: str) -> str:
 
 
 @dataclass
-class Place:
+class EmptyDirectory:
     """Context manager: an empty directory ``path`` on ``kind``, backed by ``parent``."""
 
     kind: str
@@ -52,7 +52,7 @@ class Place:
     def label(self) -> str:
         return self.kind
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> EmptyDirectory:
         self.temporary = tempfile.TemporaryDirectory(dir=self.parent, prefix="tonnage-bench-")
         self.path = Path(self.temporary.name)
         try:

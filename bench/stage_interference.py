@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 from child_processes import cleaned_up_on_signals, said_by
 from run import host_facts, machine_name
 from stage_carriers import plan
-from stage_file_systems import Place, enter_namespace
+from stage_file_systems import EmptyDirectory, enter_namespace
 
 HERE = Path(__file__).resolve().parent
 GIB, MIB = 1 << 30, 1 << 20
@@ -96,7 +96,7 @@ class Application:
             process.wait()
 
 
-def block(who: str, application: Application, source: Place, to: Place) -> dict[str, Any]:
+def block(who: str, application: Application, source: EmptyDirectory, to: EmptyDirectory) -> dict[str, Any]:
     """Steps of the application in nanoseconds, and what the mover copied meanwhile."""
     from tonnage import _native
 
@@ -131,7 +131,7 @@ def length(step: dict[str, int]) -> int:
 
 @contextlib.contextmanager
 def quiet(lock: Path | None) -> Iterator[None]:
-    """The machine for ourselves, as far as others keep to the lock."""
+    """Keeps the machine for this bench, as far as others keep to the lock."""
     if lock is None:
         yield
         return
@@ -145,8 +145,8 @@ def measure(given: argparse.Namespace, threads: int, order: random.Random) -> di
     size_bytes = round(given.backlog_gib * GIB) + 8 * given.mib * MIB + GIB
     blocks: dict[str, list[dict[str, Any]]] = {ALONE: [], FULL: [], GENTLE: []}
     with (
-        Place("ext4", given.disk, size_bytes) as source,
-        Place("ext4", given.disk, size_bytes) as to,
+        EmptyDirectory("ext4", given.disk, size_bytes) as source,
+        EmptyDirectory("ext4", given.disk, size_bytes) as to,
         tempfile.TemporaryDirectory(dir=given.disk, prefix="tonnage-bench-") as work,
     ):
         (source.path / "tree" / "checkpoints").mkdir(parents=True)

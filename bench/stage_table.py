@@ -18,7 +18,7 @@ def rates(cell: dict[str, Any], who: str) -> list[float]:
 
 
 def bare(cell: dict[str, Any]) -> list[float]:
-    """The least of the bare devices, a round each."""
+    """Returns the least of the bare devices, a round each."""
     return [min(pair) for pair in zip(cell["runs"]["raw read"], cell["runs"]["raw write"], strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Tonnage itself, through the door that the run loop uses, with everything recorded: histograms, series, heat."""
+"""Tonnage itself, through the interface that the run loop uses, with everything recorded: histograms, series, heat."""
 
 from __future__ import annotations
 
@@ -91,6 +91,6 @@ class Tonnage:
 
 
 def self_cpu_ns() -> int:
-    """User and system time of this process, its tasks and their kernel workers."""
+    """Returns the user and system time of this process, its tasks and their kernel workers."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return round((usage.ru_utime + usage.ru_stime) * 1e9)

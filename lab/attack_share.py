@@ -42,7 +42,7 @@ def count(what: str, number: int = 1) -> None:
 
 
 def counts() -> dict[str, int]:
-    """All figures so far, for ``add`` in another process."""
+    """Returns all figures so far, for ``add`` in another process."""
     with _LOCK:
         return dict(_COUNTS)
 

@@ -25,7 +25,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(source: str, at: Path, kind: str, options: str = "", flags: int = 0) -> None:
-    """mount(2)."""
+    """Calls mount(2)."""
     words = [os.fsencode(word) for word in (source, str(at), kind)]
     if _LIBC.mount(*words, flags, os.fsencode(options)):
         raise OSError(ctypes.get_errno(), f"mount {kind} at {at}: {os.strerror(ctypes.get_errno())}")
@@ -59,7 +59,7 @@ class Map:
 
 
 def main(directory: str, *words: str) -> int:
-    """The exit status of ``words``."""
+    """Runs ``words`` beside the automounter and returns their exit status."""
     if _LIBC.unshare(_NEW_MOUNTS):
         raise OSError(ctypes.get_errno(), "a mount namespace needs root")
     mount("none", Path("/"), "", flags=_PRIVATE)

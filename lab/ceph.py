@@ -102,11 +102,11 @@ class Ceph:
     auth: str = "none"
 
     def ask(self, *words: str) -> str:
-        """What ``ceph`` prints."""
+        """Returns what ``ceph`` prints."""
         argv = ["ceph", "--conf", str(self.conf), "--connect-timeout", "20", *words]
         return subprocess.run(argv, check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout
 
-    def told(self, asked: Iterable[str]) -> list[Any]:
+    def ask_all(self, asked: Iterable[str]) -> list[Any]:
         """What ``ceph`` answers to each of these, where it answers at all; all in one process: starting it takes half a
         second of a processor. CalledProcessError where it refuses one."""
         argv = ["ceph", "--conf", str(self.conf), "--connect-timeout", "20", "--format=json"]
@@ -124,7 +124,7 @@ class Ceph:
 
     def pool(self, name: str) -> str:
         """Makes a pool for objects."""
-        self.told([f"osd pool create {name}", f"osd pool application enable {name} rados"])
+        self.ask_all([f"osd pool create {name}", f"osd pool application enable {name} rados"])
         return name
 
     def start_osds(self, *numbers: int) -> None:
@@ -134,7 +134,7 @@ class Ceph:
         def up() -> bool:
             for number, daemon in daemons.items():
                 if daemon.poll() is not None:
-                    raise Impossible(f"ceph-osd ended: {self.said(f'osd.{number}')}")
+                    raise Impossible(f"ceph-osd ended: {self.log_end(f'osd.{number}')}")
             return daemons.keys() <= self.up()
 
         wait_for(up, f"OSDs {', '.join(map(str, numbers))} are up")
@@ -162,11 +162,11 @@ class Ceph:
         self.daemons[name].send_signal(signal.SIGSTOP)
 
     def go_on(self, name: str) -> None:
-        """After ``halt``."""
+        """Lets it continue after ``halt``."""
         self.daemons[name].send_signal(signal.SIGCONT)
 
-    def said(self, name: str) -> str:
-        """The end of its log; of one that a signal ended, from there on."""
+    def log_end(self, name: str) -> str:
+        """Returns the end of its log; for one that a signal ended, from there on."""
         log = (self.directory / f"{name}.log").read_text(errors="replace")
         caught = log.find("*** Caught signal")
         return (log[-400:] if caught < 0 else log[caught : caught + 1200]).strip()
@@ -179,7 +179,7 @@ class Ceph:
             daemon.kill()
         for daemon in ended.values():
             daemon.wait()
-        return [f"{name} ended by itself ({ended[name].returncode}): {self.said(name)}" for name in fallen]
+        return [f"{name} ended by itself ({ended[name].returncode}): {self.log_end(name)}" for name in fallen]
 
 
 @contextlib.contextmanager
@@ -226,7 +226,7 @@ def _monitor(found: Ceph, fsid: str, port: int) -> None:
 
     def answers() -> bool:
         if daemon.poll() is not None:
-            raise Impossible(f"ceph-mon ended: {found.said('mon.a')}")
+            raise Impossible(f"ceph-mon ended: {found.log_end('mon.a')}")
         with contextlib.suppress(subprocess.CalledProcessError, subprocess.TimeoutExpired):
             return bool(found.ask("mon", "stat"))
         return False
@@ -253,7 +253,7 @@ def _make_osds(found: Ceph, numbers: range) -> None:
     with ThreadPoolExecutor(len(numbers) or 1) as pool:
         list(pool.map(made, numbers))
     stores = [(found.directory / f"osd.{number}" / "fsid").read_text().strip() for number in numbers]
-    found.told(f"osd new {store} {number}" for number, store in zip(numbers, stores, strict=True))
+    found.ask_all(f"osd new {store} {number}" for number, store in zip(numbers, stores, strict=True))
     for number in numbers:
         if found.auth != "none":
             keyring = found.user(f"osd.{number}", "mon", "allow profile osd", "osd", "allow *")
@@ -267,7 +267,7 @@ def _run(*argv: str) -> None:
 
 
 def main() -> int:
-    """Until Ctrl-C."""
+    """Runs the cluster until Ctrl-C."""
     with terminated_as_exit(), tempfile.TemporaryDirectory(prefix="tonnage-ceph-") as directory:
         store = sys.argv[1] if len(sys.argv) > 1 else "memstore"
         with ceph(Path(directory), store=store) as found:

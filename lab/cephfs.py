@@ -90,7 +90,7 @@ def cephfs(hosts: Hosts, servers: tuple[str, ...], client: str, *, at: Path = MO
         stack.callback(hosts[client].run, "umount", "--lazy", at, check=False)
         wait_for(lambda: hosts[client].mounted(at) or not daemon.running(), "ceph-fuse mounts")
         if not daemon.running():
-            raise Impossible(f"ceph-fuse ended: {daemon.said()}")
+            raise Impossible(f"ceph-fuse ended: {daemon.output_end()}")
         yield whole
 
 
@@ -114,7 +114,7 @@ def _storage(host: Host, number: int, whole: Cephfs) -> None:
 
     def up() -> bool:
         if not daemon.running():
-            raise Impossible(f"ceph-osd ended on {host.name}: {daemon.said()}")
+            raise Impossible(f"ceph-osd ended on {host.name}: {daemon.output_end()}")
         found = json.loads(whole.ceph("osd", "dump", "--format=json"))["osds"]
         return any(one["osd"] == number and one["up"] for one in found)
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-import cluster_keeper as keeper
+import cluster_process as keeper
 import nextflow
 from hosts import PATIENCE_S, children, ended, wait_for
 from slurm_hosts import HEAD
@@ -38,7 +38,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def rate(text: str) -> int:
-    """``100Mbit`` or ``200MB/s`` as bytes per second."""
+    """Parses ``100Mbit`` or ``200MB/s`` as bytes per second."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kMG]bit|[kMG]B/s)", text)
     if found and (value := round(float(found[1]) * _UNITS[found[2]])) >= 1000:
         return value
@@ -99,7 +99,9 @@ def _prepare_examples() -> None:
     """What ``examples/knox-epouta.toml`` needs here: its workflows, which are put there, and Nextflow, which is named
     where it is missing: nothing is fetched from elsewhere unless somebody asks."""
     note = keeper.note()
-    words = note.words(HEAD, ["cp", "--recursive", "--no-target-directory", str(WORKFLOWS), f"{FILES}/workflows"], "/")
+    words = note.command_line(
+        HEAD, ["cp", "--recursive", "--no-target-directory", str(WORKFLOWS), f"{FILES}/workflows"], "/"
+    )
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     if done.returncode:
         print(f"{FILES}/workflows, which examples/knox-epouta.toml needs: {done.stderr.strip()}", file=sys.stderr)
@@ -129,7 +131,7 @@ def _exec(host: str, argv: list[str]) -> int:
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
     if (engine := nextflow.prepared()) is not None:
         path = f"{path}:{engine.parent}"
-    words = note.words(host, argv, here)
+    words = note.command_line(host, argv, here)
     # Before it begins: one that came in between would end this process, and leave the program behind.
     signal.pthread_sigmask(signal.SIG_BLOCK, [*_FORWARDED, signal.SIGCHLD])
     with subprocess.Popen(
@@ -156,7 +158,7 @@ def _attended(process: subprocess.Popen[bytes]) -> int:
 
 def _status() -> int:
     note = keeper.note()
-    words = note.words(HEAD, ["sinfo", "--noheader", "--Node", "--format=%N %T"], "/")
+    words = note.command_line(HEAD, ["sinfo", "--noheader", "--Node", "--format=%N %T"], "/")
     asked = subprocess.run(
         words, env={**os.environ, **note.environment}, capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )

@@ -198,10 +198,10 @@ def _answers(whole: Volume) -> None:
 
         def there(host: Host = host, client: Daemon = client) -> bool:
             if not client.running():
-                raise Impossible(f"glusterfs ended on {host.name}: {client.said()}")
+                raise Impossible(f"glusterfs ended on {host.name}: {client.output_end()}")
             return host.mounted(whole.path) and not host.run("ls", whole.path, check=False).returncode
 
-        wait_for(there, f"{name} mounts {whole.name}: {client.said()}")
+        wait_for(there, f"{name} mounts {whole.name}: {client.output_end()}")
 
 
 def _unmount(host: Host, at: Path) -> None:

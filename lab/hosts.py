@@ -112,8 +112,8 @@ class Daemon:
     def running(self) -> bool:
         return self.pid > 0 and not ended(self.pid)
 
-    def said(self) -> str:
-        """The end of what it printed."""
+    def output_end(self) -> str:
+        """Returns the end of what it printed."""
         return self.log.read_text(errors="replace")[-2000:]
 
     def send(self, number: signal.Signals) -> None:
@@ -149,7 +149,7 @@ class Host:
         """A path of this host as it is reached from outside."""
         return Path(f"/proc/{self.pid}/root{Path('/') / inside}")
 
-    def words(self, argv: Sequence[str | Path], directory: str | Path = "/") -> list[str]:
+    def command_line(self, argv: Sequence[str | Path], directory: str | Path = "/") -> list[str]:
         """The command line that runs a program on this host."""
         enter = ["nsenter", f"--target={self.pid}", "--mount", "--uts", "--ipc", "--net", "--pid"]
         return [*enter, "env", f"--chdir={directory}", *map(str, argv)]
@@ -165,7 +165,7 @@ class Host:
     ) -> subprocess.CompletedProcess[str]:
         """Runs a program to its end; Impossible with what it said if it fails and ``check``."""
         with subprocess.Popen(
-            self.words(argv, directory),
+            self.command_line(argv, directory),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -191,7 +191,7 @@ class Host:
         log = self.path(f"/run/{name}.{len(self.daemons)}.log")
         with log.open("xb") as stream:
             process = subprocess.Popen(
-                self.words(["sh", "-c", _DAEMON, "sh", *argv]),
+                self.command_line(["sh", "-c", _DAEMON, "sh", *argv]),
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,

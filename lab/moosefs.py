@@ -82,7 +82,7 @@ def _master(host: Host) -> Daemon:
         daemon.end()
         raise
     if not daemon.running():
-        raise Impossible(f"mfsmaster ended: {daemon.said()}")
+        raise Impossible(f"mfsmaster ended: {daemon.output_end()}")
     return daemon
 
 
@@ -110,7 +110,7 @@ def _mount(host: Host, master: str) -> Daemon:
     daemon = host.daemon("mfsmount", "-f", "-H", master, MOUNT)
     wait_for(lambda: host.mounted(MOUNT) or not daemon.running(), "mfsmount mounts")
     if not daemon.running():
-        raise Impossible(f"mfsmount ended: {daemon.said()}")
+        raise Impossible(f"mfsmount ended: {daemon.output_end()}")
     return daemon
 
 

@@ -75,7 +75,7 @@ class Server:
         self.daemons.append(daemon)
         wait_for(lambda: not daemon.running() or self.answers(), "nfs-ganesha answers")
         if not daemon.running():
-            raise Impossible(f"ganesha.nfsd ended: {daemon.said()}")
+            raise Impossible(f"ganesha.nfsd ended: {daemon.output_end()}")
 
     def kill(self) -> None:
         """At once, with all that it has not committed."""
@@ -141,7 +141,7 @@ def server(host: Host, *, size: int = GIB, memory: bool = False) -> Iterator[Ser
 
 
 def main() -> int:
-    """Until Ctrl-C."""
+    """Runs the server until Ctrl-C."""
     with terminated_as_exit(), hosts(["server", "client"]) as site, server(site["server"]) as found:
         print(
             f"{found.uri} on a host of the lab: nsenter --target {site['client'].pid} --mount --net --pid", flush=True

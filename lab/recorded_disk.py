@@ -80,7 +80,7 @@ class Cut:
 
 
 def copy_sparse(image: Path, to: Path) -> None:
-    """Without its holes."""
+    """Copies a file without its holes."""
     size = image.stat().st_size
     source = os.open(image, os.O_RDONLY)
     copy = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

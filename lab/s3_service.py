@@ -64,11 +64,11 @@ class S3:
         self.daemon.send_signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """After ``halt``."""
+        """Lets it continue after ``halt``."""
         self.daemon.send_signal(signal.SIGCONT)
 
     def keys(self, bucket: str) -> list[str]:
-        """Of all its objects, and of the parts of uploads that nobody completed."""
+        """Lists the keys of all its objects, and of the parts of uploads that nobody completed."""
         path = self.directory / bucket
         return sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.is_file())
 
@@ -129,7 +129,7 @@ def _answers(daemon: subprocess.Popen[bytes], found: S3, log: IO[bytes]) -> bool
 
 
 def main() -> int:
-    """Until Ctrl-C."""
+    """Runs the service until Ctrl-C."""
     made = tempfile.TemporaryDirectory(prefix="tonnage-s3-")
     with terminated_as_exit(), made as directory, s3(Path(directory)) as found:
         found.bucket("bench")

@@ -129,7 +129,7 @@ def _free_ports(count: int) -> Iterator[int]:
     return iter(found)
 
 
-class Keeper:
+class DaemonSupervisor:
     """A process that starts daemons and adopts whatever they leave behind.
 
     All of it ends with ``close`` or with the process that called, and ``directory``, which is all theirs, with it.
@@ -147,7 +147,7 @@ class Keeper:
         self.directory = Path(self._process.stdout.readline().removesuffix("\n"))
 
     def start(self, argv: Sequence[str], *, environment: Mapping[str, str], log: Path) -> int:
-        """The new process's id."""
+        """Starts a daemon and returns the id of the new process."""
         assert self._process.stdin and self._process.stdout
         order = {"argv": list(argv), "environment": dict(environment), "log": str(log)}
         self._process.stdin.write(json.dumps(order) + "\n")
@@ -169,7 +169,7 @@ class Slurm:
     """With it Slurm's commands speak to this cluster."""
     directory: Path
     hosts: tuple[Host, ...]
-    keeper: Keeper
+    keeper: DaemonSupervisor
     pids: dict[str, int] = field(default_factory=dict)
     """Of each host's ``slurmd`` by its name, and of ``slurmctld``."""
 
@@ -184,7 +184,7 @@ class Slurm:
         ).stdout
 
     def start(self, name: str) -> None:
-        """The daemon of a host, or ``slurmctld``."""
+        """Starts the daemon of a host, or ``slurmctld``."""
         argv = ["slurmctld", "-D"] if name == "slurmctld" else ["slurmd", "-D", "-N", name]
         log = self.directory / f"{name}.out"
         self.pids[name] = self.keeper.start(argv, environment=self.environment, log=log)
@@ -200,7 +200,7 @@ class Slurm:
             time.sleep(_LOOK_S)
 
     @contextlib.contextmanager
-    def held(self, name: str = "slurmctld") -> Iterator[None]:
+    def suspended(self, name: str = "slurmctld") -> Iterator[None]:
         """It does not answer meanwhile, and what was sent to it waits."""
         os.kill(self.pids[name], signal.SIGSTOP)
         try:
@@ -240,7 +240,7 @@ def slurm(
     for tool in ("slurmctld", "slurmd", "sbatch"):
         if not shutil.which(tool, path=path):
             raise Impossible(f"{tool} is not installed; hint: apt-get install slurmctld slurmd slurm-client")
-    with contextlib.closing(Keeper()) as keeper:
+    with contextlib.closing(DaemonSupervisor()) as keeper:
         directory = keeper.directory
         directory.chmod(0o755)  # jobs of other users read their scripts below it
         (directory / "state").mkdir()

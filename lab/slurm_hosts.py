@@ -59,7 +59,7 @@ class Scheduled:
         self, *argv: str | Path, host: str = HEAD, directory: str | Path = "/", check: bool = True,
         timeout_s: float = PATIENCE_S, text: str = "",
     ) -> subprocess.CompletedProcess[str]:  # fmt: skip
-        """A user's command on a host."""
+        """Runs a user's command on a host."""
         return self.hosts[host].run(
             *argv, directory=directory, environment=self.environment, check=check, timeout_s=timeout_s, text=text
         )
@@ -73,7 +73,7 @@ class Scheduled:
         return self.run(*argv, host=host, directory=directory or self.home, check=check, timeout_s=timeout_s)
 
     @contextlib.contextmanager
-    def held(self, daemon: str) -> Iterator[None]:
+    def suspended(self, daemon: str) -> Iterator[None]:
         """It does not answer meanwhile, and what was sent to it waits."""
         self.daemons[daemon].send(signal.SIGSTOP)
         try:
@@ -145,7 +145,7 @@ class Scheduled:
         try:
             wait_for(lambda: self.states() == wanted, "every host takes jobs")
         except Impossible as error:
-            said = [daemon.said()[-500:] for name, daemon in self.daemons.items() if name.startswith("slurm")]
+            said = [daemon.output_end()[-500:] for name, daemon in self.daemons.items() if name.startswith("slurm")]
             raise Impossible("\n".join([str(error), *said])) from None
 
     def _start_munge(self) -> None:

@@ -85,7 +85,7 @@ def site(plan: Plan = Plan()) -> Iterator[Site]:
 
 
 def site_file(plan: Plan, every: Hosts) -> str:
-    """The system's ``tonnage.toml``."""
+    """Returns the text of the system's ``tonnage.toml``."""
     lines = ['scheduler = "slurm"', f'lines = "{_LINES}"', "", "[policy]", plan.policy]
     for server in SERVERS:
         lines += [
@@ -124,7 +124,7 @@ def _start_indices(whole: Site) -> None:
         )  # fmt: skip
     for server in SERVERS:
         exporter = whole.daemons[f"exporter {server}"]
-        wait_for(lambda one=exporter: "Listening on" in one.said(), f"the exporter of {server} listens")  # type: ignore[misc]
+        wait_for(lambda one=exporter: "Listening on" in one.output_end(), f"the exporter of {server} listens")  # type: ignore[misc]
 
 
 def _start_slurm(whole: Site) -> None:

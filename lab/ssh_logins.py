@@ -49,7 +49,7 @@ def logins(every: Hosts, directory: Path) -> Iterator[tuple[Path, dict[str, Daem
         for name, host in every.items():
             host.path("/run/sshd").mkdir(mode=0o755)
             daemons[name] = host.daemon(server, "-D", "-e", "-f", directory / "sshd_config")
-        wait_for(lambda: all("listening" in one.said() for one in daemons.values()), "sshd listens on every host")
+        wait_for(lambda: all("listening" in one.output_end() for one in daemons.values()), "sshd listens on every host")
         yield programs, daemons
     finally:
         for daemon in daemons.values():

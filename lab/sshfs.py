@@ -44,9 +44,9 @@ def sshd(hosts: Hosts, server: str) -> Daemon:
     host.path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     host.path("/run/sshd.conf").write_text(_SERVER)
     daemon = host.daemon(_SSHD, "-D", "-e", "-f", "/run/sshd.conf")
-    wait_for(lambda: not daemon.running() or "listening on" in daemon.said(), "sshd listens")
+    wait_for(lambda: not daemon.running() or "listening on" in daemon.output_end(), "sshd listens")
     if not daemon.running():
-        raise Impossible(f"sshd ended: {daemon.said()}")
+        raise Impossible(f"sshd ended: {daemon.output_end()}")
     return daemon
 
 
@@ -78,7 +78,7 @@ def home(hosts: Hosts, server: str, *, at: Path = MOUNT) -> Iterator[Home]:
 def _answers(host: Host, client: Daemon, at: Path) -> None:
     def there() -> bool:
         if not client.running():
-            raise Impossible(f"sshfs ended on {host.name}: {client.said()}")
+            raise Impossible(f"sshfs ended on {host.name}: {client.output_end()}")
         return host.mounted(at)
 
     wait_for(there, f"sshfs mounts on {host.name}")

@@ -25,7 +25,7 @@ class Commands:
         self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "NO_COLOR": "1"}
         self.trees = ("--from", stage.source, "--to", stage.to)
 
-    def words(self, *words: str | Path) -> list[str | Path]:
+    def command_line(self, *words: str | Path) -> list[str | Path]:
         return [sys.executable, "-m", "tonnage.cli", "stage", *words]
 
     def __call__(self, *words: str | Path, code: int | None = 0) -> Said:
@@ -36,9 +36,9 @@ class Commands:
 
     @contextlib.contextmanager
     def running(self, *words: str | Path) -> Iterator[subprocess.Popen[bytes]]:
-        """The command beside the test, killed at its end."""
+        """Runs the command beside the test and kills it at the end."""
         quiet = subprocess.DEVNULL
-        with subprocess.Popen(self.words(*words), env=self.environment, stdout=quiet, stderr=quiet) as process:
+        with subprocess.Popen(self.command_line(*words), env=self.environment, stdout=quiet, stderr=quiet) as process:
             try:
                 yield process
             finally:
@@ -51,7 +51,7 @@ class Commands:
         return self("resume", "--wait", "--state", self.stage.state, *words, code=code)
 
     def refused(self, *words: str | Path) -> str:
-        """One line with a hint, exit code 2, and nothing written to the destination."""
+        """Asserts one line with a hint, exit code 2, and nothing written to the destination."""
         before = everything(self.stage.to)
         said = self.resume(*words, code=2)
         assert said.stderr.startswith("tonnage: error: ") and said.stderr.count("\n") == 1, said.stderr

@@ -121,7 +121,7 @@ class Bench:
         return self.policy.options.get("clear") == "done"
 
     def run(self, ask: Ask | None = None, **options: Any) -> tuple[int | None, dict[str, Any]]:
-        """A mover in a process of its own; its exit code and last status."""
+        """Runs a mover in a process of its own; returns its exit code and last status."""
         kept, self.stage.options = self.stage.options, {**self.stage.options, **options}
         text, told = self.stage.written().read_text(), self.stage.work / "status"
         self.stage.options = kept
@@ -200,7 +200,7 @@ class Run:
 
 
 def record(name: str) -> Run:
-    """A policy's run without a fault."""
+    """Records a policy's run without a fault."""
     with tempfile.TemporaryDirectory(dir=memory(), prefix="tonnage-lab-") as work:
         bench = Bench(Path(work), POLICIES[name])
         numbered, seen = Numbered(bench.stage), []
@@ -260,7 +260,7 @@ def sample(everything: Iterable[tuple[Trial, tuple[int, ...]]], turn: int = 0) -
 
 
 def each(everything: Iterable[tuple[Trial, tuple[int, ...]]]) -> list[Trial]:
-    """Each place on each kind of file with each fault, once."""
+    """Chooses each place on each kind of file with each fault, once."""
     found: dict[tuple[object, ...], Trial] = {}
     for trial, stack in everything:
         found.setdefault((trial.site.name, trial.site.paths, stack, trial.fault), trial)
@@ -268,7 +268,7 @@ def each(everything: Iterable[tuple[Trial, tuple[int, ...]]]) -> list[Trial]:
 
 
 def without_ids(text: str) -> str:
-    """The same for movers whose ids differ."""
+    """Returns the same for movers whose ids differ."""
     return re.sub(r"[0-9a-f]{8}-|[0-9a-f]{32}|\d{7,}", "ID", text)
 
 
@@ -365,7 +365,7 @@ def attempts() -> Iterator[Callable[[list[Trial]], list[Ended]]]:
 
 
 def runs(policies: Iterable[str]) -> list[Run]:
-    """Of each policy, without a fault."""
+    """Records a run of each policy, without a fault."""
     with workers(1) as pool:
         return list(pool.map(record, policies))
 

@@ -181,12 +181,12 @@ class Examination:
         cut, wanted, round_ = Cut(self.bases, self.rng if self.liar else None), set(chosen), 0
         for number, record in enumerate(records(self.machine.log)):
             if number in wanted:
-                yield self.look(cut, number, round_)
+                yield self.cut_power(cut, number, round_)
             if record.kind == "mark":
                 round_ = int(record.data.split()[1])
             cut.add(record)
 
-    def look(self, cut: Cut, number: int, round_: int) -> Examined:
+    def cut_power(self, cut: Cut, number: int, round_: int) -> Examined:
         """Cuts the power, mounts what is left, compares, and lets the mover go on."""
         whose = self.rng.choice(list(CUTS))
         share = self.rng.choice((0.0, 0.2, 0.5, 0.8))

@@ -60,7 +60,7 @@ def digest(path: bytes | Path) -> bytes:
 
 
 def names(root: Path) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Every name below ``root`` but the mover's own directory, relative to it."""
+    """Yields every name below ``root`` but the mover's own directory, relative to it."""
     ahead = [b""]
     base = os.fsencode(root)
     while ahead:
@@ -156,7 +156,7 @@ class Stage:
         self.state = self.source / STATE
 
     def written(self) -> Path:
-        """The options as a file."""
+        """Writes the options as a file."""
         given = {
             "from": str(self.source), "to": str(self.to), "state": str(self.state), "name": "lab",
             "include": [], "exclude": [], "first": [], "markers": [], "order": "oldest", "check": "written",
@@ -185,7 +185,7 @@ class Stage:
                 process.kill()
 
     def drained(self) -> dict[str, Any]:
-        """The status of a mover that drained, whatever it left undone."""
+        """Drains a mover and returns its status, whatever it left undone."""
         with self.mover() as running:
             return running.end()
 

@@ -110,7 +110,7 @@ class Truth:
         self.first.add(path)
 
     def may_go(self, path: bytes) -> None:
-        """What somebody else put there need not stay."""
+        """Notes a file that somebody else put there, which need not stay."""
         if self.foreign.pop(path, None):
             self.loose.add(path)
             self.first.discard(path)

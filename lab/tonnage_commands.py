@@ -12,7 +12,7 @@ LIMIT_S = 120.0
 
 
 def argv_of(*words: str | Path) -> list[str]:
-    """The command line of these words."""
+    """Returns the command line of these words."""
     return [sys.executable, "-m", "tonnage.cli", *map(str, words)]
 
 

@@ -7,6 +7,6 @@ from placement_site.jobs import Jobs, draw_jobs
 from placement_site.outcome import Outcome
 from placement_site.policies import POLICIES
 from placement_site.simulation import Race
-from placement_site.site_model import World, draw_world
+from placement_site.site_model import SiteModel, draw_site
 
-__all__ = ["POLICIES", "Jobs", "Outcome", "Race", "World", "draw_jobs", "draw_world"]
+__all__ = ["POLICIES", "Jobs", "Outcome", "Race", "SiteModel", "draw_jobs", "draw_site"]

@@ -63,7 +63,7 @@ class Desk:
 
 
 def timed(race: Race, policy: Near, *, times: int) -> Timed:
-    """``times`` decisions on the submissions that come next."""
+    """Times ``times`` decisions on the submissions that come next."""
     coming = race.jobs.submissions[race.arrived :][:times]
     facts = policy.all_facts(ASKED_AT_S, coming[0], race.state)
     taken = []
@@ -83,7 +83,8 @@ def timed(race: Race, policy: Near, *, times: int) -> Timed:
 
 
 def decided_at_size(policy: Near, submission: Submission, facts: Known) -> tuple[Decision, float]:
-    """A decision from all facts, and its seconds; as in ``tonnage submit`` without the search for cycles."""
+    """Makes a decision from all facts, and measures its seconds; as in ``tonnage submit`` without the search for
+    cycles."""
     known = replace(facts, lines=policy.lines_of(submission))
     demand = policy.demand_of(submission)
     with uncollected():

@@ -52,7 +52,7 @@ def _means(series: Sequence[tuple[float, int]]) -> list[float]:
 
 
 def exhibits(results: _Results) -> tuple[Exhibit, ...]:
-    """All sections of the page."""
+    """Returns all sections of the page."""
     return (_day(results), _slowdown(results), _above(results), _makespan(results))
 
 

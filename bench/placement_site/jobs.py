@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from placement_site.site_model import DAY_S, MONTH_S, World
+from placement_site.site_model import DAY_S, MONTH_S, SiteModel
 
 _Array = Any
 """One of numpy's."""
@@ -54,7 +54,7 @@ class Jobs:
         return len(self.of)
 
 
-def draw_jobs(world: World, count: int, *, seed: int, load: float = 0.4, busy: float = 0.6) -> Jobs:
+def draw_jobs(world: SiteModel, count: int, *, seed: int, load: float = 0.4, busy: float = 0.6) -> Jobs:
     """``count`` jobs of a month, from a recorded seed.
 
     ``load``: share of all servers' plateaus, over the month, that the bytes ask for. ``busy``: share of all hosts' time
@@ -126,7 +126,7 @@ def _sizes(chance: np.random.Generator, count: int) -> _Array:
     return sizes
 
 
-def _holders(chance: np.random.Generator, world: World, number: int) -> tuple[_Array, _Array]:
+def _holders(chance: np.random.Generator, world: SiteModel, number: int) -> tuple[_Array, _Array]:
     """The first server of each submission, and a second one, which for most is the same."""
     weights = np.array([server.plateau_bytes_per_s for server in world.servers])
     weights = weights * chance.lognormal(0.0, 0.3, len(weights))

@@ -38,7 +38,7 @@ class Law:
         return tuple(found.tolist())
 
     def line(self) -> int:
-        """The load line in tasks."""
+        """Returns the load line in tasks."""
         return next(tasks for tasks, share in enumerate(self.shares()) if share >= WITHIN)
 
 
@@ -84,7 +84,8 @@ def gluster() -> Law:
 
 
 def lcls_devices(devices: int) -> Law:
-    """``examples/lcls-ffb.toml`` on 4 or 8 devices of 100 MB/s, 1 to 32 writers, MB/s.
+    """Returns ``examples/lcls-ffb.toml`` on 4 or 8 devices of 100 MB/s, 1 to 32 writers, MB/s. From
+    docs/experiments/lcls-ffb.md, the run of 2026-11-22.
 
     From docs/experiments/lcls-ffb.md, the run of 2026-11-22.
     """
@@ -122,7 +123,7 @@ def ceph_read() -> Law:
 
 
 def measured_laws() -> tuple[Law, ...]:
-    """All of them, by their load lines."""
+    """Returns all of them, by their load lines."""
     every = (
         throttled(), virtual_disk(), lcls_limits(), gluster(), lcls_devices(4), iobsub(), lcls_devices(8), ceph_read(),
     )  # fmt: skip

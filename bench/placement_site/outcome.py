@@ -52,7 +52,7 @@ class Outcome:
 
 
 def outcome_of(race: Race, policy: str, seed: int, run_s: float) -> Outcome:
-    """From each job's start and end."""
+    """Computes the outcome from each job's start and end."""
     jobs, watch, servers = race.jobs, race.watch, len(race.world.servers)
     of = np.asarray(jobs.of)
     arrived = np.asarray([one.at_s for one in jobs.submissions])[of]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placement_site.site_model import DAY_S, MONTH_S, World
+from placement_site.site_model import DAY_S, MONTH_S, SiteModel
 
 DAY = 9
 """The day that is drawn, a working day in the middle of the month; the first is 0."""
@@ -11,7 +11,7 @@ DAY = 9
 class Watch:
     """Sees each change of the number of tasks that read from a server; counts within the month of the arrivals."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SiteModel) -> None:
         servers = len(world.servers)
         self.above_s = [0.0] * servers
         """By server: more tasks than its load line."""
@@ -27,7 +27,7 @@ class Watch:
         self._begins_s, self._ends_s = DAY * DAY_S, (DAY + 1) * DAY_S
 
     def changes(self, now_s: float, server: int, tasks: int, by: int) -> None:
-        """``tasks`` read from it up to now, and ``by`` more from now on."""
+        """Counts ``tasks`` that read from it up to now, and ``by`` more from now on."""
         self._count(min(now_s, MONTH_S), server, tasks)
         if tasks + by > self.most[server]:
             self.most[server] = tasks + by

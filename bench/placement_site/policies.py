@@ -23,7 +23,7 @@ from tonnage.placement.where import Located
 
 from placement_site.jobs import Jobs, Submission
 from placement_site.scheduler_state import Free, Placed, State
-from placement_site.site_model import World
+from placement_site.site_model import SiteModel
 
 
 class Policy(Protocol):
@@ -32,7 +32,7 @@ class Policy(Protocol):
     def before(self, now_s: float, number: int, state: State) -> Iterator[tuple[int, int]]:
         """As ``raised``, when a submission arrives and before it is placed."""
 
-    def place(self, now_s: float, number: int, state: State) -> Placed:
+    def assign(self, now_s: float, number: int, state: State) -> Placed:
         """Where the submission goes; once, when it arrives."""
 
     def pick(self, free: Free) -> int:
@@ -48,13 +48,13 @@ class Policy(Protocol):
 class Fifo:
     """A scheduler that does not know where data is: the first free host, the first server that has the data."""
 
-    def __init__(self, world: World, jobs: Jobs, seed: int) -> None:  # noqa: ARG002
+    def __init__(self, world: SiteModel, jobs: Jobs, seed: int) -> None:  # noqa: ARG002
         self._submissions = jobs.submissions
 
     def before(self, now_s: float, number: int, state: State) -> Iterator[tuple[int, int]]:  # noqa: ARG002
         return iter(())
 
-    def place(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
+    def assign(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
         return Placed(None, self._submissions[number].holders[0])
 
     def pick(self, free: Free) -> int:
@@ -67,11 +67,11 @@ class Fifo:
 class Anyhow(Fifo):
     """A host drawn from those that are free, and a server drawn from those that have the data."""
 
-    def __init__(self, world: World, jobs: Jobs, seed: int) -> None:
+    def __init__(self, world: SiteModel, jobs: Jobs, seed: int) -> None:
         super().__init__(world, jobs, seed)
         self._chance = Random(seed)
 
-    def place(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
+    def assign(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
         return Placed(None, self._chance.choice(self._submissions[number].holders))
 
     def pick(self, free: Free) -> int:
@@ -95,7 +95,7 @@ class Near:
     them and one host elsewhere. All other rows only take time (see ``decision.py``).
     """
 
-    def __init__(self, world: World, jobs: Jobs, seed: int, *, caps: bool, raises: bool = False) -> None:  # noqa: ARG002
+    def __init__(self, world: SiteModel, jobs: Jobs, seed: int, *, caps: bool, raises: bool = False) -> None:  # noqa: ARG002
         self._jobs, self._caps, self._raises = jobs, caps, raises
         self.site = site_of(world)
         self._ledger = NoLedger()
@@ -120,7 +120,7 @@ class Near:
         if server is not None:
             yield from self._rises(now_s, _number(server), own, state)
 
-    def place(self, now_s: float, number: int, state: State) -> Placed:
+    def assign(self, now_s: float, number: int, state: State) -> Placed:
         submission = self._jobs.submissions[number]
         demand = self.demand_of(submission)
         decision = self.decided(submission, demand, self.facts(now_s, submission, state))
@@ -135,7 +135,8 @@ class Near:
         self._entries[number] = Entry(str(number), at_s, intent, str(number), "", None, at_s)
 
     def raised(self, now_s: float, server: int, state: State) -> Iterator[tuple[int, int]]:
-        """By the rule of a new array, as if each came now: what of this server's line the others leave."""
+        """Yields raised caps by the rule of a new array, as if each came now: what of this server's line the others
+        leave."""
         if self._raises:
             yield from self._rises(now_s, server, [*state.alive[server]], state)
 
@@ -214,7 +215,7 @@ class Near:
         what its user has."""
         every = (number for holder in submission.holders for number in state.alive[holder])
         alive = [number for number in every if number != without]
-        return self._known(
+        return self._cluster_facts(
             now_s,
             submission,
             hosts=[host for holder in submission.holders for host in self._beside(holder, state.free)]
@@ -231,7 +232,7 @@ class Near:
         """The same with every host and a row for each job that runs, of the whole site, and one ledger of all users."""
         alive = [number for server in state.alive for number in server]
         elsewhere, free = state.free.sizes[-1], state.free.counts[-1]
-        return self._known(
+        return self._cluster_facts(
             now_s,
             submission,
             hosts=[host for holder in range(len(self.site.server)) for host in self._beside(holder, state.free)]
@@ -240,7 +241,7 @@ class Near:
             entries=[self._entries[number] for number in alive],
         )
 
-    def _known(
+    def _cluster_facts(
         self,
         now_s: float,
         submission: Submission,
@@ -287,7 +288,7 @@ class Near:
         return [*found, row("pending", waiting, None)] if waiting else found
 
 
-def site_of(world: World) -> Site:
+def site_of(world: SiteModel) -> Site:
     """The site file of the model: every server's line is stated."""
     single = median(server.single_bytes_per_s for server in world.servers)
     line = median(server.line for server in world.servers)
@@ -319,7 +320,7 @@ def _copies(row: ListedJob) -> list[ListedJob]:
     return [replace(row, count=1, hosts=(f"h{copy:05}",)) for copy in range(row.count)]
 
 
-POLICIES: dict[str, Callable[[World, Jobs, int], Policy]] = {
+POLICIES: dict[str, Callable[[SiteModel, Jobs, int], Policy]] = {
     "FIFO": Fifo,
     "random": Anyhow,
     "near": partial(Near, caps=False),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from placement_site.jobs import Jobs
-from placement_site.site_model import World
+from placement_site.site_model import SiteModel
 
 
 class Free:
@@ -16,9 +16,9 @@ class Free:
     The scheduler's own order has those beside none first: what needs no server's host leaves them to others.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SiteModel) -> None:
         servers = len(world.servers)
-        self.sizes = [*[world.beside] * servers, world.elsewhere]
+        self.sizes = [*[world.beside] * servers, world.hosts_beside_none]
         self.counts = list(self.sizes)
         self.total = world.hosts
         self._order = [(pool + 1) % (servers + 1) for pool in range(servers + 1)]
@@ -73,7 +73,7 @@ class Placed:
 class State:
     """Submissions under way, as the scheduler and the policies see them."""
 
-    def __init__(self, world: World, jobs: Jobs) -> None:
+    def __init__(self, world: SiteModel, jobs: Jobs) -> None:
         number = len(jobs.submissions)
         self.world, self.jobs = world, jobs
         self.free = Free(world)

@@ -10,7 +10,7 @@ from placement_site.jobs import Jobs
 from placement_site.overload import Watch
 from placement_site.policies import Policy
 from placement_site.scheduler_state import State
-from placement_site.site_model import World
+from placement_site.site_model import SiteModel
 
 _READY, _READ, _COMPUTED = 0, 1, 2
 """Events: a job begins to read; a server's next job has its bytes; a job ends."""
@@ -19,7 +19,7 @@ _READY, _READ, _COMPUTED = 0, 1, 2
 class Race:
     """One simulated month and what is left over after it. First come, first served, as far as caps let."""
 
-    def __init__(self, world: World, jobs: Jobs, policy: Policy) -> None:
+    def __init__(self, world: SiteModel, jobs: Jobs, policy: Policy) -> None:
         self.world, self.jobs, self.policy = world, jobs, policy
         self.state = State(world, jobs)
         self.watch = Watch(world)
@@ -41,7 +41,7 @@ class Race:
         """Submissions that have."""
 
     def run(self, until_s: float = float("inf")) -> None:
-        """All events up to a time."""
+        """Runs all events up to a time."""
         events, submissions = self._events, self.jobs.submissions
         while self.arrived < len(submissions) or events:
             arrives_s = submissions[self.arrived].at_s if self.arrived < len(submissions) else float("inf")
@@ -65,7 +65,7 @@ class Race:
             self.state.caps[one] = cap
             self._wake(now_s, one)
         began_s = perf_counter()
-        placed = self.state.placed[number] = self.policy.place(now_s, number, self.state)
+        placed = self.state.placed[number] = self.policy.assign(now_s, number, self.state)
         self.decided_s.append(perf_counter() - began_s)
         self.state.caps[number] = placed.cap
         self.state.alive[placed.server][number] = None

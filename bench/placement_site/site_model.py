@@ -31,13 +31,13 @@ class FileServer:
 
     @classmethod
     def of(cls, law: Law, plateau_bytes_per_s: float) -> FileServer:
-        """A server of this plateau."""
+        """Returns a server of this plateau."""
         rates = tuple(share * plateau_bytes_per_s for share in law.shares())
         return cls(law, plateau_bytes_per_s, law.line(), rates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class SiteModel:
     """A job takes a whole host. ``beside`` hosts are beside each server; the rest are beside none."""
 
     servers: tuple[FileServer, ...]
@@ -51,7 +51,7 @@ class World:
             raise ValueError("more hosts are beside servers than there are hosts")
 
     @property
-    def elsewhere(self) -> int:
+    def hosts_beside_none(self) -> int:
         """Hosts that are beside no server."""
         return self.hosts - len(self.servers) * self.beside
 
@@ -61,11 +61,11 @@ class World:
         return sum(server.plateau_bytes_per_s for server in self.servers)
 
 
-def draw_world(*, servers: int = 200, hosts: int = 10_000, seed: int = 1, laws: Sequence[Law] = ()) -> World:
+def draw_site(*, servers: int = 200, hosts: int = 10_000, seed: int = 1, laws: Sequence[Law] = ()) -> SiteModel:
     """Each server draws one of the measured laws, and a plateau around 1 GB/s (lognormal, sigma 0.5)."""
     chance = np.random.default_rng([seed, 1])
     known = tuple(laws) or measured_laws()
     plateaus = 1e9 * chance.lognormal(0.0, 0.5, servers)
     drawn = chance.integers(0, len(known), servers)
     found = (FileServer.of(known[law], rate) for law, rate in zip(drawn.tolist(), plateaus.tolist(), strict=True))
-    return World(servers=tuple(found), hosts=hosts)
+    return SiteModel(servers=tuple(found), hosts=hosts)

@@ -22,11 +22,10 @@ from tonnage.report.sections import balance, exhibits_of, sentences_of
 
 AS_PRINTED = "as printed"
 """The part of every page that needs no run."""
-NOT_RUN = "*Not run here yet.*"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RunDescription:
     """What a page says of a run besides its figures."""
 
     storage: str
@@ -53,7 +52,7 @@ def replaced(page: str, part: str, text: str) -> str:
     return f"{before}{begin}\n\n{text.strip()}\n\n{end}{rest.split(end)[1]}"
 
 
-def part_of(page: str, part: str) -> str:
+def section_of(page: str, part: str) -> str:
     """What stands between the part's marks."""
     begin, end = marks(part)
     return page.split(begin)[1].split(end)[0].strip()
@@ -70,7 +69,7 @@ def as_printed(name: str) -> str:
     return "\n\n".join([*found, "What to keep in mind about them:", "\n".join(doubts)])
 
 
-def of_run(directory: Path, told: Told) -> str:
+def of_run(directory: Path, told: RunDescription) -> str:
     """A run: when and where, what it says in sentences, the published tables with ours beside, the findings."""
     run = Run.open(directory)
     analysis = analyse(run)
@@ -100,7 +99,7 @@ def table(columns: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _facts(manifest: dict[str, Any], records: int, told: Told) -> str:
+def _facts(manifest: dict[str, Any], records: int, told: RunDescription) -> str:
     host = manifest["host"]
     kernel = ".".join(re.split(r"[.-]", str(host["kernel"]))[:2])
     machine = f"{host['cpu_model']}, {host['cpu_count']} processors, {_gib(host['memory_bytes'])}, Linux {kernel}"

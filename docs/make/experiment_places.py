@@ -1,6 +1,6 @@
 """Where the experiments are run for their pages: the hosts, devices and storages of ``lab/``, each for one run.
 
-Every function leaves a whole run directory at ``wish.out`` and nothing else, and raises Impossible where this machine
+Every function leaves a whole run directory at ``run.out`` and nothing else, and raises Impossible where this machine
 lacks what it needs.
 """
 
@@ -24,7 +24,7 @@ from ceph import ceph  # noqa: E402
 from throttled import GIB, Impossible, terminated_as_exit, throttled  # noqa: E402
 
 __all__ = [
-    "Failed", "Impossible", "Wish", "ceph_pool", "model", "one_server", "several_devices", "snapshot_model",
+    "Failed", "Impossible", "RunRequest", "ceph_pool", "model", "one_server", "several_devices", "snapshot_model",
     "terminated_as_exit", "two_countries", "two_tiers",
 ]  # fmt: skip
 
@@ -47,7 +47,7 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RunRequest:
     """One run to be made."""
 
     example: Path
@@ -57,63 +57,64 @@ class Wish:
     scratch: Path
     """A directory of its own, which goes away afterwards."""
 
-    def words(self, *more: str | Path, out: Path | None = None) -> list[str]:
-        """The arguments of ``tonnage``."""
+    def arguments(self, *more: str | Path, out: Path | None = None) -> list[str]:
+        """Returns the arguments of ``tonnage``."""
         return ["run", "--no-report", "--scale", f"{self.scale:g}", "--out", str(out or self.out), *map(str, more)]
 
 
-def model(wish: Wish, target: str | None = None) -> None:
+def model(run: RunRequest, target: str | None = None) -> None:
     """On the simulator: no storage is touched. ``target``: the model, where the example does not name one."""
-    _here(wish.words(*(["--target", target] if target else []), wish.example), wish.scratch)
+    _here(run.arguments(*(["--target", target] if target else []), run.example), run.scratch)
 
 
-def snapshot_model(wish: Wish) -> None:
+def snapshot_model(run: RunRequest) -> None:
     """A snapshot that takes a second, between rates that scatter by 30 %."""
     _here(
-        wish.words("--target", "sim:snapshot=1s,noise=30%", _changed(wish, {"count = 10": "count = 4"})), wish.scratch
+        run.arguments("--target", "sim:snapshot=1s,noise=30%", _changed(run, {"count = 10": "count = 4"})),
+        run.scratch,
     )
 
 
-def several_devices(wish: Wish) -> None:
-    """A file system for each storage target, on devices of one known speed."""
+def several_devices(run: RunRequest) -> None:
+    """Makes a file system for each storage target, on devices of one known speed."""
     with contextlib.ExitStack() as stack:
-        size = max(GIB, int(wish.scale * 32 * 8 * GIB * 3 / 2))
+        size = max(GIB, int(run.scale * 32 * 8 * GIB * 3 / 2))
         made = [stack.enter_context(throttled(bytes_per_s=DEVICE_BYTES_PER_S, size=size)) for _ in range(DEVICES)]
         targets = ", ".join(f'"{device.path}"' for device in made)
-        _here(wish.words(_changed(wish, {'target = "."': f"target = [{targets}]"})), wish.scratch)
+        _here(run.arguments(_changed(run, {'target = "."': f"target = [{targets}]"})), run.scratch)
 
 
-def two_tiers(wish: Wish) -> None:
-    """The fast tier on a device in memory without a limit, the slow one on a device of known speed."""
-    size = max(GIB, int(wish.scale * 16 * 19200 * (1 << 20) * 4))
+def two_tiers(run: RunRequest) -> None:
+    """Makes the fast tier on a device in memory without a limit, the slow one on a device of known speed."""
+    size = max(GIB, int(run.scale * 16 * 19200 * (1 << 20) * 4))
     with throttled(size=size) as fast, throttled(bytes_per_s=DEVICE_BYTES_PER_S, size=size) as slow:
-        (wish.scratch / "nvme").symlink_to(fast.path)
-        (wish.scratch / "pfs").symlink_to(slow.path)
-        _here(wish.words(wish.example), wish.scratch)
+        (run.scratch / "nvme").symlink_to(fast.path)
+        (run.scratch / "pfs").symlink_to(slow.path)
+        _here(run.arguments(run.example), run.scratch)
 
 
-def ceph_pool(wish: Wish) -> None:
-    """A part of the example on a real Ceph whose OSDs keep their objects in memory."""
-    (wish.scratch / "ceph").mkdir()
-    example = _changed(wish, CEPH_PART)
-    with ceph(wish.scratch / "ceph", size=4 * GIB) as cluster:
+def ceph_pool(run: RunRequest) -> None:
+    """Runs a part of the example on a real Ceph whose OSDs keep their objects in memory."""
+    (run.scratch / "ceph").mkdir()
+    example = _changed(run, CEPH_PART)
+    with ceph(run.scratch / "ceph", size=4 * GIB) as cluster:
         pool = f"rados://{cluster.pool('tonnage')}?conf={cluster.conf}"
-        _here(wish.words("--target", pool, example), wish.scratch)
+        _here(run.arguments("--target", pool, example), run.scratch)
 
 
-def one_server(wish: Wish) -> None:
+def one_server(run: RunRequest) -> None:
     """From a compute node whose files are at a server behind a slow link; the load line is measured beside the data."""
     out = Path("/run/site/run")
     with small_site.site(SITE) as lab:
         search = ("--op", "read", "--transfer", "128KiB", "--budget", "30s", "--space", "256MiB", "--no-report")
         _in_lab(lab, "rcss1", "probe", *search, "--out", "/run/site/probe", small_site.SCRATCH)
-        words = wish.words("--target", small_site.SCRATCH, wish.example, out=out)
+        words = run.arguments("--target", small_site.SCRATCH, run.example, out=out)
         _in_lab(lab, "node1", *words)
-        shutil.copytree(lab.hosts.site / "run", wish.out)
+        shutil.copytree(lab.hosts.site / "run", run.out)
 
 
-def two_countries(wish: Wish) -> None:
-    """Six hosts at two sites, a link of 1 Gbit/s between them, Slurm's partitions and Nextflow."""
+def two_countries(run: RunRequest) -> None:
+    """Starts six hosts at two sites, a link of 1 Gbit/s between them, Slurm's partitions and Nextflow."""
     try:
         program = nextflow.program()
     except nextflow.Impossible as error:
@@ -121,21 +122,21 @@ def two_countries(wish: Wish) -> None:
     with two_sites.two_sites() as lab:
         head, files = lab.hosts["head"], two_sites.FILES
         head.run("cp", "-r", ROOT / "lab/workflows", files)
-        words = wish.words("--target", files, wish.example, out=files / "run")
+        words = run.arguments("--target", files, run.example, out=files / "run")
         path = f"PATH={program.parent}:{lab.environment['PATH']}"
         argv = ("env", path, sys.executable, "-m", "tonnage.cli", *words)
         _ended_well(lab.run(*argv, directory=files, check=False, timeout_s=PATIENCE_S))
-        shutil.copytree(head.path(files / "run"), wish.out)
+        shutil.copytree(head.path(files / "run"), run.out)
 
 
-def _changed(wish: Wish, changes: dict[str, str]) -> Path:
+def _changed(run: RunRequest, changes: dict[str, str]) -> Path:
     """The example with some of its values replaced."""
-    text = wish.example.read_text(encoding="utf-8")
+    text = run.example.read_text(encoding="utf-8")
     for before, after in changes.items():
         if text.count(before) != 1:
-            raise ValueError(f"{before!r} is not in {wish.example.name} once")
+            raise ValueError(f"{before!r} is not in {run.example.name} once")
         text = text.replace(before, after)
-    changed = wish.scratch / wish.example.name
+    changed = run.scratch / run.example.name
     changed.write_text(text, encoding="utf-8")
     return changed
 

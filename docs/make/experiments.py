@@ -29,7 +29,7 @@ EXAMPLES = DOCS.parent / "examples"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PagePart:
     """One run of a page."""
 
     name: str
@@ -43,7 +43,7 @@ class Part:
     storage: str
     section: str
     """Of the report: the page's picture."""
-    measure: Callable[[places.Wish], None]
+    measure: Callable[[places.RunRequest], None]
 
     def command(self, scale: float) -> str:
         scaled = f" --scale {scale:g}" if scale != 1 else ""
@@ -52,34 +52,34 @@ class Part:
 
 
 PARTS = (
-    Part(
+    PagePart(
         "knox-epouta", "knox-epouta", "knox-epouta", 0.01, "/run/data",
         "six hosts of [the lab](../lab.md) at two sites, 1 Gbit/s between them", "workflow", places.two_countries,
     ),
-    Part(
+    PagePart(
         "lcls-ffb", "lcls-ffb", "lcls-ffb", 0.003, "DIR",
         "eight file systems (XFS), each on a device of 100 MB/s, in the place of eight OSTs", "load-line-write",
         places.several_devices,
     ),
-    Part(
+    PagePart(
         "iobsub", "iobsub", "iobsub", 0.02, "DIR",
         "a compute node and a file server of the lab, a GlusterFS on a device of 60 MB/s and 4 ms, links of 20 MB/s",
         "load-line-command", places.one_server,
     ),
-    Part(
+    PagePart(
         "summit-nvme", "summit-nvme", "summit-nvme", 0.001, "",
         "the fast tier is a device in memory, the slow one a device of 100 MB/s, both XFS", "tiers", places.two_tiers,
     ),
-    Part(
+    PagePart(
         "summit-nvme-scale", "summit-nvme", "summit-nvme-scale", 1, "",
         "the simulator, with the ceilings that were measured at 1,100 nodes", "load-line-write", places.model,
     ),
-    Part(
+    PagePart(
         "ceph-snapshots", "ceph-snapshots", "ceph-snapshots", 1, "rados://POOL",
         "a real Ceph, three OSDs that keep their objects in memory; of the example 1, 2 and 4 tasks, rounds of 100 "
         "transfers and three repetitions", "snapshots", places.ceph_pool,
     ),
-    Part(
+    PagePart(
         "ceph-snapshots-model", "ceph-snapshots", "ceph-snapshots", 1, "sim:snapshot=1s,noise=30%",
         "the simulator, with a snapshot of 1 s and rates that scatter by 30 %; of the example four repetitions",
         "snapshots", places.snapshot_model,
@@ -87,7 +87,7 @@ PARTS = (
 )  # fmt: skip
 
 
-def write(part: Part, run: Path, docs: Path = DOCS, *, picture: bool = True) -> None:
+def write(part: PagePart, run: Path, docs: Path = DOCS, *, picture: bool = True) -> None:
     """The part of its page that tells of this run, its picture and its report; ``docs``: where they are."""
     from tonnage.report import write_report
 
@@ -97,7 +97,7 @@ def write(part: Part, run: Path, docs: Path = DOCS, *, picture: bool = True) -> 
     report = write_report(run, reports / f"{part.name}.html")
     image = docs / "images" / f"experiment-{part.name}.png"
     shown = (f"../images/{image.name}", part.section) if picture else ()
-    told = pages.Told(part.storage, part.command(pages.scale_of(run)), *shown)
+    told = pages.RunDescription(part.storage, part.command(pages.scale_of(run)), *shown)
     text = pages.replaced(page.read_text(encoding="utf-8"), part.name, pages.of_run(run, told))
     if picture:
         from screenshot import shoot_section
@@ -107,7 +107,7 @@ def write(part: Part, run: Path, docs: Path = DOCS, *, picture: bool = True) -> 
 
 
 def write_printed(docs: Path = DOCS) -> None:
-    """The published tables of every page, which need no run."""
+    """Writes the published tables of every page, which need no run."""
     for name in dict.fromkeys(part.page for part in PARTS):
         page = docs / "experiments" / f"{name}.md"
         text = pages.replaced(page.read_text(encoding="utf-8"), pages.AS_PRINTED, pages.as_printed(name))
@@ -128,7 +128,7 @@ def _made(given: argparse.Namespace) -> int:
         began_s = time.monotonic()
         try:
             with tempfile.TemporaryDirectory(prefix="tonnage-experiment-") as scratch:
-                write(part, given.taken.get(part.name) or _measured(part, given.scale, given.keep, Path(scratch)))
+                write(part, given.taken.get(part.name) or _measured_run(part, given.scale, given.keep, Path(scratch)))
         except places.Impossible as error:
             print(f"{part.name}: not run, and its part of the page stays as it was: {error}", flush=True)
         except (places.Failed, TonnageError, ValueError) as error:
@@ -139,11 +139,11 @@ def _made(given: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _measured(part: Part, times: float, keep: Path | None, scratch: Path) -> Path:
+def _measured_run(part: PagePart, times: float, keep: Path | None, scratch: Path) -> Path:
     work = scratch / "work"
     work.mkdir()
     out = (keep or scratch) / part.name
-    part.measure(places.Wish(EXAMPLES / f"{part.example}.toml", part.scale * times, out, work))
+    part.measure(places.RunRequest(EXAMPLES / f"{part.example}.toml", part.scale * times, out, work))
     return out
 
 

@@ -184,14 +184,14 @@ def io500(place: Path) -> Path:
 
 
 def sizes(place: Path) -> Path:
-    """A surface: transfer sizes by tasks."""
+    """Makes a surface: transfer sizes by tasks."""
     more = "tasks = [1, 2, 4, 8, 16, 32]"
     text = STREAM.format(name="sizes", target="sim:knee=8,plateau=2GB/s,noise=4%", more=more, count=4)
     return campaign(place, "sizes", text.replace('"1MiB"', '["4KiB", "64KiB", "1MiB", "4MiB"]'))
 
 
 def files(place: Path) -> Path:
-    """Small files, in a directory on the host."""
+    """Makes the page of small files, in a directory on the host."""
     (place / "small").mkdir()
     return campaign(place, "files", FILES)
 

@@ -2,7 +2,7 @@
 
 Takes a picture of kinds of pages (``sample_pages.py``) into ``docs/images/pages``: the first screen, or a section. The
 fonts are the host's. Needs Chromium at /usr/bin/chromium, or where ``CHROMIUM`` says, and playwright. With names, only
-these pictures are made. Every kind of page, to be looked at: ``look.py``.
+these pictures are made. Every kind of page, to be looked at: ``layout_check.py``.
 """
 
 from __future__ import annotations

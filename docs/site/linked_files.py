@@ -50,12 +50,12 @@ def site_path(path: str) -> str:
 
 
 def source_of(page: str) -> str:
-    """The other way: the path in the checkout of a page of the site."""
+    """Returns the path in the checkout of a page of the site."""
     return page.removeprefix(BELOW) if page.startswith(BELOW) else DOCS + page
 
 
 def links(page: str, text: str) -> list[str]:
-    """Paths from the root that a page links to, in its prose."""
+    """Returns the paths from the root that a page links to, in its prose."""
     prose = _FENCED.sub("", text)
     found = (repository_path(page, match[2]) for match in _LINK.finditer(prose))
     return [path for path in found if path and (ROOT / path).exists()]

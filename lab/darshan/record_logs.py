@@ -71,7 +71,7 @@ def record(name: str, place: Path, program: Path) -> None:
 
 
 def main() -> None:
-    """All of them."""
+    """Records all logs."""
     with tempfile.TemporaryDirectory() as place:
         plain, mpi = Path(place) / "known_io", Path(place) / "known_io_mpi"
         subprocess.run(["cc", "-O1", "-o", plain, SOURCE], check=True)

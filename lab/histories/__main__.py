@@ -63,7 +63,7 @@ class Runner:
 
 
 def seeds_of(words: list[str]) -> list[int]:
-    """``7`` or ``0-99``."""
+    """Parses ``7`` or ``0-99``."""
     ranges = (word.partition("-") for word in words)
     return list(itertools.chain.from_iterable(range(int(low), int(high or low) + 1) for low, _, high in ranges))
 

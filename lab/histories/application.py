@@ -106,7 +106,7 @@ class Calls:
             return self._names(file, names)
 
     def rewrite(self, path: str, seed: int, names: list[str]) -> list[str]:
-        """In place, of the same size, and its time of change put back."""
+        """Rewrites a file in place, with the same size, and puts its time of change back."""
         with self._opened(path) as file:
             about = os.fstat(file)
             _write(file, body(about.st_size, seed), 0)
@@ -268,7 +268,7 @@ class Application:
         self._pipe: Any = None
 
     def do(self, verb: str, *words: Any) -> tuple[bool, Any]:
-        """Whether the call succeeded, and what it returned, or why not."""
+        """Does the call; returns whether it succeeded, and its result or error."""
         if not self._process:
             context = multiprocessing.get_context("fork")
             self._pipe, theirs = context.Pipe()

@@ -15,7 +15,7 @@ from histories.file_systems import Ground, discard, hand_down_a_list
 from histories.history_script import History, Step
 from histories.judge import Judge, Wrong
 from histories.mover_process import Ended, Hangs, Life
-from histories.read_tree import aside, clearing, unlisted
+from histories.read_tree import clearing, set_aside_digests, unlisted
 from histories.second_user import Actor
 from histories.source_user import SourceUser
 
@@ -120,7 +120,7 @@ class Execution:
 
     def _nothing_lost(self) -> None:
         self.user.reconcile()
-        self.judge.nothing_lost(aside(self.stage.source))
+        self.judge.nothing_lost(set_aside_digests(self.stage.source))
 
     def _do_crash(self) -> None:
         """SIGKILL of the application, with all that it has open."""
@@ -256,7 +256,7 @@ class Execution:
             self.user.reconcile()
             if ended.code == 0 or self.judge.is_obstructed(ended):
                 break
-        self.judge.conclude(ended, aside(self.stage.source))
+        self.judge.conclude(ended, set_aside_digests(self.stage.source))
 
     def _clean(self) -> None:
         if self.life:

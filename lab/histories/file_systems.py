@@ -107,7 +107,7 @@ def possible() -> list[str]:
 
 @contextlib.contextmanager
 def grounds(work: Path, kinds: list[str]) -> Iterator[dict[str, Ground]]:
-    """Mounted, and gone afterwards. One of each kind for a source, and one for a destination."""
+    """Mounts one file system of each kind for a source and one for a destination, and removes them afterwards."""
     made: dict[str, Ground] = {}
     try:
         for kind in kinds:

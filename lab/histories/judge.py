@@ -65,7 +65,7 @@ class Judge:
             self.say("no reason", f"exit {ended.code} and not a word: {ended.status}")
 
     def nothing_lost(self, aside: set[str]) -> None:
-        """At any moment, whatever the mover said."""
+        """Asserts that nothing is lost, at any moment, whatever the mover reported."""
         source = read_tree.tree(self._stage.source)
         self._source_is_whole(source, quick=True)
         if self.clears:

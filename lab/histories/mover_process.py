@@ -87,13 +87,13 @@ class Life:
         return ", ".join(f"{key} {status[key]}" for key in ("queued", "failed", "waiting", "failures", "notes"))
 
     def kill(self, moment: str = "any", wait_s: float = 0.0) -> None:
-        """SIGKILL at the moment, or after so long."""
+        """Sends SIGKILL at the moment, or after so long."""
         until = time.monotonic() + wait_s
         placed = self._placed() if moment == "placed" else 0
         while time.monotonic() < until and self._process.poll() is None:
             if moment == "temporary" and self._stage.temporaries():
                 break
-            if moment == "aside" and self._aside():
+            if moment == "aside" and self._is_clearing():
                 break
             if moment == "placed" and self._placed() > placed:
                 break
@@ -102,7 +102,7 @@ class Life:
         self._release()
         self._process.communicate()
 
-    def _aside(self) -> bool:
+    def _is_clearing(self) -> bool:
         with contextlib.suppress(OSError):
             return bool(os.listdir(self._stage.source / STATE / "cleared"))
         return False

@@ -198,10 +198,10 @@ class Draw:
         idioms = (
             [self._links] * 3
             + [self._late] * 3
-            + [self._aside, self._aside, self._sparse, self._checkpoint, self._meets]
+            + [self._kill_while_clearing, self._kill_while_clearing, self._sparse, self._checkpoint, self._meets]
             + [self._narrowed] * 2
         )
-        idioms += [self._removed, self._away]
+        idioms += [self._removed, self._unmounted_destination]
         if self._policy_is.to == "fuse":
             idioms += [self._arrives] * 4 + [self._flipped] * 3
         idiom = rng.choice(idioms)
@@ -217,7 +217,7 @@ class Draw:
         self._add(*self._rng.choice((("unlink", two), ("unlink", two), ("link", one, "three"))))
         self._add("drain")
 
-    def _aside(self, one: str, two: str, seed: int) -> None:
+    def _kill_while_clearing(self, one: str, two: str, seed: int) -> None:
         """A kill while files are cleared; what comes after finds a journal or none."""
         for number, name in enumerate((one, two, *self._few)):
             self._add("write", name, 5000, seed + number)
@@ -301,7 +301,7 @@ class Draw:
         self._add("drain")
         self._add(*self._rng.choice((("his-take", one), ("his-over", one, 5000, seed + 1, 0))))
 
-    def _away(self, one: str, two: str, seed: int) -> None:
+    def _unmounted_destination(self, one: str, two: str, seed: int) -> None:
         """Staged, more is written, and then the destination is not mounted."""
         self._add("write", one, 5000, seed)
         self._add("drain")

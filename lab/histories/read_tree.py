@@ -41,7 +41,7 @@ class Seen:
 
 
 def of_file(path: str) -> str:
-    """The digest of its bytes."""
+    """Returns the digest of its bytes."""
     found = hashlib.blake2b(digest_size=16)
     with open(path, "rb", buffering=0) as stream:
         while piece := stream.read(PIECE):
@@ -76,7 +76,7 @@ def one(path: str) -> Seen:
 
 
 def tree(root: Path) -> dict[str, Seen]:
-    """Every name below ``root`` but the mover's own directory."""
+    """Returns every name below ``root`` but the mover's own directory."""
     found: dict[str, Seen] = {}
     ahead = [""]
     while ahead:
@@ -91,7 +91,7 @@ def tree(root: Path) -> dict[str, Seen]:
     return found
 
 
-def aside(root: Path) -> set[str]:
+def set_aside_digests(root: Path) -> set[str]:
     """Digests of what the mover has set aside on its source."""
     below = root / STATE / "cleared"
     if not below.is_dir():

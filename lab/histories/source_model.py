@@ -60,7 +60,7 @@ class Node:
         )
 
     def changed(self) -> None:
-        """To be called after every change of it."""
+        """Records a change; callers call it after every change of the source."""
         self.history.append(self.now())
 
     def since(self, path: str) -> list[Version]:

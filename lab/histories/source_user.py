@@ -51,7 +51,7 @@ class SourceUser:
                 self.model.take_off(path)
 
     def do(self, verb: str, words: tuple[Any, ...]) -> bool:
-        """Whether it succeeded."""
+        """Does the step; returns whether it succeeded."""
         self.reconcile()
         done = getattr(self, f"_{verb}")(*words)
         return bool(done)

@@ -60,7 +60,7 @@ class Command:
         return tuple(option for option in self.options if not option.is_hidden)
 
     @property
-    def words(self) -> tuple[Option, ...]:
+    def positionals(self) -> tuple[Option, ...]:
         """Those without dashes, in their order."""
         return tuple(option for option in self.options if option.positional)
 
@@ -70,7 +70,7 @@ class Command:
         parts = ["tonnage", self.name]
         if self.verbatim or any(not option.positional for option in self.shown):
             parts.append("[OPTION]...")
-        for option in self.words:
+        for option in self.positionals:
             word = f"{option.metavar}..." if option.repeats else str(option.metavar)
             parts.append(f"[{word}]" if option.optional else word)
         return " ".join([*parts, "ACTION ..."] if self.actions else [*parts, self.program] if self.program else parts)
@@ -136,8 +136,8 @@ def read(command: Command, words: Sequence[str]) -> dict[str, Any]:
 
 
 def typed(command: Command, words: Sequence[str]) -> list[Typed]:
-    """What the words give, in their order: all of them, so that an unknown option, or a word too many, is told before a
-    wrong value."""
+    """What the words give, in their order: all of them, so that an unknown option, or a word too many, is reported
+    before a wrong value."""
     found: list[Typed] = []
     left = iter(words)
     for word in left:
@@ -151,13 +151,14 @@ def typed(command: Command, words: Sequence[str]) -> list[Typed]:
                     text = _next_word(command, option, name, left)
                 found.append(Typed(option, name, text))
     others = [one.text or "" for one in found if one.option is None]
-    if len(others) > len(command.words) and not any(option.repeats for option in command.words):
-        raise _one_too_many(command, others[len(command.words)])
+    if len(others) > len(command.positionals) and not any(option.repeats for option in command.positionals):
+        raise _one_too_many(command, others[len(command.positionals)])
     return found
 
 
 def split_program(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The command's own words, and the user's program after them, word for word. RequestError as ``read``."""
+    """Splits off the command's own words from the user's program after them, word for word. RequestError as
+    ``read``."""
     at = 0
     while at < len(words) and _is_option(words[at]) and words[at] != "--":
         last, _, text = _of_word(command, words[at])[-1]
@@ -251,12 +252,12 @@ def _value(command: Command, option: Option, name: str, text: str) -> Any:
 
 def _spread(command: Command, words: Sequence[str]) -> Iterator[tuple[Option, Sequence[str]]]:
     """The arguments that are there, each with its words: what may be left out takes what the others do not need."""
-    needed = sum(not option.optional for option in command.words)
+    needed = sum(not option.optional for option in command.positionals)
     if len(words) < needed:
-        missing = [str(option.metavar) for option in command.words if not option.optional][len(words) :]
+        missing = [str(option.metavar) for option in command.positionals if not option.optional][len(words) :]
         raise RequestError(f"{command.calls} needs {' and '.join(missing)}; hint: write `{command.usage}`")
     spare, at = len(words) - needed, 0
-    for option in command.words:
+    for option in command.positionals:
         takes = (not option.optional) + (spare if option.repeats else min(spare, int(option.optional)))
         spare -= takes - (not option.optional)
         if takes:
@@ -267,5 +268,5 @@ def _spread(command: Command, words: Sequence[str]) -> Iterator[tuple[Option, Se
 def _one_too_many(command: Command, word: str) -> RequestError:
     if not word:
         return RequestError(f"{command.calls}: {EMPTY}")
-    further = "further word" if command.words else "word"
+    further = "further word" if command.positionals else "word"
     return RequestError(f"{command.calls} takes no {further} {word!r}; hint: {command.where_options_stand}")

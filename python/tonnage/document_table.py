@@ -20,7 +20,7 @@ def unit_field(key: str, unit: str, default: Any, description: str) -> Any:
 
 
 def time_field(key: str, default: Any, description: str) -> Any:
-    """A time: ``key`` in a file, ``<key>_ns`` everywhere else."""
+    """Declares a time: ``key`` in a file, ``<key>_ns`` everywhere else."""
     return unit_field(key, "ns", default, description)
 
 

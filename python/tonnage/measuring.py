@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tonnage.errors import MeasurementError, RequestError, TonnageError
-from tonnage.option_names import in_keywords, in_words, reworded
+from tonnage.option_names import in_keywords, reworded, reworded_errors
 from tonnage.records import Run, RunWriter
 from tonnage.units import is_factor, read_time
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tonnage.campaign.campaign_file import ProbeOptions
     from tonnage.campaign.observer import Observer
     from tonnage.campaign.run_lifecycle import Outcome
-    from tonnage.notebook import Measured
+    from tonnage.notebook import MeasuredRun
     from tonnage.placement.server_load_lines import KeepPlan
 
 PathLike = str | os.PathLike[str]
@@ -70,7 +70,7 @@ def probe(
     keep: bool = True,
     observer: Observer | None = None,
     **options: Unpack[Options],
-) -> Measured:
+) -> MeasuredRun:
     """Finds the load line of a storage: a directory, or a target such as ``rados:POOL``.
 
     The result has ``load_lines`` (a row an operation: ``tasks``, its interval, ``plateau_bytes_per_s``), ``points``,
@@ -94,7 +94,7 @@ def probe(
     _require_alone()
     words = [f"tonnage.probe({', '.join([repr(place), *(f'{k}={v!r}' for k, v in options.items())])})"]
     help_here = {"see `tonnage probe --help`": "see help(tonnage.probe)"}
-    with in_words(help_here), in_keywords({"out", *Options.__annotations__}), in_options():
+    with reworded_errors(help_here), in_keywords({"out", *Options.__annotations__}), in_options():
         campaign = probe_campaign(place, _asked(options))
         outcome = run_campaign(campaign, text=None, command_line=words, out=directory, observer=listening)
     return _finished(outcome, listening, report=report, keep=keep)
@@ -109,7 +109,7 @@ def run(
     report: bool = True,
     keep: bool = True,
     observer: Observer | None = None,
-) -> Measured:
+) -> MeasuredRun:
     """Carries out a campaign: a file, or its tables as a dictionary (``tonnage explain campaign`` has the keys).
 
     ``scale`` and ``target`` replace the campaign's own. All else, and what it raises, is as of :func:`probe`.
@@ -142,7 +142,7 @@ def run(
     return _finished(outcome, listening, report=report, keep=keep)
 
 
-def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: Observer | None = None) -> Measured:
+def resume(run: PathLike, *, report: bool = True, keep: bool = True, observer: Observer | None = None) -> MeasuredRun:
     """Goes on with a run that was interrupted, to its end. What it raises is as of :func:`probe`."""
     from tonnage.campaign.jobs.run_by_jobs import resume_jobs, was_submitted
     from tonnage.campaign.run_lifecycle import resume_run
@@ -235,24 +235,24 @@ def kept_texts(plan: KeepPlan, directory: Path | None) -> list[str]:
     return told
 
 
-def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool) -> Measured:
+def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool) -> MeasuredRun:
     """The run with its report, its summary and its kept load line, as the command leaves it."""
     run, analysis = Run.open(outcome.path), None
     if run.has_trials():
         analysis, _ = analysed(outcome.path, with_report=report, keep=True, tell=observer.note)
         if keep and outcome.state == "complete" and run.manifest.get("search"):
-            from tonnage.placement.server_load_lines import plan_keeping
+            from tonnage.placement.server_load_lines import plan_kept_lines
 
-            keep_load_line(plan_keeping(run, analysis), observer.note)
+            keep_load_line(plan_kept_lines(run, analysis), observer.note)
     if outcome.state == "interrupted":
         raise MeasurementError(
             f"interrupted; the records so far are in {outcome.path}; hint: tonnage.resume({str(outcome.path)!r})"
         )
     if troubles := [*outcome.failed, *outcome.troubles]:
         raise MeasurementError(f"{'; '.join(troubles)}; the records are in {outcome.path}")
-    from tonnage.notebook import Measured
+    from tonnage.notebook import MeasuredRun
 
-    measured = Measured(Run.open(outcome.path))
+    measured = MeasuredRun(Run.open(outcome.path))
     if analysis is not None:
         measured.analysis = analysis
     return measured

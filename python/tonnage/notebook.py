@@ -33,10 +33,10 @@ _NAMED = 12
 """Titles in an error: a long run has hundreds."""
 
 
-def read(run: str | Path) -> Measured:
+def read(run: str | Path) -> MeasuredRun:
     """A run directory. RequestError where pandas is missing, RecordError where ``run`` is none or is damaged."""
     _pandas()
-    return Measured(_opened(run))
+    return MeasuredRun(_opened(run))
 
 
 def _opened(run: object) -> Run:
@@ -70,7 +70,7 @@ def compare(base: Paths, *others: Paths, of: str = "system") -> DataFrame:
     return _pandas().DataFrame([{"run": one.other, **plain(cell)} for one in found for cell in one.cells])
 
 
-class Measured:
+class MeasuredRun:
     """A run that was read. Data frames have the names of ``docs/record-format.md``: bytes and nanoseconds are integers,
     units stand last in names. What a record holds in a table of its own has a dot in its column (``latency.p99_ns``).
     """
@@ -157,7 +157,8 @@ class Measured:
         return _pandas().DataFrame(self.run.series(_named(record)) or {})
 
     def latency(self, record: str) -> DataFrame:
-        """The histogram of all tasks: ``count`` operations took at most ``upper_ns`` and more than the row before."""
+        """Returns the histogram of all tasks: each row counts the operations that took at most ``upper_ns`` and more
+        than the row before."""
         return _pandas().DataFrame(self.run.histogram(_named(record)) or [], columns=list(_BUCKETS))
 
     @cached_property
@@ -204,7 +205,7 @@ class Measured:
 
 
 def picture(figure: Figure, *, dark: bool = False) -> Picture:
-    """A figure of the report as plotly's own object, in its light or dark colours."""
+    """Returns a figure of the report as plotly's own object, in its light or dark colours."""
     from plotly.graph_objects import Figure as Picture
 
     layout = {**figure.layout, "title": {"text": figure.title}}

@@ -41,7 +41,7 @@ def in_keywords(names: Collection[str]) -> Iterator[None]:
 
 
 @contextmanager
-def in_words(words: Mapping[str, str]) -> Iterator[None]:
+def reworded_errors(words: Mapping[str, str]) -> Iterator[None]:
     """Replaces the keys of ``words`` in errors raised inside by their values: whole words, the longest first."""
     parts = "|".join(re.escape(part) for part in sorted(words, key=len, reverse=True))
     every = re.compile(rf"(?<![\w.])(?:{parts})(?![\w.])")

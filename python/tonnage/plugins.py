@@ -66,7 +66,7 @@ def names(group: str) -> tuple[str, ...]:
 
 
 def all_names(group: str) -> tuple[str, ...]:
-    """Tonnage's own, then the others."""
+    """Returns Tonnage's own names, then the others."""
     return (*OWN[group], *names(group))
 
 

@@ -11,7 +11,7 @@ def one_line(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """The same for a cell of a table: ``?`` for each."""
+    """Returns the same for a cell of a table: ``?`` for each."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 

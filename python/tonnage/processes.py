@@ -41,7 +41,7 @@ class Process:
 
     @classmethod
     def read(cls, text: str) -> Process:
-        """As ``str`` wrote it."""
+        """Reads what ``str`` wrote."""
         pid, start_ticks, boot = text.split()
         return cls(int(pid), int(start_ticks), boot)
 

@@ -88,7 +88,7 @@ class Document:
         if first["type"] == "missing":
             # A key that is missing was often only misspelled.
             first = next((one for one in every if one["type"] == "extra_forbidden"), first)
-        place = self.place(first["loc"])
+        place = self.position_of(first["loc"])
         named = place.path and first["type"] not in ("extra_forbidden", "missing", "request")
         if first["type"] == "request":
             place = Position((*place.path, *filter(None, first["ctx"]["key"].split("."))), place.table, place.number)
@@ -113,7 +113,7 @@ class Document:
         where = f"{name}:{line}: " if line else f"{name}: " if name else ""
         return f"{where}{_in_file(place.path)}: {what}" if named else f"{where}{what}"
 
-    def place(self, loc: tuple[int | str, ...]) -> Position:
+    def position_of(self, loc: tuple[int | str, ...]) -> Position:
         """Where pydantic's location is in the file."""
         path = tuple(part for part in loc if isinstance(part, str))
         number = next((part for part in loc[1:2] if isinstance(part, int)), 0)

@@ -88,7 +88,7 @@ def parse_rate(text: str) -> int:
 
 
 def parse_share(text: str) -> float:
-    """A share of one: ``20%`` or ``0.2``; RequestError outside 0…1."""
+    """Parses a share of one: ``20%`` or ``0.2``; RequestError outside 0…1."""
     stripped = text.strip()
     match = _PERCENT.fullmatch(stripped) or re.fullmatch(_NUMBER, stripped)
     if match is None:
@@ -105,7 +105,7 @@ def is_factor(value: float) -> bool:
 
 
 def parse_count(text: str) -> int:
-    """A whole number from 1 on, as ``8``."""
+    """Parses a whole number from 1 on, as ``8``."""
     digits = text.lstrip("0") if text.isascii() and text.isdigit() else ""
     if not digits:
         raise RequestError(f"{text!r} is not a whole number above 0; hint: write it like 8")
@@ -152,7 +152,7 @@ def size_text(size: int) -> str:
 
 
 def time_text(ns: float) -> str:
-    """``1.5 s``, ``20 ms``, ``340 ns``."""
+    """Returns text such as ``1.5 s``, ``20 ms``, ``340 ns``."""
     return scaled(ns, ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))) or f"{ns:.0f} ns"
 
 
@@ -164,7 +164,7 @@ def bits_text(bytes_per_s: float) -> str:
 
 
 def three_digits(value: float) -> str:
-    """``1.92``, ``19.2``, ``1920``."""
+    """Returns text such as ``1.92``, ``19.2``, ``1920``."""
     return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
@@ -181,7 +181,7 @@ def scaled(value: float, units: Iterable[tuple[float, str]]) -> str | None:
 
 
 def ratio(value: float) -> str:
-    """``0.0021``, ``0.98``, ``1.14``, ``12``."""
+    """Returns text such as ``0.0021``, ``0.98``, ``1.14``, ``12``."""
     return f"{value:.2f}" if 0.1 <= value < 10 else significant(value, 2)
 
 
@@ -200,7 +200,7 @@ def outward(low: float, high: float, digits: int = 3) -> tuple[float, float]:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """``value`` with so many significant digits and no exponent: 1.92, 19.2, 192, 1920."""
+    """Formats ``value`` with so many significant digits and no exponent: 1.92, 19.2, 192, 1920."""
     if value == 0 or not isfinite(value):
         return "0" if value == 0 else str(value)
     decimals = max(0, digits - 1 - floor(log10(abs(value))))
@@ -220,7 +220,7 @@ def scale(largest: float, unit: str = "B/s") -> tuple[float, str]:
 
 
 def rate(bytes_per_s: float | None) -> str:
-    """Bytes per second with three significant digits: ``1.92 GB/s``."""
+    """Formats bytes per second with three significant digits: ``1.92 GB/s``."""
     return NOT_MEASURED if bytes_per_s is None else _scaled(bytes_per_s, "B/s")
 
 
@@ -247,7 +247,7 @@ def link(bytes_per_s: float | None) -> str:
 
 
 def operations(per_s: float | None) -> str:
-    """Operations per second with three significant digits: ``12.3 k/s``."""
+    """Formats operations per second with three significant digits: ``12.3 k/s``."""
     return NOT_MEASURED if per_s is None else _scaled(per_s, "/s")
 
 
@@ -257,7 +257,7 @@ def headline(value: float | None, unit: str) -> str:
 
 
 def speed(value: float | None, metric: str) -> str:
-    """A rate in the metric of a point or a load line: ``1.92 GB/s`` or ``12.3 k/s``."""
+    """Formats a rate in the metric of a point or a load line: ``1.92 GB/s`` or ``12.3 k/s``."""
     return rate(value) if metric == BANDWIDTH else operations(value)
 
 
@@ -270,7 +270,7 @@ def rated(value: float, metric: str, unit: str) -> str:
 
 
 def duration(ns: float | None) -> str:
-    """Nanoseconds with three significant digits: ``850 ns``, ``12.3 µs``, ``4.56 ms``, ``1.23 s``."""
+    """Formats nanoseconds with three significant digits: ``850 ns``, ``12.3 µs``, ``4.56 ms``, ``1.23 s``."""
     if ns is None:
         return NOT_MEASURED
     divisor, unit = time_scale(ns)
@@ -304,7 +304,7 @@ def volume(moved_bytes: int | None) -> str:
 
 
 def count(number: float | None) -> str:
-    """A count: exact with separators below a million (``12,345``), then ``1.23 M``."""
+    """Formats a count: exact with separators below a million (``12,345``), then ``1.23 M``."""
     if number is None:
         return NOT_MEASURED
     if abs(number) < 1e6:

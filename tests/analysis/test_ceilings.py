@@ -37,9 +37,11 @@ def test_of_each_name_the_one_of_the_size_is_taken_else_the_nearest_which_says_s
         "null-storage", 4 * KIB * 1e5, None
     )
     copied, made = ceilings_at(MEASURED, 512 * KIB)
-    assert (copied.elsewhere, copied.bytes_per_s) == (1024 * KIB, 1024 * KIB * 20_000)
+    assert (copied.other_transfer_size, copied.bytes_per_s) == (1024 * KIB, 1024 * KIB * 20_000)
     copied, made = ceilings_at(MEASURED[:2], 64 * KIB)
-    assert (made.elsewhere, made.bytes_per_s) == (4 * KIB, 64 * KIB * 100_000), "no more operations, but larger ones"
+    assert (made.other_transfer_size, made.bytes_per_s) == (4 * KIB, 64 * KIB * 100_000), (
+        "no more operations, but larger ones"
+    )
     highest = {one.name: one.bytes_per_s for one in ceilings_at(MEASURED, None)}
     assert highest == {"memory-copy": 4 * KIB * 20e6, "null-storage": 1024 * KIB * 90e3}
 
@@ -47,7 +49,7 @@ def test_of_each_name_the_one_of_the_size_is_taken_else_the_nearest_which_says_s
 def test_a_link_bounds_every_size_and_an_older_run_tells_its_size_by_its_operations() -> None:
     old = {key: value for key, value in MEASURED[3].items() if key != "transfer_size"}
     link, made = ceilings_at([{"name": "link", "bytes_per_s": 10**9}, old], 4 * KIB)
-    assert link == Ceiling("link", 1e9, None) and made.elsewhere == 1024 * KIB
+    assert link == Ceiling("link", 1e9, None) and made.other_transfer_size == 1024 * KIB
 
 
 def said(analysis: Analysis) -> list[str]:

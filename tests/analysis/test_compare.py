@@ -14,7 +14,7 @@ from tonnage.analysis.compare.rate_ratio import (
     SLOWER,
     UNCHANGED,
     UNDECIDED,
-    _ways,
+    _rank_sum_counts,
     compare_points,
     ratio,
     ratio_of_runs,
@@ -30,7 +30,7 @@ def test_the_ways_to_deal_ranks_out_are_those_that_counting_finds(n: int, m: int
     counted = [0] * (n * m + 1)
     for chosen in combinations(range(n + m), n):
         counted[sum(rank - i for i, rank in enumerate(chosen))] += 1
-    assert _ways(n, m) == counted
+    assert _rank_sum_counts(n, m) == counted
 
 
 @pytest.mark.parametrize(("count", "true"), [(3, 1.0), (5, 1.3), (6, 1.0), (8, 0.8)])

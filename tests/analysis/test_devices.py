@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from tonnage.analysis import analyse
 from tonnage.analysis.summary import schema, summary
-from tonnage.filesystems.file_holders import FilePart, Held, Item, whole
+from tonnage.filesystems.file_holders import FileLayout, FileShare, Item, whole
 from tonnage.records import Run, RunWriter, device_lines, event_lines, record_name, task_lines, trial_line
 from tonnage.report.page_data import Source
 from tonnage.report.sections.devices import story, tables
@@ -39,10 +39,10 @@ def run_of(path: Path, repetitions: list[dict[str, int]], *, source: str = "own"
         names = [device for device in rates for _ in range(2)]
         tasks = [task(number, rates[device] // 2) for number, device in enumerate(names)]
         items = tuple(
-            Item(f"data.{number}", 4 * MB, (FilePart(device, 4 * MB), FilePart("spare", 4 * MB, 1)), number, number)
+            Item(f"data.{number}", 4 * MB, (FileShare(device, 4 * MB), FileShare("spare", 4 * MB, 1)), number, number)
             for number, device in enumerate(names)
         )
-        held = Held(items=items, total=len(items))
+        held = FileLayout(items=items, total=len(items))
         result = {
             "tasks": tasks, "stop_reason": "time", "latency": None, "cpu_user_ns": 1, "cpu_system_ns": 1,
             "direct": True, "cache": None, "verify": None, "first_error": None, "facts": {}, "notes": [], "events": [],
@@ -104,7 +104,7 @@ def test_the_summary_has_each_devices_figures_by_its_schema(tmp_path: Path) -> N
 
 def test_where_one_device_has_everything_there_is_no_section(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path, {"state": "complete", "target": {"kind": "posix"}, "campaign": {}})
-    held = Held(items=(Item("a", 1, whole(["sda"], 1).parts, 0, 0),), total=1)
+    held = FileLayout(items=(Item("a", 1, whole(["sda"], 1).parts, 0, 0),), total=1)
     assert held.lines() == []
     assert writer.path == tmp_path
     assert analyse(Run.open(tmp_path)).devices == ()

@@ -12,7 +12,7 @@ from tonnage.analysis.load_line.search import Search
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredLoad:
     tasks: int
     values: list[int]
 
@@ -24,7 +24,7 @@ def hunt(
     random = np.random.default_rng(seed)
     search, asked = Search("write", max_tasks, seed), []
     values: dict[int, list[int]] = {}
-    while (tasks := search.next([Measured(n, v) for n, v in values.items()], trials - len(asked))) is not None:
+    while (tasks := search.next([MeasuredLoad(n, v) for n, v in values.items()], trials - len(asked))) is not None:
         asked.append(tasks)
         values.setdefault(tasks, []).append(int(2e9 * rate(tasks) * np.exp(noise * random.standard_normal())))
     return asked

@@ -49,7 +49,7 @@ def days(draw: random.Random, many: int, deviation: float, correlation: float = 
     return found
 
 
-def told(command: str, *words: object) -> dict[str, Any]:
+def verdicts(command: str, *words: object) -> dict[str, Any]:
     """What ``tonnage COMMAND WORDS --json`` prints."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):

@@ -28,7 +28,7 @@ KNEES = range(1, 25)
 
 
 @dataclass(frozen=True)
-class Measured:
+class SimulatedRun:
     tasks: int
     values: list[float]
 
@@ -111,8 +111,8 @@ def search(kind: str, shape: str, noise: float, knee: int, seed: int) -> dict[st
     return {**facts(kind, shape, noise, knee, values, done), **said(estimate(values, order=order))}
 
 
-def points_of(values: dict[int, list[float]]) -> list[Measured]:
-    return [Measured(n, v) for n, v in sorted(values.items())]
+def points_of(values: dict[int, list[float]]) -> list[SimulatedRun]:
+    return [SimulatedRun(n, v) for n, v in sorted(values.items())]
 
 
 def said(found: Estimate) -> dict[str, Any]:

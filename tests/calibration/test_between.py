@@ -17,7 +17,7 @@ import pytest
 from tests.records.manifests import rewritten
 
 from .chance import seeds, within_chance
-from .daily_runs import days, measure, side, swept, told
+from .daily_runs import days, measure, side, swept, verdicts
 
 Report = Callable[[str], None]
 
@@ -46,7 +46,7 @@ def tables(runs: list[Path], others: list[Path], directory: Path, rounds: int) -
         for first in range(0, min(len(one), len(two)) - 2, 3):
             place = directory / f"{dealt}-{first}"
             sides = side(place / "a", one[first : first + 3]), side(place / "b", two[first : first + 3])
-            (comparison,) = told("compare", *sides)["comparisons"]
+            (comparison,) = verdicts("compare", *sides)["comparisons"]
             found.append([cell["verdict"] for cell in comparison["cells"]])
     return found
 
@@ -63,7 +63,7 @@ def test_three_runs_a_side_of_one_system_err_in_at_most_one_table_in_twenty(
     assert within_chance(wrong, len(found))
     # One run a side: nothing about the system, however far apart two days are.
     for one, other in zip(runs[::2], runs[1::2], strict=False):
-        (comparison,) = told("compare", one, other)["comparisons"]
+        (comparison,) = verdicts("compare", one, other)["comparisons"]
         assert {cell["verdict"] for cell in comparison["cells"]} == {"too few to tell"}
         assert all(bool(cell["confidence"]) == (count > 1) for cell in comparison["cells"])
 
@@ -96,7 +96,9 @@ def test_histories_without_a_change_are_given_one_in_at_most_one_of_twenty(
     starts = range(0, long - window + 1, window // 2)
     histories = len(starts)
     for start in starts:
-        series = told("history", side(tmp_path / f"from-{start}", chain[start : start + window]))["history"]["series"]
+        series = verdicts("history", side(tmp_path / f"from-{start}", chain[start : start + window]))["history"][
+            "series"
+        ]
         assert len(series) == 4
         wrong += any(one["changes"] for one in series)
         assert all(one["runs_to_show"] > window for one in series if not one["changes"])
@@ -142,7 +144,7 @@ def test_a_crossover_is_held_by_its_interval_or_is_not_shown(
             swept(tmp_path / f"{number}-own", lambda nodes, each=each: each * nodes, [1, 2, 4, 8, 16], draw, "xfs"),
             swept(tmp_path / f"{number}-all", law, [1, 2, 4, 8, 16], draw, "lustre"),
         )
-        (found,) = told("crossover", *runs)["crossings"]
+        (found,) = verdicts("crossover", *runs)["crossings"]
         crossover = found["crossover"]
         if crossover["levelled"]:
             shown, widths = shown + 1, [*widths, crossover["high"] / crossover["low"]]

@@ -86,13 +86,13 @@ def test_the_table_of_coverage(cells: Cells, calibration_report: Callable[[str],
         kind = names.get(cell["model"], "") + cell["options"]
         calibration_report(
             f"{cell['shape']:<8}{cell['noise']:>6.1%} {kind:<22}{len(rows):>6}"
-            f"{fmean(row['trials'] for row in rows):>8.1f}{len(mine) / len(rows):>9.1%}{_held(mine)}  "
+            f"{fmean(row['trials'] for row in rows):>8.1f}{len(mine) / len(rows):>9.1%}{_covered(mine)}  "
             + ", ".join(f"{code} {count}" for code, count in found.items())
         )
     calibration_report("coverage is of the searches that claim a load line; knees of hinge and smooth are 1 to 12")
 
 
-def _held(rows: list[Row]) -> str:
+def _covered(rows: list[Row]) -> str:
     if not rows:
         return ""
     width = median((row["plateau"][2] - row["plateau"][0]) / 2 / row["plateau"][1] for row in rows)

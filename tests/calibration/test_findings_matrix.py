@@ -72,7 +72,7 @@ def host(
     return {**trap, "codes": {code} if code else set()}
 
 
-def meanwhile(**counted: int) -> dict[str, Any]:
+def host_counters(**counted: int) -> dict[str, Any]:
     return {"meanwhile": {**MEANWHILE, **counted}}
 
 
@@ -80,10 +80,10 @@ TRAPS |= {
     "a host below every threshold": host(None),
     "other work": host("load-present", facts={"load_before": {**LOAD, "load_1min": 4.2}}),
     "other I/O": host("load-present", facts={"load_before": {"load_1min": 0, "pressure": {"io": {"some_avg10": 11}}}}),
-    "waits for memory": host("memory-pressure", line=meanwhile(memory_stall_ns=55_000_000)),
-    "a page in swap": host("memory-pressure", line=meanwhile(swapped_out_bytes=4096)),
-    "stolen processors": host("processor-stolen", line=meanwhile(stolen_ns=900_000_000)),
-    "a clock that was set": host("clock", line=meanwhile(clock_step_ns=-11_000_000)),
+    "waits for memory": host("memory-pressure", line=host_counters(memory_stall_ns=55_000_000)),
+    "a page in swap": host("memory-pressure", line=host_counters(swapped_out_bytes=4096)),
+    "stolen processors": host("processor-stolen", line=host_counters(stolen_ns=900_000_000)),
+    "a clock that was set": host("clock", line=host_counters(clock_step_ns=-11_000_000)),
     "a slow clock": host("clock", facts={"host": {**QUIET_HOST, "clock": "hpet"}}),
     "hosts that began apart": host(
         "clock", line={"ensemble": {"launcher": "mpi", "hosts": [], "skew_ns": 120_000_000}}
@@ -286,7 +286,7 @@ ELSEWHERE = {
     "straggler-device": "tests/analysis/test_devices.py",
     "link-limited": "tests/analysis/test_links.py",
     "unit-mismatch": "tests/importers/test_import_ior.py",
-    "mean-of-rates": "tests/compat/test_told.py",
+    "mean-of-rates": "tests/compat/test_misleading_output.py",
     "fixed-cost": "tests/calibration/test_snapshots.py",
 }
 """Codes whose traps need several hosts, links, devices, files or programs: where they fire and where they do not."""

@@ -42,7 +42,7 @@ def tiers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def measured(campaign: Campaign, home: Path, state: str = "complete") -> list[dict]:
+def measured_lines(campaign: Campaign, home: Path, state: str = "complete") -> list[dict]:
     """The lines of a run, which must agree with its other files and leave nothing behind."""
     done = run_campaign(campaign, text=None, command_line=(), out=str(home / "run"), observer=Observer())
     run = Run.open(done.path)
@@ -95,7 +95,7 @@ def test_the_mover_of_a_campaign_is_that_of_stage_run_but_does_not_give_way(tmp_
 
 
 def test_a_trial_is_timed_from_the_first_write_until_all_is_safe(tiers: Path) -> None:
-    lines = measured(stage(SMALL, top="[repeat]\ncount = 2"), tiers)
+    lines = measured_lines(stage(SMALL, top="[repeat]\ncount = 2"), tiers)
     assert len(lines) == 8
     for write, staged in zip(lines[::2], lines[1::2], strict=True):
         assert (write["phase"], staged["phase"]) == ("write", "stage")
@@ -109,19 +109,19 @@ def test_a_trial_is_timed_from_the_first_write_until_all_is_safe(tiers: Path) ->
 
 def test_one_directory_stands_for_both_tiers(tiers: Path) -> None:
     campaign = stage('by = "mover"\n' + SMALL, '"fast"', "[repeat]\ncount = 1")
-    assert [line["status"] for line in measured(campaign, tiers)] == ["ok", "ok"]
+    assert [line["status"] for line in measured_lines(campaign, tiers)] == ["ok", "ok"]
 
 
 def test_a_file_that_did_not_arrive_fails_the_trial(tiers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Copy, "_bring", lambda *_: None)
-    write, staged = measured(stage('by = "copy"\n' + SMALL, top="[repeat]\ncount = 1"), tiers)
+    write, staged = measured_lines(stage('by = "copy"\n' + SMALL, top="[repeat]\ncount = 1"), tiers)
     assert (write["status"], staged["status"]) == ("ok", "failed")
     assert staged["reason"] == "0 files of 0 bytes arrived, and 2 of 524288 were written"
 
 
 def test_what_cp_says_is_the_reason(tiers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tonnage.campaign.execute.stage.FILES", "nothing.*")
-    _, staged = measured(stage('by = "copy"\n' + SMALL, top="[repeat]\ncount = 1"), tiers)
+    _, staged = measured_lines(stage('by = "copy"\n' + SMALL, top="[repeat]\ncount = 1"), tiers)
     assert staged["reason"].startswith("cp ended with exit code 1: ")
 
 
@@ -136,12 +136,12 @@ def test_streams_and_files_work_on_one_directory_of_the_target(tiers: Path) -> N
     assert stream.space_in(target) == [0, MIB]
     spec = target.spec("posix", "auto", [Path("a"), Path("b")], 0, device=files.device)
     assert spec["directories"] == ["b"]
-    assert {line["status"] for line in measured(campaign, tiers)} == {"ok"}
+    assert {line["status"] for line in measured_lines(campaign, tiers)} == {"ok"}
 
 
 def test_a_trial_that_was_killed_before_its_last_phase_is_measured_again(tiers: Path) -> None:
     campaign = stage('by = "copy"\n' + SMALL, top="[repeat]\ncount = 1")
-    write, staged = measured(campaign, tiers)
+    write, staged = measured_lines(campaign, tiers)
     schedule = Sweep(campaign, 1)
     assert schedule.next([write, staged], 0) is None
     again = Sweep(campaign, 1).next([write], 0)

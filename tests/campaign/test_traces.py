@@ -34,7 +34,7 @@ def text(target: Path, **workload: Any) -> str:
     return f'target = "{target}"\n[repeat]\ncount = 1\n[workload]\n{lines}'
 
 
-def measured(tmp_path: Path, **workload: Any) -> Run:
+def measured_run(tmp_path: Path, **workload: Any) -> Run:
     home = tmp_path / "home"
     home.mkdir(exist_ok=True)
     out = tmp_path / "run"
@@ -44,7 +44,7 @@ def measured(tmp_path: Path, **workload: Any) -> Run:
 
 
 def test_each_copy_has_the_tasks_of_its_own_trace_on_the_runs_clock(tmp_path: Path) -> None:
-    run = measured(tmp_path, argv=["sh", "-c", WRITE], copies=3, tasks=3)
+    run = measured_run(tmp_path, argv=["sh", "-c", WRITE], copies=3, tasks=3)
     lines = run.workflow()
     assert [(line["copy"], line["task"], line["name"], line["status"]) for line in lines] == [
         (copy, 0, "a", "ok") for copy in range(3)
@@ -58,7 +58,7 @@ def test_each_copy_has_the_tasks_of_its_own_trace_on_the_runs_clock(tmp_path: Pa
 
 
 def test_a_derived_figure_that_was_changed_is_found(tmp_path: Path) -> None:
-    run = measured(tmp_path, argv=["sh", "-c", WRITE])
+    run = measured_run(tmp_path, argv=["sh", "-c", WRITE])
     file = run.path / "workflow.jsonl"
     file.write_text(file.read_text().replace('"wait_ns":1000000', '"wait_ns":1'))
     assert verify_files(run) == ["0000-command: wait_ns of task 0 of copy 0 is 1, and 1000000 from its instants"]
@@ -67,21 +67,21 @@ def test_a_derived_figure_that_was_changed_is_found(tmp_path: Path) -> None:
 def test_a_trace_of_an_earlier_run_is_not_this_ones_and_a_missing_one_fails_the_trial(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home/trace-0.txt").write_text(HEAD.replace("\\t", "\t") + "\nold\tCOMPLETED\t1\t2\t3\t4\n")
-    run = measured(tmp_path, argv=["true"])
+    run = measured_run(tmp_path, argv=["true"])
     (trial,) = run.trials()
     assert trial["status"] == "failed" and run.workflow() == []
     assert trial["reason"].startswith("copy 0 left no trace: it wrote no file trace-0.txt in ")
 
 
 def test_a_copy_that_failed_has_its_own_reason_and_what_it_left_of_a_trace(tmp_path: Path) -> None:
-    run = measured(tmp_path, argv=["sh", "-c", WRITE + "exit 3"])
+    run = measured_run(tmp_path, argv=["sh", "-c", WRITE + "exit 3"])
     (trial,) = run.trials()
     assert trial["reason"].endswith("ended with exit code 3; what it said was not kept (keep_output keeps it)")
     assert len(run.workflow()) == 1
 
 
 def test_what_cannot_be_understood_of_a_trace_is_an_event_and_no_failure(tmp_path: Path) -> None:
-    run = measured(tmp_path, argv=["sh", "-c", WRITE.replace("COMPLETED\\t%d", "COMPLETED\\tx%d")])
+    run = measured_run(tmp_path, argv=["sh", "-c", WRITE.replace("COMPLETED\\t%d", "COMPLETED\\tx%d")])
     (trial,) = run.trials()
     (event,) = [event for event in run.events() if event["kind"] == "trace"]
     assert trial["status"] == "ok"
@@ -90,7 +90,7 @@ def test_what_cannot_be_understood_of_a_trace_is_an_event_and_no_failure(tmp_pat
 
 def test_the_partition_is_in_the_arguments_and_the_environment_of_copies_and_hooks(tmp_path: Path) -> None:
     say = 'echo "$1 $TONNAGE_PARTITION $OWN" >> said'
-    run = measured(
+    run = measured_run(
         tmp_path,
         argv=["sh", "-c", say, "sh", "to-{partition}"],
         environment={"OWN": "in-{partition}"},

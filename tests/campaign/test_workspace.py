@@ -30,7 +30,7 @@ class FakeLauncher:
         self.cleared += 1
 
 
-def room(**keywords: int) -> tuple[Workspace, FakeLauncher]:
+def workspace(**keywords: int) -> tuple[Workspace, FakeLauncher]:
     fake = FakeLauncher()
     made = Workspace(parse_target("/x"), cast("Launcher", fake), 1, [Path("/x/s")], None, **keywords)
     made.ensemble(READ)
@@ -47,7 +47,7 @@ def fill(place: Workspace, setting: StreamSetting) -> int | None:
 
 
 def test_files_are_laid_out_once_and_only_missing_ones_later() -> None:
-    place, _ = room()
+    place, _ = workspace()
     assert fill(place, READ) == 0
     assert fill(place, READ) is None
     assert fill(place, replace(READ, tasks=2, access="random", transfer_size=4096)) is None
@@ -55,7 +55,7 @@ def test_files_are_laid_out_once_and_only_missing_ones_later() -> None:
 
 
 def test_files_of_another_size_or_kind_are_removed_first() -> None:
-    place, fake = room()
+    place, fake = workspace()
     fill(place, READ)
     for other in (
         replace(READ, block_size=READ.block_size * 2),
@@ -68,21 +68,21 @@ def test_files_of_another_size_or_kind_are_removed_first() -> None:
 
 
 def test_a_clear_forgets_what_was_laid_out() -> None:
-    place, _ = room()
+    place, _ = workspace()
     fill(place, READ)
     place.clear()
     assert fill(place, READ) == 0
 
 
 def test_a_search_lays_out_all_files_at_once() -> None:
-    place, _ = room(lay_out_tasks=32)
+    place, _ = workspace(lay_out_tasks=32)
     wanted = place.fill_for(READ)
     assert wanted is not None
     assert wanted[0].tasks == 32
 
 
 def test_a_fill_writes_large_transfers_whose_cells_fall_on_the_same_offsets() -> None:
-    place, _ = room()
+    place, _ = workspace()
     small = replace(READ, transfer_size=4096, block_size=4096 * 300, verify=True)
     wanted = place.fill_for(small)
     assert wanted is not None
@@ -92,13 +92,13 @@ def test_a_fill_writes_large_transfers_whose_cells_fall_on_the_same_offsets() ->
 
 
 def test_a_write_of_random_blocks_leaves_nothing_that_a_read_could_rely_on() -> None:
-    place, _ = room()
+    place, _ = workspace()
     place.wrote(replace(READ, op="write", access="random-blocks"))
     assert fill(place, READ) == 0
 
 
 def test_settings_that_open_their_files_otherwise_have_a_storage_of_their_own() -> None:
-    place, fake = room()
+    place, fake = workspace()
     asked: list[dict[str, Any]] = []
     fake.open = lambda target, _series: asked.append(target) or fake  # type: ignore[method-assign,func-returns-value]
     for setting in (READ, replace(READ, range_locks=True), replace(READ, storage="mmap", advice=("random",))):

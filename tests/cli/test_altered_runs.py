@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tonnage.cli import main
 
-from .answers import answered
+from .json_output import answered
 
 CAMPAIGN = """
 target = "sim:knee=4,plateau=2GB/s,noise=2%"

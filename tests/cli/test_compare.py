@@ -17,12 +17,12 @@ from tonnage.report.answers.compare import figure, table
 
 from tests.records.manifests import rewritten
 
-from .answers import answered, drawn
+from .json_output import answered, drawn
 
 PLAIN = "transfer_size = '1MiB'\nblock_size = '32MiB'\n"
 
 
-def measured(
+def run_on(
     directory: Path, name: str, *, plateau: str = "2GB/s", noise: str = "5%", workload: str = PLAIN, **more: str
 ) -> Path:
     """A run of eight repetitions."""
@@ -47,7 +47,7 @@ def compared(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int =
 
 
 def test_what_is_a_fifth_slower_is_told_so_in_every_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before, after = measured(tmp_path, "before"), measured(tmp_path, "after", plateau="1.6GB/s")
+    before, after = run_on(tmp_path, "before"), run_on(tmp_path, "after", plateau="1.6GB/s")
     found = compared(capsys, before, after, *WITHIN)
     assert [(cell["op"], cell["tasks"], cell["verdict"]) for cell in found["cells"]] == [
         (op, tasks, "slower") for op in ("write", "read") for tasks in (2, 8)
@@ -62,7 +62,7 @@ def test_what_is_a_fifth_slower_is_told_so_in_every_cell(tmp_path: Path, capsys:
 def test_one_run_a_side_has_a_ratio_and_no_verdict_and_says_how_many_runs_would_show_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before, after = measured(tmp_path, "before"), measured(tmp_path, "after", plateau="1.6GB/s")
+    before, after = run_on(tmp_path, "before"), run_on(tmp_path, "after", plateau="1.6GB/s")
     within, found = compared(capsys, before, after, *WITHIN), compared(capsys, before, after)
     assert (found["of"], within["of"]) == ("system", "runs")
     for cell, judged in zip(found["cells"], within["cells"], strict=True):
@@ -83,7 +83,7 @@ def several(directory: Path, name: str, plateaus: list[float]) -> Path:
     """A directory of runs, one a plateau in GB/s, of three repetitions each."""
     (directory / name).mkdir()
     for number, plateau in enumerate(plateaus):
-        measured(directory / name, f"{number}{name}", plateau=f"{plateau:.4f}GB/s", noise="3%")
+        run_on(directory / name, f"{number}{name}", plateau=f"{plateau:.4f}GB/s", noise="3%")
     return directory / name
 
 
@@ -128,7 +128,7 @@ def test_what_differs_among_the_runs_of_a_side_is_told_with_all_its_values(
 def test_the_same_storage_shows_no_change_and_how_many_repetitions_would_tell(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = compared(capsys, measured(tmp_path, "one", noise="20%"), measured(tmp_path, "other", noise="20%"), *WITHIN)
+    found = compared(capsys, run_on(tmp_path, "one", noise="20%"), run_on(tmp_path, "other", noise="20%"), *WITHIN)
     assert {cell["verdict"] for cell in found["cells"]} == {"no change shown"}
     assert any((cell["repetitions_to_decide"] or 0) > 8 for cell in found["cells"])
     assert found["differences"] == [], "but for what differs between any two runs"
@@ -138,8 +138,8 @@ def test_a_change_that_nobody_acts_on_is_none_and_fail_if_asks_for_a_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs: list[str | Path] = [
-        measured(tmp_path, "a", noise="0%"),
-        measured(tmp_path, "bb", plateau="1.88GB/s", noise="0%"),
+        run_on(tmp_path, "a", noise="0%"),
+        run_on(tmp_path, "bb", plateau="1.88GB/s", noise="0%"),
     ]
     runs += WITHIN
     small = compared(capsys, *runs, "--threshold", "10%", "--fail-if", "slower")
@@ -154,8 +154,8 @@ def test_what_is_constant_in_each_run_is_a_difference_and_what_one_varied_keeps_
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small = "transfer_size = '64KiB'\nblock_size = '4MiB'\n"
-    base = measured(tmp_path, "base", workload=small)
-    found = compared(capsys, base, measured(tmp_path, "large"))
+    base = run_on(tmp_path, "base", workload=small)
+    found = compared(capsys, base, run_on(tmp_path, "large"))
     assert len(found["cells"]) == 4
     told = {one["key"]: (one["base"], one["other"]) for one in found["differences"]}
     assert told["workload.transfer_size"] == (64 << 10, 1 << 20)
@@ -163,7 +163,7 @@ def test_what_is_constant_in_each_run_is_a_difference_and_what_one_varied_keeps_
     said = capsys.readouterr().out
     assert "4 settings, equal but for transfer_size (64 KiB against 1 MiB), block_size" in said
     assert "equal settings:" not in said
-    both = measured(tmp_path, "both", workload="transfer_size = ['64KiB', '1MiB']\nblock_size = '4MiB'\n")
+    both = run_on(tmp_path, "both", workload="transfer_size = ['64KiB', '1MiB']\nblock_size = '4MiB'\n")
     found = compared(capsys, base, both)
     assert [cell["group"] for cell in found["cells"]] == ["transfer_size 64KiB"] * 4
     assert len(found["only_other"]) == 4 and "transfer_size 1MiB" in found["only_other"][0]
@@ -173,21 +173,21 @@ def test_what_is_constant_in_each_run_is_a_difference_and_what_one_varied_keeps_
 def test_workloads_are_paired_by_name_where_there_are_several(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    two = measured(tmp_path, "two", first="op = 'write'\ntasks = 2\n", second="op = 'write'\ntasks = 4\n")
-    also = measured(tmp_path, "also", second="op = 'write'\ntasks = 4\n", third="op = 'write'\ntasks = 2\n")
+    two = run_on(tmp_path, "two", first="op = 'write'\ntasks = 2\n", second="op = 'write'\ntasks = 4\n")
+    also = run_on(tmp_path, "also", second="op = 'write'\ntasks = 4\n", third="op = 'write'\ntasks = 2\n")
     found = compared(capsys, two, also)
     assert [(cell["group"], cell["tasks"]) for cell in found["cells"]] == [("second", 4)]
     assert (found["only_base"], found["only_other"]) == (["write, first, 2 tasks"], ["write, third, 2 tasks"])
-    alone = measured(tmp_path, "alone", any="op = 'write'\ntasks = 2\n")
-    found = compared(capsys, alone, measured(tmp_path, "named", other="op = 'write'\ntasks = 2\n"))
+    alone = run_on(tmp_path, "alone", any="op = 'write'\ntasks = 2\n")
+    found = compared(capsys, alone, run_on(tmp_path, "named", other="op = 'write'\ntasks = 2\n"))
     assert len(found["cells"]) == 1, "what each calls its only workload does not matter"
 
 
 def test_runs_without_an_equal_setting_and_wrong_requests_are_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    writes = measured(tmp_path, "writes", only="op = 'write'\ntasks = 2\n")
-    found = compared(capsys, writes, measured(tmp_path, "reads", only="op = 'read'\ntasks = 2\n"), code=1)
+    writes = run_on(tmp_path, "writes", only="op = 'write'\ntasks = 2\n")
+    found = compared(capsys, writes, run_on(tmp_path, "reads", only="op = 'read'\ntasks = 2\n"), code=1)
     assert found["cells"] == [] and len(found["only_base"]) == 1
     for words, said in (
         ([writes], "there is one run, and two are compared"),
@@ -202,7 +202,7 @@ def test_runs_without_an_equal_setting_and_wrong_requests_are_one_line(
 
 
 def test_a_page_holds_the_forest_and_replaces_only_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = [measured(tmp_path, "before"), measured(tmp_path, "after", plateau="1.6GB/s")]
+    runs = [run_on(tmp_path, "before"), run_on(tmp_path, "after", plateau="1.6GB/s")]
     page, notes = tmp_path / "compared.html", tmp_path / "notes.html"
     found = compared(capsys, *runs, *WITHIN, "--out", page)
     assert "4 equal settings: 0 faster, 4 slower" in page.read_text().replace("\u00a0", " ")
@@ -222,7 +222,7 @@ def test_a_page_holds_the_forest_and_replaces_only_pages(tmp_path: Path, capsys:
 def test_a_mark_of_the_forest_says_what_both_sides_measured_and_in_which_records(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs = measured(tmp_path, "a"), measured(tmp_path, "bb")
+    runs = run_on(tmp_path, "a"), run_on(tmp_path, "bb")
     cell = compared(capsys, *runs)["cells"][0]
     assert len(cell["records"]) == len(cell["base_records"]) == 8
     assert {line["phase"] for line in Run.open(runs[1]).trials() if line["record"] in cell["records"]} == {cell["op"]}
@@ -233,7 +233,7 @@ def test_a_mark_of_the_forest_says_what_both_sides_measured_and_in_which_records
 
 
 def test_what_would_decide_is_also_told_as_more_than_there_is(tmp_path: Path) -> None:
-    one, other = (Run.open(measured(tmp_path, name, noise="20%")) for name in ("one", "other"))
+    one, other = (Run.open(run_on(tmp_path, name, noise="20%")) for name in ("one", "other"))
     found = compare_sides(Side.of(one), Side.of(other), of="runs")
     rows = table(found).rows
     for cell, row in zip(found.cells, rows, strict=True):
@@ -266,9 +266,7 @@ def test_the_headline_names_two_storages_and_unlike_runs_of_a_side_are_kept_apar
     assert main(["compare", str(before), str(after)]) == 0
     one, other = (f"sim:knee=8,plateau={plateau:.4f}GB/s,noise=3%" for plateau in (2.0, 1.2))
     assert f"all verdicts together hold at 95 %; of two storages, {one} against {other}." in capsys.readouterr().out
-    measured(
-        before, "small", plateau="2.0000GB/s", noise="3%", workload="transfer_size = '64KiB'\nblock_size = '4MiB'\n"
-    )
+    run_on(before, "small", plateau="2.0000GB/s", noise="3%", workload="transfer_size = '64KiB'\nblock_size = '4MiB'\n")
     found = compared(capsys, before, after)
     assert found["mixed"] == ["block_size", "transfer_size"]
     assert {cell["base_runs"] for cell in found["cells"]} == {3}, "64 KiB is no fourth day of 1 MiB"
@@ -281,11 +279,9 @@ FILES = 'kind = "files"\ntasks = [2]\nitems = 50\n'
 def test_runs_of_unlike_kinds_are_told_so_and_never_called_alike(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stream = measured(tmp_path, "stream")
-    files = measured(tmp_path, "files", workload="", only=FILES)
-    both = measured(
-        tmp_path, "both", workload="", small=FILES, large=f'op = ["write", "read"]\ntasks = [2, 8]\n{PLAIN}'
-    )
+    stream = run_on(tmp_path, "stream")
+    files = run_on(tmp_path, "files", workload="", only=FILES)
+    both = run_on(tmp_path, "both", workload="", small=FILES, large=f'op = ["write", "read"]\ntasks = [2, 8]\n{PLAIN}')
     found = compared(capsys, stream, files, code=1)
     assert (found["base_kinds"], found["other_kinds"], found["cells"]) == (["stream"], ["files"], [])
     assert main(["compare", str(stream), str(files)]) == 1
@@ -304,10 +300,10 @@ def test_runs_of_unlike_kinds_are_told_so_and_never_called_alike(
 def test_fail_if_refuses_unlike_workloads_and_passes_none_of_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], verdict: str
 ) -> None:
-    base = measured(tmp_path, "base")
-    small = measured(tmp_path, "small", workload="transfer_size = '64KiB'\nblock_size = '32MiB'\n")
-    files = measured(tmp_path, "files", workload="", only=FILES)
-    reads = measured(tmp_path, "reads", only="op = 'read'\ntasks = 4\n")
+    base = run_on(tmp_path, "base")
+    small = run_on(tmp_path, "small", workload="transfer_size = '64KiB'\nblock_size = '32MiB'\n")
+    files = run_on(tmp_path, "files", workload="", only=FILES)
+    reads = run_on(tmp_path, "reads", only="op = 'read'\ntasks = 4\n")
     for other, why in (
         (small, "are unlike workloads: transfer_size (1 MiB against 64 KiB); hint"),
         (files, "the kinds of workload are unlike: stream in the base, files in the other; hint"),

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from tonnage.cli import main
 
-from .test_compare import PLAIN, WITHIN, compared, measured
+from .test_compare import PLAIN, WITHIN, compared, run_on
 
 ONE = 'op = "write"\ntasks = 8\n'
 
 
 def run_of(directory: Path, name: str, plateau: str, normalise: str = "") -> Path:
     table = f"[normalise]\n{normalise}\n" if normalise else ""
-    return measured(directory, name, plateau=plateau, noise="2%", workload=PLAIN + table, **{"": ONE})
+    return run_on(directory, name, plateau=plateau, noise="2%", workload=PLAIN + table, **{"": ONE})
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:

@@ -16,14 +16,14 @@ from tonnage.report.published import summit_tiers as published_tiers
 
 from tests.records.manifests import rewritten
 
-from .answers import answered, drawn
+from .json_output import answered, drawn
 
 GPFS, NVME = "published:summit-gpfs", "published:summit-nvme"
 CROSS = 20.0
 """Nodes: 40 GB/s of all ÷ 2 GB/s of one."""
 
 
-def measured(directory: Path, name: str, model: str, tasks: list[int]) -> Path:
+def sweep_on(directory: Path, name: str, model: str, tasks: list[int]) -> Path:
     """A sweep over nodes of 16 tasks each."""
     file = directory / f"{name}.toml"
     file.write_text(
@@ -41,14 +41,14 @@ def tiers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     sweep = [16, 64, 128, 256]
     shared = "node-plateau=6GB/s,plateau=40GB/s"
     return {
-        "own": measured(directory, "own", "node-plateau=2GB/s,plateau=none", sweep),
-        "shared": measured(directory, "shared", shared, sweep),
-        "alone": measured(directory, "alone", shared, [16]),
-        "slow": measured(directory, "slow", "node-plateau=1GB/s,plateau=40GB/s", sweep),
+        "own": sweep_on(directory, "own", "node-plateau=2GB/s,plateau=none", sweep),
+        "shared": sweep_on(directory, "shared", shared, sweep),
+        "alone": sweep_on(directory, "alone", shared, [16]),
+        "slow": sweep_on(directory, "slow", "node-plateau=1GB/s,plateau=40GB/s", sweep),
     }
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: object) -> list[dict[str, Any]]:
+def crossings_of(capsys: pytest.CaptureFixture[str], *words: object) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = answered(capsys, "crossover", *words)["crossings"]
     return found
 
@@ -57,7 +57,7 @@ def test_the_published_ceilings_say_531_and_241_in_either_order_and_why_not_a_th
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for pair in ((GPFS, NVME), (NVME, GPFS)):
-        found = told(capsys, *pair)
+        found = crossings_of(capsys, *pair)
         assert [round(one["crossover"]["nodes"]) for one in found] == [531, 241]
         assert {(one["fast"], one["slow"]) for one in found} == {(NVME, GPFS)}
     assert main(["crossover", GPFS, NVME, "--op", "write"]) == 0
@@ -68,7 +68,7 @@ def test_the_published_ceilings_say_531_and_241_in_either_order_and_why_not_a_th
 
 def test_nominal_figures_give_the_nominal_crossover_and_are_called_stated(capsys: pytest.CaptureFixture[str]) -> None:
     nominal = ("--ceiling", "2500GB/s", "--per-node", "2.1GB/s", "--op", "write")
-    (found,) = told(capsys, GPFS, NVME, *nominal)
+    (found,) = crossings_of(capsys, GPFS, NVME, *nominal)
     assert round(found["crossover"]["nodes"]) == 1190 and found["stated"] == ["fast", "slow"]
     main(["crossover", GPFS, NVME, *nominal])
     assert "The rate of the shared tier was stated, not measured." in capsys.readouterr().out
@@ -77,7 +77,7 @@ def test_nominal_figures_give_the_nominal_crossover_and_are_called_stated(capsys
 def test_two_sweeps_cross_where_their_models_do_though_neither_went_so_far(
     tiers: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = told(capsys, tiers["shared"], tiers["own"], "--nodes", "40")
+    found = crossings_of(capsys, tiers["shared"], tiers["own"], "--nodes", "40")
     assert [one["crossover"]["op"] for one in found] == ["write", "read"]
     for one in found:
         crossover = one["crossover"]
@@ -91,12 +91,12 @@ def test_a_shared_tier_seen_from_one_node_leaves_it_open_and_a_stated_ceiling_cl
     tiers: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     pair = (tiers["own"], tiers["alone"], "--op", "write", "--shared", tiers["alone"])
-    (found,) = told(capsys, *pair)
+    (found,) = crossings_of(capsys, *pair)
     assert not found["crossover"]["levelled"] and found["crossover"]["nodes"] < 4
     main(["crossover", *map(str, pair)])
     said = capsys.readouterr().out
     assert "from more than 2." in said and "with more nodes the shared tier was not measured" in said
-    (found,) = told(capsys, *pair, "--ceiling", "40GB/s")
+    (found,) = crossings_of(capsys, *pair, "--ceiling", "40GB/s")
     assert found["crossover"]["levelled"] and found["crossover"]["nodes"] == pytest.approx(CROSS, rel=0.1)
 
 
@@ -107,14 +107,14 @@ def test_tiers_are_called_by_their_targets_and_not_by_the_places_of_their_runs(
     main(["crossover", str(tiers["own"]), str(tiers["shared"])])
     said = capsys.readouterr().out
     assert "sim:node-plateau=2GB/s" in said and str(tiers["own"]) not in said
-    (found, *_) = told(capsys, tiers["own"], tiers["shared"])
+    (found, *_) = crossings_of(capsys, tiers["own"], tiers["shared"])
     assert {found["fast"], found["slow"]} == {str(tiers["own"]), str(tiers["shared"])}
 
 
 def test_a_node_that_gets_less_out_of_the_shared_tier_even_alone_never_waits_for_a_crossover(
     tiers: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (found,) = told(capsys, tiers["own"], tiers["slow"], "--op", "read", "--shared", tiers["slow"])
+    (found,) = crossings_of(capsys, tiers["own"], tiers["slow"], "--op", "read", "--shared", tiers["slow"])
     assert found["from_first"]
     main(["crossover", str(tiers["own"]), str(tiers["slow"]), "--shared", str(tiers["slow"])])
     assert "wins from the first node on" in capsys.readouterr().out
@@ -150,7 +150,7 @@ def test_the_file_system_tells_which_tier_all_share(
     for name, system in (("own", "xfs"), ("alone", "lustre")):
         copy = shutil.copytree(tiers[name], tmp_path / name)
         rewritten(copy, lambda manifest, system=system: manifest["target"].update(file_system=system))  # type: ignore[misc]
-    (found,) = told(capsys, tmp_path / "alone", tmp_path / "own", "--op", "write")
+    (found,) = crossings_of(capsys, tmp_path / "alone", tmp_path / "own", "--op", "write")
     assert found["slow"] == str(tmp_path / "alone")
 
 
@@ -158,7 +158,7 @@ def test_the_page_draws_both_lines_and_the_interval(
     tiers: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "crossover.html"
-    found, _ = told(capsys, tiers["own"], tiers["shared"], "--out", page)
+    found, _ = crossings_of(capsys, tiers["own"], tiers["shared"], "--out", page)
     figure, other = (variant["figures"][0] for variant in drawn(page)["crossing"]["variants"])
     for axis in ("xaxis", "yaxis"):
         assert figure["layout"][axis] == other["layout"][axis]
@@ -180,8 +180,8 @@ def test_rates_are_told_for_each_of_what_carried_them_and_stay_a_crossover_in_no
     tiers: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pair = (tiers["shared"], tiers["own"], "--op", "write")
-    (plain,) = told(capsys, *pair)
-    (found,) = told(capsys, *pair, "--per", "disk=100,4")
+    (plain,) = crossings_of(capsys, *pair)
+    (found,) = crossings_of(capsys, *pair, "--per", "disk=100,4")
     assert found["crossover"] == plain["crossover"] and plain["per"] is None
     per = found["per"]
     assert (per["fast_of"], per["slow_of"], per["unit"]) == ("4 disks", "100 disks", "B/s per disk")
@@ -192,7 +192,7 @@ def test_rates_are_told_for_each_of_what_carried_them_and_stay_a_crossover_in_no
     said = capsys.readouterr().out
     assert "Divided by 4 disks of each node and by 100 disks of all: " in said and "MB/s per disk against" in said
     assert "100 disks" in (tmp_path / "page.html").read_text()
-    (link,) = told(capsys, GPFS, NVME, "--op", "write", "--per", "link=20Tbit/s,25Gbit/s")
+    (link,) = crossings_of(capsys, GPFS, NVME, "--op", "write", "--per", "link=20Tbit/s,25Gbit/s")
     assert link["per"]["unit"] == "of the link" and link["per"]["ratio"]["confidence"] == 0
     assert link["per"]["fast"]["median"] == pytest.approx(link["crossover"]["fast"]["median"] / 3.125e9)
 
@@ -226,7 +226,7 @@ def test_an_imported_output_that_says_how_many_tasks_a_node_had_has_nodes(
         (tmp_path / f"{tasks}.txt").write_text(more)
     files = [str(tmp_path / f"{tasks}.txt") for tasks in (16, 64, 128)]
     assert main(["import", "ior", *files, "--out", str(tmp_path / "theirs"), "--no-report"]) == 0
-    (found,) = told(capsys, tmp_path / "theirs", tiers["own"], "--op", "write", "--shared", tmp_path / "theirs")
+    (found,) = crossings_of(capsys, tmp_path / "theirs", tiers["own"], "--op", "write", "--shared", tmp_path / "theirs")
     assert [at["nodes"] for at in found["slow_curve"]] == [1, 4, 8]
     over = (GPFS, NVME, "--op", "write", "--per", "link=1Gbit/s,1Gbit/s")
     assert main(["crossover", *over]) == 0
@@ -263,8 +263,8 @@ def test_a_tier_is_the_plateau_of_its_tasks_and_not_the_largest_median(tmp_path:
 def test_one_storage_measured_twice_is_said_and_neither_wins(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs = [measured(tmp_path, name, "plateau=40GB/s,node-plateau=2GB/s", [16, 64]) for name in ("one", "other")]
-    (found, *_) = told(capsys, *runs, "--shared", runs[1], "--nodes", "500")
+    runs = [sweep_on(tmp_path, name, "plateau=40GB/s,node-plateau=2GB/s", [16, 64]) for name in ("one", "other")]
+    (found, *_) = crossings_of(capsys, *runs, "--shared", runs[1], "--nodes", "500")
     assert found["same_storage"] and found["at"]["ahead"] == ""
     assert main(["crossover", *map(str, runs), "--shared", str(runs[1])]) == 0
     said = capsys.readouterr().out
@@ -291,7 +291,7 @@ def test_no_tier_wins_at_the_first_node_where_the_intervals_do_not_show_it(
     one, other = (level(tmp_path, name, "2GB/s", noise, count) for name, noise in (("one", "20%"), ("other", "21%")))
     rates = {run: tier_of_run(Run.open(run), run.name).curves["write"][1].median for run in (one, other)}
     slower = min(rates, key=lambda run: rates[run])
-    (found,) = told(capsys, one, other, "--shared", slower)
+    (found,) = crossings_of(capsys, one, other, "--shared", slower)
     assert found["unsure_at_first"] and not found["from_first"]
     assert main(["crossover", str(one), str(other), "--shared", str(slower)]) == 0
     printed = capsys.readouterr().out
@@ -332,7 +332,7 @@ def test_what_else_than_the_tier_is_not_the_same_stands_before_the_answer(
 ) -> None:
     own, shared = sweep(tmp_path, "own", "", own=True), sweep(tmp_path, "shared", keys)
     words = (own, shared, "--shared", shared, "--nodes", "8")
-    (found,) = told(capsys, *words)
+    (found,) = crossings_of(capsys, *words)
     assert [(one["key"], one["fast"], one["slow"]) for one in found["unlike"]] == unlike
     page = tmp_path / "page.html"
     assert main(["crossover", *map(str, words), "--out", str(page)]) == 0
@@ -351,7 +351,7 @@ def test_a_rate_that_was_asked_for_is_not_what_a_tier_gives(tmp_path: Path, caps
             assert f"{asked} was asked for a rate of write, which is not what a tier gives" in capsys.readouterr().err
     again = 'op = "write"\ntasks = [16, 64, 128]\ntasks_per_node = 16\nblock_size = "4MiB"\n'
     both = sweep(tmp_path, "both", f'rate = "1GB/s"\nname = "asked"\n[[workload]]\nname = "free"\n{again}')
-    (found,) = told(capsys, own, both, "--shared", both)
+    (found,) = crossings_of(capsys, own, both, "--shared", both)
     assert found["slow_curve"][-1]["median"] > 5e9
 
 
@@ -359,12 +359,12 @@ def test_a_rate_that_was_asked_for_is_not_what_a_tier_gives(tmp_path: Path, caps
 def test_single_repetitions_name_no_winner(tmp_path: Path, capsys: pytest.CaptureFixture[str], nodes: str) -> None:
     own, shared = sweep(tmp_path, "own", "", own=True), sweep(tmp_path, "shared", "", count=1)
     words = (own, shared, "--shared", shared, "--nodes", nodes)
-    (found,) = told(capsys, *words)
+    (found,) = crossings_of(capsys, *words)
     assert found["measured_once"] == ["slow"] and found["at"]["ahead"] == ""
     page = tmp_path / "page.html"
     assert main(["crossover", *map(str, words), "--out", str(page)]) == 0
     assert "no winner is shown: " in capsys.readouterr().out
     assert 'class="answer reached"' not in page.read_text()
     # A ceiling that is stated needs no repetition, but what is below it does.
-    (found,) = told(capsys, *words, "--ceiling", "10GB/s")
+    (found,) = crossings_of(capsys, *words, "--ceiling", "10GB/s")
     assert found["at"]["ahead"] == ("" if nodes == "1" else str(own))

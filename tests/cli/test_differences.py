@@ -13,7 +13,7 @@ from tonnage.report.answers.compare import value_text
 
 from tests.records.manifests import rewritten
 
-from .answers import answered
+from .json_output import answered
 
 
 def probed(directory: Path, name: str, plateau: int, *words: str) -> Path:
@@ -44,7 +44,7 @@ def probes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
 
 
-def told(capsys: pytest.CaptureFixture[str], *runs: Path) -> dict[str, tuple[Any, Any]]:
+def printed_differences(capsys: pytest.CaptureFixture[str], *runs: Path) -> dict[str, tuple[Any, Any]]:
     (found,) = answered(capsys, "compare", *runs)["comparisons"]
     return {one["key"]: (one["base"], one["other"]) for one in found["differences"]}
 
@@ -57,7 +57,7 @@ def test_a_block_that_both_searches_chose_is_no_difference(
     probes: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert blocks(probes["base"]) != blocks(probes["faster"])
-    assert list(told(capsys, probes["base"], probes["faster"])) == ["target.name"]
+    assert list(printed_differences(capsys, probes["base"], probes["faster"])) == ["target.name"]
     runs = answered(capsys, "history", probes["base"], probes["faster"])["history"]["runs"]
     assert [one["key"] for one in runs[1]["differences"]] == ["target.name"]
     capsys.readouterr()
@@ -68,11 +68,11 @@ def test_a_block_that_both_searches_chose_is_no_difference(
 def test_blocks_far_apart_and_the_room_and_time_that_somebody_set_are_told(
     probes: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    base, far = told(capsys, probes["base"], probes["far"])["workload.block_size"]
+    base, far = printed_differences(capsys, probes["base"], probes["far"])["workload.block_size"]
     assert {base} == blocks(probes["base"]) and far > 4 * base
-    found = told(capsys, probes["base"], probes["roomy"])
+    found = printed_differences(capsys, probes["base"], probes["roomy"])
     assert found == {"campaign.budget.space_bytes": (None, 1 << 30)}
-    found = told(capsys, probes["base"], probes["short"])
+    found = printed_differences(capsys, probes["base"], probes["short"])
     assert found == {"campaign.search.budget_ns": (10 * 10**9, 6 * 10**9)}
 
 
@@ -80,14 +80,14 @@ def test_a_block_or_a_time_that_either_campaign_set_is_told(
     probes: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = swept(tmp_path, "base", 'block_size = "32MiB"')
-    assert told(capsys, base, swept(tmp_path, "other", 'block_size = "33MiB"')) == {
+    assert printed_differences(capsys, base, swept(tmp_path, "other", 'block_size = "33MiB"')) == {
         "workload.block_size": (32 << 20, 33 << 20)
     }
     limited = [
         swept(tmp_path, f"for-{limit}", f'block_size = "32MiB"\ntime_limit = "{limit}"') for limit in ("1s", "9s")
     ]
-    assert told(capsys, *limited) == {"workload.time_limit_ns": (10**9, 9 * 10**9)}
-    assert "workload.block_size" in told(capsys, probes["base"], base)
+    assert printed_differences(capsys, *limited) == {"workload.time_limit_ns": (10**9, 9 * 10**9)}
+    assert "workload.block_size" in printed_differences(capsys, probes["base"], base)
 
 
 def test_values_are_told_in_their_units() -> None:

@@ -9,7 +9,7 @@ import pytest
 import tonnage
 from tonnage.cli import main
 
-from .answers import answered
+from .json_output import answered
 
 CAMPAIGN = """\
 target = "sim:plateau={plateau}GB/s,noise=3%,name={name}"

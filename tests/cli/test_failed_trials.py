@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tonnage.cli import main
 
-from .answers import answered
+from .json_output import answered
 from .test_undone_answers import undone
 
 ONE_IN_40 = ",fault-every=40"

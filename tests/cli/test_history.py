@@ -14,7 +14,7 @@ from tonnage.report.answers.history import answer
 
 from tests.records.manifests import rewritten
 
-from .answers import answered, drawn
+from .json_output import answered, drawn
 
 SLOWER_FROM = 6
 
@@ -49,7 +49,7 @@ def alter(run: Path, **changes: Any) -> None:
     rewritten(run, change)
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 0) -> dict[str, Any]:
+def history_of(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 0) -> dict[str, Any]:
     found: dict[str, Any] = answered(capsys, "history", *words, code=code)["history"]
     return found
 
@@ -57,7 +57,7 @@ def told(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 0) 
 def test_a_planted_change_is_found_with_its_day_and_what_the_manifests_say_changed(
     nightly: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = told(capsys, nightly)
+    found = history_of(capsys, nightly)
     assert [run["time"][:10] for run in found["runs"]] == [f"2026-10-{day:02}" for day in range(1, 11)]
     assert len(found["series"]) == 4
     for series in found["series"]:
@@ -78,11 +78,11 @@ def test_runs_before_the_change_show_none_and_fail_if_asks_for_the_newest(
     nightly: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = sorted(path for path in nightly.glob("run-*") if "5.10" in (path / "manifest.json").read_text())
-    found = told(capsys, *before, "--fail-if", "changed")
+    found = history_of(capsys, *before, "--fail-if", "changed")
     assert {series["verdict"] for series in found["series"]} == {"no change shown"}
-    told(capsys, nightly, "--fail-if", "faster")
-    told(capsys, nightly, "--fail-if", "slower", code=1)
-    told(capsys, nightly, "--fail-if", "slower", "--threshold", "50%")
+    history_of(capsys, nightly, "--fail-if", "faster")
+    history_of(capsys, nightly, "--fail-if", "slower", code=1)
+    history_of(capsys, nightly, "--fail-if", "slower", "--threshold", "50%")
 
 
 def test_a_run_without_a_time_stands_where_it_was_given_and_is_named(
@@ -92,7 +92,7 @@ def test_a_run_without_a_time_stands_where_it_was_given_and_is_named(
     alter(runs[2], created=None, sealed=False)
     lines = [json.loads(line) | {"started": ""} for line in (runs[2] / "trials.jsonl").read_text().splitlines()]
     (runs[2] / "trials.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    order = [Path(run["run"]).name for run in told(capsys, *(runs[at] for at in (0, 2, 3, 1)))["runs"]]
+    order = [Path(run["run"]).name for run in history_of(capsys, *(runs[at] for at in (0, 2, 3, 1)))["runs"]]
     assert order[order.index("0") + 1] == "2"
     main(["history", *map(str, runs)])
     assert f"No time is known of {runs[2]}" in capsys.readouterr().out
@@ -101,7 +101,7 @@ def test_a_run_without_a_time_stands_where_it_was_given_and_is_named(
 def test_an_imported_run_takes_part(nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = Path(__file__).parents[1] / "importers" / "recorded" / "fio" / "plus.json"
     assert main(["import", "fio", str(file), "--out", str(tmp_path / "theirs"), "--no-report"]) == 0
-    found = told(capsys, nightly / "run-0", tmp_path / "theirs")
+    found = history_of(capsys, nightly / "run-0", tmp_path / "theirs")
     assert len(found["runs"]) == 2 and any(len(series["levels"]) == 1 for series in found["series"])
     assert all(series["too_few"] for series in found["series"])
 
@@ -110,7 +110,7 @@ def test_a_run_that_is_named_beside_its_directory_counts_once(
     nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "again").symlink_to(nightly / "run-3")
-    found = told(capsys, nightly, nightly / "run-3", tmp_path / "again")
+    found = history_of(capsys, nightly, nightly / "run-3", tmp_path / "again")
     assert len(found["runs"]) == 10
     assert main(["history", str(nightly / "run-3"), str(tmp_path / "again")]) == 2
     assert "there is one run" in capsys.readouterr().err
@@ -144,7 +144,7 @@ def test_the_page_draws_levels_and_the_interval_of_the_date(
     nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "history.html"
-    found = told(capsys, nightly, "--out", page)
+    found = history_of(capsys, nightly, "--out", page)
     variants = drawn(page)["history"]["variants"]
     assert len(variants) == len(found["series"])
     figure = variants[0]["figures"][0]
@@ -183,7 +183,7 @@ def test_runs_of_two_storages_two_kinds_and_two_transfer_sizes_are_never_in_one_
         file.write_text(f'target = "sim:knee=8,plateau=2GB/s"\nseed = 3\n[repeat]\ncount = 2\n{workload}')
         assert main(["run", str(file), "--out", str(tmp_path / name), "--no-report"]) == 0
         alter(tmp_path / name, target={"name": "/scratch"})
-    found = told(capsys, *runs, elsewhere, tmp_path / "small", tmp_path / "checkpoint")
+    found = history_of(capsys, *runs, elsewhere, tmp_path / "small", tmp_path / "checkpoint")
     long = [one for one in found["series"] if len(one["levels"]) > 1]
     assert [(one["storage"], one["kind"], len(one["levels"])) for one in long] == [("/scratch", "stream", 10)] * 4
     assert {one["verdict"] for one in long} == {"slower"}, "the others take nothing from it"
@@ -199,7 +199,7 @@ def test_a_newest_run_that_no_verdict_is_of_is_named(
     nightly: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = [nightly / f"run-{number}" for number in range(10)]
-    assert told(capsys, *runs)["newest_judged"] is True
+    assert history_of(capsys, *runs)["newest_judged"] is True
     assert capsys.readouterr().err == ""
     elsewhere = shutil.copytree(nightly / "run-0", tmp_path / "elsewhere")
     alter(elsewhere, run_id="other", created="2026-10-20T03:00:00Z", target={"name": "/home"})
@@ -215,7 +215,7 @@ def test_a_newest_run_that_no_verdict_is_of_is_named(
     head = page.read_text(encoding="utf-8").replace("\u00a0", " ").partition('class="sentence"')[0]
     assert head.rstrip().endswith('<div class="answer open">\n<p'), "the headline is amber"
     alter(elsewhere, created="2026-10-05T12:00:00Z")
-    assert told(capsys, *runs, elsewhere)["newest_judged"] is True
+    assert history_of(capsys, *runs, elsewhere)["newest_judged"] is True
 
 
 def test_two_directories_of_one_file_system_are_one_storage_and_one_path_on_two_hosts_is_two(
@@ -224,7 +224,7 @@ def test_two_directories_of_one_file_system_are_one_storage_and_one_path_on_two_
     runs = [shutil.copytree(nightly / f"run-{number}", tmp_path / f"{number}") for number in range(3)]
     for run, name, identity in zip(runs, ("/s/a", "/s/b", "/s/a"), ("nfs:x:/s", "nfs:x:/s", "local:h:1"), strict=True):
         alter(run, target={"name": name, "directories": [{"path": name, "identity": identity}]})
-    found = told(capsys, *runs)
+    found = history_of(capsys, *runs)
     storages = {Path(run["run"]).name: run["storage"] for run in found["runs"]}
     assert storages["0"] == storages["1"] != storages["2"]
     assert sorted(len(one["levels"]) for one in found["series"]) == [1] * 4 + [2] * 4
@@ -236,7 +236,7 @@ def test_probes_that_chose_their_blocks_are_one_series(tmp_path: Path, capsys: p
         run = tmp_path / str(number)
         assert main(["probe", f"sim:knee=4,plateau={plateau}GB/s", "--out", str(run), *words]) == 0
         alter(run, target={"name": "/scratch"})
-    found = told(capsys, tmp_path)
+    found = history_of(capsys, tmp_path)
     assert found["apart_by"] == [] and any(len(one["levels"]) == 2 for one in found["series"])
     assert all("block_size" not in one["group"] for one in found["series"])
 
@@ -255,5 +255,5 @@ def test_models_of_one_name_are_one_storage_that_became_slower(
     capsys.readouterr()
     assert main(["history", str(tmp_path / "nights"), "--fail-if", "slower"]) == 1
     capsys.readouterr()
-    (series,) = told(capsys, tmp_path / "nights")["series"]
+    (series,) = history_of(capsys, tmp_path / "nights")["series"]
     assert series["verdict"] == "slower" and series["storage"] == "sim:scratch"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tonnage.cli import main
 
-from .answers import drawn
-from .test_compare import PLAIN, measured
+from .json_output import drawn
+from .test_compare import PLAIN, run_on
 from .test_compare_per import ONE, refused
-from .test_history import alter, told
+from .test_history import alter, history_of
 
 GROWN_FROM = 5
 
@@ -25,7 +25,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = f"{PLAIN}[normalise]\ndisks = {disks}\n"
         (directory / part).mkdir(exist_ok=True)
         # The seed of a run is the length of its name.
-        run = measured(directory / part, "r" * (number + 1), plateau=plateau, noise="2%", workload=text, **{"": ONE})
+        run = run_on(directory / part, "r" * (number + 1), plateau=plateau, noise="2%", workload=text, **{"": ONE})
         alter(run, target={"name": "/scratch"}, created=f"2026-10-{number + 1:02}T03:00:00Z")
     return directory
 
@@ -34,10 +34,10 @@ def test_a_storage_that_grew_is_faster_and_slower_for_each_of_its_disks(
     grown: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old, new = grown / "old", grown / "new"
-    (whole,) = told(capsys, old, new)["series"]
+    (whole,) = history_of(capsys, old, new)["series"]
     assert (whole["verdict"], whole["unit"]) == ("faster", "B/s")
     for per in ("disk", "disk=60,84"):
-        found = told(capsys, old, new, "--per", per)
+        found = history_of(capsys, old, new, "--per", per)
         (series,) = found["series"]
         (change,) = series["changes"]
         assert (series["verdict"], series["unit"]) == ("slower", "B/s per disk")
@@ -54,7 +54,7 @@ def test_a_storage_that_grew_is_faster_and_slower_for_each_of_its_disks(
 
 
 def test_rates_are_shares_of_the_link_of_each_directory(grown: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(capsys, grown / "old", grown / "new", "--per", "link=100Gbit/s,200Gbit/s")
+    found = history_of(capsys, grown / "old", grown / "new", "--per", "link=100Gbit/s,200Gbit/s")
     (series,) = found["series"]
     assert (series["unit"], series["verdict"]) == ("of the link", "slower")
     assert series["levels"][0]["median"] == pytest.approx(0.16, rel=0.05)

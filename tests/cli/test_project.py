@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tonnage.cli import main
 
-from .answers import answered, drawn
+from .json_output import answered, drawn
 
 IOR = """IOR-3.0.1: MPI Coordinated Test of Parallel I/O
 
@@ -32,7 +32,7 @@ Finished: Mon Mar  2 10:01:40 2015
 """
 
 
-def measured(directory: Path, name: str, model: str, tasks: list[int], more: str = "", count: int = 4) -> Path:
+def run_on(directory: Path, name: str, model: str, tasks: list[int], more: str = "", count: int = 4) -> Path:
     file = directory / f"{name}.toml"
     file.write_text(
         f'target = "sim:{model},noise=5%"\nseed = 7\n[repeat]\ncount = {count}\n[[workload]]\nop = "write"\n'
@@ -47,14 +47,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     directory = tmp_path_factory.mktemp("runs")
     nodes = "tasks_per_node = 4\n"
     return {
-        "tasks": measured(directory, "tasks", "knee=8,plateau=2GB/s", [1, 2, 4, 8, 16, 32]),
-        "nodes": measured(directory, "nodes", "node-plateau=6GB/s,plateau=40GB/s", [4, 16, 64, 128], nodes),
-        "rising": measured(directory, "rising", "knee=64,plateau=2GB/s", [1, 2, 4, 8]),
-        "once": measured(directory, "once", "knee=8,plateau=2GB/s", [1, 2, 4], count=1),
+        "tasks": run_on(directory, "tasks", "knee=8,plateau=2GB/s", [1, 2, 4, 8, 16, 32]),
+        "nodes": run_on(directory, "nodes", "node-plateau=6GB/s,plateau=40GB/s", [4, 16, 64, 128], nodes),
+        "rising": run_on(directory, "rising", "knee=64,plateau=2GB/s", [1, 2, 4, 8]),
+        "once": run_on(directory, "once", "knee=8,plateau=2GB/s", [1, 2, 4], count=1),
     }
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+def projection_of(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
     found = answered(capsys, "project", *words)
     assert len(found["projections"]) == 1 and not found["refused"]
     one: dict[str, Any] = found["projections"][0]
@@ -66,7 +66,7 @@ def test_beyond_a_plateau_the_interval_has_the_truth_and_widens_with_distance(
 ) -> None:
     widths = []
     for tasks in (24, 64, 128):
-        found = told(capsys, runs["tasks"], "--tasks", tasks)
+        found = projection_of(capsys, runs["tasks"], "--tasks", tasks)
         assert found["low"] <= 2e9 <= found["high"] and found["along"] == "tasks" and found["nodes"] == 1
         assert found["beyond"] == pytest.approx(tasks / 32)
         widths.append(found["high"] / found["low"])
@@ -80,7 +80,7 @@ def test_beyond_a_plateau_the_interval_has_the_truth_and_widens_with_distance(
 def test_what_still_rises_may_go_on_or_stop_and_a_large_step_is_refused(
     runs: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = told(capsys, runs["rising"], "--tasks", 16)
+    found = projection_of(capsys, runs["rising"], "--tasks", 16)
     level = found["points"][-1]["median"]
     assert found["low"] < 1.6 * level < 1.9 * level < found["high"]
     assert main(["project", str(runs["rising"]), "--tasks", "4096"]) == 2
@@ -91,7 +91,7 @@ def test_what_still_rises_may_go_on_or_stop_and_a_large_step_is_refused(
 
 
 def test_more_nodes_follow_the_sweep_over_nodes(runs: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(capsys, runs["nodes"], "--nodes", 64)
+    found = projection_of(capsys, runs["nodes"], "--nodes", 64)
     assert (found["tasks"], found["along"], found["most_tasks"]) == (256, "nodes", 128)
     assert found["low"] <= 40e9 <= found["high"]
 
@@ -99,9 +99,9 @@ def test_more_nodes_follow_the_sweep_over_nodes(runs: dict[str, Path], capsys: p
 def test_a_stated_link_is_a_ceiling_of_all_nodes_and_figures_are_divided_where_asked(
     runs: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = told(capsys, runs["nodes"], "--nodes", 64, "--link", "26Gbit/s", "--per", "server=4")
+    found = projection_of(capsys, runs["nodes"], "--nodes", 64, "--link", "26Gbit/s", "--per", "server=4")
     assert found["ceiling"] is None and found["ceiling_per_s"] == 64 * 26e9 / 8
-    found = told(capsys, runs["tasks"], "--tasks", 64, "--link", "17Gbit/s", "--per", "disk=10")
+    found = projection_of(capsys, runs["tasks"], "--tasks", 64, "--link", "17Gbit/s", "--per", "disk=10")
     assert found["ceiling"] == "the nodes' links, as stated" and found["high"] == 17e9 / 8
     disks, link = found["normalised"]
     assert disks["value"] == found["median"] / 10 and disks["unit"] == "B/s per disk"
@@ -144,7 +144,7 @@ def test_an_imported_sweep_says_that_its_nodes_are_unknown_and_refuses_others(
         files[-1].write_text(IOR.format(tasks=tasks, rows=rows))
     out = tmp_path / "theirs"
     assert main(["import", "ior", *map(str, files), "--out", str(out), "--no-report"]) == 0
-    found = told(capsys, out, "--tasks", 16)
+    found = projection_of(capsys, out, "--tasks", 16)
     assert found["nodes"] is None and found["most_tasks"] == 8
     main(["project", str(out), "--tasks", "16"])
     assert "on as many nodes as were measured, which its records do not tell" in capsys.readouterr().out
@@ -156,7 +156,7 @@ def test_the_page_draws_band_models_and_where_measuring_ended(
     runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "expected.html"
-    found = told(capsys, runs["tasks"], "--tasks", 64, "--out", page)
+    found = projection_of(capsys, runs["tasks"], "--tasks", 64, "--out", page)
     figure = drawn(page)["projection"]["variants"][0]["figures"][0]
     traces = {trace.get("name"): trace for trace in figure["traces"]}
     assert {"95 % interval", "expected", "USL", "hinge", "repetition", "asked for"} <= set(traces)

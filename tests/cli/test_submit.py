@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as some
 from tonnage.cli.commands.submit import COMMAND as SUBMIT
-from tonnage.cli.commands.submit import wish_of
+from tonnage.cli.commands.submit import request_of
 from tonnage.cli.entry import parse, run_command
 from tonnage.cluster.array_numbers import spelled
 from tonnage.cluster.job_terms import Dependency, Mail, Terms
@@ -23,8 +23,8 @@ WORDS = some.text(some.characters(exclude_characters="\0"), max_size=12)
 """Any word, surrogates of odd bytes among them."""
 
 
-def wish(*words: str) -> SubmitRequest:
-    return wish_of(parse(["submit", *words]))
+def parsed_request(*words: str) -> SubmitRequest:
+    return request_of(parse(["submit", *words]))
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def wish(*words: str) -> SubmitRequest:
 def test_options_come_before_the_program_and_its_words_are_its_own(words: list[str], program: list[str] | None) -> None:
     if program is None:
         with pytest.raises((RequestError, SystemExit)):
-            wish(*words)
+            parsed_request(*words)
     else:
-        assert list(wish(*words).argv) == program
+        assert list(parsed_request(*words).argv) == program
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_what_the_scheduler_cannot_do_is_refused_before_anything_is_said_or_writ
 
 
 def test_the_schedulers_own_options_may_begin_with_a_dash_and_be_several_words() -> None:
-    found = wish("--scheduler-options=--nice=5 --comment='a b'", "--scheduler-options", "-C fast", "go", "-x")
+    found = parsed_request("--scheduler-options=--nice=5 --comment='a b'", "--scheduler-options", "-C fast", "go", "-x")
     assert (found.terms.words, found.argv) == (("--nice=5", "--comment=a b", "-C", "fast"), ("go", "-x"))
-    found = wish(
+    found = parsed_request(
         *("--time-limit", "90s", "--account", "p", "--memory", "2GiB", "--gpus", "2", "--exclusive", "--input", "i"),
         *("--dependency", "afterok:7?after:8", "--mail", "end,begin", "--mail-to", "ann@site", "go"),
     )
@@ -149,7 +149,7 @@ def test_whatever_the_options_the_program_begins_where_they_end(
 
 
 def test_what_is_typed_reaches_the_wish() -> None:
-    found = wish(
+    found = parsed_request(
         *("-q", "short", "-o", "o", "-e", "e", "-n", "2", "-J", "align", "--copies", "50", "--cap", "8"),
         *("--path", "/data", "--io-share", "30%", "--anywhere", "--key", "k.1", "--scheduler", "local"),
         *("--local-wait", "5m", "--site", "s.toml", "go", "-x"),
@@ -165,14 +165,14 @@ def test_what_is_typed_reaches_the_wish() -> None:
     [("50", "1-50", "auto"), ("50%8", "1-50", 8), ("7,9", "7,9", "auto"), ("1-4,10-20:2%3", "1-4,10-20:2", 3)],
 )
 def test_copies_are_counted_or_named(text: str, spelling: str, cap: int | str) -> None:
-    found = wish("--copies", text, "go")
+    found = parsed_request("--copies", text, "go")
     assert (spelled(found.numbers), found.cap) == (spelling, cap)
 
 
 def test_what_is_not_typed_is_left_to_the_site() -> None:
-    found = wish("go")
+    found = parsed_request("go")
     assert (found.queue, found.copies, found.cap, found.slots, found.local_wait_ns) == (None, None, "auto", 1, None)
-    assert re.fullmatch("[0-9a-f]{16}", found.key) and wish("go").key != found.key
+    assert re.fullmatch("[0-9a-f]{16}", found.key) and parsed_request("go").key != found.key
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_what_is_not_typed_is_left_to_the_site() -> None:
 )
 def test_contradictions_are_one_clear_line(words: list[str], told: str) -> None:
     with pytest.raises(RequestError, match=told):
-        wish(*words)
+        parsed_request(*words)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_contradictions_are_one_clear_line(words: list[str], told: str) -> None:
 )
 def test_values_that_are_none_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        wish(*words)
+        parsed_request(*words)
     assert ended.value.code == 2
     said = capsys.readouterr().err
     assert said.startswith("tonnage: error: ") and len(said.splitlines()) == 1

@@ -14,12 +14,12 @@ from tonnage.records.file_names import MANIFEST
 
 from tests.records.manifests import rewritten
 
-from .answers import answered
+from .json_output import answered
 
 SWEEP = 'op = ["write", "read"]\ntasks = [1, 2, 4, 8]\nblock_size = "64MiB"\n'
 
 
-def measured(directory: Path, name: str, model: str = "knee=2", keys: str = SWEEP) -> Path:
+def run_on(directory: Path, name: str, model: str = "knee=2", keys: str = SWEEP) -> Path:
     file = directory / f"{name}.toml"
     file.write_text(f'target = "sim:{model}"\nseed = 1\n[repeat]\ncount = 3\n[workload]\n{keys}')
     assert main(["run", str(file), "--out", str(directory / name), "--no-report"]) == 0
@@ -30,11 +30,11 @@ def measured(directory: Path, name: str, model: str = "knee=2", keys: str = SWEE
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     directory = tmp_path_factory.mktemp("runs")
     found = {
-        "sound": measured(directory, "sound"),
-        "cached": measured(directory, "cached", "knee=2,cache=1TiB", f'{SWEEP}cache = "keep"\n'),
-        "memory": measured(directory, "memory"),
-        "cut": measured(directory, "cut"),
-        "writes": measured(directory, "writes", keys=SWEEP.replace(', "read"', "")),
+        "sound": run_on(directory, "sound"),
+        "cached": run_on(directory, "cached", "knee=2,cache=1TiB", f'{SWEEP}cache = "keep"\n'),
+        "memory": run_on(directory, "memory"),
+        "cut": run_on(directory, "cut"),
+        "writes": run_on(directory, "writes", keys=SWEEP.replace(', "read"', "")),
     }
     rewritten(found["memory"], lambda manifest: manifest["target"].update(memory_backed=True, file_system="tmpfs"))
     rewritten(found["cut"], lambda manifest: manifest.update(state="interrupted"))
@@ -115,7 +115,7 @@ def test_what_undoes_a_curve_that_the_answer_does_not_rest_on_undoes_nothing(
 def test_a_run_whose_process_was_killed_is_no_complete_measurement(
     runs: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    killed = measured(tmp_path, "killed")
+    killed = run_on(tmp_path, "killed")
     manifest = {key: value for key, value in Run.open(killed).manifest.items() if key != "seal"}
     manifest["state"] = "running"
     (killed / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.cluster.array_numbers import Numbers, upto
-from tonnage.cluster.job_terms import Dependency, Mail, Terms, parse_dependency, parse_mail, split_words
+from tonnage.cluster.job_terms import Dependency, Mail, Terms, parse_dependency, parse_mail, split_arguments
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers.flux import Flux
 from tonnage.cluster.schedulers.local import Local
@@ -227,9 +227,9 @@ def test_what_is_no_dependency_is_told(text: str) -> None:
 
 
 def test_words_and_events_are_read() -> None:
-    assert split_words("--nice=5 --comment='a b'  -C x") == ("--nice=5", "--comment=a b", "-C", "x")
+    assert split_arguments("--nice=5 --comment='a b'  -C x") == ("--nice=5", "--comment=a b", "-C", "x")
     assert parse_mail("fail,Begin") == ("begin", "fail")
-    for wrong, call in ((lambda: split_words("'"), "cannot be split"), (lambda: parse_mail("never"), "no events")):
+    for wrong, call in ((lambda: split_arguments("'"), "cannot be split"), (lambda: parse_mail("never"), "no events")):
         with pytest.raises(RequestError, match=call):
             wrong()
 

@@ -11,7 +11,7 @@ from tonnage.cluster.scheduler import Job, SchedulerError, State
 from tonnage.cluster.wait_for_job import wait_for
 
 
-class Told:
+class ScriptedScheduler:
     """A scheduler that tells one thing after the other, the last for ever."""
 
     def __init__(self, *answers: list[Job] | SchedulerError) -> None:
@@ -38,7 +38,7 @@ def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def wait(*answers: list[Job] | SchedulerError, copies: int | None = None) -> int:
-    return wait_for(Told(*answers), "7", copies=copies)[0]  # type: ignore[arg-type]
+    return wait_for(ScriptedScheduler(*answers), "7", copies=copies)[0]  # type: ignore[arg-type]
 
 
 def test_a_job_is_waited_for_from_its_queue_to_its_end() -> None:
@@ -70,9 +70,9 @@ def test_a_job_whose_end_nobody_saw_has_ended_and_one_that_is_out_of_sight_has_n
 def test_another_job_that_has_its_number_is_not_waited_for() -> None:
     another = replace(job("done", 0), key="another")
     with pytest.raises(SchedulerError, match="nothing of job 7 any more"):
-        wait_for(Told([another]), "7", key="mine")  # type: ignore[arg-type]
+        wait_for(ScriptedScheduler([another]), "7", key="mine")  # type: ignore[arg-type]
     mine = replace(job("failed", 3), key="mine")
-    assert wait_for(Told([another], [mine]), "7", key="mine")[0] == 3  # type: ignore[arg-type]
+    assert wait_for(ScriptedScheduler([another], [mine]), "7", key="mine")[0] == 3  # type: ignore[arg-type]
 
 
 def test_a_scheduler_that_is_silent_for_a_moment_is_asked_again() -> None:

@@ -11,8 +11,8 @@ from tonnage.cli.entry import run_command
 from tonnage.compat.ior.command import run
 from tonnage.compat.output import Voice
 
-from . import mdtest_front
-from .ior_front import Ior, Said
+from . import mdtest_calls
+from .ior_calls import Ior, Said
 
 
 @pytest.fixture
@@ -38,14 +38,14 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def mdtest(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> mdtest_front.Mdtest:
+) -> mdtest_calls.Mdtest:
     """Runs a command line in ``data``, each time with a run directory of its own."""
     monkeypatch.chdir(tmp_path)
     numbers = count()
 
-    def call(*words: str, code: int = 0) -> mdtest_front.Said:
+    def call(*words: str, code: int = 0) -> mdtest_calls.Said:
         monkeypatch.setenv("TONNAGE_OUT", str(tmp_path / f"run-{next(numbers)}"))
         assert run_command(["mdtest", "-d", str(data), *words]) == code, capsys.readouterr()
-        return mdtest_front.Said(*capsys.readouterr())
+        return mdtest_calls.Said(*capsys.readouterr())
 
     return call

@@ -21,7 +21,7 @@ from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.iobsub.command import run
 from tonnage.compat.iobsub.options import IOBSUB
-from tonnage.compat.iobsub.parse import Asked, read_words, with_script
+from tonnage.compat.iobsub.parse import IobsubRequest, read_arguments, with_script
 from tonnage.compat.iobsub.script import MOST_BYTES, Script
 from tonnage.compat.iobsub.translate import begin, hosts, name_of, translate
 from tonnage.compat.output import Voice
@@ -147,8 +147,8 @@ def test_hosts_are_read_with_their_order() -> None:
             hosts(wrong)
 
 
-def script_of(text: str, *words: str, queues: tuple[str, ...] = ("short", "long")) -> Asked:
-    return with_script(read_words(words, lambda: queues), Script(text), lambda: queues)
+def script_of(text: str, *words: str, queues: tuple[str, ...] = ("short", "long")) -> IobsubRequest:
+    return with_script(read_arguments(words, lambda: queues), Script(text), lambda: queues)
 
 
 def test_options_of_a_script_count_where_none_were_typed() -> None:

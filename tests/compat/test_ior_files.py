@@ -17,7 +17,7 @@ import pytest
 from tonnage.cli import main
 from tonnage.compat.ior.help import help_text
 
-from .ior_front import Ior, left, recorded_trials, refused
+from .ior_calls import Ior, left, recorded_trials, refused
 from .ior_peer import PEER, recorded, shapes
 
 KIB, MIB = 1 << 10, 1 << 20

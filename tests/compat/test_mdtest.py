@@ -13,7 +13,7 @@ import pytest
 from tonnage.command_help import help_text
 from tonnage.compat.mdtest.options import MDTEST
 
-from .mdtest_front import Mdtest, lines_of
+from .mdtest_calls import Mdtest, lines_of
 from .peer_facts import Fact, facts
 
 PEER = Path(__file__).parent / "peer"

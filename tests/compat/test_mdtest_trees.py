@@ -12,7 +12,7 @@ from tonnage.compat.mdtest.request import understand
 from tonnage.compat.measure import Ranks
 from tonnage.records import Run
 
-from .mdtest_front import Mdtest, lines_of
+from .mdtest_calls import Mdtest, lines_of
 
 
 def counts_of(run: Path) -> dict[str, int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tonnage.cli.entry import run_command
 
-from .ior_front import Ior, refused
+from .ior_calls import Ior, refused
 
 USER = b"a file of the user's\n"
 IOR = ("-a", "POSIX", "-t", "64k", "-b", "64k", "-w", "-r")

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from tonnage.dashboard import background_thread
-from tonnage.dashboard.background_thread import Pace
+from tonnage.dashboard.background_thread import WorkRate
 from tonnage.dashboard.topic_store import TopicStore, encode
 
 
@@ -78,7 +78,7 @@ def test_what_takes_long_is_done_a_five_hundredth_of_the_time(monkeypatch: pytes
         now[0], used[0] = now[0] + 3.0, used[0] + 0.5  # it had to wait for a processor
         return "done"
 
-    work = Pace(2.0)
+    work = WorkRate(2.0)
     assert work.is_due() and work.during(busy) == "done"
     now[0] = 3.0 + 249.4
     assert not work.is_due()

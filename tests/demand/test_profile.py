@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tonnage.demand.job_use import Bounds, FileSystemUse, JobUse, Metadata, TimeBin, Transfers
-from tonnage.demand.profile import main_place, profile_of
+from tonnage.demand.profile import main_file_system, profile_of
 from tonnage.errors import RequestError
 from tonnage.placement.io_demand import demand_of_uses
 from tonnage.placement.task_caps import Capacity, Plateau, choose_cap
@@ -84,9 +84,9 @@ def test_a_job_without_files_asks_nothing() -> None:
 
 
 def test_a_mount_point_that_the_job_did_not_use_is_refused_with_those_it_did() -> None:
-    assert main_place(JOB).mount == "/scratch"
+    assert main_file_system(JOB).mount == "/scratch"
     with pytest.raises(RequestError, match="it used /scratch"):
-        main_place(JOB, "/home")
+        main_file_system(JOB, "/home")
 
 
 def test_bursts_are_groups_of_bins_with_bytes() -> None:

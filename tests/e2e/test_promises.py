@@ -70,8 +70,8 @@ def altered(runs: dict[str, Path], tmp_path: Path) -> Callable[..., Path]:
         for line in kept:
             change(line)
         (copy / "trials.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in kept))
-        told = json.loads((copy / "manifest.json").read_text())
-        (copy / "manifest.json").write_text(json.dumps({**told, **manifest}))
+        evidence_of = json.loads((copy / "manifest.json").read_text())
+        (copy / "manifest.json").write_text(json.dumps({**evidence_of, **manifest}))
         return copy
 
     return make
@@ -82,7 +82,7 @@ def kept(run: Path) -> dict[int, bool | None]:
 
 
 def test_a_run_that_kept_them_has_every_promise_ticked_that_it_can_show(runs: dict[str, Path]) -> None:
-    assert {number for number, told in kept(runs["streams"]).items() if not told} == {9, 12}
+    assert {number for number, evidence_of in kept(runs["streams"]).items() if not evidence_of} == {9, 12}
     assert kept(runs["streams"])[9] is None, "no curve"
     assert kept(runs["curve"])[9] is True
     assert kept(runs["streams"])[12] is None, "no run can show that"
@@ -181,7 +181,7 @@ def slower(line: Line) -> None:
     line["latency"]["p99_ns"] = line["latency"]["p99_ns"] * 3 // 2
 
 
-def told(run: Path, number: int) -> str:
+def evidence_of(run: Path, number: int) -> str:
     return next(promise.evidence for promise in analyse(Run.open(run)).promises if promise.number == number)
 
 
@@ -189,7 +189,9 @@ def test_the_twelfth_is_broken_where_a_latency_line_does_not_follow_from_the_his
     runs: dict[str, Path], altered: Callable[..., Path], tmp_path: Path
 ) -> None:
     assert kept(runs["latency"])[12] is None
-    assert told(runs["latency"], 12).startswith("1 latency line computed again from the kept histograms; no run can")
+    assert evidence_of(runs["latency"], 12).startswith(
+        "1 latency line computed again from the kept histograms; no run can"
+    )
     assert kept(altered("latency", slower))[12] is False
     shutil.move(tmp_path / "copy", tmp_path / "slower")
     copy = altered("latency")

@@ -55,7 +55,7 @@ def trials(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
 
 
-def measured(run: Path) -> list[dict[str, Any]]:
+def measured_lines(run: Path) -> list[dict[str, Any]]:
     return [line for line in trials(run) if line["purpose"] == "measure"]
 
 
@@ -72,11 +72,13 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(shell: Shell) -> None:
 def test_every_setting_is_measured_as_often_as_the_file_says(shell: Shell) -> None:
     shell("run", shell.write("c.toml", SWEEP.format(target=shell.data)))
     (run,) = shell.runs
-    counts = Counter(json.dumps(line["setting"], sort_keys=True) for line in measured(run))
+    counts = Counter(json.dumps(line["setting"], sort_keys=True) for line in measured_lines(run))
     assert len(counts) == 16
     assert set(counts.values()) == {2}
     assert all(line["status"] == "ok" for line in trials(run))
-    assert all(line["verify"]["checked_bytes"] == line["bytes"] for line in measured(run) if line["phase"] == "read")
+    assert all(
+        line["verify"]["checked_bytes"] == line["bytes"] for line in measured_lines(run) if line["phase"] == "read"
+    )
     assert json.loads((run / "manifest.json").read_text())["campaign_text"] == (shell.home / "c.toml").read_text()
     assert shell.left_behind == []
 
@@ -100,9 +102,9 @@ def test_faults_fail_their_trials_with_exit_1_and_the_others_go_on(shell: Shell)
     said = shell("run", shell.write("c.toml", text.format(extra="")), "--no-report", check=1)
     assert "tonnage: error: " in said.err
     (run,) = shell.runs
-    assert len(measured(run)) == 6
-    assert {line["status"] for line in measured(run)} == {"ok", "failed"}
-    failed = next(line for line in measured(run) if line["status"] == "failed")
+    assert len(measured_lines(run)) == 6
+    assert {line["status"] for line in measured_lines(run)} == {"ok", "failed"}
+    failed = next(line for line in measured_lines(run) if line["status"] == "failed")
     assert failed["errors"] >= 1
     assert failed["first_error"]["offset"] >= 0
     shell(
@@ -113,7 +115,7 @@ def test_faults_fail_their_trials_with_exit_1_and_the_others_go_on(shell: Shell)
         "--no-report",
         check=1,
     )
-    stopped = measured(shell.home / "stopped")
+    stopped = measured_lines(shell.home / "stopped")
     assert [line["status"] for line in stopped].count("failed") == 1
     assert stopped[-1]["status"] == "failed"
 
@@ -148,11 +150,11 @@ def test_a_full_disk_fails_its_trials_and_leaves_room_for_the_rest(shell: Shell)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 1, err
         (run,) = shell.runs
-        status = {(line["setting"]["block_size"], line["status"]) for line in measured(run)}
+        status = {(line["setting"]["block_size"], line["status"]) for line in measured_lines(run)}
         assert (4 << 20, "ok") in status
         assert (48 << 20, "failed") in status
-        assert len(measured(run)) == 6
-        assert any("space" in line["reason"].lower() for line in measured(run) if line["status"] == "failed")
+        assert len(measured_lines(run)) == 6
+        assert any("space" in line["reason"].lower() for line in measured_lines(run) if line["status"] == "failed")
         assert [path.name for path in shell.left_behind] == ["other"]
     finally:
         subprocess.run(["umount", shell.data], check=True)

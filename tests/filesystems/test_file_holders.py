@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tonnage.filesystems.file_holders import FilePart, Held, Item, natural, striped, whole
+from tonnage.filesystems.file_holders import FileLayout, FileShare, Item, natural, striped, whole
 
 
 def test_stripes_share_a_file_as_bytes_go_to_the_devices_in_turn() -> None:
@@ -20,10 +20,10 @@ def test_stripes_share_a_file_as_bytes_go_to_the_devices_in_turn() -> None:
 
 
 def test_a_byte_counts_once_in_first_bytes_and_with_every_copy_in_bytes() -> None:
-    held = Held(
+    held = FileLayout(
         items=(
             Item("a", 100, whole(["osd.2", "osd.10"], 100).parts),
-            Item("b", 50, (FilePart("osd.10", 30), FilePart("osd.2", 20))),
+            Item("b", 50, (FileShare("osd.10", 30), FileShare("osd.2", 20))),
         ),
         total=7,
         devices=(("osd.2", "h1"), ("osd.10", "h2"), ("osd.3", None)),
@@ -44,7 +44,7 @@ def test_a_byte_counts_once_in_first_bytes_and_with_every_copy_in_bytes() -> Non
 
 
 def test_where_one_device_has_everything_no_file_needs_a_line() -> None:
-    assert Held(items=(Item("a", 1, whole(["sda"], 1).parts),), total=1).lines() == []
+    assert FileLayout(items=(Item("a", 1, whole(["sda"], 1).parts),), total=1).lines() == []
 
 
 @pytest.mark.parametrize(("first", "second"), [("osd.2", "osd.10"), ("a-OST0002", "a-OST000a"), ("h1:/b9", "h1:/b10")])

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.filesystems import facts_of, held_files, nfs
+from tonnage.filesystems import facts_of, file_layout, nfs
 from tonnage.filesystems.beegfs import holding as beegfs_holding
 from tonnage.filesystems.beegfs import of_client
 from tonnage.filesystems.ceph_hash import placement_group, rjenkins, stable_mod
 from tonnage.filesystems.cephfs import objects
 from tonnage.filesystems.ext4 import of_options
-from tonnage.filesystems.file_holders import FilePart
+from tonnage.filesystems.file_holders import FileShare
 from tonnage.filesystems.glusterfs import limits
 from tonnage.filesystems.known_filesystems import sample
 from tonnage.filesystems.lustre import by_file, holding, of_parameters
@@ -66,11 +66,11 @@ def recorded(name: str) -> str:
 
 def test_a_lustre_file_has_its_bytes_where_its_stripes_are() -> None:
     text = by_file(recorded("lustre_getstripe_table.txt"), ["/nobackup/file"])["/nobackup/file"]
-    assert holding(text, 3 * MIB + 5, "s").parts == (FilePart("s-OST000c", 2 * MIB), FilePart("s-OST0005", MIB + 5))
+    assert holding(text, 3 * MIB + 5, "s").parts == (FileShare("s-OST000c", 2 * MIB), FileShare("s-OST0005", MIB + 5))
     composite = recorded("lustre_getstripe_pfl.txt")
-    assert holding(composite, 10 * MIB, "s").parts == (FilePart("s-OST0001", 4 * MIB), FilePart("s-OST0000", 6 * MIB))
-    assert holding(composite, MIB, "s").parts == (FilePart("s-OST0001", MIB),)
-    assert holding(recorded("lustre_getstripe_dom.txt"), 4096, "s").parts == (FilePart("s-MDT0000", 4096),)
+    assert holding(composite, 10 * MIB, "s").parts == (FileShare("s-OST0001", 4 * MIB), FileShare("s-OST0000", 6 * MIB))
+    assert holding(composite, MIB, "s").parts == (FileShare("s-OST0001", MIB),)
+    assert holding(recorded("lustre_getstripe_dom.txt"), 4096, "s").parts == (FileShare("s-MDT0000", 4096),)
 
 
 def test_several_lustre_files_are_told_apart_by_their_lines() -> None:
@@ -94,7 +94,7 @@ def test_lustre_limits_are_bytes_and_the_smallest_of_all_osts() -> None:
 def test_a_beegfs_file_has_its_chunks_in_turn(name: str, first: str) -> None:
     found = beegfs_holding(recorded(name), 3 * (MIB // 2) + 7)
     assert found is not None
-    assert found.parts[0] == FilePart(first, MIB)
+    assert found.parts[0] == FileShare(first, MIB)
     assert sum(part.bytes for part in found.parts) == 3 * (MIB // 2) + 7
     assert beegfs_holding(recorded("beegfs7_entry_mirrored.txt"), MIB) is None
 
@@ -107,10 +107,10 @@ def test_a_beegfs_client_shows_its_cache() -> None:
 def test_moosefs_chunks_are_64_mib_and_a_bad_copy_holds_nothing() -> None:
     found = chunks(MFS_FILES, ["/mfs/d/f1", "/mfs/e/g", "/mfs/empty"])
     assert moosefs_holding(found["/mfs/d/f1"], 70 * MIB).parts == (
-        FilePart("10.77.0.3:9422", 64 * MIB),
-        FilePart("10.77.0.3:9422", 6 * MIB),
+        FileShare("10.77.0.3:9422", 64 * MIB),
+        FileShare("10.77.0.3:9422", 6 * MIB),
     )
-    assert moosefs_holding(found["/mfs/e/g"], 3).parts == (FilePart("10.77.0.4:9422", 3),)
+    assert moosefs_holding(found["/mfs/e/g"], 3).parts == (FileShare("10.77.0.4:9422", 3),)
     assert found["/mfs/empty"] == []
 
 
@@ -207,7 +207,7 @@ def test_a_file_system_that_nobody_knows_has_no_facts() -> None:
 
 def test_files_on_a_disk_of_this_host_are_on_it(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"12")
-    held = held_files([(str(tmp_path / "a"), 0, 0), (str(tmp_path / "gone"), 1, 1)])
+    held = file_layout([(str(tmp_path / "a"), 0, 0), (str(tmp_path / "gone"), 1, 1)])
     if held is None or held.problem:
         pytest.skip(f"{tmp_path} is on no block device")
     assert [(item.name, item.bytes, len(item.parts)) for item in held.items] == [("a", 2, 1)]
@@ -223,6 +223,6 @@ def test_a_file_system_that_fails_to_answer_is_told_of_in_one_sentence(
 
     monkeypatch.setattr("tonnage.filesystems.known_filesystems.carefully", fail)
     monkeypatch.setattr("tonnage.filesystems.known_filesystems.find_mount", lambda *_: mount("ext4"))
-    held = held_files([(os.fspath(tmp_path / "a"), 0, 0)])
+    held = file_layout([(os.fspath(tmp_path / "a"), 0, 0)])
     assert held is not None
     assert held.problem in ("Input/output error", "it did not answer in time")

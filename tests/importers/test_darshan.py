@@ -23,13 +23,13 @@ MIB = 1 << 20
 pytestmark = needs_darshan
 
 
-def place(name: str) -> FileSystemUse:
+def file_system_of(name: str) -> FileSystemUse:
     (found,) = use(name).file_systems
     return found
 
 
 def both(name: str) -> tuple[Transfers, Transfers]:
-    found = place(name)
+    found = file_system_of(name)
     assert found.writes is not None and found.reads is not None
     return found.writes, found.reads
 
@@ -52,10 +52,10 @@ def test_each_rank_has_its_own_share_and_the_largest_is_the_imbalance() -> None:
 
 
 def test_names_and_files_are_counted() -> None:
-    found = place("own")
+    found = file_system_of("own")
     assert (found.metadata.opens, found.metadata.syncs) == (8, 4)
     assert (found.files, found.shared, found.only_read, found.only_written) == (4, 0, 0, 0)
-    assert place("shared").shared == 1
+    assert file_system_of("shared").shared == 1
 
 
 def test_sequential_calls_are_those_after_the_first_of_a_file() -> None:
@@ -68,7 +68,7 @@ def test_sequential_calls_are_those_after_the_first_of_a_file() -> None:
 
 
 def test_ranks_in_turn_are_one_at_once_and_ranks_together_are_bounded() -> None:
-    turns = place("turns").writes
+    turns = file_system_of("turns").writes
     assert turns is not None
     assert turns.at_once == Bounds(1, 1)
     assert turns.counted_by == "time stamps"
@@ -81,7 +81,7 @@ def test_ranks_in_turn_are_one_at_once_and_ranks_together_are_bounded() -> None:
 def test_traced_calls_say_how_many_were_in_progress() -> None:
     writes, reads = both("shared-dxt")
     assert reads.counted_by == "DXT"
-    assert reads.at_once.known and reads.active_s.known and reads.mean_at_once.known
+    assert reads.at_once.is_exact and reads.active_s.is_exact and reads.mean_at_once.is_exact
     assert 1 <= reads.at_once.low <= 4 and reads.ranks == writes.ranks == Bounds(4, 4)
     assert writes.common == (SizeCount(MIB, 32, files=1),) and reads.common == (SizeCount(4096, 128, files=1),)
 
@@ -115,14 +115,14 @@ def test_bounds_from_time_stamps_hold_what_the_traced_calls_of_the_same_log_say(
 
 
 def test_pauses_between_bursts_are_seen_where_there_is_a_heat_map() -> None:
-    writes = place("bursts").writes
+    writes = file_system_of("bursts").writes
     assert writes is not None and writes.bursts == 3
     assert sum(one.bytes for one in writes.heat) == 24 * MIB + 20 * 512 + 100 * 1000
     assert writes.bytes == 24 * MIB + 20 * 512 + 100 * 1000
     assert writes.operations == 24 + 20 + 100 and sum(writes.bins) == 44, "stdio's calls have no sizes"
     assert writes.common == (SizeCount(MIB, 24, files=1), SizeCount(512, 20, files=20))
     assert writes.active_s.high > 0.8 and writes.busy_s < writes.active_s.high
-    assert place("bursts").files == 22
+    assert file_system_of("bursts").files == 22
 
 
 def test_a_partial_module_is_told_and_what_it_has_is_kept() -> None:

@@ -18,7 +18,7 @@ MIB = 1 << 20
 pytestmark = needs_darshan
 
 
-def place(name: str) -> FileSystemUse:
+def file_system_of(name: str) -> FileSystemUse:
     (found,) = use(name).file_systems
     return found
 
@@ -69,22 +69,22 @@ def test_a_backward_reader_is_no_sequential_one_in_its_campaign() -> None:
         ("shared-dxt", "backward", "towards the files' beginnings: here they are random"),
         ("shared", "backward or again", "or at the same places again: here they are random"),
     ):
-        reads = place(name).reads
+        reads = file_system_of(name).reads
         assert reads is not None and reads.order == order
-        made = replay_of(use(name), place(name), target="/x", sweep=False)
+        made = replay_of(use(name), file_system_of(name), target="/x", sweep=False)
         assert 'op = "read"' in made.text and 'access = "random"' in made.text
         assert words in made.text.partition("name =")[0]
 
 
 def test_a_call_that_took_half_a_second_has_no_peak_in_a_part_of_it() -> None:
-    reads = place("slow-dxt").reads
+    reads = file_system_of("slow-dxt").reads
     assert reads is not None and reads.peak is not None and (reads.bytes, reads.operations) == (65536, 1)
     assert reads.active_s.low == reads.active_s.high == pytest.approx(0.5, abs=0.1)
     assert reads.peak.bytes_per_s == pytest.approx(65536 / reads.active_s.high, rel=0.01)
 
 
 def test_writes_and_reads_between_each_other_are_one_mix() -> None:
-    found = place("mixed")
+    found = file_system_of("mixed")
     assert found.writes is not None and found.reads is not None
     assert [(one.bytes, one.operations, one.order) for one in (found.writes, found.reads)] == [
         (2 * MIB, 32, "sequential")
@@ -94,7 +94,7 @@ def test_writes_and_reads_between_each_other_are_one_mix() -> None:
 
 
 def test_calls_of_stdio_have_bytes_and_numbers_and_an_order_that_is_not_known() -> None:
-    found = place("stdio")
+    found = file_system_of("stdio")
     for moved in found.transfers:
         assert (moved.bytes, moved.operations, moved.files) == (100_000, 100, 1)
         assert moved.order == "not known" and moved.sequential == Bounds(0.0, 1.0) and not any(moved.bins)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tonnage.errors import RequestError
 from tonnage.io500.config import listed_keys, parse_config, read_config
-from tonnage.io500.phase_commands import STEPS, Place, steps_of
+from tonnage.io500.phase_commands import STEPS, RepetitionPaths, steps_of
 
 RECORDED = Path(__file__).parent / "recorded"
 STAMP = "2026.11.26-19.40.00"
-PLACE = Place(f"./data/{STAMP}", f"./results/{STAMP}", STAMP)
+PLACE = RepetitionPaths(f"./data/{STAMP}", f"./results/{STAMP}", STAMP)
 
 
 def test_every_key_is_there_with_its_default() -> None:

@@ -48,7 +48,7 @@ def test_a_host_beside_the_data_that_is_down_is_told_with_slurms_reason(lab: Sit
 
 
 def test_an_index_source_and_a_scheduler_that_do_not_answer_are_told_together(lab: Site) -> None:
-    with lab.held("exporter rcss1"), lab.held("slurmctld"):
+    with lab.suspended("exporter rcss1"), lab.suspended("slurmctld"):
         told = {complaint["code"]: complaint["what"] for complaint in doctor(lab, 1)}
     assert set(told) == {"scheduler-silent", "indices-silent"}
     assert "sinfo" in told["scheduler-silent"]

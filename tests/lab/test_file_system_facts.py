@@ -22,9 +22,9 @@ ASK = """
 import json, sys
 from dataclasses import asdict
 from tonnage.machine.mounts import mount_of
-from tonnage.filesystems import facts_of, held_files
+from tonnage.filesystems import facts_of, file_layout
 at, files = sys.argv[1], sys.argv[2:]
-held = held_files([(path, number, number) for number, path in enumerate(files)]) if files else None
+held = file_layout([(path, number, number) for number, path in enumerate(files)]) if files else None
 print(json.dumps({"facts": facts_of(at, mount_of(at)), "held": held and asdict(held)}))
 """
 

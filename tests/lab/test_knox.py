@@ -57,7 +57,7 @@ def _entry(key: str, value: Any) -> str:
     return f"{key} = {json.dumps(value)}"
 
 
-def measured(sites: TwoSites, name: str, text: str, *, path: str = "") -> tuple[Lines, str]:
+def measure_from_head(sites: TwoSites, name: str, text: str, *, path: str = "") -> tuple[Lines, str]:
     """Runs it from ``head``: the lines of its trials, and what it said."""
     files = sites.hosts["head"].path(FILES)
     (files / f"{name}.toml").write_text(text, encoding="utf-8")
@@ -78,7 +78,7 @@ def test_sob_on_sets_of_hosts_keeps_their_order_and_stands_below_the_published_f
             table["hosts"] = table["hosts"][1:3]
         return table["name"] in kept
 
-    lines, said = measured(sites, "sob", part(lambda table: table["name"].startswith("test") and small(table)))
+    lines, said = measure_from_head(sites, "sob", part(lambda table: table["name"].startswith("test") and small(table)))
     assert {line["status"] for line in lines} == {"ok"}
     order = {tuple(host["host"] for host in line["ensemble"]["hosts"]) for line in lines}
     assert order == {("epouta3", "epouta2", "epouta1"), ("compute1", "epouta1", "epouta2")}
@@ -97,7 +97,7 @@ def test_hosts_of_the_far_site_get_what_the_link_carries_and_never_more(sites: T
             table["block_size"] = "40GiB"
         return table["name"] in ("three-pairs", "link")
 
-    lines, _ = measured(sites, "link", part(small))
+    lines, _ = measure_from_head(sites, "link", part(small))
     assert {line["status"] for line in lines} == {"ok"}
     together = [line for line in lines if line["phase"] == "network" and len(line["setting"]["pairs"]) == 3]
     assert together
@@ -120,7 +120,7 @@ def test_workflows_go_to_their_partition_and_their_trace_is_read(sites: TwoSites
         return table["partition"] is not None
 
     sites.hosts["head"].run("cp", "-r", ROOT / "lab/workflows", FILES)
-    lines, said = measured(sites, "flows", part(small), path=f"{program.parent}:")
+    lines, said = measure_from_head(sites, "flows", part(small), path=f"{program.parent}:")
     assert {line["status"] for line in lines} == {"ok"}
     assert {line["setting"]["partition"] for line in lines} == {"mm", "epouta1-mm2"}
     traced = (sites.hosts["head"].path(FILES) / "flows" / "workflow.jsonl").read_text().splitlines()

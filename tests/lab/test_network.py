@@ -45,7 +45,7 @@ def site() -> Iterator[Hosts]:
 @pytest.fixture
 def host_group(site: Hosts) -> Iterator[RemoteHostGroup]:
     """A process on each host, as ssh would bring it there."""
-    with RemoteHostGroup([*KNOX, *EPOUTA], lambda host: site[host].words(["sh", "-s"])) as host_group:
+    with RemoteHostGroup([*KNOX, *EPOUTA], lambda host: site[host].command_line(["sh", "-s"])) as host_group:
         assert not host_group.problems
         yield host_group
 
@@ -57,7 +57,7 @@ def setting(text: str) -> NetworkSetting:
     return found
 
 
-def measured(host_group: RemoteHostGroup, text: str) -> tuple[dict, dict]:
+def measure_trial(host_group: RemoteHostGroup, text: str) -> tuple[dict, dict]:
     """The totals of a trial, and what it says of its flows."""
     flows = between_hosts(host_group, setting('duration = "4s"\n' + text), False)
     assert flows is not None
@@ -85,7 +85,7 @@ THREE = 'pairs = [["epouta1", "compute1"], ["epouta2", "compute2"], ["epouta3", 
 @pytest.mark.parametrize("streams", [1, 10])
 @pytest.mark.parametrize("direction", ["send", "receive"])
 def test_one_pair_fills_the_link_and_no_more(host_group: RemoteHostGroup, streams: int, direction: str) -> None:
-    total, network = measured(host_group, f'{ALONE}streams = {streams}\ndirection = "{direction}"\n')
+    total, network = measure_trial(host_group, f'{ALONE}streams = {streams}\ndirection = "{direction}"\n')
     (flow,) = network["flows"]
     assert 0.9 <= total["bandwidth_bytes_per_s"] / LINK_BYTES_PER_S <= 1.0 + counted_early(network)
     ends = ("epouta1", "compute1")
@@ -93,21 +93,21 @@ def test_one_pair_fills_the_link_and_no_more(host_group: RemoteHostGroup, stream
 
 
 def test_three_pairs_at_once_share_the_link_and_their_sum_is_the_link(host_group: RemoteHostGroup) -> None:
-    total, network = measured(host_group, THREE + 'streams = 1\ndirection = "send"\n')
+    total, network = measure_trial(host_group, THREE + 'streams = 1\ndirection = "send"\n')
     assert 0.9 <= total["bandwidth_bytes_per_s"] / LINK_BYTES_PER_S <= 1.0 + counted_early(network)
     assert [flow["sender"] for flow in network["flows"]] == list(EPOUTA)
     assert all(0 < flow["bandwidth_bytes_per_s"] < LINK_BYTES_PER_S for flow in network["flows"])
 
 
 def test_both_ways_have_a_link_each(host_group: RemoteHostGroup) -> None:
-    total, network = measured(host_group, ALONE + 'streams = 2\ndirection = "both"\n')
+    total, network = measure_trial(host_group, ALONE + 'streams = 2\ndirection = "both"\n')
     # The two need not end at the same moment, so what a bucket lets through at once is seen here.
     assert 1.6 <= total["bandwidth_bytes_per_s"] / LINK_BYTES_PER_S <= 2.04 + 2 * counted_early(network)
     assert [flow["sender"] for flow in network["flows"]] == ["epouta1", "compute1"]
 
 
 def test_inside_a_site_no_link_is_in_the_way(host_group: RemoteHostGroup) -> None:
-    total, _ = measured(host_group, 'pairs = [["compute1", "compute2"]]\nstreams = 1\ndirection = "send"\n')
+    total, _ = measure_trial(host_group, 'pairs = [["compute1", "compute2"]]\nstreams = 1\ndirection = "send"\n')
     assert total["bandwidth_bytes_per_s"] > 5 * LINK_BYTES_PER_S
 
 
@@ -143,7 +143,7 @@ def test_a_port_that_is_taken_on_one_host_is_passed_over(site: Hosts, host_group
     try:
         listening = ["ss", "--listening", "--tcp", "--numeric", "--no-header", "sport = :5201"]
         wait_for(lambda: bool(site["compute1"].run(*listening).stdout), "the port is taken")
-        total, _ = measured(host_group, ALONE + 'streams = 1\ndirection = "send"\nomit = "0s"\n')
+        total, _ = measure_trial(host_group, ALONE + 'streams = 1\ndirection = "send"\nomit = "0s"\n')
         assert total["bytes"] > 0
         assert squatter.running()
     finally:

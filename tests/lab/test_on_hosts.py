@@ -104,7 +104,7 @@ def test_a_node_that_dies_is_named_and_the_rest_is_measured_on_others(sites: Two
     argv = command(sites, "dies", f"{first}[[workload]]\n{second}", *words, job='partition = "all"\nnodes = 3')
     head = sites.hosts["head"]
     process = subprocess.Popen(
-        head.words(argv, FILES), env=os.environ | sites.environment, stderr=subprocess.PIPE, text=True
+        head.command_line(argv, FILES), env=os.environ | sites.environment, stderr=subprocess.PIPE, text=True
     )
     progress = head.path(FILES) / "dies" / "progress.json"
 

@@ -48,7 +48,7 @@ def chunks(site: Hosts) -> Iterator[Moosefs]:
         yield entered(stack, moosefs(site, "oss1", SERVERS, "node1"))
 
 
-def measured(host: Host, work: Path, target: Path, *lines: str) -> Run:
+def measure_pinned(host: Host, work: Path, target: Path, *lines: str) -> Run:
     """A run of a campaign on a host of the lab, as its user would start it there."""
     file, out = work / "campaign.toml", work / "run"
     file.write_text(f"target = {json.dumps(str(target))}\n" + "\n".join(lines) + "\n")
@@ -64,7 +64,7 @@ def write(run: Run) -> dict[str, Any]:
 
 
 def test_glusterfs_has_each_task_on_the_brick_that_was_asked_for(site: Hosts, bricks: Volume, tmp_path: Path) -> None:
-    run = measured(
+    run = measure_pinned(
         site["node1"],
         tmp_path,
         bricks.path,
@@ -99,7 +99,7 @@ def test_glusterfs_places_files_by_their_names_where_nothing_was_asked(
     site: Hosts, bricks: Volume, tmp_path: Path
 ) -> None:
     lines = ("[repeat]", "count = 1", "[workload]", 'op = ["write"]', "tasks = [12]", 'block_size = "1MiB"')
-    run = measured(site["node1"], tmp_path, bricks.path, *lines)
+    run = measure_pinned(site["node1"], tmp_path, bricks.path, *lines)
     told = write(run)["devices"]
     assert (told["examined"], told["total"], told["problem"]) == (12, 12, None)
     assert sum(row["first_bytes"] for row in told["balance"]) == 12 * MIB
@@ -109,7 +109,7 @@ def test_glusterfs_places_files_by_their_names_where_nothing_was_asked(
 def test_moosefs_has_each_task_on_the_servers_of_its_storage_class(
     site: Hosts, chunks: Moosefs, tmp_path: Path
 ) -> None:
-    run = measured(
+    run = measure_pinned(
         site["node1"],
         tmp_path,
         chunks.path,
@@ -141,6 +141,6 @@ def test_a_storage_class_that_is_not_there_is_told_of(site: Hosts, chunks: Moose
         "tasks = [1]",
         'block_size = "1MiB"',
     )
-    run = measured(site["node1"], tmp_path, chunks.path, *lines)
+    run = measure_pinned(site["node1"], tmp_path, chunks.path, *lines)
     (problem,) = run.manifest["target"]["stripe"]["problems"]
     assert problem.startswith("mfssetsclass failed with status 1")

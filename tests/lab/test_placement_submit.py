@@ -202,7 +202,7 @@ def test_a_queue_that_is_not_there_is_refused_in_the_schedulers_words(lab: Site)
 
 def test_a_scheduler_that_hangs_is_told_in_time_and_the_same_key_makes_one_job(lab: Site) -> None:
     words = ("submit", "--key", "once", "-o", "/dev/null", "true")
-    with lab.held("slurmctld"):
+    with lab.suspended("slurmctld"):
         began = time.monotonic()
         said = lab.tonnage(*words, check=False)
         took_s = time.monotonic() - began

@@ -203,7 +203,7 @@ def test_an_osd_knows_of_objects_that_are_written_once(tmp_path: Path) -> None:
             cluster.pool("bench")
             kept = [written(cluster, namespace, **way) for namespace, way in ways.items()]
             cluster.stop("osd.0")
-            known = told(cluster)
+            known = kept_by_stopped_osd(cluster)
             assert len(kept) == len(ways)
     except Impossible as error:
         pytest.skip(str(error))
@@ -217,7 +217,7 @@ def test_an_osd_knows_of_objects_that_are_written_once(tmp_path: Path) -> None:
     }
 
 
-def told(cluster: lab.Ceph) -> dict[str, tuple[int, int, int]]:
+def kept_by_stopped_osd(cluster: lab.Ceph) -> dict[str, tuple[int, int, int]]:
     """By namespace, what a stopped OSD keeps of its object: its bytes, a write's, and how it is used."""
 
     def asked(*words: str) -> str:

@@ -45,7 +45,7 @@ def test_each_object_is_recorded_where_a_monitor_says_it_is(cluster: lab.Ceph, t
         assert sum(group["written_bytes"] + group["read_bytes"] for group in groups) == line["bytes"]
         assert sum(group["writes"] + group["reads"] for group in groups) == line["operations"]
         asked = [f"osd map bench {group['names'][-1]} {namespace}" for group in groups]
-        for group, said in zip(groups, cluster.told(asked), strict=True):
+        for group, said in zip(groups, cluster.ask_all(asked), strict=True):
             assert said["pgid"].endswith(f".{group['group']:x}"), said
             assert group["osds"][0] == said["acting_primary"] and sorted(group["osds"]) == sorted(said["acting"])
     assert verify_files(run) == []
@@ -59,7 +59,7 @@ def test_each_object_is_recorded_where_a_monitor_says_it_is(cluster: lab.Ceph, t
 def first_asked(cluster: lab.Ceph, pool: str) -> set[int]:
     """The OSDs that are asked first for some objects of a pool."""
     asked = (f"osd map {pool} some.{number}" for number in range(12))
-    return {said["acting_primary"] for said in cluster.told(asked)}
+    return {said["acting_primary"] for said in cluster.ask_all(asked)}
 
 
 def test_an_osd_that_is_made_to_get_most_is_called_uneven(cluster: lab.Ceph, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def campaign(directory: Path, target: str, workload: str = 'op = "write"\nblock_
     return file
 
 
-def measured(run: Path) -> list[dict[str, Any]]:
+def measured_lines(run: Path) -> list[dict[str, Any]]:
     return [line for line in Run.open(run).trials() if line["purpose"] == "measure"]
 
 
@@ -76,7 +76,7 @@ def test_a_campaign_writes_reads_back_what_it_wrote_and_leaves_nothing(
     )
     file = campaign(tmp_path, f"s3://test/some/where?endpoint={service.endpoint}", work)
     tonnage("run", file, "--out", tmp_path / "run", "--no-report")
-    lines = measured(tmp_path / "run")
+    lines = measured_lines(tmp_path / "run")
     assert len(lines) == 8 and all(line["status"] == "ok" for line in lines)
     assert all(line["verify"]["checked_bytes"] == line["bytes"] for line in lines if line["phase"] == "read")
     target = Run.open(tmp_path / "run").manifest["target"]
@@ -94,13 +94,13 @@ def test_random_reads_and_passes_without_end_stay_whole(service: lab.S3, tmp_pat
         'transfer_size = "64KiB"\nblock_size = "6MiB"\n'
     )
     tonnage("run", campaign(tmp_path, uri, work), "--out", tmp_path / "reads")
-    assert all(line["status"] == "ok" and line["bytes"] for line in measured(tmp_path / "reads"))
+    assert all(line["status"] == "ok" and line["bytes"] for line in measured_lines(tmp_path / "reads"))
     work = (
         'op = "write"\ntasks = 2\nqueue_depth = [1, 4]\nwrap = true\ntime_limit = "300ms"\n'
         'transfer_size = "1MiB"\nblock_size = "6MiB"\n'
     )
     tonnage("run", campaign(tmp_path, f"{uri}&part=5MiB", work), "--out", tmp_path / "writes")
-    assert all(line["status"] == "ok" and line["bytes"] for line in measured(tmp_path / "writes"))
+    assert all(line["status"] == "ok" and line["bytes"] for line in measured_lines(tmp_path / "writes"))
     assert service.keys("test") == []
 
 
@@ -110,7 +110,7 @@ def test_trees_of_small_objects_are_made_looked_at_and_removed(service: lab.S3, 
         'tasks = [1, 3]\ndepth = 1\nbranch = 2\nitems_per_directory = 20\nfile_size = "3KiB"\nverify = true\n'
     )
     tonnage("run", campaign(tmp_path, f"s3://test/p?endpoint={service.endpoint}", work), "--out", tmp_path / "run")
-    lines = measured(tmp_path / "run")
+    lines = measured_lines(tmp_path / "run")
     assert {line["status"] for line in lines} == {"ok"}
     found = {(line["phase"], line["setting"]["tasks"]): line["operations"] for line in lines}
     assert found["create", 3] == found["stat", 3] == found["read", 3] == found["remove", 3] == 180
@@ -131,7 +131,7 @@ def test_bad_moments_are_counted_and_what_was_written_is_whole(
         file = campaign(tmp_path, f"s3://test?endpoint={faults.endpoint}&part=5MiB", work)
         tonnage("run", file, "--out", tmp_path / "run", "--no-report")
     assert faults.counts["slow"] > 3 and (faults.counts["cut"] > 1 or transfer == "6MiB")
-    lines = {line["phase"]: line for line in measured(tmp_path / "run")}
+    lines = {line["phase"]: line for line in measured_lines(tmp_path / "run")}
     for line in lines.values():
         assert line["status"] == "ok" and line["bytes"] == 48 << 20
         assert troubles(line)
@@ -161,7 +161,7 @@ def test_checkpoints_are_written_over_saved_by_a_program_read_back_and_removed(s
         'transfer_size = "1MiB"\nblock_size = "6MiB"\nverify = true\n'
     )
     tonnage("run", campaign(tmp_path, f"s3://test/c?endpoint={service.endpoint}", work), "--out", tmp_path / "run")
-    lines = measured(tmp_path / "run")
+    lines = measured_lines(tmp_path / "run")
     assert len(lines) == 2 * 2 * 2 * 3 and {line["status"] for line in lines} == {"ok"}
     for line in lines:
         size = line["setting"]["tasks"] * (6 << 20)
@@ -182,7 +182,7 @@ def test_rounds_of_checkpoints_outlast_bad_moments(service: lab.S3, tmp_path: Pa
     with Faults(service.endpoint, slow_every=5, cut_every=7) as faults:
         file = campaign(tmp_path, f"s3://test?endpoint={faults.endpoint}", work)
         tonnage("run", file, "--out", tmp_path / "run", "--no-report")
-    lines = {line["phase"]: line for line in measured(tmp_path / "run")}
+    lines = {line["phase"]: line for line in measured_lines(tmp_path / "run")}
     assert {line["status"] for line in lines.values()} == {"ok"}
     assert lines["restart"]["verify"]["checked_bytes"] == 24 << 20 and retried(tmp_path / "run") > 0
     assert not lines["restart"]["verify"]["damaged_operations"]
@@ -206,7 +206,7 @@ def test_a_snapshot_that_hangs_fails_the_trial_when_its_time_is_up(service: lab.
     )
     file = campaign(tmp_path, f"s3://test?endpoint={service.endpoint}", work)
     tonnage("run", file, "--out", tmp_path / "run", "--no-report", expect=1)
-    line = next(line for line in measured(tmp_path / "run") if line["phase"] == "checkpoint")
+    line = next(line for line in measured_lines(tmp_path / "run") if line["phase"] == "checkpoint")
     assert line["status"] == "failed" and "had not ended after 300ms" in line["reason"]
     assert service.keys("test") == []
 
@@ -217,7 +217,7 @@ def test_without_patience_a_cut_answer_fails_the_phase(service: lab.S3, tmp_path
     with Faults(service.endpoint, cut_every=9) as faults:
         file = campaign(tmp_path, f"s3://test?endpoint={faults.endpoint}", work)
         tonnage("run", file, "--out", tmp_path / "run", "--no-report", expect=1)
-    (line,) = measured(tmp_path / "run")
+    (line,) = measured_lines(tmp_path / "run")
     assert line["status"] == "failed" and line["bytes"] < 12 << 20
     assert "1 cut short" in troubles(line) and "the answer was cut short" in troubles(line)
     assert service.keys("test") == []
@@ -228,7 +228,7 @@ def test_a_write_that_fails_leaves_neither_objects_nor_parts(service: lab.S3, tm
     with Faults(service.endpoint, slow_every=12) as faults:
         file = campaign(tmp_path, f"s3://test?endpoint={faults.endpoint}", work)
         tonnage("run", file, "--out", tmp_path / "run", "--no-report", expect=1)
-    (line,) = measured(tmp_path / "run")
+    (line,) = measured_lines(tmp_path / "run")
     assert line["status"] == "failed" and "the service says 503 SlowDown" in troubles(line)
     assert service.keys("test") == []
 
@@ -238,7 +238,7 @@ def test_trees_are_made_again_by_themselves(service: lab.S3, tmp_path: Path) -> 
     with Faults(service.endpoint, slow_every=6, cut_every=9) as faults:
         file = campaign(tmp_path, f"s3://test?endpoint={faults.endpoint}", work)
         tonnage("run", file, "--out", tmp_path / "run", "--no-report")
-    lines = measured(tmp_path / "run")
+    lines = measured_lines(tmp_path / "run")
     assert {line["status"] for line in lines} == {"ok"} and all(troubles(line) for line in lines)
     assert service.keys("test") == []
 
@@ -345,4 +345,4 @@ def test_https_is_trusted_where_the_site_says_so_and_only_there(
         assert "certificate" in done.stderr and done.stderr.count("\n") == 1, done.stderr
         monkeypatch.setenv("AWS_CA_BUNDLE", str(certificate))
         tonnage("run", file, "--out", tmp_path / "run", "--no-report")
-        assert all(line["status"] == "ok" for line in measured(tmp_path / "run"))
+        assert all(line["status"] == "ok" for line in measured_lines(tmp_path / "run"))

@@ -204,7 +204,7 @@ def test_a_controller_that_hangs_is_not_waited_for_and_the_job_is_there_once(
     cluster: lab.Slurm, slurm: Slurm, tmp_path: Path
 ) -> None:
     impatient = Slurm(timeout_s=0.7)
-    with cluster.held():
+    with cluster.suspended():
         began = time.monotonic()
         with pytest.raises(SubmissionUnknown, match="did not answer within"):
             impatient.submit(request(tmp_path, "true", key="lost"))

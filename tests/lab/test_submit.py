@@ -238,7 +238,7 @@ def test_several_hosts_beside_the_data_are_all_used(user: User, cluster: lab.Slu
 
 def test_a_controller_that_hangs_is_told_in_time_and_a_retry_leaves_one_job(user: User, cluster: lab.Slurm) -> None:
     user.site('[policy]\nscheduler_timeout = "1500ms"')
-    with cluster.held():
+    with cluster.suspended():
         began = time.monotonic()
         _, err = user("--json", "sleep", "5", code=1)
         assert time.monotonic() - began < 20
@@ -284,7 +284,7 @@ def asks_slurm(key: str) -> bool:
 
 def test_a_submission_killed_while_slurm_has_it_is_found_by_its_key(user: User, cluster: lab.Slurm) -> None:
     user.site('[policy]\nscheduler_timeout = "1500ms"')
-    with cluster.held():
+    with cluster.suspended():
         process = user.start("--key", "held", "sleep", "1")
         # With a key given, a controller that does not answer stops it before anything is submitted.
         assert process.wait(LIMIT_S) == 1
@@ -294,7 +294,7 @@ def test_a_submission_killed_while_slurm_has_it_is_found_by_its_key(user: User, 
         process = user.start("--key", key, "sleep", "1")
         ledger = Path(user.environment["XDG_STATE_HOME"]) / "tonnage" / "placement" / "submissions.jsonl"
         until(lambda key=key, ledger=ledger: ledger.exists() and f'"key":"{key}"' in ledger.read_text())
-        with cluster.held():
+        with cluster.suspended():
             process.send_signal(signal.SIGKILL)
             process.communicate()
         user("--key", key, "sleep", "1")

@@ -43,7 +43,7 @@ def received_bytes_per_s(sites: TwoSites, pairs: list[tuple[str, str]]) -> list[
     servers = [listening(sites, receiver) for _, receiver in pairs]
     clients = [
         subprocess.Popen(
-            sites.hosts[sender].words(["iperf3", "--client", receiver, "--time", "3", "--omit", "1", "--json"]),
+            sites.hosts[sender].command_line(["iperf3", "--client", receiver, "--time", "3", "--omit", "1", "--json"]),
             stdout=subprocess.PIPE,
             text=True,
         )

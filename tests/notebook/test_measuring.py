@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 SIM = "sim:knee=4,plateau=1GB/s"
 
 
-def measured(run: Path) -> list[Any]:
+def trials_without_times(run: Path) -> list[Any]:
     """What the trials of a run say, without when they were."""
     lines = [json.loads(line) for line in (run / "trials.jsonl").read_text().splitlines()]
     return [{key: line[key] for key in ("record", "setting", "bytes", "elapsed_ns", "latency")} for line in lines]
@@ -38,7 +38,7 @@ def test_a_probe_from_python_is_the_probe_of_the_command(tmp_path: Path) -> None
     words += ["500ms", "--seed", "3", "--out", str(tmp_path / "command"), "--no-keep"]
     done = warm_start.finished(*words)
     assert done.returncode == 0, done.stderr
-    assert measured(tmp_path / "api") == measured(tmp_path / "command")
+    assert trials_without_times(tmp_path / "api") == trials_without_times(tmp_path / "command")
     said = [json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("api", "command")]
     assert said[0]["summary"]["load_lines"] == said[1]["summary"]["load_lines"]
     assert said[0]["campaign"] == said[1]["campaign"]
@@ -52,7 +52,7 @@ def test_a_campaign_may_be_a_dictionary_or_a_file(tmp_path: Path) -> None:
     file.write_text('target = "sim:"\nseed = 5\n[workload]\ntasks = [1, 2]\nblock_size = "16MiB"\n')
     by_tables = tonnage.run(tables, out=tmp_path / "tables", report=False)
     by_file = tonnage.run(file, out=tmp_path / "file", report=False)
-    assert measured(tmp_path / "tables") == measured(tmp_path / "file")
+    assert trials_without_times(tmp_path / "tables") == trials_without_times(tmp_path / "file")
     assert len(by_tables.trials) == len(by_file.trials) > 0
     assert not (tmp_path / "file" / "report.html").exists()
 
@@ -117,9 +117,9 @@ def test_an_interrupted_run_is_resumed(tmp_path: Path) -> None:
     tables = {"target": "sim:", "seed": 5, "workload": {"op": "write", "tasks": [1, 2, 3, 4], "block_size": "16MiB"}}
     with pytest.raises(MeasurementError, match="interrupted; the records so far are in"):
         tonnage.run(tables, out=tmp_path / "run", observer=Interrupting())
-    before = measured(tmp_path / "run")
+    before = trials_without_times(tmp_path / "run")
     whole = tonnage.resume(tmp_path / "run")
-    assert measured(tmp_path / "run")[: len(before)] == before
+    assert trials_without_times(tmp_path / "run")[: len(before)] == before
     assert sorted(whole.trials["setting.tasks"].unique()) == [1, 2, 3, 4]
 
 

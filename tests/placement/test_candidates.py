@@ -34,7 +34,7 @@ def located(**given: Any) -> Located:
     return Located(**{**plain, **given})
 
 
-def world(**given: Any) -> ClusterSnapshot:
+def snapshot(**given: Any) -> ClusterSnapshot:
     return ClusterSnapshot(**{"now_s": NOW_S, "hosts": HOSTS, "jobs": (), **given})
 
 
@@ -51,7 +51,7 @@ def first(around: ClusterSnapshot, *, server: Server = SERVER, site: Site | None
 
 
 def test_hosts_beside_the_server_come_first_then_the_freest_of_the_others() -> None:
-    found = make_candidates(Site(), (SERVER,), located(), world())
+    found = make_candidates(Site(), (SERVER,), located(), snapshot())
     assert [(one.host, one.near, one.problem) for one in found] == [
         ("rcss1", True, None),
         ("rcss1b", True, "it is down (disk)"),
@@ -62,39 +62,39 @@ def test_hosts_beside_the_server_come_first_then_the_freest_of_the_others() -> N
 
 
 def test_data_on_a_local_disk_has_no_candidate_elsewhere() -> None:
-    found = make_candidates(Site(), (SERVER,), located(local=True), world())
+    found = make_candidates(Site(), (SERVER,), located(local=True), snapshot())
     assert {one.host for one in found} == {"rcss1", "rcss1b"}
 
 
 def test_only_so_many_others_are_weighed() -> None:
     many = [ClusterHost(name=f"n{number:05}", up=True, slots=4, slots_used=number % 5) for number in range(10_000)]
-    found = make_candidates(Site(), (SERVER,), located(), world(hosts=(*HOSTS, *many)))
+    found = make_candidates(Site(), (SERVER,), located(), snapshot(hosts=(*HOSTS, *many)))
     far = [one for one in found if not one.near]
     assert len(far) == 64 and all(one.busy == 0 for one in far)
 
 
 def test_a_host_is_known_by_its_first_name_too_and_asked_for_as_the_scheduler_spells_it() -> None:
     spelled = Server(name="rcss1", hosts=("RCSS1.site.example",))
-    assert first(world(), server=spelled).host == "rcss1"
+    assert first(snapshot(), server=spelled).host == "rcss1"
     long = (ClusterHost(name="rcss1.site.example", up=True, slots=8),)
-    assert first(world(hosts=long)).host == "rcss1.site.example"
+    assert first(snapshot(hosts=long)).host == "rcss1.site.example"
 
 
 def test_a_host_that_the_scheduler_does_not_know_is_said_so() -> None:
     stranger = Server(name="nas", hosts=("nas7",))
-    assert first(world(), server=stranger).problem == "the scheduler does not know it"
-    assert first(world(), server=Server(name="nas")).problem == "the site file names no host beside it"
-    assert first(world(hosts=None), server=stranger).problem is None
+    assert first(snapshot(), server=stranger).problem == "the scheduler does not know it"
+    assert first(snapshot(), server=Server(name="nas")).problem == "the site file names no host beside it"
+    assert first(snapshot(hosts=None), server=stranger).problem is None
 
 
 def test_slots_that_the_site_lends_beside_a_server_bound_those_of_the_host() -> None:
     few = SERVER.model_copy(update={"slots": 4})
-    found = first(world(jobs=(job(), job("2"))), server=few)
+    found = first(snapshot(jobs=(job(), job("2"))), server=few)
     assert (found.slots, found.busy) == (4, 2)
     packed = (ClusterHost(name="rcss1", up=True, slots=8, slots_used=7),)
-    found = first(world(hosts=packed), server=few)
+    found = first(snapshot(hosts=packed), server=few)
     assert (found.slots, found.busy) == (4, 3), "one slot of the host is free"
-    found = first(world(hosts=None, jobs=(job(),)), server=few)
+    found = first(snapshot(hosts=None, jobs=(job(),)), server=few)
     assert (found.slots, found.busy) == (4, 1)
 
 
@@ -105,16 +105,16 @@ def test_running_jobs_are_counted_and_waiting_ones_fade() -> None:
         job("3", server="other"),
         job("4", state="pending", submitted_at_s=NOW_S - 60, count=3),
     )
-    found = first(world(jobs=jobs))
+    found = first(snapshot(jobs=jobs))
     assert (found.on_server, found.waiting) == (2, 3)
     assert found.placed == pytest.approx(3 * exp(-1))
     assert found.slot_s == pytest.approx(2 * (30 + 10) / 2)
-    assert first(world()).slot_s is None
+    assert first(snapshot()).slot_s is None
 
 
 def test_a_copy_counts_for_the_share_of_its_time_that_it_waits_for_storage() -> None:
     jobs = (job("1", key="k1"), job("2", key="k2"))
-    found = first(world(jobs=jobs, placements=(entry("k1", 30, number="1", io_share=0.25),)))
+    found = first(snapshot(jobs=jobs, placements=(entry("k1", 30, number="1", io_share=0.25),)))
     assert found.on_server == pytest.approx(1.25)
 
 
@@ -123,29 +123,29 @@ def test_of_a_capped_array_only_those_wait_that_may_run() -> None:
         *(job("7", copy=number, key="k1") for number in (1, 2)),
         job("7", state="pending", count=48, key="k1", submitted_at_s=NOW_S),
     )
-    found = first(world(jobs=jobs, placements=(entry("k1", number="7", tasks=3, cap=3),)))
+    found = first(snapshot(jobs=jobs, placements=(entry("k1", number="7", tasks=3, cap=3),)))
     assert (found.on_server, found.waiting, found.placed) == (2, 1, 1)
 
 
 def test_a_placement_counts_until_the_scheduler_shows_it_and_no_longer() -> None:
     on_its_way = entry("k1", 60, tasks=4)
-    assert first(world(placements=(on_its_way,))).placed == pytest.approx(4 * exp(-1))
-    shown = world(jobs=(job("9", key="k1"),), placements=(on_its_way._replace(job="9"),))
+    assert first(snapshot(placements=(on_its_way,))).placed == pytest.approx(4 * exp(-1))
+    shown = snapshot(jobs=(job("9", key="k1"),), placements=(on_its_way._replace(job="9"),))
     assert (first(shown).on_server, first(shown).placed) == (1, 0)
-    assert first(world(placements=(on_its_way._replace(job="9"),))).placed == 0, "it ended: it is listed no more"
-    unlisted = world(jobs=None, placements=(on_its_way._replace(job="9"),))
+    assert first(snapshot(placements=(on_its_way._replace(job="9"),))).placed == 0, "it ended: it is listed no more"
+    unlisted = snapshot(jobs=None, placements=(on_its_way._replace(job="9"),))
     assert first(unlisted).placed == pytest.approx(4 * exp(-1)), "nobody can say that it ended"
-    assert first(world(placements=(on_its_way._replace(refused="no"),))).placed == 0
+    assert first(snapshot(placements=(on_its_way._replace(refused="no"),))).placed == 0
 
 
 def test_a_scheduler_that_keeps_no_key_tells_by_its_number() -> None:
-    shown = world(jobs=(job("9", key=None, server=None),), placements=(entry("k1", number="9"),))
+    shown = snapshot(jobs=(job("9", key=None, server=None),), placements=(entry("k1", number="9"),))
     assert (first(shown).on_server, first(shown).placed) == (1, 0)
 
 
 def test_stated_links_come_before_measured_rates_and_those_before_the_defaults() -> None:
     policy = Policy()
-    near, far = (make_candidates(Site(), (SERVER,), located(), world())[at] for at in (0, 2))
+    near, far = (make_candidates(Site(), (SERVER,), located(), snapshot())[at] for at in (0, 2))
     assert (near.bandwidth_bytes_per_s, near.latency_s) == (policy.near_bandwidth, policy.near_latency / 1e9)
     assert (far.bandwidth_bytes_per_s, far.latency_s) == (policy.far_bandwidth, policy.far_latency / 1e9)
     line = KeptLine(
@@ -162,10 +162,10 @@ def test_stated_links_come_before_measured_rates_and_those_before_the_defaults()
         host="rcss1.site.example",
         run="/r",
     )
-    measured = make_candidates(Site(), (SERVER,), located(), world(measured=line))
+    measured = make_candidates(Site(), (SERVER,), located(), snapshot(measured=line))
     assert [one.bandwidth_bytes_per_s for one in measured[:3:2]] == [3e8, policy.far_bandwidth]
     stated = Site(access=(Access(hosts=("c*",), servers=("10.0.0.*",), bandwidth=5 * 10**6, latency=10**6),))
-    slow = make_candidates(stated, (SERVER,), located(), world(measured=line))
+    slow = make_candidates(stated, (SERVER,), located(), snapshot(measured=line))
     assert [(one.bandwidth_bytes_per_s, one.latency_s) for one in slow[:3:2]] == [(3e8, 0.0), (5e6, 0.001)]
 
 
@@ -200,20 +200,20 @@ def test_what_others_were_promised_is_what_runs_and_what_their_caps_leave() -> N
         job("9", server="other"),
     )
     entries = (entry("k1", tasks=5, cap=5, io_share=0.5),)
-    found = promised_tasks({"rcss1"}, world(jobs=jobs, placements=entries))
+    found = promised_tasks({"rcss1"}, snapshot(jobs=jobs, placements=entries))
     assert found == {"rcss1": pytest.approx(1 + 5 * 0.5 + 3)}
-    assert promised_tasks({"rcss1"}, world(jobs=None, placements=entries)) == {}
+    assert promised_tasks({"rcss1"}, snapshot(jobs=None, placements=entries)) == {}
     known = (entry("k1", tasks=5, cap=5, io_share=0.5, asks=4.0),)
-    assert promised_tasks({"rcss1"}, world(jobs=jobs, placements=known)) == {"rcss1": pytest.approx(1 + 5 * 4 + 3)}
+    assert promised_tasks({"rcss1"}, snapshot(jobs=jobs, placements=known)) == {"rcss1": pytest.approx(1 + 5 * 4 + 3)}
     # Openlava keeps no server with a job: the ledger has it.
     kept = (job("7", key="k1", server=None), *jobs[3:4])
-    assert promised_tasks({"rcss1", "other"}, world(jobs=kept, placements=entries)) == {"rcss1": 2.5}
+    assert promised_tasks({"rcss1", "other"}, snapshot(jobs=kept, placements=entries)) == {"rcss1": 2.5}
 
 
 def test_servers_over_which_the_data_is_spread_carry_their_load_together() -> None:
     pair = (Server(name="oss1", hosts=("c1",)), Server(name="oss2", hosts=("c2",)))
     jobs = (job("1", server="oss1"), job("2", server="oss1"), job("3", server="oss2"))
-    around = world(jobs=jobs, lines={"oss1": 8.0, "oss2": 8.0})
+    around = snapshot(jobs=jobs, lines={"oss1": 8.0, "oss2": 8.0})
     apart = make_candidates(Site(), pair, located(), around)
     assert [one.on_server for one in apart if one.near] == [2, 1]
     spread = make_candidates(Site(), pair, located(striped=True), around)
@@ -230,7 +230,7 @@ def test_a_burst_that_only_the_ledger_has_seen_is_shared_by_what_each_server_car
     placed: list[Entry] = []
     for number in range(1000):
         now_s = NOW_S + 0.02 * number
-        around = world(now_s=now_s, hosts=hosts, jobs=running, placements=placed, lines=lines)
+        around = snapshot(now_s=now_s, hosts=hosts, jobs=running, placements=placed, lines=lines)
         candidates = make_candidates(Site(), servers, copies, around)
         chosen = decide(Demand(bytes=10**9, operations=0), candidates, located=copies, policy=Policy()).server
         assert chosen is not None
@@ -250,7 +250,7 @@ def test_a_host_takes_jobs_of_its_queues_alone() -> None:
             ClusterHost(name="c1", up=True, slots=8, queues=("short", "long")),
             ClusterHost(name="c2", up=True, slots=4, queues=("long",)),
         )
-        found = make_candidates(Site(), (server,), located(), world(hosts=hosts), queue=queue)
+        found = make_candidates(Site(), (server,), located(), snapshot(hosts=hosts), queue=queue)
         return [(one.host, one.problem) for one in found]
 
     free = [("rcss1", None), ("rcss1b", None)]
@@ -263,5 +263,5 @@ def test_a_host_takes_jobs_of_its_queues_alone() -> None:
 
 def test_a_job_that_nobody_placed_uses_the_server_beside_which_it_runs() -> None:
     beside = job("5", key=None, server=None, hosts=("rcss1.site.example",))
-    assert first(world(jobs=(beside,))).on_server == 1
-    assert first(world(jobs=(replace(beside, hosts=("node7",)),))).on_server == 0
+    assert first(snapshot(jobs=(beside,))).on_server == 1
+    assert first(snapshot(jobs=(replace(beside, hosts=("node7",)),))).on_server == 0

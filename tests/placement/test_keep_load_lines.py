@@ -13,7 +13,7 @@ from tonnage.analysis import Analysis, analyse
 from tonnage.cli import main
 from tonnage.machine.user_state import user_state
 from tonnage.measuring import keep_load_line
-from tonnage.placement.server_load_lines import keep_load_lines, line_of, plan_keeping
+from tonnage.placement.server_load_lines import keep_load_lines, line_of, plan_kept_lines
 from tonnage.placement.site import load_site
 from tonnage.placement.where import locate
 from tonnage.records import Run, RunWriter
@@ -113,10 +113,10 @@ def test_without_a_place_to_keep_it_the_reason_is_told(
     assert problem is not None and "hint: set XDG_STATE_HOME" in problem
 
 
-def told_of(run: Run, analysis: Analysis) -> list[str]:
+def notes_about(run: Run, analysis: Analysis) -> list[str]:
     """What a probe tells of keeping its lines."""
     told: list[str] = []
-    keep_load_line(plan_keeping(run, analysis), told.append)
+    keep_load_line(plan_kept_lines(run, analysis), told.append)
     return told
 
 
@@ -124,11 +124,11 @@ def test_a_line_of_weaker_evidence_is_kept_and_told_and_placement_goes_on_with_t
     probed: Probed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, analysis = probed(tmp_path)
-    (first,) = told_of(run, analysis)
+    (first,) = notes_about(run, analysis)
     assert first.startswith("kept the load line for placement (write ")
     strong = next(line for line in kept_lines([user_state("lines")]) if line.operation == "read")
     keep_line(user_state("lines"), replace(strong, tasks=9, low=8, high=10, measured_ns=100 * strong.measured_ns))
-    again, weaker = told_of(run, analysis)
+    again, weaker = notes_about(run, analysis)
     assert again == first
     seconds = time_text(strong.measured_ns)
     head = f"not in use for placement, being weaker evidence: read {strong.tasks} tasks, on {seconds} "
@@ -143,18 +143,18 @@ def test_a_line_of_weaker_evidence_is_kept_and_told_and_placement_goes_on_with_t
 
 def test_a_line_with_a_wider_interval_says_that_it_is_wider(probed: Probed, tmp_path: Path) -> None:
     run, analysis = probed(tmp_path)
-    (line, *_) = plan_keeping(run, analysis).lines
+    (line, *_) = plan_kept_lines(run, analysis).lines
     exact = replace(line, measured_at_s=line.measured_at_s - 10, low=line.tasks, high=line.tasks)
     keep_line(user_state("lines"), exact)
     wide = tuple(replace(one, tasks_low=1, tasks_high=30) for one in analysis.load_lines)
-    _, weaker = told_of(run, replace(analysis, load_lines=wide))
+    _, weaker = notes_about(run, replace(analysis, load_lines=wide))
     tasks = f"{line.tasks} tasks"
     assert weaker.endswith(f"{line.operation} {tasks} [1, 30], than {tasks} [{line.tasks}, {line.tasks}]")
 
 
 def test_a_line_that_is_old_is_replaced_whatever_it_stood_on(probed: Probed, tmp_path: Path) -> None:
     run, analysis = probed(tmp_path)
-    for line in plan_keeping(run, analysis).lines:
+    for line in plan_kept_lines(run, analysis).lines:
         old = line.measured_at_s - 31 * 86400
         keep_line(user_state("lines"), replace(line, measured_at_s=old, measured_ns=100 * line.measured_ns))
-    assert len(told_of(run, analysis)) == 1
+    assert len(notes_about(run, analysis)) == 1

@@ -116,7 +116,7 @@ def test_many_writers_lose_no_line(ledger: Ledger, tmp_path: Path, monkeypatch: 
 
 
 def _hold_until_killed(directory: Path, ready: object) -> None:
-    with Ledger(directory).held("k1", timeout_s=1):
+    with Ledger(directory).locked("k1", timeout_s=1):
         ready.set()  # type: ignore[attr-defined]
         signal.pause()
 
@@ -126,14 +126,14 @@ def test_a_key_is_held_by_one_process_at_a_time_and_freed_by_its_death(ledger: L
     holder = FORK.Process(target=_hold_until_killed, args=(tmp_path, ready))
     holder.start()
     assert ready.wait(30)
-    with ledger.held("another", timeout_s=0.0):
+    with ledger.locked("another", timeout_s=0.0):
         ledger.intend("while-held", 1.0, {})
-    with pytest.raises(LedgerError, match="k1 has not ended"), ledger.held("k1", timeout_s=0.05):
+    with pytest.raises(LedgerError, match="k1 has not ended"), ledger.locked("k1", timeout_s=0.05):
         pytest.fail("two held the same key")
     assert holder.pid is not None
     os.kill(holder.pid, signal.SIGKILL)
     holder.join(30)
-    with ledger.held("k1", timeout_s=5):
+    with ledger.locked("k1", timeout_s=5):
         pass
 
 
@@ -141,10 +141,10 @@ def test_threads_of_one_process_keep_each_other_away(ledger: Ledger) -> None:
     order: list[str] = []
 
     def second() -> None:
-        with ledger.held("k1", timeout_s=10):
+        with ledger.locked("k1", timeout_s=10):
             order.append("second")
 
-    with ledger.held("k1", timeout_s=1):
+    with ledger.locked("k1", timeout_s=1):
         thread = threading.Thread(target=second)
         thread.start()
         time.sleep(0.05)

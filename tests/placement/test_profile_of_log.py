@@ -11,7 +11,7 @@ from tonnage.cli import main
 from tonnage.demand.job_use import Bounds
 from tonnage.errors import RequestError
 from tonnage.placement.io_demand import demand_within
-from tonnage.placement.job_uses import uses_in
+from tonnage.placement.job_logs import uses_in
 from tonnage.placement.site import Policy
 
 from tests.importers.darshan_logs import log, needs_darshan, use

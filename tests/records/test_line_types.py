@@ -21,13 +21,14 @@ RESULTS = {
     "LatencySummary": phase_results.LatencySummary, "ErrorAt": phase_results.ErrorAt,
     "DamageAt": phase_results.DamageAt, "VerifyResult": phase_results.VerifyResult,
     "CacheFacts": phase_results.CacheFacts, "Note": phase_results.Note, "Event": phase_results.Event,
-    "Part": phase_results.Part, "FollowResult": phase_results.FollowResult, "CopyResult": phase_results.CopyResult,
-    "CheckpointResult": phase_results.CheckpointResult, "HeldResult": phase_results.Held,
+    "Part": phase_results.OperationResult, "FollowResult": phase_results.TailResult,
+    "CopyResult": phase_results.CopyResult,
+    "CheckpointResult": phase_results.CheckpointResult, "HeldResult": phase_results.GroupPlacement,
     "PlacementResult": phase_results.PlacementResult, "TaskResult": phase_results.TaskResult,
     "PhaseResult": phase_results.PhaseResult,
 }  # fmt: skip
 SPECS = {
-    "TaskRange": phase_specs.TaskRange, "Limit": phase_specs.Limit, "Pace": phase_specs.Pace,
+    "TaskRange": phase_specs.TaskRange, "Limit": phase_specs.Limit, "Pace": phase_specs.RateLimits,
     "Geometry": phase_specs.Geometry, "Tree": phase_specs.Tree, "PhaseSpec": phase_specs.PhaseSpec,
     "Cut": phase_specs.Cut, "PoolSpec": phase_specs.PoolSpec, "FileView": phase_specs.FileView,
     "MpiioSpec": phase_specs.MpiioSpec, "ExportSpec": phase_specs.ExportSpec, "BucketSpec": phase_specs.BucketSpec,

@@ -39,13 +39,15 @@ def test_every_published_file_is_printed_whole_in_a_page() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_published_part_of_a_page_is_what_the_code_writes(name: str) -> None:
-    assert pages.part_of(read(name), pages.AS_PRINTED) == pages.as_printed(name), "run: python docs/make/experiments.py"
+    assert pages.section_of(read(name), pages.AS_PRINTED) == pages.as_printed(name), (
+        "run: python docs/make/experiments.py"
+    )
 
 
 def test_every_run_has_its_part_and_the_index_every_page() -> None:
     for part in experiments.PARTS:
-        told = pages.part_of(read(part.page), part.name)
-        assert told == pages.NOT_RUN or told.startswith("**Run of "), part.name
+        text = pages.section_of(read(part.page), part.name)
+        assert text.startswith("**Run of "), part.name
         assert part.page in EXPERIMENTS
         assert (ROOT / "examples" / f"{part.example}.toml").is_file()
     index = read("README")
@@ -93,13 +95,13 @@ def test_a_run_is_told_with_the_published_tables_and_ours_beside(tmp_path: Path)
     (part,) = (part for part in experiments.PARTS if part.name == "lcls-ffb")
     run, work = tmp_path / "run", tmp_path / "work"
     work.mkdir()
-    places.model(places.Wish(ROOT / "examples" / "lcls-ffb.toml", 0.0001, run, work), "sim:knee=4")
+    places.model(places.RunRequest(ROOT / "examples" / "lcls-ffb.toml", 0.0001, run, work), "sim:knee=4")
     docs = tmp_path / "docs"
     shutil.copytree(PAGES, docs / "experiments", ignore=shutil.ignore_patterns("html"))
     before = read("lcls-ffb")
     experiments.write(part, run, docs, picture=False)
     page = (docs / "experiments" / "lcls-ffb.md").read_text(encoding="utf-8")
-    told = pages.part_of(page, "lcls-ffb")
+    told = pages.section_of(page, "lcls-ffb")
     assert page == pages.replaced(before, "lcls-ffb", told)
     assert told.startswith("**Run of ") and part.storage in told and "examples/lcls-ffb.toml" in told
     (readers,) = re.findall(r"^\| 8 \| 928 MB/s \| 950 MB/s \|.*$", told, re.MULTILINE)

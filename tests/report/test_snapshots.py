@@ -164,4 +164,4 @@ def test_the_page_holds_section_and_tables(analysis: Analysis, run: Run) -> None
     ("share", "told"), [(3.79, "3.8 times"), (0.88, "88 %"), (-0.19, "−19 %"), (0.004, "0.4 %"), (-4, "−4.0 times")]
 )
 def test_shares_of_a_round_are_read_at_a_glance(share: float, told: str) -> None:
-    assert snapshots.part(share) == told
+    assert snapshots.round_share(share) == told

@@ -13,7 +13,7 @@ from tonnage.cli.stage.copy_in import COMMAND as IN
 from tonnage.cli.stage.find_mover import plan_of
 from tonnage.cli.stage.run import COMMAND as RUN
 from tonnage.cli.stage.start import COMMAND as START
-from tonnage.cli.stage.status_words import Limits, parse_limit
+from tonnage.cli.stage.status_text import Limits, parse_limit
 from tonnage.errors import RequestError
 from tonnage.staging.mover_plan import StagePlan, make_plan
 

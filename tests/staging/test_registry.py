@@ -16,11 +16,11 @@ from tonnage.staging.registered_movers import (
     Registered,
     check_name,
     forget,
-    held_name,
     name_of,
     refuse_taken,
     register,
     registered,
+    registered_name,
 )
 
 
@@ -117,27 +117,27 @@ def test_a_name_is_the_directory_with_a_number_where_another_has_it(tmp_path: Pa
     assert name_of(Path("/")) == "root"
     assert name_of(Path("/local/" + "long" * 60))[:8] == "longlong"
     live(living, entry(tmp_path, "run7"))
-    with held_name("run7", tmp_path / "free", numbered=True) as held:
+    with registered_name("run7", tmp_path / "free", numbered=True) as held:
         assert held == "run7-2"
-        with held_name("run7", tmp_path / "other", numbered=True) as other:
+        with registered_name("run7", tmp_path / "other", numbered=True) as other:
             assert other == "run7-3", "one that begins has its name before it answers"
             with (
                 pytest.raises(RequestError, match=r"a mover named run7-2 runs already.*; hint: "),
-                held_name("run7-2", tmp_path / "third", numbered=False),
+                registered_name("run7-2", tmp_path / "third", numbered=False),
             ):
                 pass
-    with held_name("run7", tmp_path / "free", numbered=True) as again:
+    with registered_name("run7", tmp_path / "free", numbered=True) as again:
         assert again == "run7-2"
 
 
 def test_a_name_whose_holder_was_killed_is_free(tmp_path: Path, runtime: Path) -> None:
     script = (
-        "import os\nfrom pathlib import Path\nfrom tonnage.staging.registered_movers import held_name\n"
-        f"with held_name('run7', Path({str(tmp_path)!r}), numbered=False):\n    os.kill(os.getpid(), 9)\n"
+        "import os\nfrom pathlib import Path\nfrom tonnage.staging.registered_movers import registered_name\n"
+        f"with registered_name('run7', Path({str(tmp_path)!r}), numbered=False):\n    os.kill(os.getpid(), 9)\n"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
     assert (runtime / "run7.lock").exists()
-    with held_name("run7", tmp_path / "free", numbered=False) as held:
+    with registered_name("run7", tmp_path / "free", numbered=False) as held:
         assert held == "run7"
     assert not (runtime / "run7.lock").exists()
 

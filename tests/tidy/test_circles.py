@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .python_uses import Package
-from .rust_uses import Crate, circles, paths_of
+from .python_imports import Package
+from .rust_imports import Crate, circles, paths_of
 from .tree import PACKAGE, ROOT, python_files, read, rust_files
 
 MOST = 3

@@ -1,4 +1,4 @@
-"""Rooms depend one way (docs/design.md, "The house"): a door opens downwards only."""
+"""Packages and crates depend one way (docs/design.md, "The parts"): on those below them only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PYTHON_BRIDGES = {"pyo3", "pythonize"}
 """Crates that only ``bindings`` knows."""
 
 _MIDDLE = {"cluster", "machine", "importers", "demand", "analysis", "records"}
-ROOMS: dict[str, set[str]] = {
+PACKAGES: dict[str, set[str]] = {
     "records": {"_native"},
     "published": set(),
     "analysis": {"records"},
@@ -54,7 +54,7 @@ ROOMS: dict[str, set[str]] = {
     "": {"measuring", "notebook", "placement"},
     "__main__": {"cli"},
 }
-"""What each Python room may import besides the floor everyone stands on (errors, units and the like)."""
+"""What each Python package may import besides the files directly in ``tonnage`` (errors, units and the like)."""
 
 
 def crate_complaints(crate: str, manifest: dict) -> list[str]:
@@ -74,8 +74,8 @@ def crate_complaints(crate: str, manifest: dict) -> list[str]:
     return found
 
 
-def imported_rooms(module: tuple[str, ...], is_package: bool, text: str) -> set[tuple[str, int]]:
-    """``(room, line)`` of each import from this package in ``module`` (its dotted name, ``tonnage`` first)."""
+def imported_packages(module: tuple[str, ...], is_package: bool, text: str) -> set[tuple[str, int]]:
+    """``(package, line)`` of each import from this package in ``module`` (its dotted name, ``tonnage`` first)."""
     here = module if is_package else module[:-1]
     found: set[tuple[str, int]] = set()
     for node in ast.walk(ast.parse(text)):
@@ -91,14 +91,14 @@ def imported_rooms(module: tuple[str, ...], is_package: bool, text: str) -> set[
     return found
 
 
-def import_complaints(module: tuple[str, ...], is_package: bool, text: str, rooms: set[str]) -> list[str]:
-    """Imports that lead upwards or sideways. ``rooms``: names of the package's directories and of ``_native``."""
-    room = module[1] if len(module) > 1 else ""
-    allowed = ROOMS.get(room, set()) | {room}
+def import_complaints(module: tuple[str, ...], is_package: bool, text: str, packages: set[str]) -> list[str]:
+    """Imports that lead upwards or sideways. ``packages``: names of the package's directories and of ``_native``."""
+    package = module[1] if len(module) > 1 else ""
+    allowed = PACKAGES.get(package, set()) | {package}
     return [
-        f"{'.'.join(module)}:{line}: {room or 'the package itself'} must not import {other}"
-        for other, line in sorted(imported_rooms(module, is_package, text))
-        if other in rooms and other not in allowed
+        f"{'.'.join(module)}:{line}: {package or 'the package itself'} must not import {other}"
+        for other, line in sorted(imported_packages(module, is_package, text))
+        if other in packages and other not in allowed
     ]
 
 
@@ -107,7 +107,7 @@ def _module(path: Path) -> tuple[tuple[str, ...], bool]:
     return (parts[:-1], True) if parts[-1] == "__init__" else (parts, False)
 
 
-def _rooms() -> set[str]:
+def _packages() -> set[str]:
     package_files = python_files("python/tonnage/")
     return {path.parent.name for path in package_files if path.parent.parent == PACKAGE} | {"_native", "__main__"}
 
@@ -119,23 +119,23 @@ def test_crates_depend_downwards_only() -> None:
     assert not complaints, "\n".join(complaints)
 
 
-def test_python_rooms_import_downwards_only() -> None:
+def test_python_packages_import_downwards_only() -> None:
     complaints = []
     for path in python_files("python/tonnage/"):
-        complaints += import_complaints(*_module(path), read(path), _rooms())
+        complaints += import_complaints(*_module(path), read(path), _packages())
     assert not complaints, "\n".join(complaints)
 
 
-def test_every_python_room_is_on_the_plan() -> None:
-    unplanned = _rooms() - set(ROOMS) - {"_native"}
-    assert not unplanned, f"{sorted(unplanned)} need a line in ROOMS, docs/design.md and docs/house.md"
+def test_every_python_package_is_on_the_plan() -> None:
+    unplanned = _packages() - set(PACKAGES) - {"_native"}
+    assert not unplanned, f"{sorted(unplanned)} need a line in PACKAGES, docs/design.md and docs/house.md"
 
 
-def test_every_room_has_its_door_in_the_house_page() -> None:
+def test_every_package_and_crate_has_its_row_in_the_house_page() -> None:
     page = read(ROOT / "docs" / "house.md")
     crates = [f"`crates/{path.parent.name}`" for path in (ROOT / "crates").glob("*/Cargo.toml")]
-    rooms = [f"`tonnage.{room}`" for room in _rooms() - {"_native", "__main__"}]
-    missing = [door for door in crates + rooms if door not in page]
+    packages = [f"`tonnage.{package}`" for package in _packages() - {"_native", "__main__"}]
+    missing = [row for row in crates + packages if row not in page]
     assert not missing, f"docs/house.md says nothing of {missing}"
 
 
@@ -173,7 +173,7 @@ def test_the_crate_check_sees_a_step_up(crate: str, manifest: dict, word: str) -
     ],
 )
 def test_the_import_check_sees_a_step_up(module: str, text: str) -> None:
-    assert import_complaints(tuple(module.split(".")), False, text, set(ROOMS) | {"_native"})
+    assert import_complaints(tuple(module.split(".")), False, text, set(PACKAGES) | {"_native"})
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_the_import_check_sees_a_step_up(module: str, text: str) -> None:
     ],
 )
 def test_the_import_check_allows_the_way_down(module: str, text: str) -> None:
-    assert not import_complaints(tuple(module.split(".")), False, text, set(ROOMS) | {"_native"})
+    assert not import_complaints(tuple(module.split(".")), False, text, set(PACKAGES) | {"_native"})
 
 
 def test_the_scan_names_a_module_as_python_does() -> None:

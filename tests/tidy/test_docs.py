@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from .tree import ROOT, files, name, python_files, read, read_toml
@@ -11,6 +12,11 @@ from .tree import ROOT, files, name, python_files, read, read_toml
 _LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)|<img[^>]*\bsrc=\"([^\"]+)\"")
 _PROMISE = re.compile(r"^\| [^|]* \| ([^|]*`[^|]*|all of it) \| ([^|]*`[^|]*) \| [^|]* \|$", re.MULTILINE)
 _CODE = re.compile(r"`([^`]+)`")
+VERBS = frozenset(read(ROOT / "tests" / "tidy" / "verbs.txt").split())
+"""Finite verbs as docstrings have them: auxiliaries, and the form of what a function does (``reads``, ``returns``)."""
+NOT_YET = "python/tonnage/cluster/schedulers/local/"
+"""A directory whose functions are not held to ``VERBS`` yet."""
+_QUOTED = re.compile("``[^`]*``")
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -39,6 +45,30 @@ def docstring_complaints(file: str, text: str) -> list[str]:
     return found
 
 
+def verbless_docstrings(file: str, text: str) -> list[str]:
+    """Public functions whose docstring has no finite verb, and so says what is returned at most. Not properties: the
+    description of a value is a noun."""
+    return [
+        f"{file}:{node.lineno}: {node.name}: no verb; say what the function does: Returns, Reads, Makes"
+        for node in _public_functions(ast.parse(text))
+        if (doc := ast.get_docstring(node)) and not VERBS & set(re.findall("[a-z]+", _QUOTED.sub("", doc).lower()))
+    ]
+
+
+def _public_functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    bodies: list[ast.Module | ast.ClassDef] = [tree]
+    while bodies:
+        for node in bodies.pop().body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                bodies.append(node)
+            if (
+                isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+                and not node.name.startswith("_")
+                and not any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+            ):
+                yield node
+
+
 def dead_links(page: Path, text: str) -> list[str]:
     """Relative links of a page that lead nowhere."""
     found = []
@@ -64,6 +94,14 @@ def test_public_rust_items_must_be_documented() -> None:
 def test_every_python_module_and_public_class_says_what_it_is_for() -> None:
     complaints = [line for path in python_files() for line in docstring_complaints(name(path), read(path))]
     assert not complaints, "\n".join(complaints)
+
+
+def test_the_docstring_of_every_public_function_says_what_it_does() -> None:
+    paths = python_files("python/", "lab/", "bench/", "docs/")
+    complaints = [
+        line for path in paths for line in verbless_docstrings(name(path), read(path)) if not line.startswith(NOT_YET)
+    ]
+    assert len(paths) > 500 and not complaints, "\n".join(complaints)
 
 
 def test_links_between_pages_lead_somewhere() -> None:
@@ -123,6 +161,17 @@ def test_the_docstring_check_sees_a_silent_module_and_class() -> None:
     assert len(docstring_complaints("f.py", "import os\nclass Point:\n    x = 1\n")) == 2
     assert not docstring_complaints("f.py", '"""Points."""\nclass _Inner: pass\n')
     assert not docstring_complaints("__init__.py", "")
+
+
+def test_the_verb_check_sees_a_noun_alone_and_lets_properties_and_values_in_code_pass() -> None:
+    noun = 'def f():\n    """The rate of ``what is read``, in bytes."""\n'
+    assert len(verbless_docstrings("f.py", noun)) == 1
+    assert not verbless_docstrings("f.py", noun.replace("The rate", "Returns the rate"))
+    assert not verbless_docstrings(
+        "f.py", f"class A:\n    @property\n    {noun.replace(chr(10), chr(10) + '    ').rstrip()}"
+    )
+    assert len(verbless_docstrings("f.py", noun.replace("def f", "async def f"))) == 1
+    assert not verbless_docstrings("f.py", noun.replace("def f", "def _f"))
 
 
 def test_the_link_check_sees_a_dead_link_but_not_code(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from tonnage.cli.command import all_commands, spelled_out
-from tonnage.cli.parser import parse_words
+from tonnage.cli.parser import parse_arguments
 from tonnage.command_line import Command, HelpAsked, read, split_program
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
@@ -126,7 +126,7 @@ def test_help_is_asked_for_before_anything_else_is_needed(words: tuple[str, ...]
 )
 def test_a_missing_or_unknown_command_is_told_with_those_there_are(words: tuple[str, ...], told: str) -> None:
     with pytest.raises(RequestError) as error:
-        parse_words(words)
+        parse_arguments(words)
     assert str(error.value).startswith(told)
 
 
@@ -135,7 +135,7 @@ def test_no_command_has_two_options_of_one_name() -> None:
     for command in commands:
         names = [name for option in command.options for name in option.names]
         assert len(names) == len(set(names)), command.name
-        assert all(option.metavar for option in command.words), command.name
+        assert all(option.metavar for option in command.positionals), command.name
         # Which word is whose would not be clear.
-        assert sum(option.repeats for option in command.words) <= 1, command.name
+        assert sum(option.repeats for option in command.positionals) <= 1, command.name
     assert len(commands) > 40

@@ -27,7 +27,7 @@ class Application:
         return str(self.point.setting.get("file_system") or "")
 
     def bounds(self, name: str) -> tuple[int, int] | None:
-        """What the counters prove of it; None where they say nothing."""
+        """Returns what the counters prove of the value; None where they say nothing."""
         low, high = self.facts.get(f"{name}_low"), self.facts.get(f"{name}_high")
         return None if low is None or high is None else (low, high)
 
@@ -39,7 +39,7 @@ class Application:
 
 
 def applications_of(points: Sequence[Point], trials: Trials) -> tuple[Application, ...]:
-    """In the order of the points."""
+    """Returns the applications in the order of the points."""
     found = []
     for point in points:
         if point.kind == KIND:

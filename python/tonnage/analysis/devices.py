@@ -20,8 +20,8 @@ def devices_of(
     tasks: Mapping[str, Sequence[TaskLine]],
     files: Sequence[DeviceLine],
 ) -> tuple[Devices, ...]:
-    """Of each point whose files several devices hold: the balance of its repetition nearest the median, and the rates
-    of all repetitions. ``files``: lines of ``devices.jsonl``."""
+    """Returns, for each point whose files several devices hold, the balance of its repetition nearest the median and
+    the rates of all repetitions. ``files``: lines of ``devices.jsonl``."""
     if not Trials.of(trials).where_set("devices"):
         return ()
     lines = by_record(trials)

@@ -7,7 +7,8 @@ from tonnage.units import BANDWIDTH, rate_text, scaled, three_digits
 
 
 def speed(value: float, of: Point | LoadLine) -> str:
-    """A value of a point or load line in its metric: ``1.92 GB/s``, ``12.3 k operations/s``, ``0.45 copies/s``."""
+    """Formats a value of a point or load line in its metric: ``1.92 GB/s``, ``12.3 k operations/s``, ``0.45
+    copies/s``."""
     if of.metric == BANDWIDTH:
         return rate_text(value)
     noun = "copies" if of.kind == "command" else "operations"
@@ -16,11 +17,11 @@ def speed(value: float, of: Point | LoadLine) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """``1 task``, ``8 tasks``."""
+    """Returns text such as ``1 task``, ``8 tasks``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def some(items: list[str], limit: int = 5) -> str:
-    """The first few of a list, and how many more."""
+    """Returns the first few of a list, and how many more."""
     rest = len(items) - limit
     return ", ".join(items[:limit]) + (f" and {rest} more" if rest > 0 else "")

@@ -19,7 +19,7 @@ Count = Literal["bytes", "operations"]
 def hosts_of(
     points: Sequence[Point], trials: Sequence[TrialLine], tasks: Mapping[str, Sequence[TaskLine]]
 ) -> tuple[Hosts, ...]:
-    """Of each point whose tasks ran on several hosts: its repetition nearest the median."""
+    """Returns, for each point whose tasks ran on several hosts, its repetition nearest the median."""
     if not tasks:
         return ()
     lines = by_record(trials)
@@ -35,7 +35,7 @@ def hosts_of(
 
 
 def nearest(point: Point) -> str:
-    """The record of the repetition nearest the median."""
+    """Returns the record of the repetition nearest the median."""
     import numpy as np
 
     return point.records[int(abs(np.array(point.values) - point.median).argmin())]
@@ -47,7 +47,7 @@ def work_of(tasks: Sequence[TaskLine]) -> list[TaskLine]:
 
 
 def by_host(tasks: Sequence[TaskLine]) -> dict[str, list[TaskLine]]:
-    """Task lines by host, in the order of their numbers."""
+    """Groups task lines by host, in the order of their numbers."""
     found: dict[str, list[TaskLine]] = defaultdict(list)
     for task in sorted(tasks, key=lambda task: task["task"]):
         found[str(task.get("host") or "")].append(task)
@@ -60,7 +60,8 @@ def tasks_on(tasks: Sequence[TaskLine]) -> int:
 
 
 def host_rates(tasks: Sequence[TaskLine], count: Count = "bytes") -> dict[str, float]:
-    """Each host's bytes (or operations) in a second, a task, from its own first start to its own last end."""
+    """Returns the bytes (or operations) per second and task of each host, from its own first start to its own last
+    end."""
     rates = {}
     for host, mine in by_host(work_of(tasks)).items():
         elapsed_ns = max(task["end_ns"] for task in mine) - min(task["start_ns"] for task in mine)

@@ -135,11 +135,11 @@ class Benchmark:
         return Spread.of([one.total for one in self.scores]) if self.scores else None
 
     def of(self, name: str) -> tuple[PhaseFigure, ...]:
-        """A phase in each repetition."""
+        """Returns a phase in each repetition."""
         return tuple(figure for repetition in self.repetitions for figure in repetition if figure.name == name)
 
     def names(self) -> tuple[str, ...]:
-        """Of the phases, in order."""
+        """Returns the names of the phases, in order."""
         return tuple(dict.fromkeys(figure.name for repetition in self.repetitions for figure in repetition))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tonnage.analysis.figure_texts import count
 from tonnage.analysis.results import Link, LinkFlow, Point
-from tonnage.records.line_types import Json, TaskLine, TrialLine
+from tonnage.records.line_types import CeilingEntry, TaskLine, TrialLine
 from tonnage.records.phase_results import FlowResult
 
 _KERNEL = ("nfs", "nfs4", "lustre", "beegfs", "gpfs", "cifs", "smb3", "ceph", "9p", "afs", "panfs", "pvfs2", "wekafs")
@@ -20,7 +20,7 @@ _READS = {"read", "check"}
 
 
 def links_of(points: Sequence[Point], trials: Sequence[TrialLine]) -> tuple[Link, ...]:
-    """A link for each ``network`` point, with its flows; medians over the repetitions."""
+    """Returns a link for each ``network`` point, with its flows; medians over the repetitions."""
     lines = {line["record"]: line for line in trials if line.get("network")}
     return tuple(
         _link(point, [lines[record] for record in point.records]) for point in points if point.kind == "network"
@@ -85,8 +85,8 @@ class Crossing:
     ceiling_bytes_per_s: float
 
 
-def ceilings_of(links: Sequence[Link]) -> tuple[Json, ...]:
-    """The most that each ``network`` workload carried, as entries of ``ceilings``."""
+def ceilings_of(links: Sequence[Link]) -> tuple[CeilingEntry, ...]:
+    """Returns the most that each ``network`` workload carried, as entries of ``ceilings``."""
     best: dict[str, Link] = {}
     for link in links:
         known = best.get(link.point.workload)
@@ -117,7 +117,7 @@ def crossings(
     elapsed_ns: Mapping[str, int],
     file_system: str | None,
 ) -> Iterator[Crossing]:
-    """Each storage point that crossed a measured link. ``elapsed_ns`` by record; ``file_system``: types of the
+    """Yields each storage point that crossed a measured link. ``elapsed_ns`` by record; ``file_system``: types of the
     target's, joined by commas."""
     networked = any(kind.strip() in NETWORKED for kind in (file_system or "").split(","))
     by_workload: dict[str, list[Link]] = defaultdict(list)

@@ -161,7 +161,7 @@ def _ceilings(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
     if silent:
         return False, f"nothing flags {some(silent)}, above a ceiling of this run"
     sizes = dict.fromkeys(point.transfer_size for point in evidence.points if point.metric == BANDWIDTH)
-    unlike = [size for size in sizes if size and any(one.elsewhere for one in ceilings_at(ceilings, size))]
+    unlike = [size for size in sizes if size and any(one.other_transfer_size for one in ceilings_at(ceilings, size))]
     nearest = f"; transfers of {some(list(map(size_text, unlike)))} with those of the nearest size" if unlike else ""
     return (
         True,

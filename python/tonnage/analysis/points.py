@@ -11,13 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tonnage.analysis.results import Copies, Follow, MixPart, Point
+from tonnage.analysis.results import Copies, MixPart, Point, TailFigures
 from tonnage.analysis.statistics.intervals import TOO_FEW, Noise, median_interval, pooled_noise
 from tonnage.analysis.statistics.percentiles import Columns, columns_of, intervals_of, medians, noise_of
 from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, Trials, headline, headlines
 from tonnage.records.line_types import SettingValues, TrialLine
-from tonnage.records.phase_results import Part as PartResult
+from tonnage.records.phase_results import OperationResult as PartResult
 from tonnage.records.stop_reasons import reason_of
 from tonnage.units import BANDWIDTH, OPERATIONS, format_size, format_time
 
@@ -42,13 +42,13 @@ def parts_of(lines: Trials) -> tuple[MixPart, ...]:
     )
 
 
-def follow_of(lines: Trials) -> Follow | None:
+def tail_figures(lines: Trials) -> TailFigures | None:
     """How readers followed the writer; None where a phase has no readers."""
     found = lines.where_set("follow").column("follow")
     if not found:
         return None
     lags = columns_of([follow["lag"] for follow in found])
-    return Follow(
+    return TailFigures(
         readers=found[0]["readers"],
         bandwidth_bytes_per_s=sum(follow["bytes"] for follow in found) * 1e9 / sum(lines.column("elapsed_ns")),
         lag=medians(lags),
@@ -108,14 +108,14 @@ class Key(NamedTuple):
         return self.op, self.group, self.transfer_size
 
 
-def measured(trials: Sequence[TrialLine]) -> Trials:
+def valid_trials(trials: Sequence[TrialLine]) -> Trials:
     """The trials that give a value: measured, ended well, and did something in some time."""
     return Trials.of(trials).where("purpose", "measure").where("status", "ok").where_positive(headlines)
 
 
 def points_of(run: Run, trials: Sequence[TrialLine]) -> list[Point]:
-    """Points of ``run``, ordered by workload, operation, group and tasks."""
-    alike = measured(trials).by("phase", "setting")
+    """Returns the points of ``run``, ordered by workload, operation, group and tasks."""
+    alike = valid_trials(trials).by("phase", "setting")
     groups = Groups(same[0] for _, same in alike)
     several: dict[Key, list[Trials]] = defaultdict(list)
     phases: dict[str, int] = {}
@@ -126,10 +126,10 @@ def points_of(run: Run, trials: Sequence[TrialLine]) -> list[Point]:
     together = {key: same.joined(others, "trial") for key, (same, *others) in several.items()}
     workloads = _workloads(run, [same[0] for same in together.values()])
 
-    def place(key: Key) -> tuple[Any, ...]:
+    def position(key: Key) -> tuple[Any, ...]:
         setting = together[key][0]["setting"]
         workload = workloads.index(_workload(setting))
-        return workload, phases[key.op], groups.place(setting), key.tasks, key.transfer_size or 0
+        return workload, phases[key.op], groups.position(setting), key.tasks, key.transfer_size or 0
 
     values = {key: tuple(filter(None, headlines(same))) for key, same in together.items()}
     latencies = {key: same.where_set("latency").integers("latency") for key, same in together.items()}
@@ -142,7 +142,7 @@ def points_of(run: Run, trials: Sequence[TrialLine]) -> list[Point]:
     waits = {curve: noise_of(latencies[key] for key in keys) for curve, keys in few.items()}
     return [
         _point(run, key, together[key], values[key], noise.get(key.curve), latencies[key], waits.get(key.curve))
-        for key in sorted(together, key=place)
+        for key in sorted(together, key=position)
     ]
 
 
@@ -222,7 +222,7 @@ class Groups:
         factors = [_text(name, setting[name]) for name in sorted(self._factors[workload]) if name in setting]
         return ", ".join([*([workload] if self._several else []), *factors])
 
-    def place(self, setting: SettingValues) -> tuple[tuple[bool, Any], ...]:
+    def position(self, setting: SettingValues) -> tuple[tuple[bool, Any], ...]:
         """Where it stands among the others of its workload: numbers by their size."""
         values = (setting.get(name) for name in sorted(self._factors[_workload(setting)]))
         return tuple((True, value) if isinstance(value, int | float) else (False, str(value)) for value in values)
@@ -307,7 +307,7 @@ def _point(
         elapsed_each_ns=tuple(lines.column("elapsed_ns")),
         amount=_amount(lines, "operations" if unit == "1/s" else "bytes"),
         parts=parts_of(lines),
-        follow=follow_of(lines),
+        follow=tail_figures(lines),
         copies=copies_of(run, lines),
         workflow=workflow_of(run, lines),
         cache_device_ratio=ratio,

@@ -40,7 +40,7 @@ class MixPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Follow:
+class TailFigures:
     """How the readers of a ``tail`` point followed its writer."""
 
     readers: int
@@ -109,7 +109,7 @@ class Point:
     amount: int | None = None
     """Bytes, or operations, of each repetition; None where they are not equal."""
     parts: tuple[MixPart, ...] = ()
-    follow: Follow | None = None
+    follow: TailFigures | None = None
     copies: Copies | None = None
     workflow: Workflow | None = None
     latency_intervals: Intervals = field(default_factory=dict)

@@ -19,7 +19,7 @@ from tonnage.analysis.results import (
     Promise,
     Surface,
 )
-from tonnage.records.line_types import EventLine, Json
+from tonnage.records.line_types import CeilingEntry, CostEntry, EventLine
 
 if TYPE_CHECKING:
     from tonnage.analysis.applications import Application
@@ -39,8 +39,8 @@ class Analysis:
     models: tuple[Model, ...]
     findings: tuple[Finding, ...]
     promises: tuple[Promise, ...]
-    ceilings: tuple[Json, ...]
-    cost: Json | None
+    ceilings: tuple[CeilingEntry, ...]
+    cost: CostEntry | None
     stalls: tuple[EventLine, ...] = field(default=())
     published: str | None = None
     """Name of the published figures that the campaign wants to be shown beside these."""

@@ -69,7 +69,7 @@ class SnapshotCost:
 
 
 def rounds_in(trials: Trials) -> list[TrialLine]:
-    """Checkpoints, and what other tools measured."""
+    """Returns the lines of checkpoints and of what other tools measured."""
     return [*trials.where_set("checkpoint"), *trials.where_set("origin")]
 
 

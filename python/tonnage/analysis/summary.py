@@ -1,4 +1,4 @@
-"""The ``--json`` object: the results of a run for programs. ``summary.schema.json`` is its schema."""
+"""The ``--json`` object: the results of a run for programs. ``schemas/summary.schema.json`` is its schema."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NEW_KEYS = frozenset({"state", "undone_by", "undoes_answer"})
 def schema(name: str = "summary") -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of what ``--json`` prints, a file of this directory: ``summary`` (a run),
     ``compare``, ``history``, ``crossover``, ``project`` or ``storage``. Schemas that another one names are in it."""
-    text = Path(__file__).with_name(f"{name}.schema.json").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     if name == "storage":
         for part in ("summary", "history"):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import log
 
-from tonnage.records.line_types import Json
+from tonnage.records.line_types import CeilingEntry
 
 _GENERATOR = "null-storage"
 
@@ -20,13 +20,13 @@ class Ceiling:
     name: str
     """As in the manifest: ``memory-copy``."""
     bytes_per_s: float
-    elsewhere: int | None
+    other_transfer_size: int | None
     """The transfer size at which it was measured, where that is not the one it is asked of."""
     stated: bool = False
     """Whether the user stated it instead of measuring it."""
 
 
-def size_of(entry: Json) -> int | None:
+def size_of(entry: CeilingEntry) -> int | None:
     """The transfer size in bytes at which an entry of the manifest was measured; None where it bounds every size."""
     if entry.get("transfer_size"):
         return int(entry["transfer_size"])
@@ -35,21 +35,21 @@ def size_of(entry: Json) -> int | None:
     return round(moved / operations) if moved and operations else None
 
 
-def ceilings_at(entries: Iterable[Json], transfer_size: int | None) -> list[Ceiling]:
+def ceilings_at(entries: Iterable[CeilingEntry], transfer_size: int | None) -> list[Ceiling]:
     """Of each name the ceiling that was measured nearest to ``transfer_size``, and the highest of these; of no size
     (None: names, programs) the highest of all."""
     nearest: dict[str, tuple[float, Ceiling]] = {}
     for entry in entries:
         if entry.get("bytes_per_s"):
-            away, found = _asked(entry, transfer_size)
+            distance, found = _asked(entry, transfer_size)
             known = nearest.get(found.name)
-            if known is None or (away, -found.bytes_per_s) < (known[0], -known[1].bytes_per_s):
-                nearest[found.name] = away, found
+            if known is None or (distance, -found.bytes_per_s) < (known[0], -known[1].bytes_per_s):
+                nearest[found.name] = distance, found
     return [found for _, found in nearest.values()]
 
 
-def _asked(entry: Json, transfer_size: int | None) -> tuple[float, Ceiling]:
-    """The ceiling at this size, and how far away it was measured."""
+def _asked(entry: CeilingEntry, transfer_size: int | None) -> tuple[float, Ceiling]:
+    """The ceiling at this size, and and how far its own size is from this one."""
     name, moved, size = str(entry.get("name", "ceiling")), float(entry["bytes_per_s"]), size_of(entry)
     if transfer_size is None or size is None or size == transfer_size:
         return 0.0, Ceiling(name, moved, None, stated=str(entry.get("source") or "").startswith("stated"))

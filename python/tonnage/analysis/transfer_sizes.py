@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tonnage.analysis.points import Groups
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.transfer_size_ceilings import size_of as measured_at
-from tonnage.records.line_types import Json, TrialLine
+from tonnage.records.line_types import CeilingEntry, TrialLine
 from tonnage.units import BANDWIDTH
 
 _KINDS = ("stream", "checkpoint")
@@ -92,8 +92,8 @@ def _line(point: Point) -> TrialLine:
     return {"phase": point.op, "setting": {**others, **place}}
 
 
-def roofs_of(sweep: Sweep, ceilings: Sequence[Json]) -> list[Roof]:
-    """First the most bytes and the most operations that the sweep itself reached, then the run's ceilings."""
+def roofs_of(sweep: Sweep, ceilings: Sequence[CeilingEntry]) -> list[Roof]:
+    """Returns the most bytes and the most operations that the sweep itself reached, then the run's ceilings."""
     most = max(sweep.points, key=lambda point: point.median)
     quickest = max(sweep.points, key=lambda point: point.median / size_of(point))
     measured = [
@@ -103,7 +103,7 @@ def roofs_of(sweep: Sweep, ceilings: Sequence[Json]) -> list[Roof]:
     return [*measured, *(roof for entry in ceilings if (roof := _ceiling(entry)) is not None)]
 
 
-def _ceiling(entry: Json) -> Roof | None:
+def _ceiling(entry: CeilingEntry) -> Roof | None:
     """A link bounds bytes of any size; memory and generator were measured at sizes, and do otherwise at others."""
     moved = entry.get("bytes_per_s")
     if not moved:

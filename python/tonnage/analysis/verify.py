@@ -36,7 +36,7 @@ class Verdict:
     """Sentences, one for each thing that does not hold; none where everything does."""
 
     def answer(self, run: str) -> VerifyAnswer:
-        """For who gave the run as ``run``."""
+        """Returns the answer for a caller who named the run ``run``."""
         return VerifyAnswer(
             run=run,
             trials=self.trials,
@@ -111,12 +111,12 @@ def _differences(where: str, said: Any, now: Any) -> list[str]:
     if isinstance(said, list | tuple) and isinstance(now, list | tuple) and len(said) == len(now):
         pairs = [(f"{where}[{i}]", *both) for i, both in enumerate(zip(said, now, strict=True))]
         return [text for pair in pairs for text in _differences(*pair)]
-    if isinstance(said, str) and isinstance(now, str) and _in_present_words(said, now) == now:
+    if isinstance(said, str) and isinstance(now, str) and _in_current_wording(said, now) == now:
         return []
     return [] if said == now else [f"{where} was {said!r}, and is {now!r} when analysed again"]
 
 
-def _in_present_words(said: str, now: str) -> str:
+def _in_current_wording(said: str, now: str) -> str:
     """What an older version kept, where this one says the same in other words."""
     for old, new in ((SINGLE, SINGLE_IMPORTED), ("One run can", "One figure can")):
         if now.startswith(new):

@@ -26,9 +26,9 @@ from tonnage.toml_documents import Document, Position
 class _CampaignFile(Document):
     """Its ``[workload]`` is of several kinds, each with keys of its own."""
 
-    def place(self, loc: tuple[int | str, ...]) -> Position:
+    def position_of(self, loc: tuple[int | str, ...]) -> Position:
         if loc[:1] not in (("workload",), ("workloads",)):
-            return super().place(loc)
+            return super().position_of(loc)
         path = [part for part in loc[1:] if isinstance(part, str)]
         number = next((part for part in loc if isinstance(part, int)), 0)
         kind = path.pop(0) if path and path[0] in WORKLOADS else "stream"

@@ -117,7 +117,7 @@ def _too_little(needed: int, name: str, free: int, hint: str) -> str:
 
 
 def file_systems(target: Target) -> list[tuple[list[int], int | None]]:
-    """Numbers of the directories on each file system, and the bytes free on it."""
+    """Returns the numbers of the directories on each file system, and the bytes free on it."""
     shared: dict[int | str, list[int]] = {}
     for number, path in enumerate(target.paths):
         try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypedDict
 
 from tonnage.campaign.execute.stream import phase_spec
 from tonnage.campaign.host_queries import ask_all
 from tonnage.campaign.kinds.kind import Setting
 from tonnage.campaign.kinds.stream import StreamSetting, plain_stream
 from tonnage.cluster.launcher import Launcher
+from tonnage.records.line_types import CeilingEntry, CostEntry
 from tonnage.records.phase_specs import PhaseSpec
 
 _DURATION_NS = 200_000_000
@@ -22,53 +22,30 @@ _LARGEST = 16 << 20
 """Each processor copies between two buffers of the size: larger ones take memory and tell nothing new."""
 
 
-class Ceiling(TypedDict, total=False):
-    """An entry of ``ceilings`` of the manifest."""
-
-    name: str
-    bytes_per_s: int
-    operations_per_s: int
-    tasks: int
-    transfer_size: int
-    source: str
-    hosts: dict[str, int]
-    """Bytes per second of each, where there are several."""
-
-
-class Cost(TypedDict):
-    """Holds the cost of an operation of the generator without storage: an entry of ``costs`` of the manifest."""
-
-    operations_per_s: int
-    ns_per_operation: int
-    cpu_ns_per_operation: int
-    transfer_size: int
-    tasks: int
-
-
 def sized(settings: Sequence[Setting]) -> list[StreamSetting]:
     """A stream of each transfer size of what uses a storage, the first one's first; of one where nothing has a size,
     and of none where nothing uses a storage."""
     found: dict[int, StreamSetting] = {}
     plain = plain_stream()
     for setting in settings:
-        if setting.uses_storage and (transfers := setting.transfers) is not None:
+        if setting.needs_scratch and (transfers := setting.transfers) is not None:
             found.setdefault(transfers.transfer_size, replace(plain, **transfers._asdict()))
-    if not found and any(setting.uses_storage for setting in settings):
+    if not found and any(setting.needs_scratch for setting in settings):
         return [plain]
     return list(found.values())
 
 
 def measure_ceilings(
     start: Launcher, streams: Sequence[StreamSetting], seed: int, budget_ns: int | None
-) -> tuple[list[Ceiling], list[Cost]]:
+) -> tuple[list[CeilingEntry], list[CostEntry]]:
     """``ceilings`` and ``costs`` of the manifest, of each of these transfer sizes: small buffers are copied in a cache,
     and what an operation costs the generator grows with what it carries.
 
     Ceilings of fewer sizes, evenly apart, where all of them would take more than a part of the ``budget_ns``.
     """
     sizes = _affordable([stream.transfer_size for stream in streams], budget_ns)
-    ceilings: list[Ceiling] = []
-    costs: list[Cost] = []
+    ceilings: list[CeilingEntry] = []
+    costs: list[CostEntry] = []
     for stream in streams:
         if stream.transfer_size in sizes:
             found, cost = _of_size(start, stream, seed)
@@ -91,7 +68,7 @@ def _affordable(sizes: Sequence[int], budget_ns: int | None) -> set[int]:
     return {first, *(others[round(step * (len(others) - 1) / max(steps - 1, 1))] for step in range(steps))}
 
 
-def _of_size(start: Launcher, setting: StreamSetting, seed: int) -> tuple[list[Ceiling], Cost]:
+def _of_size(start: Launcher, setting: StreamSetting, seed: int) -> tuple[list[CeilingEntry], CostEntry]:
     """Measured with the payload and transfer size of ``setting``, on all hosts at once: what they can do together is
     the sum, and the cost that of the first."""
     transfer_size = setting.transfer_size
@@ -101,7 +78,7 @@ def _of_size(start: Launcher, setting: StreamSetting, seed: int) -> tuple[list[C
     null = {host: one["together"]["operations_per_s"] for host, one in found.items()}
     tasks = sum(one["tasks"] for one in found.values())
     where = f" on {len(found)} hosts" if len(found) > 1 else ""
-    ceilings: list[Ceiling] = [
+    ceilings: list[CeilingEntry] = [
         {
             "name": "memory-copy",
             "bytes_per_s": sum(memory.values()),
@@ -125,14 +102,14 @@ def _of_size(start: Launcher, setting: StreamSetting, seed: int) -> tuple[list[C
     return ceilings, _cost(found[start.host_group.hosts[0]]["alone"], transfer_size)
 
 
-def _cost_alone(start: Launcher, setting: StreamSetting, seed: int) -> Cost:
+def _cost_alone(start: Launcher, setting: StreamSetting, seed: int) -> CostEntry:
     """Measures the generator's cost of an operation of this transfer size, on the first host."""
     first, transfer_size = start.host_group.hosts[0], setting.transfer_size
     asked = {"spec": _bare(setting, seed), "transfer_size": transfer_size, "duration_ns": 0, "alone_only": True}
     return _cost(ask_all(start, "ceilings", {first: asked})[first]["alone"], transfer_size)
 
 
-def _cost(alone: dict[str, int], transfer_size: int) -> Cost:
+def _cost(alone: dict[str, int], transfer_size: int) -> CostEntry:
     return {
         "operations_per_s": alone["operations_per_s"],
         "ns_per_operation": round(1e9 / max(alone["operations_per_s"], 1)),

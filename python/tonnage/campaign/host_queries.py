@@ -40,7 +40,7 @@ def check_hosts(campaign: Campaign, plan: Plan, start: Launcher) -> None:
     """RequestError where tasks do not fit in the processes, or a host does not see the target, or lacks space."""
     if plan.target.scheme == "sim":
         return  # it has hosts of its own
-    settings = [setting for setting in plan.settings or campaign.settings() if setting.uses_storage]
+    settings = [setting for setting in plan.settings or campaign.settings() if setting.needs_scratch]
     for setting in settings:
         if campaign.search is None:
             start.check(setting.tasks, setting.placing)
@@ -95,7 +95,7 @@ def _check_space(plan: Plan, start: Launcher, settings: Sequence[Setting]) -> No
 
 
 def share_of(start: Launcher, setting: Setting, host: str) -> float:
-    """The part of a setting's tasks that run on a host."""
+    """Returns the part of a setting's tasks that run on a host."""
     return list(start.hosts_of(setting.tasks, setting.placing)).count(host) / setting.tasks
 
 

@@ -378,7 +378,7 @@ class Campaign(DocumentTable):
         return self.model_copy(update={"workloads": tuple(one.on_hosts(there) for one in self.workloads)})
 
     def settings(self) -> list[Setting]:
-        """Every combination of the factors of every workload, in the order of the file."""
+        """Returns every combination of the factors of every workload, in the order of the file."""
         found = (setting for workload in self.workloads for setting in workload.settings(self.scale))
         return list(dict.fromkeys(found))
 

@@ -150,7 +150,7 @@ class Samples:
             self._every *= 2
 
     def all(self) -> tuple[tuple[int, ...], ...]:
-        """In order of time."""
+        """Returns all samples in order of time."""
         return tuple(self._kept)
 
 
@@ -238,7 +238,7 @@ class Snapshots(Observer):
         self._listener.ended()
 
     def close(self, code: int, problem: str | None) -> None:
-        """The last one of a job: how its part ended."""
+        """Writes the last progress of a job: how its part ended."""
         recorded_bytes = 0
         with suppress(OSError):
             recorded_bytes = self._path.with_name(TRIALS).stat().st_size

@@ -101,7 +101,7 @@ def check(campaign: Campaign, plan: Plan) -> None:
             raise RequestError(f'the file system of {path} does not take O_DIRECT; hint: use direct "auto" or "no"')
     for setting in plan.settings:
         executor_of(setting).check(setting, target)
-    storages = {setting.storage for setting in settings if setting.uses_storage}
+    storages = {setting.storage for setting in settings if setting.needs_scratch}
     if target.scheme == "path" and (bare := storages - STORAGES_WITH_FILES):
         storage = sorted(bare)[0]
         raise RequestError(f"storage {storage} needs no directory; hint: give the target {storage}:")
@@ -166,7 +166,7 @@ def _check_directory(path: Path, *, to_write: bool) -> None:
 
 
 def describe(campaign: Campaign, plan: Plan) -> list[str]:
-    """The plan as lines of text, for ``--dry-run``."""
+    """Returns the plan as lines of text, for ``--dry-run``."""
     lines = [f"campaign  {campaign.name}", f"target    {plan.target.name}"]
     if campaign.search is not None:
         search = campaign.search

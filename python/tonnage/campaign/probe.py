@@ -41,7 +41,7 @@ the kernel's throttle allows, is 2 % of it then, and what it did beyond the leng
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class _PointSamples:
     """Holds what a search knows of a point."""
 
     tasks: int
@@ -132,7 +132,9 @@ class Probe:
             found |= {line["trial"]: reasons.get(line["setting"]["tasks"], ended) for line in ok}
         return found
 
-    def _next_tasks(self, op: Op, ok: Sequence[TrialLine], points: Sequence[_Measured], trials_left: int) -> int | None:
+    def _next_tasks(
+        self, op: Op, ok: Sequence[TrialLine], points: Sequence[_PointSamples], trials_left: int
+    ) -> int | None:
         """Tasks of the next trial: every second one is for the latency line, as long as it is not known."""
         asks = self._search.objectives and not self._search.open_loop and trials_left > 0
         waits = _waits(ok, "tasks") if asks else {}
@@ -147,7 +149,7 @@ class Probe:
     def _offered(
         self,
         op: Op,
-        points: Sequence[_Measured],
+        points: Sequence[_PointSamples],
         offered: Sequence[TrialLine],
         lines: Sequence[TrialLine],
     ) -> Trial:
@@ -163,7 +165,7 @@ class Probe:
         setting = replace(self._setting(op, tasks, lines), rate_bytes_per_s=rate)
         return Trial(setting, repetition, repetition, OFFERED)
 
-    def _reserved(self, op: Op, points: Sequence[_Measured], lines: Sequence[TrialLine], tried: int) -> int:
+    def _reserved(self, op: Op, points: Sequence[_PointSamples], lines: Sequence[TrialLine], tried: int) -> int:
         """Short trials whose time is left to the long ones."""
         buffered = self._device and _buffered(lines)
         numbers = self._searches[op].highest(points)
@@ -187,7 +189,7 @@ class Probe:
         return min(most_ns, block_bytes * 10**9 // max(int(line["bandwidth_bytes_per_s"] or 0) for line in short))
 
     def _sustained(
-        self, op: Op, points: Sequence[_Measured], lines: Sequence[TrialLine], left_ns: int, tried: int
+        self, op: Op, points: Sequence[_PointSamples], lines: Sequence[TrialLine], left_ns: int, tried: int
     ) -> Trial | None:
         """One of the long trials on the plateau, which share what the search left of the time.
 
@@ -307,13 +309,13 @@ class Probe:
         )
 
 
-def _points(lines: Sequence[TrialLine]) -> list[_Measured]:
+def _points(lines: Sequence[TrialLine]) -> list[_PointSamples]:
     values: dict[int, list[int]] = {}
     for line in lines:
         rate = loop_rate(line)
         if rate:
             values.setdefault(line["setting"]["tasks"], []).append(int(rate))
-    return [_Measured(tasks, tuple(rates)) for tasks, rates in sorted(values.items())]
+    return [_PointSamples(tasks, tuple(rates)) for tasks, rates in sorted(values.items())]
 
 
 def _waits(lines: Iterable[TrialLine], load: str) -> dict[int, list[Any]]:

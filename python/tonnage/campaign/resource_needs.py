@@ -83,7 +83,7 @@ def _too_little(
 
 def _tasks_here(setting: Setting, start: Launcher) -> int:
     """Tasks of a setting that run on this host."""
-    if setting.uses_storage:
+    if setting.needs_scratch:
         return list(start.hosts_of(setting.tasks, setting.placing)).count(start.host_group.hosts[0])
     return -(-setting.tasks // len(start.host_group.hosts))
 

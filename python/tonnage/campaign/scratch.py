@@ -51,7 +51,7 @@ class Leftover:
 
 
 def leftovers(parent: str | Path) -> list[Leftover]:
-    """The scratch directories in ``parent``."""
+    """Returns the scratch directories in ``parent``."""
     return _read(_native.Scratch.leftovers(str(parent)))
 
 
@@ -127,12 +127,12 @@ class RunScratch:
                 self._made.append(_make(parent, name, self._place))
             self.directories = tuple(Path(scratch.path) for scratch in self._made)
             if start is not None and others(start):
-                self._make_elsewhere(start, places)
+                self._make_on_hosts(start, places)
         except BaseException:
             self.leave(well=False)
             raise
 
-    def _make_elsewhere(self, start: Launcher, places: Sequence[tuple[Path, str]]) -> None:
+    def _make_on_hosts(self, start: Launcher, places: Sequence[tuple[Path, str]]) -> None:
         parents = [str(parent) for parent, _ in places]
         look = {"paths": [str(path) for path in self.directories], "parents": parents}
         seen = ask_all(start, "look-scratch", dict.fromkeys(others(start), look))

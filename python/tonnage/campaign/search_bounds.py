@@ -63,7 +63,7 @@ class Share:
         return scratch + files * _FILE_UNITS * self.unit + self._record_bytes(tasks)
 
     def names_of(self, files: int) -> int:
-        """Files and directories beside and with so many of the tasks' files."""
+        """Counts files and directories, with so many of the tasks' files."""
         return len(self.directories) * _SCRATCH_NAMES + files + (self._record_files if self.with_records else 0)
 
     def _record_bytes(self, tasks: int) -> int:
@@ -217,7 +217,7 @@ def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str
     most = space.most_tasks(transfer_size, search.max_tasks)
     given = campaign.budget.space_bytes is not None
     if most == 0:
-        raise RequestError(_no_room(space, plan.target, transfer_size, given=given))
+        raise RequestError(_too_little_space(space, plan.target, transfer_size, given=given))
     shares = tuple(share.bytes for share in space.shares) if plan.target.scheme == "path" else None
     fitted = campaign.model_copy(
         update={
@@ -253,7 +253,7 @@ def _smaller_text(transfer_size: int, space: SearchSpace, target: Target, *, giv
     )
 
 
-def _no_room(space: SearchSpace, target: Target, transfer_size: int, *, given: bool) -> str:
+def _too_little_space(space: SearchSpace, target: Target, transfer_size: int, *, given: bool) -> str:
     """Why not even one task has room, and what to do."""
     elsewhere = "--out on another file system"
     if (short := space.short_of_names(1)) is not None:
@@ -278,15 +278,15 @@ def _no_room(space: SearchSpace, target: Target, transfer_size: int, *, given: b
 
 def _bytes_text(bound: int, share: Share | None, target: Target, *, given: bool) -> str:
     tenth = "" if given or bound == SEARCH_SPACE else ", a tenth of what is free"
-    return f"{size_text(bound)} on {_place(share, target)}{tenth}"
+    return f"{size_text(bound)} on {_directories_of(share, target)}{tenth}"
 
 
 def _names_text(share: Share | None, target: Target) -> str:
     count = share.names if share else 0
-    return f"{count} inode{'' if count == 1 else 's'} on {_place(share, target)}, a tenth of what is free"
+    return f"{count} inode{'' if count == 1 else 's'} on {_directories_of(share, target)}, a tenth of what is free"
 
 
-def _place(share: Share | None, target: Target) -> str:
+def _directories_of(share: Share | None, target: Target) -> str:
     if share is None or not target.paths:
         return target.name
     return ", ".join(dict.fromkeys(str(target.paths[number]) for number in share.directories))

@@ -239,7 +239,7 @@ def _endpoint(text: str | None) -> str | None:
     return text
 
 
-def _part(text: str) -> int:
+def _part_size(text: str) -> int:
     size = units.parse_size(text)
     if not 5 << 20 <= size <= 5 << 30:
         raise RequestError("S3 takes parts of 5MiB to 5GiB; hint: give one of them")
@@ -457,7 +457,7 @@ value is read."""
 BUCKET_KEYS: Keys = {
     "endpoint": ("endpoint", _endpoint),
     "region": ("region", _plain),
-    "part": ("part_bytes", _part),
+    "part": ("part_bytes", _part_size),
     "path_style": ("path_style", _yes_or_no),
     "profile": ("profile", _plain),
 }

@@ -28,7 +28,7 @@ from tonnage.records.phase_specs import PoolSpec
 
 
 def target_facts(campaign: Campaign, target: Target) -> Json:
-    """``target`` of the manifest, before the run."""
+    """Returns ``target`` of the manifest, before the run."""
     mounts = [mount_of(path) for path in target.paths]
     mount = mounts[0] if mounts else None
     direct = [accepts_direct(path) for path in target.paths]

@@ -101,7 +101,7 @@ def clock_of(lines: Sequence[TrialLine], device: int | None) -> int:
 
 
 def failures(lines: Sequence[TrialLine]) -> list[TrialLine]:
-    """The requested phases that failed."""
+    """Returns the requested phases that failed."""
     return [line for line in lines if line["status"] == "failed" and line["purpose"] in ("measure", "check", "offered")]
 
 

@@ -88,7 +88,7 @@ class Workspace:
         return self._launcher.host_group
 
     def ensemble(self, setting: Setting) -> Ensemble:
-        """The processes with the setting's storage open."""
+        """Returns the processes with the setting's storage open."""
         key = _key(setting, self._target)
         if key not in self._open:
             spec: Any = self._target.spec(
@@ -113,7 +113,7 @@ class Workspace:
         return self._open[key]
 
     def directory(self, device: int) -> Path:
-        """The scratch directory in the target's directory of that number."""
+        """Returns the scratch directory in the target's directory of that number."""
         return self._directories[device]
 
     def files_of(self, setting: Setting) -> list[tuple[str, int, int | None]]:

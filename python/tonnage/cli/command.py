@@ -25,7 +25,7 @@ class CommandModule(Protocol):
     COMMAND: Command
 
     def run(self, arguments: Arguments) -> int:
-        """Exit code."""
+        """Runs the command and returns its exit code."""
         ...
 
 
@@ -58,7 +58,7 @@ NAMES = tuple(name for _, names in _TASKS for name in names)
 TAGLINE = "Tells how much I/O a storage system can carry."
 EXIT_CODES = (
     (0, "done"),
-    (1, "a measurement or a submission failed, a file is not safe at its destination, or what was checked is not well"),
+    (1, "a measurement or a submission failed, a file is not safe at its destination, or a check found a problem"),
     (2, "the request was wrong; nothing was written"),
     (130, "interrupted"),
 )
@@ -73,7 +73,7 @@ def module_of(name: str) -> CommandModule:
 
 @cache
 def all_commands() -> tuple[Command, ...]:
-    """In the order of the pages."""
+    """Returns all commands in the order of the pages."""
     return tuple(module_of(name).COMMAND for name in NAMES)
 
 

@@ -12,8 +12,8 @@ from io import TextIOWrapper
 from typing import Any
 
 from tonnage.cli.command import Arguments, module_of
-from tonnage.cli.output_stream import STDOUT_HINT, StdoutError, abandon, doors
-from tonnage.cli.parser import help_of, parse_words
+from tonnage.cli.output_stream import STDOUT_HINT, StdoutError, abandon, printable_streams
+from tonnage.cli.parser import help_of, parse_arguments
 from tonnage.command_line import HelpAsked
 from tonnage.delayed_signals import late_signals, loading
 from tonnage.errors import RequestError, TonnageError
@@ -31,7 +31,7 @@ def run_command(argv: Sequence[str]) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         # A name that is no UTF-8 can be told all the same; in JSON its escapes mean what they say.
         sys.stdout.reconfigure(errors="backslashreplace")
-    with doors(), warnings.catch_warnings():
+    with printable_streams(), warnings.catch_warnings():
         warnings.showwarning = _show_warning(warnings.showwarning)
         return _command(argv)
 
@@ -94,7 +94,7 @@ def parse(argv: Sequence[str]) -> Arguments:
     """The command and its options. Where help is asked for, or something is wrong, that is printed, and SystemExit has
     the exit code."""
     try:
-        return parse_words(argv)
+        return parse_arguments(argv)
     except HelpAsked as asked:
         print(help_of(asked.command), flush=True)
         raise SystemExit(0) from None

@@ -94,7 +94,7 @@ def abandon(stream: TextIO) -> None:
 
 
 @contextmanager
-def doors() -> Iterator[None]:
+def printable_streams() -> Iterator[None]:
     """While entered, stdout and stderr are doors."""
     before = sys.stdout, sys.stderr
     sys.stdout = cast("TextIO", TerminalStream(before[0], is_data=True))

@@ -27,7 +27,7 @@ INSTALLED = "packaging/installed/data/share"
 
 
 def pages() -> dict[str, str]:
-    """Path in the checkout → text."""
+    """Returns the text of each page by its path in the checkout."""
     fronts = [command for command in all_commands() if isinstance(command, FrontEnd) and command.name != "ior"]
     found = {"docs/options.md": markdown()} | {f"docs/{front.name}.md": page(front) for front in fronts}
     manual = f"{INSTALLED}/man/man1"
@@ -37,7 +37,7 @@ def pages() -> dict[str, str]:
 
 
 def markdown() -> str:
-    """All commands and options on one page."""
+    """Writes all commands and options on one page."""
     lines = [
         "# Commands and options",
         "",
@@ -74,9 +74,9 @@ def markdown() -> str:
 
 
 def man_overview() -> str:
-    """``tonnage(1)``."""
+    """Writes ``tonnage(1)``."""
     lines = [
-        *_man_head("tonnage", TAGLINE.rstrip(".").lower()),
+        *_man_header("tonnage", TAGLINE.rstrip(".").lower()),
         ".SH SYNOPSIS",
         ".B tonnage",
         r"\fICOMMAND\fR [\fIOPTION\fR]...",
@@ -90,9 +90,9 @@ def man_overview() -> str:
 
 
 def man(command: Command) -> str:
-    """``tonnage-COMMAND(1)``."""
+    """Writes ``tonnage-COMMAND(1)``."""
     lines = [
-        *_man_head(_page_name(command), command.summary),
+        *_man_header(_page_name(command), command.summary),
         ".SH SYNOPSIS",
         _roff(command.usage),
         ".SH DESCRIPTION",
@@ -112,7 +112,7 @@ def _page_name(command: Command) -> str:
     return f"tonnage-{command.name}".replace(" ", "-")
 
 
-def _man_head(name: str, summary: str) -> list[str]:
+def _man_header(name: str, summary: str) -> list[str]:
     return [
         f'.TH "{name.upper()}" "1" "" "Tonnage {__version__}" "User commands"',
         ".SH NAME",

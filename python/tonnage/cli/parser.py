@@ -17,7 +17,7 @@ TONNAGE = Command("", TAGLINE, TAGLINE, (Option(("--version",), "print the versi
 """What stands before the name of a command."""
 
 
-def parse_words(argv: Sequence[str]) -> Arguments:
+def parse_arguments(argv: Sequence[str]) -> Arguments:
     """RequestError for whatever is wrong; HelpAsked."""
     command, words = _asked(argv)
     found = Arguments(command=argv[0], action=command.name.partition(" ")[2], loads=command.loads)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections import deque
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from rich.console import Group
 from rich.live import Live
@@ -15,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tonnage import units
+from tonnage.campaign.observer import Live as LiveFigures
 from tonnage.campaign.observer import Observer, Step
 from tonnage.cli.run_progress import recorded_text, step_text, trial_number
 from tonnage.cli.terminal import Shown, rich_console
@@ -36,7 +36,7 @@ class Panel(Observer):
         self._console = rich_console(stream)
         self._title = ""
         self._step: Step | None = None
-        self._now: Mapping[str, Any] = {}
+        self._now: LiveFigures = {}
         self._counted: deque[tuple[int, int]] = deque(maxlen=_TICKS)
         self._waiting = "measuring the ceilings: memory copy, null storage"
         self._rates: dict[str, dict[int, list[float]]] = {}
@@ -53,7 +53,7 @@ class Panel(Observer):
         self._step, self._now = step, {}
         self._counted.clear()
 
-    def tick(self, live: Mapping[str, Any]) -> None:
+    def tick(self, live: LiveFigures) -> None:
         self._now = live
         self._counted.append((live.get("elapsed_ns", 0), live.get("operations", 0)))
 

@@ -29,7 +29,7 @@ def observer(stream: TextIO | None = None) -> Observer:
 
 
 def step_text(step: Step) -> str:
-    """``read, 8 tasks, repetition 2``."""
+    """Returns text such as ``read, 8 tasks, repetition 2``."""
     what = "laying out files" if step.purpose == "fill" else step.phase
     what = f"{step.setting.workload}: {what}" if step.setting.workload else what
     more = {
@@ -41,17 +41,17 @@ def step_text(step: Step) -> str:
 
 
 def tasks_text(tasks: int) -> str:
-    """``1 task``, ``8 tasks``."""
+    """Returns text such as ``1 task``, ``8 tasks``."""
     return f"{tasks} task{'s' if tasks != 1 else ''}"
 
 
 def trial_number(step: Step) -> str:
-    """``trial 7``, ``trial 7 of 40``; people count from 1."""
+    """Returns text such as ``trial 7`` or ``trial 7 of 40``; people count from 1."""
     return f"trial {step.trial + 1}" + (f" of {step.trials}" if step.trials else "")
 
 
 def recorded_text(line: TrialLine) -> str:
-    """One measured phase in one line."""
+    """Describes one measured phase in one line."""
     workload = line["setting"].get("workload")
     head = f"{line['record']}  {workload + '  ' if workload else ''}{tasks_text(line['setting']['tasks']):>9}"
     if line["status"] != "ok":

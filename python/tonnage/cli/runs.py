@@ -31,14 +31,14 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
     ``keep_line``: the load line of a search that came to its end is kept for placement.
     """
     # Of those that read a run, only this one needs them.
-    from tonnage.placement.server_load_lines import KeepPlan, plan_keeping
+    from tonnage.placement.server_load_lines import KeepPlan, plan_kept_lines
 
     run = Run.open(outcome.path)
     if run.has_trials():
         analysis, report = analysed(outcome.path, with_report=with_report, keep=True, tell=_tell)
         plan = KeepPlan()
         if keep_line and outcome.state == "complete" and run.manifest.get("search"):
-            plan = plan_keeping(run, analysis)
+            plan = plan_kept_lines(run, analysis)
         # What follows on stderr is on the same screen.
         below = kept_texts(plan, next(iter(plan.directories), None))
         below += [_sealed(outcome.path, _DIGITS)] if run.is_sealed else []
@@ -117,7 +117,7 @@ def _tell(text: str) -> None:
 
 
 def print_json(value: Mapping[str, object]) -> None:
-    """One object on stdout."""
+    """Prints one object on stdout."""
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
@@ -140,8 +140,8 @@ def sealed_run(path: str) -> Run:
 
 def runs_in(paths: Sequence[str]) -> list[Run]:
     """Those named, and those in directories named, by name. What cannot be read of the latter, or was altered since it
-    was sealed, is told on stderr and left out; RequestError where a directory has none, RecordError where one that was
-    named was altered."""
+    was sealed, is reported on stderr and left out; RequestError where a directory has none, RecordError where one that
+    was named was altered."""
     found: list[Run] = []
     for path in map(Path, paths):
         if (path / MANIFEST).exists() or not path.is_dir():
@@ -166,7 +166,7 @@ def runs_in(paths: Sequence[str]) -> list[Run]:
 
 def once(groups: Sequence[Sequence[Run]]) -> list[list[Run]]:
     """Each run once, where it was first given: a directory and a run in it are not two measurements of that run, nor
-    is a copy of a run, which is told on stderr."""
+    is a copy of a run, which is reported on stderr."""
     seen: dict[object, Run] = {}
     found: list[list[Run]] = []
     for group in groups:
@@ -181,7 +181,7 @@ def once(groups: Sequence[Sequence[Run]]) -> list[list[Run]]:
     return found
 
 
-def told_twice(sides: Sequence[Sequence[Run]]) -> list[Path]:
+def repeated_runs(sides: Sequence[Sequence[Run]]) -> list[Path]:
     """Runs of a later side that are, or are copies of, some of the first."""
     first = set(map(_identity, sides[0]))
     return [run.path for side in sides[1:] for run in side if _identity(run) in first]
@@ -198,7 +198,8 @@ def _identity(run: Run) -> object:
 
 
 def tell_undone(undone: Iterable[Undone]) -> None:
-    """``--fail-if`` judges figures: what undoes them is told on stderr, for a pipeline shows nothing amber."""
+    """``--fail-if`` judges figures: findings that invalidate them are reported on stderr, because a pipeline shows no
+    colours."""
     from tonnage.report.phrases import undone as sentences
 
     for text in sentences(tuple(undone)):
@@ -206,7 +207,7 @@ def tell_undone(undone: Iterable[Undone]) -> None:
 
 
 def failed_text(names: Sequence[str], where: str) -> str:
-    """``1 setting failed in new: write, 4 tasks``."""
+    """Returns text such as ``1 setting failed in new: write, 4 tasks``."""
     return f"{len(names)} setting{'s' if len(names) != 1 else ''} failed in {where}: {'; '.join(names)}"
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from tonnage.analysis.figure_texts import count, some
 from tonnage.cli.watch_lines import span_text
-from tonnage.placement.answers import EpisodeAnswer, HistoryAnswer, MeasuredLine, ServerAnswer
+from tonnage.placement.answer_types import EpisodeAnswer, HistoryAnswer, MeasuredLine, ServerAnswer
 from tonnage.placement.watch.load_report import Busiest, ServerReport, Sum
 from tonnage.printable_text import columns, one_line
 from tonnage.units import rate_text, share
@@ -29,14 +29,14 @@ def answer(found: Sequence[ServerReport], notes: Sequence[str]) -> HistoryAnswer
 
 
 def zone() -> str:
-    """Of this host, now."""
+    """Returns the time zone of this host, now."""
     told = time.strftime("%z")
     return f"{told[:3]}:{told[3:]}"
 
 
 def text(report: ServerReport) -> str:
-    """Of one server, within 80 columns."""
-    parts = [_head(report), *_when(report)]
+    """Describes one server, within 80 columns."""
+    parts = [_headline(report), *_when(report)]
     if report.episodes:
         parts.append(_episodes(report))
     parts.append(_hours(report))
@@ -68,7 +68,7 @@ def _answer_of(report: ServerReport) -> ServerAnswer:
     )
 
 
-def _head(report: ServerReport) -> str:
+def _headline(report: ServerReport) -> str:
     known_s, unknown_s = report.sum.known_s, report.sum.unknown_s
     watched_s = known_s + unknown_s
     known = f", {share(known_s / watched_s)} of it known" if watched_s else ""

@@ -7,11 +7,11 @@ from tonnage.command_option import Option, parse_port
 
 OUT = Option(("--out",), "run directory to make", "DIR", "./tonnage-runs/<time>-<name>-<id>", completes="directory")
 JSON = Option(("--json",), "print one JSON object on stdout and nothing else there")
-VERBOSE = Option(("-v", "--verbose"), "print all tables and findings, also where a screen tells what a search found")
+VERBOSE = Option(("-v", "--verbose"), "print all tables and findings, not only the summary of a search")
 NO_REPORT = Option(("--no-report",), "do not write report.html")
 NO_KEEP = Option(("--no-keep",), "do not keep the load line that a search finds for placement")
 RUN = Option(("run_directory",), "a run directory", "RUN", completes="directory")
-PAGE = Option(("--out",), "also write a page with the picture", "FILE", completes="file")
+PAGE = Option(("--out",), "also write an HTML page with the figure", "FILE", completes="file")
 SITE = Option(
     ("--site",),
     "read this site file and no other",
@@ -21,7 +21,7 @@ SITE = Option(
 )
 SCHEDULER = Option(
     ("--scheduler",),
-    "which one",
+    "scheduler to use",
     None,
     "the site file's",
     plugins.OWN[plugins.SCHEDULERS],

@@ -13,7 +13,7 @@ from tonnage.cli.runs import once, runs_in
 from tonnage.errors import RecordError, RequestError, TonnageError
 from tonnage.placement.submission_ledger import Entry, Ledger
 from tonnage.records import Run
-from tonnage.report.answers.storage import Measured, OfStorage, Placed
+from tonnage.report.answers.storage import OfStorage, Placed, StorageRun
 
 
 def of_storage(paths: Sequence[str], name: str | None) -> OfStorage:
@@ -24,7 +24,7 @@ def of_storage(paths: Sequence[str], name: str | None) -> OfStorage:
     measured = []
     for run, when in in_time(chosen):
         try:
-            measured.append(Measured(str(run.path), when, analyse(run)))
+            measured.append(StorageRun(str(run.path), when, analyse(run)))
         except RecordError as error:
             print(f"tonnage: {run.path} is left out: {error}", file=sys.stderr)
     if not measured:

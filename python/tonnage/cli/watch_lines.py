@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 
 from tonnage.analysis.figure_texts import count, some
-from tonnage.placement.answers import WatchAnswer, WatchEvent
+from tonnage.placement.answer_types import WatchAnswer, WatchEvent
 from tonnage.placement.watch.episodes import Event
 from tonnage.placement.watch.observation import RunningJobs, UserJobs
 from tonnage.placement.watch.watch import State
@@ -29,7 +29,7 @@ _HINT = "hint: measure it with `tonnage probe`, or state it in tonnage.toml"
 
 
 def of_event(event: Event) -> WatchAnswer:
-    """What a look changed."""
+    """Makes the answer of a change between two observations."""
     seen = event.seen
     return WatchAnswer(
         at_s=round(event.at_s, 3),
@@ -51,7 +51,7 @@ def of_event(event: Event) -> WatchAnswer:
 
 
 def of_state(state: State, at_s: float) -> WatchAnswer:
-    """What one look found."""
+    """Makes the answer of one observation."""
     seen = state.seen
     no_line = seen.line is None and not seen.missing
     kind: WatchEvent = "no-line" if no_line else "unknown" if seen.above is None else "above" if seen.above else "below"
@@ -60,12 +60,13 @@ def of_state(state: State, at_s: float) -> WatchAnswer:
 
 
 def as_json(answer: WatchAnswer) -> str:
-    """One object on one line."""
+    """Formats one object on one line."""
     return json.dumps(asdict(answer), ensure_ascii=False, allow_nan=False)
 
 
 def as_text(answer: WatchAnswer) -> str:
-    """``TIME rcss1 above its line: load 9, line 8, since TIME; 3 jobs: ann 6 tasks (align), bob 3 tasks (bwa)``."""
+    """Returns text such as ``TIME rcss1 above its line: load 9, line 8, since TIME; 3 jobs: ann 6 tasks (align), bob 3
+    tasks (bwa)``."""
     head = f"{answer.time} {answer.server}"
     if answer.event == "no-line":
         return one_line(f"{head}: {_NO_LINE}; {_HINT}")
@@ -83,7 +84,7 @@ def as_text(answer: WatchAnswer) -> str:
 
 
 def users_text(there: RunningJobs) -> str:
-    """``3 jobs: ann 6 tasks (align, sort), bob 3 tasks (bwa); only yours are known``."""
+    """Returns text such as ``3 jobs: ann 6 tasks (align, sort), bob 3 tasks (bwa); only yours are known``."""
     told = f"{count(there.jobs, 'job')}" if there.users else "no job"
     named = some([_user(user) for user in there.users], _USERS)
     own = "; the scheduler tells of yours alone" if there.only_own else ""
@@ -91,7 +92,7 @@ def users_text(there: RunningJobs) -> str:
 
 
 def span_text(seconds: float) -> str:
-    """``45 s``, ``12 min``, ``3 h 05 min``, ``2 d 4 h``."""
+    """Returns text such as ``45 s``, ``12 min``, ``3 h 05 min``, ``2 d 4 h``."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -103,12 +104,12 @@ def span_text(seconds: float) -> str:
 
 
 def iso(at_s: float) -> str:
-    """ISO 8601, by this host's zone."""
+    """Formats an instant by ISO 8601, in this host's zone."""
     return datetime.fromtimestamp(at_s).astimezone().isoformat(timespec="seconds")
 
 
-def told(answers: Sequence[WatchAnswer], *, json_wanted: bool) -> list[str]:
-    """A line each."""
+def state_lines(answers: Sequence[WatchAnswer], *, json_wanted: bool) -> list[str]:
+    """Returns one line for each answer."""
     return [as_json(answer) if json_wanted else as_text(answer) for answer in answers]
 
 

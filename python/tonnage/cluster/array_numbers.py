@@ -40,7 +40,7 @@ Numbers = tuple[Range, ...]
 
 
 def upto(count: int) -> Numbers:
-    """From 1 on."""
+    """Makes the numbers from 1 to ``count``."""
     return (Range(1, count),)
 
 
@@ -50,13 +50,13 @@ def count_of(numbers: Sequence[Range]) -> int:
 
 
 def each(numbers: Sequence[Range]) -> Iterator[int]:
-    """One after the other, in the order of the ranges."""
+    """Yields each number, in the order of the ranges."""
     for one in numbers:
         yield from range(one.first, one.last + 1, one.step)
 
 
 def spelled(numbers: Sequence[Range]) -> str:
-    """As Slurm and LSF read them."""
+    """Formats the numbers as Slurm and LSF read them."""
     return ",".join(map(str, numbers))
 
 

@@ -20,7 +20,7 @@ SERVICES: dict[str, str] = {
     "facts": "tonnage.machine.host_facts:host_facts",
     "host-state": "tonnage.machine.host_state:host_state",
     "load": "tonnage.machine.host_load:load",
-    "ceilings": "tonnage.cluster.measure_ceilings:measure",
+    "ceilings": "tonnage.cluster.ceiling_service:measure",
     "look-scratch": "tonnage.cluster.own_scratch:visibility",
     "make-scratch": "tonnage.cluster.own_scratch:make",
     "leave-scratch": "tonnage.cluster.own_scratch:leave",

@@ -16,11 +16,11 @@ _Piece: TypeAlias = str | tuple[range, int]
 
 
 def unfold(text: str) -> tuple[str, ...]:
-    """Each host by its name, in the order written."""
+    """Returns each host by its name, in the order written."""
     return tuple(
         "".join(name)
         for parts in _hosts(text)
-        for name in itertools.product(*([word for piece in part for word in _words(piece)] for part in parts))
+        for name in itertools.product(*([word for piece in part for word in _host_names(piece)] for part in parts))
     )
 
 
@@ -50,7 +50,7 @@ def _piece(piece: str) -> _Piece:
     return range(int(first), int(last or first) + 1), len(first)
 
 
-def _words(piece: _Piece) -> list[str]:
+def _host_names(piece: _Piece) -> list[str]:
     return [piece] if isinstance(piece, str) else [f"{number:0{piece[1]}}" for number in piece[0]]
 
 

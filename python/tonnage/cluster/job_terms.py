@@ -64,7 +64,7 @@ class Terms:
 
     @classmethod
     def load(cls, record: Mapping[str, Any]) -> Terms:
-        """As ``asdict`` and JSON left it."""
+        """Makes the terms of what ``asdict`` and JSON left."""
         known = {one.name for one in fields(cls)}
         given = {name: value for name, value in record.items() if name in known}
         if (after := given.get("dependency")) is not None:
@@ -75,7 +75,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnWords:
+class CommandSyntax:
     """How one scheduler's command reads its options, and which of them are not the user's."""
 
     refused: tuple[str, ...]
@@ -130,7 +130,7 @@ class OwnWords:
         return letters[-1:] in [*self.values] and len(letters) == len(word) - 1
 
 
-_NONE = OwnWords(refused=())
+_NONE = CommandSyntax(refused=())
 Spelled = Callable[[Any], list[str]]
 
 
@@ -141,7 +141,7 @@ class Spelling:
     scheduler: str
     table: Mapping[str, Spelled | str]
     """Name of the term → its options; a text instead says why there are none."""
-    own: OwnWords = _NONE
+    own: CommandSyntax = _NONE
     """How its command reads the user's own words."""
 
     def options(self, terms: Terms) -> list[str]:
@@ -163,7 +163,7 @@ class Spelling:
         return found
 
 
-def split_words(text: str) -> tuple[str, ...]:
+def split_arguments(text: str) -> tuple[str, ...]:
     """As a shell splits them. RequestError where a quotation does not end."""
     try:
         return tuple(shlex.split(text))
@@ -187,7 +187,7 @@ def parse_dependency(text: str) -> Dependency:
 
 
 def parse_mail(text: str) -> tuple[Event, ...]:
-    """``begin,end,fail``, or some of them."""
+    """Parses ``begin,end,fail``, or some of them."""
     found = [part.strip().lower() for part in text.split(",")]
     if not set(found) <= set(EVENTS):
         raise RequestError(f"{text!r} are no events; hint: write some of {','.join(EVENTS)}")
@@ -209,10 +209,10 @@ def every(dependency: Dependency, scheduler: str) -> list[str]:
 
 
 def hours(limit_s: int) -> str:
-    """``26:03:04``."""
+    """Formats a time as ``26:03:04``."""
     return f"{limit_s // 3600}:{limit_s // 60 % 60:02d}:{limit_s % 60:02d}"
 
 
 def in_units(count: int, unit: int) -> int:
-    """So many of them hold it."""
+    """Returns the number of units that hold it."""
     return -(-count // unit)

@@ -57,7 +57,7 @@ class Step(Protocol):
         """Asks all tasks to end after the operation in hand."""
 
     def live(self) -> Live:
-        """A snapshot over all processes."""
+        """Returns a snapshot over all processes."""
 
     def result(self) -> PhaseResult:
         """After ``wait`` was True: the PhaseResult of all tasks, on this process's clock. Once."""
@@ -91,7 +91,7 @@ class Ensemble(Protocol):
         """Decides anew whether ``finish`` leaves the named files of the target."""
 
     def now_ns(self) -> int:
-        """The run's clock."""
+        """Returns the run's clock."""
 
 
 class Launcher(Protocol):
@@ -120,7 +120,7 @@ class Launcher(Protocol):
         """Where each of them would run, by its number; RequestError as ``check``."""
 
     def facts(self) -> LauncherFacts | None:
-        """None for a single process without a launcher."""
+        """Returns None for a single process without a launcher."""
 
     def open(self, target: Json, series_directory: Path | None) -> Ensemble:
         """Opens the target (a TargetSpec, or a ModelSpec with kind ``sim``) wherever tasks will run."""

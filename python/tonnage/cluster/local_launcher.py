@@ -45,7 +45,7 @@ class NativeStep:
         return self._phase.result()
 
     def hosts(self) -> Sequence[str]:
-        """As ``Step.hosts``."""
+        """Returns the hosts as ``Step.hosts`` does."""
         raise NotImplementedError
 
     def gathering(self) -> None:
@@ -96,7 +96,7 @@ class Nodes:
         return Nodes(per_node, names, tasks.get("first", 0), tasks["here"])
 
     def host(self, task: int) -> str:
-        """The name of a task's node."""
+        """Returns the name of a task's node."""
         number = task // self.per_node
         return self.names[number] if self.names else f"node{number + 1:04d}"
 

@@ -17,7 +17,7 @@ from tonnage import _native
 from tonnage.errors import RequestError
 
 
-class NamedPlace(TypedDict):
+class NamedScratch(TypedDict):
     """A scratch directory that a later run finds again: made now or ``fresh`` is False, and whether it stays."""
 
     name: str
@@ -44,7 +44,7 @@ def visibility(paths: Sequence[str], parents: Sequence[str]) -> list[str]:
     return found
 
 
-def make(parents: Sequence[str], names: Sequence[str], place: NamedPlace | None, run_id: str) -> list[str]:
+def make(parents: Sequence[str], names: Sequence[str], place: NamedScratch | None, run_id: str) -> list[str]:
     """Makes one in each of ``parents``; their paths. ``place``: it has a name that a later run finds again."""
     for parent, name in zip(parents, names, strict=True):
         _remove_leftover(parent, name)

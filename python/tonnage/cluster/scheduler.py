@@ -203,13 +203,13 @@ class Scheduler(Protocol):
         """Runs it with this terminal's input, output and signals; returns its exit status."""
 
     def jobs(self, *, user: str | None = None, ended: bool = False) -> list[Job]:
-        """All that wait or run, of one user or of all; with ``ended`` also those that ended lately."""
+        """Lists all jobs that wait or run, of one user or of all; with ``ended`` also those that ended recently."""
 
     def queues(self) -> list[Queue]:
         """Those that this user may see."""
 
     def hosts(self) -> list[ClusterHost]:
-        """Those of all queues."""
+        """Lists the hosts of all queues."""
 
     def cancel(self, job: str, copy: int | None = None) -> None:
         """Ends it, waiting or running, with all its copies; or the one of this number alone.

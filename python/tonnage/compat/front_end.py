@@ -37,7 +37,7 @@ class Given(dict[str, object]):
         return None if self[name] is None else self.number(name)
 
     def text(self, name: str) -> str:
-        """Of an option with a default."""
+        """Returns the value of an option with a default."""
         value = self[name]
         assert isinstance(value, str), name
         return value
@@ -89,7 +89,7 @@ def number(least: int = 0) -> Callable[[str], int]:
 
 
 def page(front: FrontEnd) -> str:
-    """Its page in ``docs``, as Markdown."""
+    """Returns its page in ``docs``, as Markdown."""
     lines = [f"# tonnage {front.name}", ""]
     for paragraph in front.description.strip().split("\n\n"):
         lines += [textwrap.fill(paragraph, 120), ""]

@@ -14,7 +14,7 @@ from tonnage.campaign.observer import Live, Observer, Step
 from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.cluster.launcher_by_name import launcher
 from tonnage.compat.output import Voice
-from tonnage.option_names import in_words, reworded
+from tonnage.option_names import reworded, reworded_errors
 from tonnage.outputs import lines
 from tonnage.records import Run
 from tonnage.records.line_types import TaskLine, TrialLine
@@ -51,7 +51,7 @@ class Ranks:
         return len(self.hosts) or 1
 
     def nodes(self, tasks: int) -> int:
-        """Hosts of the first so many."""
+        """Returns the number of hosts of the first tasks."""
         return len(set(self.hosts[:tasks])) or 1
 
     def on_first(self, tasks: int) -> int:
@@ -72,11 +72,11 @@ ALONE = Ranks()
 
 
 @contextmanager
-def in_front_words(words: Mapping[str, str], page: str) -> Iterator[None]:
+def in_option_names(words: Mapping[str, str], page: str) -> Iterator[None]:
     """A front end's test is a campaign that nobody wrote: errors that leave it have its options for the keys."""
     with (
         reworded(_without_target),
-        in_words({**words, "hint: see `tonnage explain campaign`": f"hint: see `tonnage {page} --help`"}),
+        reworded_errors({**words, "hint: see `tonnage explain campaign`": f"hint: see `tonnage {page} --help`"}),
     ):
         yield
 

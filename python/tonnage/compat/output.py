@@ -16,7 +16,7 @@ class Voice:
     err: TextIO
 
     def say(self, text: str) -> None:
-        """A line of the original's output."""
+        """Prints a line of the original's output."""
         self.out.write(f"{text}\n")
 
     def tell(self, text: str) -> None:

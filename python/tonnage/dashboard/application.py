@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from tonnage.dashboard import pages
 from tonnage.dashboard.access import AccessCheck, Rules
-from tonnage.dashboard.background_thread import aside
+from tonnage.dashboard.background_thread import in_daemon_thread
 from tonnage.dashboard.run_entry import Watched
 from tonnage.dashboard.run_files import unforeseen
 from tonnage.dashboard.updates import UpdateLoop
@@ -36,14 +36,14 @@ _REPORT_POLICY = (
 class Application:
     """The page of one set of directories."""
 
-    def __init__(self, keeper: UpdateLoop, roots: list[str]) -> None:
-        self._keeper, self._roots = keeper, roots
+    def __init__(self, updates: UpdateLoop, roots: list[str]) -> None:
+        self._updates, self._roots = updates, roots
         self._reports = pages.Reports()
         self._heavy = asyncio.Lock()
         self._viewers = 0
 
     def starlette(self, rules: Rules) -> Starlette:
-        """Behind its gate."""
+        """Makes the application behind its access rules."""
         routes = [
             Route("/", self._list),
             Route("/events", self._events),
@@ -57,9 +57,9 @@ class Application:
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         # Who comes back after a new start asks for a run at once: it must be known then.
-        for topic, told in (await aside(lambda: self._keeper.runs.refresh(()))).items():
-            self._keeper.topics.put(topic, told)
-        work = asyncio.create_task(self._keeper.work())
+        for topic, told in (await in_daemon_thread(lambda: self._updates.runs.refresh(()))).items():
+            self._updates.topics.put(topic, told)
+        work = asyncio.create_task(self._updates.work())
         try:
             yield
         finally:
@@ -68,7 +68,7 @@ class Application:
                 await work
 
     async def _list(self, _request: Request) -> Response:
-        return _html(pages.list_page(tuple(self._keeper.boards), self._roots))
+        return _html(pages.list_page(tuple(self._updates.boards), self._roots))
 
     async def _run(self, request: Request) -> Response:
         run = self._found(request.path_params["run"])
@@ -88,7 +88,7 @@ class Application:
         """A page of the report's making, one at a time: each may keep a processor busy for seconds."""
         async with self._heavy:
             try:
-                page = await aside(make)
+                page = await in_daemon_thread(make)
             except (TonnageError, OSError) as error:
                 return _html(pages.problem_page(without, str(error)), 422)
             except Exception as error:
@@ -110,16 +110,16 @@ class Application:
         run = request.query_params.get("run")
         if run is not None and self._found(run) is None:
             return _unknown()
-        if self._viewers >= _MOST_VIEWERS or self._keeper.topics.closed:
+        if self._viewers >= _MOST_VIEWERS or self._updates.topics.closed:
             return PlainTextResponse("too many look already\n", 503)
-        seen = self._keeper.topics.seen(request.headers.get("last-event-id"))
+        seen = self._updates.topics.seen(request.headers.get("last-event-id"))
         return StreamingResponse(self._event_stream(run, seen), media_type="text/event-stream")
 
     async def _event_stream(self, run: str | None, seen: int) -> AsyncIterator[str]:
-        topics = self._keeper.topics
+        topics = self._updates.topics
         self._viewers += 1
         try:
-            with self._keeper.viewer(run) as wanted:
+            with self._updates.viewer(run) as wanted:
                 yield f"retry: {_RETRY_MS}\n: {topics.epoch}\n\n"
                 while not topics.closed:
                     news = topics.since(seen, wanted)
@@ -132,7 +132,7 @@ class Application:
             self._viewers -= 1
 
     def _found(self, identifier: str) -> Watched | None:
-        return self._keeper.runs.get(identifier) if _IDENTIFIER.match(identifier) else None
+        return self._updates.runs.get(identifier) if _IDENTIFIER.match(identifier) else None
 
 
 def _html(page: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def aside(call: Callable[[], T]) -> T:
+async def in_daemon_thread(call: Callable[[], T]) -> T:
     """What ``call`` returns or raises, from a daemon thread, which does not delay the end of the program."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -38,7 +38,7 @@ SHARE = 500
 """What took a second of a processor may be done again after so many."""
 
 
-class Pace:
+class WorkRate:
     """One kind of work."""
 
     def __init__(self, least_s: float) -> None:

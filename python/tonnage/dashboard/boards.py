@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
-KINDS = ("", "good", "warn", "bad", "dim")
-"""Kinds of rows: shown by colour and by words, never by colour alone."""
+RowKind = Literal["", "good", "warn", "bad", "dim"]
+"""How a row is coloured. Its cells say the same in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class Row:
     cells: tuple[str, ...]
     share: float | None = None
     """Of a bar at its end, 0 to 1."""
-    kind: str = ""
+    kind: RowKind = ""
     details: tuple[str, ...] = ()
     """Sentences below it."""
 

@@ -29,7 +29,7 @@ _OWN = Path(__file__).parent / "static"
 
 @cache
 def asset(name: str) -> tuple[bytes, str, str] | None:
-    """Bytes, type and entity tag of what the pages load; None where they load nothing of that name."""
+    """Returns bytes, type and entity tag of a file that the pages load; None where they load nothing of that name."""
     data = _data(name)
     if data is None:
         return None
@@ -69,7 +69,7 @@ def _environment() -> Any:
 
 
 def filled(template: str, **given: Any) -> bytes:
-    """A page."""
+    """Returns a page."""
     text: str = _environment().get_template(template).render(**given)
     return text.encode(errors=ODD_BYTES)
 
@@ -100,7 +100,7 @@ class Reports:
         return self._remembered((run.path, *_signatures(run.path)), lambda: _report(run.path))
 
     def comparison(self, base: Watched, other: Watched) -> bytes:
-        """The page of ``tonnage compare``; errors as of ``report``."""
+        """Returns the page of ``tonnage compare``; errors as of ``report``."""
         key = (base.path, *_signatures(base.path), other.path, *_signatures(other.path))
         return self._remembered(key, lambda: _comparison(base.path, other.path))
 

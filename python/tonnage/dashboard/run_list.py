@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tonnage import records, units
 from tonnage.dashboard import run_text
-from tonnage.dashboard.background_thread import Pace
+from tonnage.dashboard.background_thread import WorkRate
 from tonnage.dashboard.run_entry import RunRow, Watched
 from tonnage.dashboard.run_files import find_runs, unforeseen
 from tonnage.dashboard.timeline import Timeline, plain
@@ -32,7 +32,7 @@ class Runs:
         self._courses: dict[str, tuple[Timeline, tuple[int, object], str]] = {}
         """Of the runs that are looked at: the pictures, what the heat map knows (records, and the latest of the phase
         that runs), and that map."""
-        self._pace = Pace(_LOOK_S)
+        self._pace = WorkRate(_LOOK_S)
         self._note: str | None = None
 
     def get(self, identifier: str) -> Watched | None:
@@ -71,12 +71,12 @@ class Runs:
             del self._known[identifier]
         for identifier, path in found.runs.items():
             if identifier not in self._known:
-                self._known[identifier] = Watched(identifier, path, self._place(path))
+                self._known[identifier] = Watched(identifier, path, self._directory_of(path))
         for run in self._known.values():
             if not run.is_under_way:
                 run.refresh(closely=False)
 
-    def _place(self, path: Path) -> str:
+    def _directory_of(self, path: Path) -> str:
         for root in self._roots:
             if path.is_relative_to(root.absolute()):
                 return str(path.relative_to(root.absolute()).parent)
@@ -108,7 +108,7 @@ class Runs:
 
 
 def live(run: Watched) -> dict[str, str]:
-    """The figures of this moment, in words."""
+    """Returns the figures of this moment, in words."""
     now = (run.progress or {}).get("live")
     if run.state != "running" or not isinstance(now, dict):
         return {}

@@ -36,7 +36,7 @@ def count(keys: Keys, name: str) -> int:
     return found if type(found) is int and 0 <= found < 1 << 63 else 0
 
 
-def known_count(keys: Keys, name: str) -> int | None:
+def count_or_none(keys: Keys, name: str) -> int | None:
     """The same; None where it is none."""
     return count(keys, name) if type(keys.get(name)) is int else None
 
@@ -56,7 +56,8 @@ def codes(manifest: Keys) -> list[str] | None:
 
 
 def load_lines(manifest: Keys) -> list[str]:
-    """``write: 8 tasks, 1.92 GB/s``, for each that the end of the run kept, and its latency lines."""
+    """Returns text such as ``write: 8 tasks, 1.92 GB/s``, for each load line that the end of the run kept, and its
+    latency lines."""
     kept = table(manifest, "summary").get("load_lines")
     found = []
     for line in kept[:_MOST] if isinstance(kept, list) else ():
@@ -67,7 +68,7 @@ def load_lines(manifest: Keys) -> list[str]:
             why = "not shown, for a trial failed" if line.get("stopped") == "failed" else "not reached"
             found += [f"{name}: {why}", *_latency_lines(name, line)]
             continue
-        plateau = known_count(line, "plateau_bytes_per_s")
+        plateau = count_or_none(line, "plateau_bytes_per_s")
         speed = f", {units.rate(plateau)}" if plateau is not None else ""
         undone = line.get("undone_by")
         by = [text(code) for code in undone[:_MOST]] if isinstance(undone, list) else []
@@ -104,25 +105,25 @@ def share_done(step: Keys, told: Keys) -> float | None:
     shares = []
     if of := count(step, "trials"):
         shares.append(min(1.0, count(step, "trial") / of))
-    left = known_count(step, "left_ns")
+    left = count_or_none(step, "left_ns")
     if left is not None and (whole := count(step, "elapsed_ns") + left):
         shares.append(min(1.0, (count(step, "elapsed_ns") + count(table(told, "live"), "elapsed_ns")) / whole))
     return max(shares, default=None)
 
 
 def trials(step: Keys, recorded: int, failed: int) -> str:
-    """``trial 7 of 40, 1 failed``; people count from 1."""
+    """Returns text such as ``trial 7 of 40, 1 failed``; people count from 1."""
     of = f" of {count(step, 'trials'):,}" if count(step, "trials") else ""
     found = f"trial {count(step, 'trial') + 1:,}{of}" if step else f"{recorded:,} recorded"
     return found + (f", {failed:,} failed" if failed else "")
 
 
 def times(step: Keys, told: Keys) -> str:
-    """``elapsed 0:12, left at most 0:48``."""
+    """Returns text such as ``elapsed 0:12, left at most 0:48``."""
     if not step:
         return ""
     into = count(table(told, "live"), "elapsed_ns")
-    left = known_count(step, "left_ns")
+    left = count_or_none(step, "left_ns")
     found = f"elapsed {clock(count(step, 'elapsed_ns') + into)}"
     return f"{found}, left at most {clock(max(left - into, 0))}" if left is not None else found
 
@@ -144,7 +145,7 @@ def speed(step: Keys, told: Keys) -> str:
 
 
 def clock(time_ns: int) -> str:
-    """``0:08``, ``3:12:05``."""
+    """Returns text such as ``0:08``, ``3:12:05``."""
     minutes, seconds = divmod(time_ns // 10**9, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

@@ -49,7 +49,7 @@ class ServeRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Door:
+class _Listener:
     """Where viewers come in."""
 
     listening: socket.socket
@@ -81,7 +81,9 @@ def serve(request: ServeRequest, boards: Sequence[Board], announce: Callable[[st
         with suppress(OSError):
             os.nice(_NICE)
         is_plain = tls is None and not loopback
-        asyncio.run(_serve(request, boards, _Door(listening, token, tls), lambda address: announce(address, is_plain)))
+        asyncio.run(
+            _serve(request, boards, _Listener(listening, token, tls), lambda address: announce(address, is_plain))
+        )
 
 
 def _tls(request: ServeRequest) -> ssl.SSLContext | None:
@@ -107,7 +109,9 @@ def _listen(host: str, port: int) -> tuple[socket.socket, str]:
     return listening, str(listening.getsockname()[0])
 
 
-async def _serve(request: ServeRequest, boards: Sequence[Board], door: _Door, announce: Callable[[str], None]) -> None:
+async def _serve(
+    request: ServeRequest, boards: Sequence[Board], listener: _Listener, announce: Callable[[str], None]
+) -> None:
     import uvicorn
 
     from tonnage.dashboard.access import Rules
@@ -129,14 +133,14 @@ async def _serve(request: ServeRequest, boards: Sequence[Board], door: _Door, an
             if self.should_exit:
                 return
             for place in sockets or ():
-                self.servers.append(await _listener(self, place, door.tls))
-            announce(_address(request.host, port, door))
+                self.servers.append(await _listener(self, place, listener.tls))
+            announce(_address(request.host, port, listener))
 
-    port = door.listening.getsockname()[1]
+    port = listener.listening.getsockname()[1]
     topics = TopicStore()
-    keeper = UpdateLoop(Runs(request.roots), boards, topics)
-    rules = Rules(own_names(request.host), door.token, port)
-    application = Application(keeper, [str(root) for root in request.roots]).starlette(rules)
+    updates = UpdateLoop(Runs(request.roots), boards, topics)
+    rules = Rules(own_names(request.host), listener.token, port)
+    application = Application(updates, [str(root) for root in request.roots]).starlette(rules)
     # Its log is for developers of a server, not for users of the page.
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
@@ -158,7 +162,7 @@ async def _serve(request: ServeRequest, boards: Sequence[Board], door: _Door, an
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, end)
-    await server.serve(sockets=[door.listening])
+    await server.serve(sockets=[listener.listening])
 
 
 async def _listener(server: uvicorn.Server, place: socket.socket, tls: ssl.SSLContext | None) -> asyncio.Server:
@@ -174,11 +178,11 @@ async def _listener(server: uvicorn.Server, place: socket.socket, tls: ssl.SSLCo
     )
 
 
-def _address(host: str, port: int, door: _Door) -> str:
+def _address(host: str, port: int, listener: _Listener) -> str:
     """What to open in a browser; for all interfaces, under this host's name."""
     try:
         name = platform.node() if ip_address(host).is_unspecified else f"[{host}]" if ":" in host else host
     except ValueError:
         name = host
-    scheme = "https" if door.tls else "http"
-    return f"{scheme}://{name}:{port}/" + (f"?token={door.token}" if door.token else "")
+    scheme = "https" if listener.tls else "http"
+    return f"{scheme}://{name}:{port}/" + (f"?token={listener.token}" if listener.token else "")

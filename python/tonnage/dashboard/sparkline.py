@@ -26,14 +26,14 @@ class Spark(TypedDict):
 
 
 def of_trials(latest: Iterable[TrialLine]) -> Spark | None:
-    """The rates of the trials that ended last, in order of time, in the metric of the last one."""
+    """Returns the rates of the trials that ended last, in order of time, in the metric of the last one."""
     rates = [rate for line in list(latest)[-MOST:] if (rate := _rate(line)) is not None]
     unit = rates[-1][1] if rates else ""
     return _spark([value for value, of in rates if of == unit], unit, "the latest trials")
 
 
 def of_summary(manifest: run_text.Keys) -> Spark | None:
-    """Medians by number of tasks of the first curve that the end of the run kept with more than one."""
+    """Returns the medians by number of tasks of the first curve that the end of the run kept with more than one."""
     kept = run_text.table(manifest, "summary").get("points")
     curves: dict[tuple[str, str], list[tuple[int, float]]] = {}
     metrics: dict[tuple[str, str], str] = {}

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, cast
 
 from tonnage import units
 from tonnage.dashboard import run_text
-from tonnage.dashboard.background_thread import Pace
+from tonnage.dashboard.background_thread import WorkRate
 from tonnage.errors import RecordError
 from tonnage.records import Run, headline
 from tonnage.records.line_types import TrialLine
@@ -18,7 +18,7 @@ from tonnage.records.lines import COUNTED
 from tonnage.report.figures import heat, series
 from tonnage.report.figures.axes import speed_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Figure, layout, words
+from tonnage.report.figures.figure import Figure, escaped, layout
 from tonnage.report.figures.plotly import Axis, Layout, Trace
 from tonnage.report.figures.table import Table
 from tonnage.units import BANDWIDTH, OPERATIONS
@@ -55,7 +55,7 @@ class Timeline:
         self._heats: OrderedDict[str, dict[str, list[int]]] = OrderedDict()
         self._joined = 0
         """Intervals of each of these heat maps."""
-        self.pace = Pace(_HEAT_S)
+        self.pace = WorkRate(_HEAT_S)
         """Of the heat map."""
 
     def throughput(self, run: Run, lines: Sequence[TrialLine], told: run_text.Keys | None) -> list[Figure]:
@@ -245,9 +245,9 @@ def _trace(op: str, curve: Sequence[tuple[int, int, float]], scale: float, prefi
         "x": x,
         "y": y,
         "mode": "lines",
-        "name": f"{prefix}{words(op)}",
+        "name": f"{prefix}{escaped(op)}",
         "line": {"color": MUTED if prefix else line_colour(op), "width": 1.8},
-        "hovertemplate": f"{prefix}{words(op)}<br>%{{x:.3f}} s<br>%{{y:.4g}}<extra></extra>",
+        "hovertemplate": f"{prefix}{escaped(op)}<br>%{{x:.3f}} s<br>%{{y:.4g}}<extra></extra>",
     }
 
 
@@ -295,7 +295,7 @@ def step_now(told: run_text.Keys | None, lines: Sequence[TrialLine]) -> run_text
 
 
 def intervals_now(told: run_text.Keys | None) -> list[Interval]:
-    """Start, end, bytes and operations from one sample to the next."""
+    """Yields start, end, bytes and operations from one sample to the next."""
     samples = (told or {}).get("samples")
     found: list[Interval] = []
     before = (0, 0, 0)

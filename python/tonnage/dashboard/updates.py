@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from tonnage.dashboard.background_thread import Pace, aside
+from tonnage.dashboard.background_thread import WorkRate, in_daemon_thread
 from tonnage.dashboard.boards import Board
 from tonnage.dashboard.live_analysis import judge, load_analysis
 from tonnage.dashboard.run_entry import Watched
@@ -66,7 +66,7 @@ class UpdateLoop:
             await self._somebody()
             self._came.clear()
             looked_at = [name for name in self._viewers if name]
-            news, cost_s = await aside(partial(_timed, partial(self.runs.refresh, looked_at)))
+            news, cost_s = await in_daemon_thread(partial(_timed, partial(self.runs.refresh, looked_at)))
             for topic, told in news.items():
                 _, _, run = topic.partition(":")
                 if not run or run in self._viewers:
@@ -78,10 +78,10 @@ class UpdateLoop:
                 await asyncio.wait_for(self._came.wait(), min(_RARELY_S, max(EVERY_S, _SHARE * cost_s)))
 
     async def _keep_judgements(self) -> None:
-        pace = Pace(_JUDGE_S)
+        pace = WorkRate(_JUDGE_S)
         await self._somebody()
         # Once, and no part of the price of a judgement.
-        await aside(load_analysis)
+        await in_daemon_thread(load_analysis)
         while True:
             await self._somebody()
             for run in self._looked_at():
@@ -90,7 +90,7 @@ class UpdateLoop:
             due = self._due(only_new=not pace.is_due())
             if due is not None:
                 key = (due.recorded, due.state)
-                found = await aside(partial(pace.during, partial(judge, due.path)))
+                found = await in_daemon_thread(partial(pace.during, partial(judge, due.path)))
                 if found["problem"] is None:
                     due.findings = [one["code"] for one in found["findings"]]
                 self._judged[due.identifier] = (key, encode(found))
@@ -115,7 +115,7 @@ class UpdateLoop:
         while True:
             await self._somebody(of_list=True)
             try:
-                table = await aside(board.ask)
+                table = await in_daemon_thread(board.ask)
                 rows = [
                     {"cells": row.cells, "share": row.share, "kind": row.kind, "details": row.details}
                     for row in table.rows

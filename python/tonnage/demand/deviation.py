@@ -33,7 +33,7 @@ class Deviation:
         return None if self.replay else 0.0
 
 
-def _known(value: Callable[[Transfers], float]) -> Callable[[Transfers], Bounds]:
+def _exact(value: Callable[[Transfers], float]) -> Callable[[Transfers], Bounds]:
     return lambda one: Bounds(value(one), value(one))
 
 
@@ -41,13 +41,13 @@ _EITHER = 0.5
 """A share that is less well known than so is not known."""
 _Counter = tuple[str, str, Callable[[Transfers], Bounds]]
 _COUNTERS: tuple[_Counter, ...] = (
-    ("bytes", "bytes", _known(lambda one: one.bytes)),
-    ("calls", "", _known(lambda one: one.operations)),
+    ("bytes", "bytes", _exact(lambda one: one.bytes)),
+    ("calls", "", _exact(lambda one: one.operations)),
     ("sequential", "share", lambda one: one.sequential),
-    ("files", "", _known(lambda one: one.files)),
+    ("files", "", _exact(lambda one: one.files)),
     ("tasks", "", lambda one: one.ranks),
-    ("time inside calls", "s", _known(lambda one: one.busy_s)),
-    ("first call to last", "s", _known(lambda one: one.last_s - one.first_s)),
+    ("time inside calls", "s", _exact(lambda one: one.busy_s)),
+    ("first call to last", "s", _exact(lambda one: one.last_s - one.first_s)),
 )
 
 

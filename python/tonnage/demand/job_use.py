@@ -25,7 +25,7 @@ class Bounds:
     high: float
 
     @property
-    def known(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether it is known and not only bounded."""
         return self.low == self.high
 
@@ -101,7 +101,7 @@ class Transfers:
     each: tuple[RankUse, ...] = ()
     """Ranks whose share is known."""
     imbalance: float | None = None
-    """Bytes of the rank that moved most, over the mean of all; None where ranks are not told apart."""
+    """Bytes of the rank that moved most, over the mean of all; None where the log does not separate ranks."""
     heat: tuple[TimeBin, ...] = ()
     """Bytes over time; empty where the log does not tell it of this file system."""
     counted_by: str = "time stamps"
@@ -198,8 +198,6 @@ class FileSystemUse:
     """Files that several ranks used."""
     mapped: int = 0
     """Calls of ``mmap``: what went through these mappings, no counter has."""
-    rank_files: int = 0
-    """Pairs of a rank and a file of its own."""
 
     @property
     def transfers(self) -> tuple[Transfers, ...]:
@@ -241,5 +239,5 @@ class JobUse:
         return max(run_s, 1e-9, *last, *(place.metadata.last_s for place in self.file_systems))
 
     def over_the_job(self, value: Bounds) -> Bounds:
-        """So much, per second of the job."""
+        """Returns the amount per second of the job."""
         return Bounds(value.low / self.lasted.high, value.high / self.lasted.low)

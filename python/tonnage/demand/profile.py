@@ -24,13 +24,13 @@ class Over:
 
     @staticmethod
     def of(values: Sequence[float]) -> Over:
-        """Of one value each run."""
+        """Makes the figure of one value for each run."""
         return Over(*median_interval(values))
 
     @staticmethod
     def within(values: Sequence[float], bounds: Sequence[Bounds]) -> Over:
         """Of one value each run, which is known as well as the bounds beside it say."""
-        if all(one.known for one in bounds):
+        if all(one.is_exact for one in bounds):
             return Over.of(values)
         median, own_low, own_high, confidence = median_interval(values)
         low, high = median_interval([one.low for one in bounds])[1], median_interval([one.high for one in bounds])[2]
@@ -72,7 +72,7 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class FileSystemProfile:
     """One file system."""
 
     mount: str
@@ -101,7 +101,7 @@ class Profile:
     processes: int
     runs: int
     run_s: Over
-    places: tuple[Place, ...]
+    places: tuple[FileSystemProfile, ...]
     """The one with most bytes first."""
     problems: tuple[str, ...]
 
@@ -123,7 +123,7 @@ def profile_of(uses: Sequence[JobUse]) -> Profile:
             "no file was opened, so nothing was asked of any storage; hint: give a log of a job that was"
         )
     mounts = dict.fromkeys((place.mount, place.type) for use in uses for place in use.file_systems)
-    places = [_place(uses, mount, kind) for mount, kind in mounts]
+    places = [_file_system_profile(uses, mount, kind) for mount, kind in mounts]
     return Profile(
         program=first.program,
         source=first.source,
@@ -135,7 +135,7 @@ def profile_of(uses: Sequence[JobUse]) -> Profile:
     )
 
 
-def _place(uses: Sequence[JobUse], mount: str, kind: str) -> Place:
+def _file_system_profile(uses: Sequence[JobUse], mount: str, kind: str) -> FileSystemProfile:
     found = [(use, next((one for one in use.file_systems if one.mount == mount), None)) for use in uses]
 
     def over(value: Callable[[FileSystemUse], float]) -> Over:
@@ -143,7 +143,7 @@ def _place(uses: Sequence[JobUse], mount: str, kind: str) -> Place:
 
     inside = [Bounds(0, 0) if place is None else _exactly(place.metadata.busy_s) for _, place in found]
     flows = [_flow(uses, mount, operation) for operation in ("write", "read")]
-    return Place(
+    return FileSystemProfile(
         mount=mount,
         type=kind,
         flows=tuple(flow for flow in flows if flow is not None),
@@ -233,7 +233,7 @@ def _exactly(value: float) -> Bounds:
     return Bounds(value, value)
 
 
-def main_place(use: JobUse, mount: str | None = None) -> FileSystemUse:
+def main_file_system(use: JobUse, mount: str | None = None) -> FileSystemUse:
     """The file system of that mount point; None: the one with most bytes. RequestError where there is none."""
     places = use.file_systems
     if mount is not None:

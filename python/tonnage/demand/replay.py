@@ -101,7 +101,7 @@ def _left_out(use: JobUse, place: FileSystemUse, steps: Sequence[Step]) -> list[
         told.append(f"what it did on {others} is not in it")
     if any(moved.imbalance is not None and moved.imbalance > 1.05 for moved in place.transfers):
         told.append("each task does the same, where the job's ranks did not")
-    if any(not moved.ranks.known for moved in place.transfers):
+    if any(not moved.ranks.is_exact for moved in place.transfers):
         told.append("how many ranks moved bytes is not in the log, so it takes all of them")
     if place.reads is not None:
         told.append("the page cache may have answered the job's reads; here it may answer as well (cache = keep)")

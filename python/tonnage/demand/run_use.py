@@ -54,7 +54,7 @@ def use_of_run(run: Run) -> JobUse:
             tasks.setdefault(task["record"], []).append(task)
     except RecordError as error:
         raise RequestError(f"{error}; hint: give a run directory of `tonnage run`") from None
-    parts = {key: [_part(line, tasks.get(line["record"], ())) for line in lines] for key, lines in groups.items()}
+    parts = {key: [_trial_use(line, tasks.get(line["record"], ())) for line in lines] for key, lines in groups.items()}
     kinds = {str(line["setting"].get("kind") or "stream") for lines in groups.values() for line in lines}
     if not parts or not kinds <= {"stream", "files"}:
         raise RequestError(
@@ -72,12 +72,12 @@ def use_of_run(run: Run) -> JobUse:
         processes=max((int(lines[0]["setting"]["tasks"]) for lines in groups.values()), default=1),
         started_ns=0,
         run_s=sum(median(line["elapsed_ns"] or 0 for line in lines) for lines in groups.values()) / _SECOND,
-        file_systems=(_place(str(target.get("path") or "."), str(target.get("file_system") or ""), parts),),
+        file_systems=(_file_system_use(str(target.get("path") or "."), str(target.get("file_system") or ""), parts),),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _TrialUse:
     """One trial."""
 
     phase: str
@@ -93,7 +93,7 @@ class _Part:
     is_shared: bool
 
 
-def _part(line: TrialLine, tasks: Sequence[TaskLine]) -> _Part:
+def _trial_use(line: TrialLine, tasks: Sequence[TaskLine]) -> _TrialUse:
     setting: Any = line["setting"]
     number = int(setting["tasks"])
     if setting.get("kind") == "files":
@@ -104,7 +104,7 @@ def _part(line: TrialLine, tasks: Sequence[TaskLine]) -> _Part:
         files, size = 1 if setting["layout"] == "shared" else number * per_task, int(setting["transfer_size"])
         order = _ORDERS[str(setting["access"])]
     mixed: dict[str, tuple[int, int]] = {part["op"]: (part["bytes"], part["operations"]) for part in line["parts"]}
-    return _Part(
+    return _TrialUse(
         phase=line["phase"],
         moved=mixed or {_MOVES.get(line["phase"], ""): (line["bytes"], line["operations"])},
         size=size,
@@ -134,7 +134,7 @@ def _syncs(setting: Any, line: TrialLine, files: int) -> int:
     return max(files, int(setting["tasks"]))
 
 
-def _place(path: str, kind: str, parts: Mapping[tuple[str, str], Sequence[_Part]]) -> FileSystemUse:
+def _file_system_use(path: str, kind: str, parts: Mapping[tuple[str, str], Sequence[_TrialUse]]) -> FileSystemUse:
     firsts = [same[0] for same in parts.values()]
     opening = [one for one in firsts if one.phase != "stat" and any(one.moved)]
     opens = sum(max(one.files, one.tasks) for one in opening)
@@ -159,7 +159,7 @@ def _place(path: str, kind: str, parts: Mapping[tuple[str, str], Sequence[_Part]
     )
 
 
-def _transfers(operation: str, groups: Sequence[Sequence[_Part]]) -> Transfers | None:
+def _transfers(operation: str, groups: Sequence[Sequence[_TrialUse]]) -> Transfers | None:
     mine = [same for same in groups if operation in same[0].moved and same[0].moved[operation][1]]
     if not mine:
         return None
@@ -201,7 +201,7 @@ def _more(found: Bounds, share: Bounds, calls: int) -> Bounds:
     return Bounds(found.low + share.low * calls, found.high + share.high * calls)
 
 
-def uses_of_copies(run: Run) -> list[JobUse]:
+def job_uses_of_copies(run: Run) -> list[JobUse]:
     """Each copy of a ``command`` run that ran alone and well, by the kernel's account; empty where there is none."""
     target = run.manifest.get("target") or {}
     alone = {

@@ -30,7 +30,7 @@ _CLIENT = {
 
 
 def facts(mounted: MountedPath) -> Facts:
-    """``layout`` of new files in the directory (keys of :func:`of_entry`) and, of the client, ``cache_type``,
+    """Returns ``layout`` of new files in the directory (keys of :func:`of_entry`) and, of the client, ``cache_type``,
     ``cache_bytes_per_file``, ``connections`` …"""
     found = Gathering()
     found.ask("layout", lambda: of_entry(entry(mounted, mounted.path)[:_MOST_TEXT]))
@@ -48,8 +48,8 @@ def entry(mounted: MountedPath, path: str) -> str:
     return mounted.tool("beegfs-ctl", f"--mount={mounted.mount.mount_point}", "--getentryinfo", path)
 
 
-def tool_words(mount: Mount) -> str:
-    """The name of the query in messages."""
+def tool_name(mount: Mount) -> str:
+    """Returns the name of the query in messages."""
     return "beegfs entry info" if shutil.which("beegfs") else f"beegfs-ctl --getentryinfo on {mount.mount_point}"
 
 
@@ -68,12 +68,12 @@ def of_entry(text: str) -> Facts:
 
 
 def entry_targets(text: str) -> list[tuple[str, str]]:
-    """(target, node) of ``+ 101 @ storage01 [ID: 1]``, as both versions print a file's."""
+    """Returns (target, node) of ``+ 101 @ storage01 [ID: 1]``, as both versions print a file's."""
     return re.findall(r"^\s*\+\s+([0-9]+)\s+@\s+(\S+)\s+\[ID:", text, re.MULTILINE)
 
 
 def entry_pool(text: str) -> str | None:
-    """The number of a directory's storage pool."""
+    """Returns the number of a directory's storage pool."""
     match = re.search(r"^\+ Storage Pool:\s*([0-9]+)", text, re.MULTILINE)
     return match[1] if match else None
 
@@ -105,7 +105,7 @@ def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
         servers |= dict(entry_targets(text))
         if (found := holding(text, size)) is not None:
             held[path] = found
-    return Looked(holdings=held, devices=tuple(servers.items()), how=(f"{tool_words(mounted.mount)}: targets",))
+    return Looked(holdings=held, devices=tuple(servers.items()), how=(f"{tool_name(mounted.mount)}: targets",))
 
 
 def of_client(text: str) -> Facts:
@@ -206,12 +206,12 @@ def stripe(directory: Path, wanted: Striping) -> Striped:
 
 
 def stripe_arguments(wanted: Striping) -> list[str]:
-    """Of ``beegfs``, version 8."""
+    """Returns the arguments of ``beegfs``, version 8."""
     return ["entry", "set", *_stripe_options(wanted, "--num-targets", "--chunk-size", "--pool")]
 
 
 def stripe_arguments7(wanted: Striping) -> list[str]:
-    """Of ``beegfs-ctl``, version 7."""
+    """Returns the arguments of ``beegfs-ctl``, version 7."""
     return ["--setpattern", *_stripe_options(wanted, "--numtargets", "--chunksize", "--storagepoolid")]
 
 

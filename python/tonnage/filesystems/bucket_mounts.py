@@ -28,7 +28,8 @@ def served_by(observed: ObservedPath) -> Answer:
 
 
 def endpoint_of(words: list[str]) -> str | None:
-    """Of ``s3fs bucket /mnt -o url=https://host`` and ``mount-s3 --endpoint-url https://host bucket /mnt``."""
+    """Returns the host of ``s3fs bucket /mnt -o url=https://host`` and ``mount-s3 --endpoint-url https://host bucket
+    /mnt``."""
     for number, word in enumerate(words):
         if match := _OPTIONS.search(word.removeprefix("-o")):
             return match[1]

@@ -13,7 +13,7 @@ _SHIFTS = ((13, -8, 13), (12, -16, 5), (3, -10, 15))
 
 
 def rjenkins(text: bytes) -> int:
-    """The 32 bits of a name's hash."""
+    """Computes the 32 bits of the hash of a name."""
     a = b = _GOLDEN
     c = 0
     at = 0

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tonnage.filesystems.ceph_hash import placement_group
-from tonnage.filesystems.file_holders import FilePart, Holding, Looked
+from tonnage.filesystems.file_holders import FileShare, Holding, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.machine.mounts import Mount
@@ -44,17 +44,17 @@ def facts(mounted: MountedPath) -> Facts:
 
 
 def layout_of(text: str) -> dict[str, str]:
-    """``stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=data``."""
+    """Parses ``stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=data``."""
     return dict(re.findall(r"(\w+)=(\S+)", text))
 
 
 def layout_sizes(text: str) -> Facts:
-    """The same with its numbers as such."""
+    """Returns the same with its numbers as integers."""
     return {key: int(value) if key in _SIZES and value.isdecimal() else value for key, value in layout_of(text).items()}
 
 
-def words(mount: Mount, timeout_s: float, *more: str) -> list[str]:
-    """The command line of a question to the cluster, as the user of the mount."""
+def command_line(mount: Mount, timeout_s: float, *more: str) -> list[str]:
+    """Returns the command line of a question to the cluster, as the user of the mount."""
     user = mount.option("name")
     identity = ["--id", user] if user else []
     return ["ceph", *identity, "--connect-timeout", str(max(1, round(timeout_s))), *more, "--format", "json"]
@@ -73,7 +73,8 @@ def _layout_above(mounted: MountedPath) -> tuple[str, str]:
 
 
 def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
-    """The OSDs of every object of each file: from two questions to the cluster, whatever the number of files."""
+    """Returns the OSDs of every object of each file: from two questions to the cluster, whatever the number of
+    files."""
 
     def ask() -> list[list[Any]]:
         return [[os.stat(path).st_ino, os.getxattr(path, "ceph.file.layout").decode("ascii")] for path, _ in files]  # noqa: PTH116
@@ -84,12 +85,12 @@ def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
     held: dict[str, Holding] = {}
     for (path, size), (inode, _), layout in zip(files, told, layouts, strict=True):
         groups, acting = maps[layout["pool"]]
-        parts: list[FilePart] = []
+        parts: list[FileShare] = []
         for number, length in objects(size, layout):
             group = placement_group(f"{inode:x}.{number:08x}", groups, namespace=layout.get("pool_namespace", ""))
             if not (osds := acting.get(group)):
                 raise ValueError(f"placement group {group:x} of pool {layout['pool']} is on no OSD now")
-            parts += [FilePart(f"osd.{osd}", length, copy) for copy, osd in enumerate(osds)]
+            parts += [FileShare(f"osd.{osd}", length, copy) for copy, osd in enumerate(osds)]
         if parts:
             held[path] = Holding(tuple(parts))
     return Looked(holdings=held, devices=_osds(mounted), how=("ceph.file.layout, ceph pg ls-by-pool: acting OSDs",))
@@ -130,7 +131,7 @@ def _osds(mounted: MountedPath) -> tuple[tuple[str, str | None], ...]:
 
 
 def _ask(mounted: MountedPath, *question: str) -> Any:
-    return json.loads(mounted.tool(*words(mounted.mount, mounted.timeout_s, *question)))
+    return json.loads(mounted.tool(*command_line(mounted.mount, mounted.timeout_s, *question)))
 
 
 def served_by(observed: ObservedPath) -> Answer:
@@ -200,7 +201,8 @@ def _all(observed: ObservedPath, notes: list[str]) -> list[Device]:
 
 
 def monitors(observed: ObservedPath, notes: tuple[str, ...]) -> Answer:
-    """``mon1:6789,mon2:6789:/path``, or in newer kernels ``user@fsid.name=/path`` with ``mon_addr=a:3300/b:3300``."""
+    """Parses ``mon1:6789,mon2:6789:/path``, or in newer kernels ``user@fsid.name=/path`` with
+    ``mon_addr=a:3300/b:3300``."""
     text = observed.mount.option("mon_addr") or (
         "" if "=" in observed.mount.device else observed.mount.device.rpartition(":/")[0]
     )

@@ -30,7 +30,7 @@ def facts(mounted: MountedPath) -> Facts:
 
 
 def of_options(text: str, block_bytes: int | None) -> Facts:
-    """Facts in the options that hold: ``rw,delalloc,barrier,data=ordered,commit=5,stripe=64``."""
+    """Returns facts from the options in effect: ``rw,delalloc,barrier,data=ordered,commit=5,stripe=64``."""
     words = text.split(",")
     found: Facts = {"delayed_allocation": "delalloc" in words, "barrier": "barrier" in words}
     if match := re.search(r"(?:^|,)commit=([0-9]+)", text):

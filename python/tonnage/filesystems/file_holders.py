@@ -10,7 +10,7 @@ from tonnage.records.line_types import DeviceBalance, DeviceItem, Devices
 
 
 @dataclass(frozen=True, slots=True)
-class FilePart:
+class FileShare:
     """What one device has of a file."""
 
     device: str
@@ -24,7 +24,7 @@ class FilePart:
 class Holding:
     """Where one file is. In the order of its bytes: the first part is where it begins."""
 
-    parts: tuple[FilePart, ...]
+    parts: tuple[FileShare, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Item:
 
     name: str
     bytes: int
-    parts: tuple[FilePart, ...]
+    parts: tuple[FileShare, ...]
     file: int | None = None
     """Its number among the files of the phase."""
     task: int | None = None
@@ -41,7 +41,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class FileLayout:
     """What was found out after a phase."""
 
     items: tuple[Item, ...] = ()
@@ -62,7 +62,7 @@ class Held:
         return self.total is not None and len(self.items) < self.total
 
     def summary(self, record: str) -> Devices:
-        """``devices`` of the trial line."""
+        """Returns ``devices`` of the trial line."""
         return {
             "of": self.of,
             "record": record,
@@ -121,16 +121,17 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 def whole(devices: Sequence[str], size: int) -> Holding:
     """Of a file that each of ``devices`` holds all of: the first serves it, the others are copies."""
-    return Holding(tuple(FilePart(device, size, copy) for copy, device in enumerate(devices)))
+    return Holding(tuple(FileShare(device, size, copy) for copy, device in enumerate(devices)))
 
 
-def striped(devices: Sequence[str], size: int, unit: int, *, copy: int = 0, start: int = 0) -> tuple[FilePart, ...]:
-    """Of ``size`` bytes that go to ``devices`` in turn, ``unit`` at a time, from ``start`` bytes into the layout on."""
+def striped(devices: Sequence[str], size: int, unit: int, *, copy: int = 0, start: int = 0) -> tuple[FileShare, ...]:
+    """Returns the parts of ``size`` bytes that go to ``devices`` in turn, ``unit`` at a time, from ``start`` bytes into
+    the layout on."""
     shares = [0] * len(devices)
     row = unit * len(devices)
     for number in range(len(devices)):
         shares[number] = _upto(start + size, number, unit, row) - _upto(start, number, unit, row)
-    return tuple(FilePart(device, share, copy) for device, share in zip(devices, shares, strict=True))
+    return tuple(FileShare(device, share, copy) for device, share in zip(devices, shares, strict=True))
 
 
 def _upto(offset: int, number: int, unit: int, row: int) -> int:
@@ -145,6 +146,6 @@ class Looked:
     holdings: dict[str, Holding]
     """By path; a file without a known holder is missing."""
     devices: tuple[tuple[str, str | None], ...] = ()
-    """As of ``Held``."""
+    """As of ``FileLayout``."""
     how: tuple[str, ...] = ()
     problem: str | None = None

@@ -62,12 +62,12 @@ def suffix(mount_point: str, number: int, *, timeout_s: float) -> str:
 
 
 def bricks(text: str) -> list[tuple[str, str]]:
-    """(host, directory) of each ``<POSIX(/brick):host:/brick/path>``, each once."""
+    """Returns (host, directory) of each ``<POSIX(/brick):host:/brick/path>``, each once."""
     return list(dict.fromkeys((host, brick) for brick, host in _FOLD.findall(text)))
 
 
 def brick_name(host: str, brick: str) -> str:
-    """As the report and ``tonnage where`` call it."""
+    """Returns the name that the report and ``tonnage where`` give it."""
     return f"{host}:{brick}"
 
 

@@ -33,7 +33,7 @@ def served_by(observed: ObservedPath) -> Answer:
     if not known:
         problem = (
             f"the disks of {name} have no NSD servers: every node reaches them itself; "
-            f'hint: give whoever is nearest holds = ["{observed.mount.device}"] in tonnage.toml'
+            f'hint: give the nearest server holds = ["{observed.mount.device}"] in tonnage.toml'
         )
     return Answer(servers=known, devices=tuple(found), striped=len(found) > 1, how=tuple(notes), problem=problem)
 

@@ -24,7 +24,7 @@ from typing import Any
 from tonnage import plugins
 from tonnage.filesystems import any_remote as remote
 from tonnage.filesystems import local
-from tonnage.filesystems.file_holders import Held, Item, Looked
+from tonnage.filesystems.file_holders import FileLayout, Item, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, ObservedPath
 from tonnage.filesystems.striping import Striped, Striping
@@ -177,9 +177,9 @@ def facts_of(path: str, mount: Mount | None, *, timeout_s: float = LIMIT_S) -> F
     return told if told is not None else found.as_dict()
 
 
-def held_files(
+def file_layout(
     files: Sequence[tuple[str, int | None, int | None]], *, most: int = MOST_FILES, timeout_s: float = LIMIT_S
-) -> Held | None:
+) -> FileLayout | None:
     """Where files are: (absolute path, number, only task that works on it) of each. None where there are none, or their
     file system keeps them in this host's memory. Never raises: ``Held.problem`` says why it is unknown."""
     chosen = sample(files, most)
@@ -195,19 +195,19 @@ def held_files(
         directories = {os.path.dirname(path) for path, _, _ in chosen}  # noqa: PTH120
         sizes = carefully(lambda: _sizes([path for path, _, _ in chosen]), directories, timeout_s=timeout_s)
         looked = [
-            _held_by(mount, [(path, sizes[path]) for path in paths if path in sizes], timeout_s)
+            _holders_of(mount, [(path, sizes[path]) for path in paths if path in sizes], timeout_s)
             for mount, paths in by_mount.items()
         ]
     except OSError as error:
         why = "it did not answer in time" if isinstance(error, TimeoutError) else error.strerror or str(error)
-        return Held(total=len(files), problem=why)
+        return FileLayout(total=len(files), problem=why)
     holdings = {path: holding for one in looked for path, holding in one.holdings.items()}
     items = [
         Item(os.path.basename(path), sizes[path], holdings[path].parts, number, task)  # noqa: PTH119
         for path, number, task in chosen
         if path in holdings
     ]
-    return Held(
+    return FileLayout(
         items=tuple(items),
         total=len(files),
         devices=tuple(dict(pair for one in looked for pair in one.devices).items()),
@@ -217,7 +217,7 @@ def held_files(
 
 
 def sample(files: Sequence[Any], most: int) -> list[Any]:
-    """At most so many of them, evenly chosen."""
+    """Chooses at most so many of them, evenly."""
     if len(files) <= most:
         return list(files)
     return [files[number * len(files) // most] for number in range(most)]
@@ -235,7 +235,7 @@ def _sizes(paths: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _held_by(mount: Mount, files: Sequence[tuple[str, int]], timeout_s: float) -> Looked:
+def _holders_of(mount: Mount, files: Sequence[tuple[str, int]], timeout_s: float) -> Looked:
     holders = _who_can("holders", mount)
     if holders is None:
         return Looked(holdings={}, problem=f"nobody knows which device of {mount.file_system} has a file")

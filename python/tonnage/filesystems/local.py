@@ -31,7 +31,7 @@ def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
 
 
 def served_by(observed: ObservedPath) -> Answer:
-    """The host itself; the host behind a disk over a network; for an image file the servers of that file."""
+    """Returns the host itself; the host behind a disk over a network; for an image file the servers of that file."""
     number, host = block_number(observed.mount), platform.node()
     if observed.mount.memory_backed:
         return Answer(

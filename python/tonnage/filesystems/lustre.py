@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tonnage.filesystems.file_holders import FilePart, Holding, Looked, striped
+from tonnage.filesystems.file_holders import FileShare, Holding, Looked, striped
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.filesystems.striping import Striped, Striping, by_tool
@@ -99,7 +99,7 @@ class Component:
 
 
 def components(text: str) -> list[Component]:
-    """The components of one file's layout, a plain one as a single component."""
+    """Returns the components of one file's layout, a plain one as a single component."""
     blocks = re.split(r"^\s*(?=lcme_id:)", text, flags=re.MULTILINE)
     return [_component(block) for block in (blocks[1:] if len(blocks) > 1 else blocks)]
 
@@ -124,12 +124,12 @@ def holding(text: str, size: int, name: str) -> Holding:
     """Where a file of ``size`` bytes is. The first mirror counts as the copy that is read."""
     found = components(text)
     mirrors = list(dict.fromkeys(component.mirror for component in found))
-    parts: list[FilePart] = []
+    parts: list[FileShare] = []
     for component in found:
         length = min(size, size if component.end is None else component.end) - component.start
         copy = mirrors.index(component.mirror)
         if component.mdt is not None and length > 0:
-            parts.append(FilePart(f"{name}-MDT{component.mdt:04x}", length, copy))
+            parts.append(FileShare(f"{name}-MDT{component.mdt:04x}", length, copy))
         elif component.osts:
             names = [f"{name}-OST{number:04x}" for number in component.osts]
             parts += striped(names, max(length, 0), max(component.unit, 1), copy=copy, start=component.start)
@@ -161,7 +161,8 @@ def by_file(text: str, paths: Sequence[str]) -> dict[str, str]:
 
 
 def connections(text: str) -> dict[str, str]:
-    """``lctl get_param``'s ``osc.scratch-OST0003-osc-ffff….ost_conn_uuid=10.0.0.5@tcp``: device to network address."""
+    """Parses ``lctl get_param``'s ``osc.scratch-OST0003-osc-ffff….ost_conn_uuid=10.0.0.5@tcp``: device to network
+    address."""
     pattern = r"^\w+\.(\S+-(?:OST|MDT)[0-9a-f]{4})-\w+-\w+\.\w+_conn_uuid=(\S+)"
     return dict(re.findall(pattern, text, re.MULTILINE))
 
@@ -256,13 +257,13 @@ def _names(observed: ObservedPath, name: str, notes: list[str], *words: str) -> 
 
 
 def stripe(directory: Path, wanted: Striping) -> Striped:
-    """By ``lfs setstripe``, read back by ``lfs getstripe``."""
+    """Stripes a directory by ``lfs setstripe``, and reads it back by ``lfs getstripe``."""
     asked = ["lfs", "getstripe", "-d"]
     return by_tool(directory, ["lfs", *stripe_arguments(wanted)], asked, of_directory)
 
 
 def stripe_arguments(wanted: Striping) -> list[str]:
-    """Of ``lfs setstripe``."""
+    """Returns the arguments of ``lfs setstripe``."""
     arguments = ["setstripe"]
     count = len(wanted.osts) if wanted.count is None and wanted.osts else wanted.count
     if count is not None:

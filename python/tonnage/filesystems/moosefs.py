@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.filesystems.file_holders import FilePart, Holding, Looked
+from tonnage.filesystems.file_holders import FileShare, Holding, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.time_limit import in_time
@@ -92,16 +92,16 @@ def chunks(text: str, paths: Sequence[str]) -> dict[str, list[list[str]]]:
 
 def holding(servers: Sequence[Sequence[str]], size: int) -> Holding:
     """Of a file whose chunks are on these servers."""
-    parts: list[FilePart] = []
+    parts: list[FileShare] = []
     for number, copies in enumerate(servers):
         length = min(CHUNK_BYTES, size - number * CHUNK_BYTES)
         if length > 0:
-            parts += [FilePart(server, length, copy) for copy, server in enumerate(copies)]
+            parts += [FileShare(server, length, copy) for copy, server in enumerate(copies)]
     return Holding(tuple(parts))
 
 
 def stripe(directory: Path, wanted: Striping) -> Striped:
-    """By a storage class."""
+    """Stripes a directory by a storage class."""
     if wanted.pool is None or wanted.osts or wanted.size_bytes is not None or wanted.start is not None:
         return Striped(str(directory), None, "MooseFS has storage classes: give one as pool, and nothing else", {})
     return by_tool(directory, ["mfssetsclass", wanted.pool], ["mfsgetsclass"], _class_of)

@@ -53,5 +53,5 @@ class ObservedPath(MountedPath):
 
 
 def several(names: Sequence[str | None]) -> tuple[str, ...]:
-    """Each once, in order, without unknown ones."""
+    """Returns each one once, in order, without unknown ones."""
     return tuple(dict.fromkeys(name for name in names if name))

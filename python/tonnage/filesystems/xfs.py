@@ -20,8 +20,8 @@ _REFLINK, _RMAP, _BIGTIME = 1 << 20, 1 << 19, 1 << 21
 
 
 def facts(mounted: MountedPath) -> Facts:
-    """``block_bytes``, ``sector_bytes``, ``allocation_groups``, ``stripe_unit_bytes`` and ``stripe_width_bytes`` (of a
-    RAID below, 0 without), ``log_bytes``, ``log_internal``, ``reflink``, ``rmap``."""
+    """Returns ``block_bytes``, ``sector_bytes``, ``allocation_groups``, ``stripe_unit_bytes`` and
+    ``stripe_width_bytes`` (of a RAID below, 0 without), ``log_bytes``, ``log_internal``, ``reflink``, ``rmap``."""
     found = Gathering()
     add_device(mounted, found)
     geometry = found.ask("geometry", lambda: in_time(lambda: _ask(mounted.path), timeout_s=mounted.timeout_s))

@@ -77,7 +77,7 @@ class _Table:
 
 
 def use_of(log: Log) -> JobUse:
-    """Of each file system on which the job opened a file."""
+    """Returns the use of each file system on which the job opened a file."""
     mounts = sorted(log.mounts, key=lambda mount: -len(mount[0]))
     where: dict[int, tuple[str, str]] = {}
     for key, name in log.names.items():
@@ -166,7 +166,6 @@ def _file_system(place: tuple[str, str], log: Log, parts: Sequence[_Table], trac
         only_written=len(written - read),
         shared=sum(-1 in ranks or len(ranks) > 1 for ranks in used.values()),
         mapped=int(sum(part.counts("MMAPS").sum() for part in parts)),
-        rank_files=sum(len(ranks - {-1}) for ranks in used.values()),
     )
 
 
@@ -442,6 +441,6 @@ def _heat(log: Log, parts: Sequence[_Table], direction: str) -> tuple[tuple[Time
 
 def _imbalance(moved: Sequence[int], ranks: Bounds) -> float | None:
     used = [one for one in moved if one > 0]
-    if len(used) < 2 or not ranks.known:
+    if len(used) < 2 or not ranks.is_exact:
         return None
     return max(used) * len(used) / sum(used)

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 from tonnage.importers.elbencho import phase_of
-from tonnage.importers.imported_phases import ImportedFile, Phase, few, words_of
+from tonnage.importers.imported_phases import ImportedFile, Phase, arguments_of, few
 from tonnage.importers.rounded_numbers import letters
 from tonnage.importers.trace import content
 
@@ -137,7 +137,7 @@ def _us(text: str) -> str:
 
 def _asked(command: str) -> dict[str, str]:
     """What a command line asks for, in the columns of the CSV."""
-    row, words = {**_DEFAULTS, "command": command}, list(words_of(command)[1:])
+    row, words = {**_DEFAULTS, "command": command}, list(arguments_of(command)[1:])
     row["paths"] = str(sum("/" in word and not word.startswith("-") for word in words) or 1)
     while words:
         word = words.pop(0)

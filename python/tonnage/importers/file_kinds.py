@@ -45,15 +45,15 @@ _BINARY = frozenset({"darshan"})
 def reader(kind: str) -> Callable[[bytes, str], ImportedFile]:
     """What reads a file of this kind, given its content and its name. It never raises, whatever the bytes are; a
     plug-in that does is named in a RequestError."""
-    from tonnage.importers.imported_phases import bounded
+    from tonnage.importers.imported_phases import without_impossible_phases
 
     if kind not in KINDS:
         added: Callable[[bytes, str], object] = plugins.load(plugins.IMPORTERS, kind)
         return lambda data, name: plugins.call(plugins.IMPORTERS, kind, lambda: _checked(added(data, name)))
     read: Callable[[bytes, str], ImportedFile] = import_module(f"tonnage.importers.{KINDS[kind]}").read
     if kind in _BINARY:
-        return lambda data, name: bounded(read(data, name))
-    return lambda data, name: bounded(_of_text(read, data, name))
+        return lambda data, name: without_impossible_phases(read(data, name))
+    return lambda data, name: without_impossible_phases(_of_text(read, data, name))
 
 
 def _of_text(read: Callable[[bytes, str], ImportedFile], data: bytes, name: str) -> ImportedFile:
@@ -68,13 +68,13 @@ def _of_text(read: Callable[[bytes, str], ImportedFile], data: bytes, name: str)
 
 def _checked(found: object) -> ImportedFile:
     """What a plug-in returned, as it promised."""
-    from tonnage.importers.imported_phases import ImportedFile, Phase, bounded
+    from tonnage.importers.imported_phases import ImportedFile, Phase, without_impossible_phases
 
     if not isinstance(found, ImportedFile):
         raise TypeError(f"it returned {found!r}, which is no ImportedFile")
     for phase in found.phases:
         if not isinstance(phase, Phase):
             raise TypeError(f"it returned {phase!r} as a phase, which is no Phase")
-    kept = bounded(found)
+    kept = without_impossible_phases(found)
     plugins.require_json("it", replace(kept, phases=tuple(replace(phase, stated_rate=None) for phase in kept.phases)))
     return kept

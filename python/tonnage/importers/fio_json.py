@@ -151,7 +151,7 @@ class _Job:
         return str(self.tables[0].get("jobname"))
 
     @property
-    def known(self) -> bool:
+    def has_options(self) -> bool:
         """Whether the file has its options: versions up to 2.2 keep none."""
         return isinstance(self.tables[0].get("job options"), dict) or bool(self.shared)
 
@@ -200,7 +200,7 @@ def _at_once(jobs: Sequence[_Job]) -> list[_Job]:
     for group in groups.values():
         alike: list[_Job] = []
         for job in group:
-            same = next((one for one in alike if one.known and job.known and one.asked == job.asked), None)
+            same = next((one for one in alike if one.has_options and job.has_options and one.asked == job.asked), None)
             if same is None or any(name in job.options for name in _IN_TURN):
                 alike.append(job)
             else:
@@ -308,13 +308,15 @@ def _phase(op: str, job: _Job, shares: Sequence[_Share]) -> Phase:
         durability=_durability(job) if op == "write" else "none",
         direct={"1": True, "0": False}.get(str(options.get("direct"))),
         reason=f"fio ended it with error {max(errors)}" if any(errors) else None,
-        unplaced=None if job.known else Unplaced(f"job {job.name}", ("job",), "this version of fio keeps no options"),
+        unplaced=None
+        if job.has_options
+        else Unplaced(f"job {job.name}", ("job",), "this version of fio keeps no options"),
     )
 
 
 def _durability(job: _Job) -> str | None:
     """What fio was asked to do for it inside of its clock; None where that is not known, or is less than all of it."""
-    if not job.known:
+    if not job.has_options:
         return None
     asked = {name: str(job.options.get(name, "0")) for name in _DURABLE}
     if "1" in (asked["fsync"], asked["fdatasync"]) or asked["sync"] not in ("0", "none"):
@@ -376,7 +378,7 @@ def _setting(op: str, tasks: int, job: _Job, share: _Share) -> SettingValues:
         "rate": options.get("rate"),
         "rwmixread": options.get("rwmixread"),
         "path": options.get("directory") or options.get("filename"),
-        "job": None if job.known else job.name,
+        "job": None if job.has_options else job.name,
         "client": job.tables[0].get("hostname"),
         "beside": "; ".join(job.beside) or None,
     }

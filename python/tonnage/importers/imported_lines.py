@@ -71,7 +71,7 @@ def with_distinct_settings(phases: Sequence[Placed]) -> list[tuple[int, Phase]]:
     whole = [_with_keys(found, keys[found.phase.phase]) for found in stated]
     among: dict[str, set[str | None]] = defaultdict(set)
     for found in whole:
-        among[_equal(found.phase)].add(_part(found))
+        among[_equal(found.phase)].add(_unplaced_text(found))
     return [(found.file, _apart(found) if len(among[_equal(found.phase)]) > 1 else found.phase) for found in whole]
 
 
@@ -108,14 +108,14 @@ def _equal(phase: Phase) -> str:
     return phase.phase + setting_key(phase.setting)
 
 
-def _part(found: Placed) -> str | None:
+def _unplaced_text(found: Placed) -> str | None:
     """What a trial that cannot be placed is part of; None for those that can."""
     told = found.phase.unplaced
     return f"{told.among} of file {found.file + 1}, {found.name}" if told else None
 
 
 def _apart(found: Placed) -> Phase:
-    told, part = found.phase.unplaced, _part(found)
+    told, part = found.phase.unplaced, _unplaced_text(found)
     if told is None:
         return replace(found.phase, setting={**found.phase.setting, "apart": None})
     advice = " ".join(f"--factor {name}=VALUE" for name in told.missing)

@@ -142,7 +142,7 @@ class ImportedFile:
 
 
 @lru_cache(maxsize=16)
-def words_of(command: str) -> tuple[str, ...]:
+def arguments_of(command: str) -> tuple[str, ...]:
     """Of a command line that a file names, as far as its quotes can be understood. Each row of a table asks again."""
     try:
         return tuple(shlex.split(command))
@@ -151,8 +151,8 @@ def words_of(command: str) -> tuple[str, ...]:
 
 
 def instant(began: str | None) -> str | None:
-    """ISO 8601, without a zone, of ``Sun Nov 22 14:29:51 2026`` (IOR), ``11/20/2026 15:11:00`` (mdtest) and
-    ``2026-11-22 14:29:51`` (IO500)."""
+    """Parses ``Sun Nov 22 14:29:51 2026`` (IOR), ``11/20/2026 15:11:00`` (mdtest) and ``2026-11-22 14:29:51`` (IO500)
+    into ISO 8601 without a zone."""
     for form in _CLOCKS:
         try:
             return datetime.strptime((began or "").strip(), form).isoformat()
@@ -181,7 +181,7 @@ def latency(
     maximum: int | None,
     quantiles: Mapping[str, int | None] = _NONE,
 ) -> Latency:
-    """A summary in the order of its keys; ``quantiles`` by these."""
+    """Makes a summary in the order of its keys; ``quantiles`` by these."""
     return {
         "count": count,
         "min_ns": minimum,
@@ -194,7 +194,7 @@ def latency(
     }
 
 
-def bounded(found: ImportedFile) -> ImportedFile:
+def without_impossible_phases(found: ImportedFile) -> ImportedFile:
     """Without the phases whose figures no record could hold: a damaged digit is enough for one."""
     wild = [phase for phase in found.phases if not _fits(phase)]
     if not wild:

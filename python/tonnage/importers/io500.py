@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.imported_phases import ImportedFile, Note, Phase, few, words_of
+from tonnage.importers.imported_phases import ImportedFile, Note, Phase, arguments_of, few
 from tonnage.importers.rounded_numbers import GIB, letters, nanoseconds, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
@@ -176,7 +176,7 @@ def _setting(run: _Run, section: _Section) -> SettingValues:
 
 def _options(command: str) -> Mapping[str, str]:
     """Options of a command line by their names, with the word that follows."""
-    words = words_of(command)
+    words = arguments_of(command)
     found: dict[str, str] = {}
     for at, word in enumerate(words):
         name, equals, value = word.partition("=")

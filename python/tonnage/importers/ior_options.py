@@ -132,7 +132,7 @@ def _directives(text: str) -> dict[str, str]:
 
 
 def canonical(name: str) -> str:
-    """A directive, whatever the case and the version."""
+    """Returns the name of a directive, whatever the case and the version."""
     return _CANONICAL.get(name.lower(), name)
 
 

@@ -136,7 +136,6 @@ class _Reader:
     """Whether any of its outputs has a table."""
     unit: str = ""
     comma: bool = False
-    text_seen: bool = False
     ended: bool = True
     rows: dict[str, int] = field(default_factory=dict)
     """Results of each kind of operation in the present output, …"""
@@ -181,7 +180,7 @@ def _heading(reader: _Reader, line: str, number: int) -> bool:
     """Whether the line was one of those that are no result."""
     if line.startswith("IOR-") and (found := VERSION.match(line)):
         _end_of_output(reader, number)
-        reader.version, reader.ended, reader.text_seen = reader.version or found[1], False, True
+        reader.version, reader.ended = reader.version or found[1], False
         reader.test, reader.rows, reader.summary, reader.columns = Test(number=reader.test.number + 1), {}, [], []
         reader.of_test, reader.refused = {}, set()
     elif line.startswith(("access ", "access,")) and (unit := _RATE.search(line)):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from tonnage.importers.imported_phases import Note, Phase, StatedRate, Unplaced, words_of
+from tonnage.importers.imported_phases import Note, Phase, StatedRate, Unplaced, arguments_of
 from tonnage.importers.ior_options import Options, canonical, options_of
 from tonnage.importers.rounded_numbers import (
     KIB,
@@ -110,7 +110,7 @@ class Test:
     def called(self, command: str) -> None:
         """By this command line, which has all options but those of a script."""
         self.command = command
-        self.options = options_of(words_of(command))
+        self.options = options_of(arguments_of(command))
         self.known = bool(command) and not self.options.scripted
 
     def other(self, key: str, value: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tonnage.importers.imported_phases import ImportedFile, Phase, few, instant, words_of
+from tonnage.importers.imported_phases import ImportedFile, Phase, arguments_of, few, instant
 from tonnage.importers.rounded_numbers import KIB, elapsed_ns, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 
@@ -69,7 +69,7 @@ def _line(reader: _Reader, line: str, number: int, torn: bool) -> None:
     if found := _VERSION.match(line):
         reader.version = reader.version or found[1]
     elif colon and key == "Command line used":
-        reader.command, words = value, words_of(value)
+        reader.command, words = value, arguments_of(value)
         reader.fsync, reader.direct = "-e" in words, "-I" in words
     elif colon and key == "Run began":
         reader.began = reader.began or value.strip()

@@ -84,7 +84,7 @@ def read(text: str) -> Report:
 
 
 def report_of(said: Any) -> Report:
-    """The same of the JSON itself."""
+    """Returns the same from the JSON itself."""
     if not isinstance(said, dict) or not isinstance(said.get("start"), dict):
         raise NoReport("this is no report of iperf3: it has no start")
     try:
@@ -138,7 +138,7 @@ def _warm_up_ends(first: Json) -> float:
     """When the warm-up ended, in seconds of the report's clock: bytes of the first measured interval count from then.
 
     That clock begins anew after the warm-up in some versions, and goes on in others. Where it begins anew and the
-    process was kept waiting, the first interval is told with a start on the old clock, and ``seconds`` from there: its
+    process was kept waiting, the first interval has a start on the old clock, and ``seconds`` from there: its
     start and end are then no such time apart.
     """
     start, end, seconds = float(first["start"]), float(first["end"]), float(first["seconds"])

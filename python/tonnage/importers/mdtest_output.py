@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.imported_phases import FROM_SUMMARY, Note, Phase, StatedRate, Unplaced, words_of
+from tonnage.importers.imported_phases import FROM_SUMMARY, Note, Phase, StatedRate, Unplaced, arguments_of
 from tonnage.importers.rounded_numbers import Rounded, elapsed_ns, iterations, letters, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import SettingValues
@@ -102,7 +102,7 @@ class Output:
     problems: list[str] = field(default_factory=list)
 
     def called(self, command: str) -> None:
-        """By this command line."""
+        """Notes the command line."""
         self.command = command
         self.of_each = self.of_each and "-B" not in self.options
 
@@ -110,7 +110,7 @@ class Output:
     def options(self) -> Mapping[str, str]:
         """Option → its value; of a flag how often it was given."""
         found: dict[str, str] = {}
-        rest = list(words_of(self.command)[1:])
+        rest = list(arguments_of(self.command)[1:])
         while rest:
             word = rest.pop(0)
             name, equal, value = word.partition("=")
@@ -121,7 +121,7 @@ class Output:
         return found
 
     def iteration(self, name: str, seconds: str, rate: str, line: int) -> None:
-        """A line of one iteration, of all tasks."""
+        """Reads a line of one iteration, of all tasks."""
         per_second, lasted = rounded(rate), rounded(seconds)
         if name not in PHASES or per_second is None or per_second.low <= 0 or lasted is None or not self.items:
             return

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tonnage.importers.imported_phases import ImportedFile, Note, Phase, StatedRate, Task, few, words_of
+from tonnage.importers.imported_phases import ImportedFile, Note, Phase, StatedRate, Task, arguments_of, few
 from tonnage.importers.rounded_numbers import MIB, elapsed_ns, letters, no_time, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
@@ -53,7 +53,7 @@ class _Test:
     @property
     def options(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        words = list(words_of(self.command))
+        words = list(arguments_of(self.command))
         while words:
             word = words.pop(0)
             for place, letter in enumerate(word[1:], 1) if word.startswith("-") else ():

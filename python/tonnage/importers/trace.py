@@ -49,7 +49,8 @@ class TracedTask:
     """Positions in the trace of the tasks whose output it reads; None: unknown."""
 
     def line(self, *, copy: int, engine: str, number: int, began_ns: int) -> WorkflowTask:
-        """As the task with this number of a copy of a command, with instants counted from ``began_ns``."""
+        """Returns the line of the task with this number of a copy of a command, with instants counted from
+        ``began_ns``."""
 
         def since(at_ns: int | None) -> int | None:
             return None if at_ns is None else at_ns - began_ns
@@ -113,7 +114,7 @@ def number(text: str) -> Fraction:
 
 
 def size(text: str) -> int:
-    """Bytes of ``4096``, ``4 KB``, ``1.2 GiB``: engines mean powers of two by either spelling."""
+    """Parses bytes such as ``4096``, ``4 KB``, ``1.2 GiB``: engines mean powers of two by either spelling."""
     match = re.fullmatch(r"([0-9.,' \u00a0\u202f]+?)\s*([KMGTPE]?)(I?B)?", text.strip(), re.IGNORECASE)
     if not match:
         raise Unreadable("is not a size")

@@ -44,7 +44,7 @@ def unwrapped(data: bytes) -> Text:
 def _gunzipped(data: bytes) -> Text:
     try:
         with gzip.open(io.BytesIO(data)) as file:
-            return _bounded(file.read(MOST_BYTES + 1))
+            return _text_within_limit(file.read(MOST_BYTES + 1))
     except (OSError, EOFError, zlib.error):
         return Text(b"", "line 1: the gzip file is cut off or damaged; hint: import the file that it was made of")
 
@@ -56,12 +56,12 @@ def _unzipped(data: bytes) -> Text:
             if len(names) != 1:
                 return Text(b"", f"line 1: the zip file has {len(names)} files; hint: unpack it and import one")
             with archive.open(names[0]) as file:
-                return _bounded(file.read(MOST_BYTES + 1))
+                return _text_within_limit(file.read(MOST_BYTES + 1))
     except (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zlib.error, zipfile.BadZipFile):
         return Text(b"", "line 1: the zip file is cut off, damaged or encrypted; hint: unpack it first")
 
 
-def _bounded(data: bytes) -> Text:
+def _text_within_limit(data: bytes) -> Text:
     if len(data) <= MOST_BYTES:
         return Text(data)
     return Text(b"", f"line 1: unpacked it has more than {MOST_BYTES >> 20} MiB; hint: import parts of it")

@@ -17,8 +17,8 @@ from tonnage.errors import RequestError
 from tonnage.io500 import data_directory
 from tonnage.io500.benchmark_progress import Kept
 from tonnage.io500.config import Config, parse_config
-from tonnage.io500.measure import Measured, check, drop_caches, files_of, measure, words_of
-from tonnage.io500.phase_commands import Place, Step, directories, steps_of
+from tonnage.io500.measure import PhaseOutcome, arguments_of, check, drop_caches, files_of, measure
+from tonnage.io500.phase_commands import RepetitionPaths, Step, directories, steps_of
 from tonnage.io500.result_directory import ResultDirectory, now
 from tonnage.io500.values import check_values, refusal
 from tonnage.program_places import working_directory
@@ -58,7 +58,7 @@ def plan(config: Config, *, mode: str, tasks: int, repeat: int, timestamp: str |
         )
         raise refusal(config, "mdworkbench", "run", complaint)
     for step in _steps(config, mode):
-        check(step, config, place_of(kept, 1), tasks)
+        check(step, config, directories_of(kept, 1), tasks)
     root, out = Path(kept.here, data), Path(kept.here, results)
     _apart(root, out)
     data_directory.refuse_content(root)
@@ -75,12 +75,12 @@ def begin(kept: Kept) -> None:
 
 def command_lines(kept: Kept) -> Iterator[str]:
     """What each phase of the first repetition does."""
-    config, place = parse_config(kept.config, "config-orig.ini"), place_of(kept, 1)
+    config, place = parse_config(kept.config, "config-orig.ini"), directories_of(kept, 1)
     for step in _steps(config, kept.mode):
         if step.program == "find" and (script := config.text_if(step.name, "external-script")):
             yield f"{step.name}: {' '.join([script, *step.words(config, place)])}"
         elif step.program != "timestamp":
-            yield f"{step.name}: {step.program} {' '.join(words_of(step, config, place, kept.tasks))}"
+            yield f"{step.name}: {step.program} {' '.join(arguments_of(step, config, place, kept.tasks))}"
 
 
 def clean(kept: Kept) -> list[str]:
@@ -100,10 +100,10 @@ def _apart(data: Path, results: Path) -> None:
         raise RequestError("datadir and resultdir lie in each other; hint: give two directories beside each other")
 
 
-def place_of(kept: Kept, repetition: int) -> Place:
+def directories_of(kept: Kept, repetition: int) -> RepetitionPaths:
     """Of a repetition, from 1: the only one has the directories themselves."""
     below = "" if kept.repeat == 1 else f"/repetition-{repetition}"
-    return Place(f"{kept.data}{below}", f"{kept.results}{below}", kept.timestamp)
+    return RepetitionPaths(f"{kept.data}{below}", f"{kept.results}{below}", kept.timestamp)
 
 
 def _steps(config: Config, mode: str) -> Iterator[Step]:
@@ -160,8 +160,8 @@ def _repetition(
     kept: Kept, config: Config, repetition: int, steps: list[Step], observer: Observer, say: Say, tell: Say
 ) -> bool:
     """Whether it was interrupted."""
-    place = place_of(kept, repetition)
-    spelled = Place(str(Path(kept.here, place.data)), str(Path(kept.here, place.results)), place.timestamp)
+    place = directories_of(kept, repetition)
+    spelled = RepetitionPaths(str(Path(kept.here, place.data)), str(Path(kept.here, place.results)), place.timestamp)
     files = ResultDirectory(Path(spelled.results), place.results)
     done, save_at = kept.done[repetition - 1], Path(kept.here, kept.results)
     if not done and kept.begun is None:
@@ -195,7 +195,7 @@ def _repetition(
     return False
 
 
-def _step(step: Step, config: Config, place: Place, tasks: int, observer: Observer) -> Measured:
+def _step(step: Step, config: Config, place: RepetitionPaths, tasks: int, observer: Observer) -> PhaseOutcome:
     problem = None
     if config.flag("global", "drop-caches") and step.program != "timestamp":
         problem = drop_caches(shlex.split(config.text("global", "drop-caches-cmd")))
@@ -205,19 +205,19 @@ def _step(step: Step, config: Config, place: Place, tasks: int, observer: Observ
     return replace(measured, figure=replace(measured.figure, problems=(*measured.figure.problems, problem)))
 
 
-def _again(step: Step, place: Place) -> Measured | None:
+def _again(step: Step, place: RepetitionPaths) -> PhaseOutcome | None:
     """A phase that an interrupt cut: what it left is removed, and it is measured anew. A removal cannot be: what is
     left of its items is no longer what the others had."""
     if step.is_removal:
         reason = "an interrupt cut it, and half of a removal cannot be measured again"
         data_directory.remove_trees(Path(place.data, step.section), _runs(place))
-        return Measured(PhaseFigure(step.name, step.group, step.unit, 0.0, 0.0, problems=(reason,)), ())
+        return PhaseOutcome(PhaseFigure(step.name, step.group, step.unit, 0.0, 0.0, problems=(reason,)), ())
     if step.program == "mdtest" and step.is_write:
         data_directory.remove_trees(Path(place.data, step.section), _runs(place))
     return None
 
 
-def _runs(place: Place) -> set[str]:
+def _runs(place: RepetitionPaths) -> set[str]:
     """The ids of the phases' runs, which are in the marks of what they made."""
     found = set()
     for run in Path(place.results, "tonnage").glob("*/manifest.json"):
@@ -226,7 +226,7 @@ def _runs(place: Place) -> set[str]:
     return found
 
 
-def _records(place: Place, step: Step) -> Path:
+def _records(place: RepetitionPaths, step: Step) -> Path:
     """Where the records of a phase go; what an interrupt cut keeps its own."""
     base = Path(place.results, "tonnage", step.name)
     number = 2
@@ -248,8 +248,8 @@ def _wait(config: Config, step: Step, tell: Say) -> None:
 
 def _remove(kept: Kept, repetition: int) -> list[str]:
     """Removes the files and directories of a repetition; what could not be removed."""
-    place = place_of(kept, repetition)
-    spelled = Place(str(Path(kept.here, place.data)), str(Path(kept.here, place.results)), place.timestamp)
+    place = directories_of(kept, repetition)
+    spelled = RepetitionPaths(str(Path(kept.here, place.data)), str(Path(kept.here, place.results)), place.timestamp)
     shared = {str(path) for path in directories(Path(spelled.data))}
     written = {name: kept.written[name] for name in kept.written if Path(spelled.data) in Path(name).parents}
     problems = data_directory.remove_files(written)

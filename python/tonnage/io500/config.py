@@ -40,7 +40,7 @@ class Config:
         return self.values.get((section, key))
 
     def text(self, section: str, key: str) -> str:
-        """Of a key with a default."""
+        """Returns the value of a key with a default."""
         return self.values[section, key]
 
     def flag(self, section: str, key: str) -> bool:
@@ -53,7 +53,7 @@ class Config:
         return None if found is None else int(found)
 
     def number(self, section: str, key: str) -> int:
-        """Of a key with a default."""
+        """Returns the number of a key with a default."""
         return int(self.values[section, key])
 
     @property
@@ -75,7 +75,7 @@ class Config:
         return value
 
     def listed(self) -> Iterator[str]:
-        """The lines of ``config.ini`` in a result directory: every key with its value."""
+        """Yields the lines of ``config.ini`` in a result directory: every key with its value."""
         for section, keys in SECTIONS.items():
             yield f"[{section}]"
             for key in keys:
@@ -84,14 +84,14 @@ class Config:
 
 
 def hash_text(text: str, value: int = 0) -> int:
-    """IO500's hash of a text, on top of ``value``: 32 bits, of which two rotate for each byte."""
+    """Computes IO500's hash of a text, on top of ``value``: 32 bits, of which two rotate for each byte."""
     for byte in text.encode():
         value = ((value << 2 | value >> 30) + (byte - 256 if byte > 127 else byte)) & _WORD
     return value
 
 
 def listed_keys() -> str:
-    """Every section and key with its default, as a configuration."""
+    """Yields every section and key with its default, as a configuration."""
     values = {(section, key.name): key.default for section, keys in SECTIONS.items() for key in keys if key.default}
     return "\n".join(Config(values, "").listed())
 

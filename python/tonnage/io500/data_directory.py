@@ -81,14 +81,14 @@ def identities(names: Iterable[str]) -> dict[str, Identity]:
     found = {}
     for name in names:
         # Opened, so that a network file system asks its server what other hosts wrote.
-        with suppress(OSError), _held(name) as facts:
+        with suppress(OSError), _opened(name) as facts:
             if facts.st_uid == os.geteuid():
                 found[name] = _identity(facts)
     return found
 
 
 @contextmanager
-def _held(name: str) -> Iterator[os.stat_result]:
+def _opened(name: str) -> Iterator[os.stat_result]:
     file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         facts = os.fstat(file)
@@ -113,7 +113,7 @@ def remove_files(written: Mapping[str, Identity]) -> list[str]:
         except OSError:
             continue
         try:
-            with _held(name) as facts:
+            with _opened(name) as facts:
                 if _identity(facts) != identity:
                     problems.append(f"{name} stays: it is not as this benchmark left it")
                     continue

@@ -14,7 +14,7 @@ from tonnage.compat.measure import conclude, measure
 from tonnage.compat.output import Voice
 from tonnage.errors import MeasurementError
 from tonnage.io500.config import Config
-from tonnage.io500.phase_commands import Place, Step
+from tonnage.io500.phase_commands import RepetitionPaths, Step
 
 _COUNT = re.compile(r"MATCHED ([0-9]{1,18})/([0-9]{1,18})")
 """The last line of a program: files that match, and files that it looked at."""
@@ -22,17 +22,19 @@ _LONGEST_LINE = 1 << 16
 
 
 def script_of(step: Step, config: Config) -> str | None:
-    """The program of the configuration; None: a search of ours."""
+    """Returns the program of the configuration; None for the search of Tonnage."""
     return config.text_if(step.name, "external-script")
 
 
 def tasks_of(step: Step, config: Config, tasks: int) -> int:
-    """How many search: ``nproc`` of the configuration, at most all."""
+    """Returns how many tasks search: ``nproc`` of the configuration, at most all."""
     given = config.number_if(step.name, "nproc") if step.program == "find" else None
     return min(given, tasks) if given else tasks
 
 
-def run(step: Step, config: Config, place: Place, tasks: int, observer: Observer, voice: Voice, out: str) -> int:
+def run(
+    step: Step, config: Config, place: RepetitionPaths, tasks: int, observer: Observer, voice: Voice, out: str
+) -> int:
     """A search of ours, with its records in ``out``; the exit code, as of a front end."""
     criteria = _criteria(step.words(config, place))
     root = criteria.pop("root")
@@ -54,9 +56,9 @@ def _criteria(words: list[str]) -> dict[str, object]:
     return found
 
 
-def run_script(step: Step, config: Config, place: Place) -> PhaseFigure:
-    """The program of the configuration, which is told the same; MeasurementError where it fails. Its last line says
-    ``MATCHED a/b``."""
+def run_script(step: Step, config: Config, place: RepetitionPaths) -> PhaseFigure:
+    """The program of the configuration, which gets the same arguments; MeasurementError where it fails. Its last line
+    says ``MATCHED a/b``."""
     words = [
         *shlex.split(config.text_if(step.name, "external-mpi-args") or ""),
         str(script_of(step, config)),

@@ -27,7 +27,7 @@ from tonnage.compat.output import Voice
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.io500 import find_phases
 from tonnage.io500.config import Config
-from tonnage.io500.phase_commands import Place, Step
+from tonnage.io500.phase_commands import RepetitionPaths, Step
 from tonnage.io500.result_directory import pair
 from tonnage.io500.values import refused_by
 from tonnage.records import Run
@@ -37,7 +37,7 @@ TOOL_S = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class PhaseOutcome:
     """What became of a phase."""
 
     figure: PhaseFigure
@@ -46,13 +46,13 @@ class Measured:
     is_interrupted: bool = False
 
 
-def words_of(step: Step, config: Config, place: Place, tasks: int) -> list[str]:
+def arguments_of(step: Step, config: Config, place: RepetitionPaths, tasks: int) -> list[str]:
     """The command line of the front end: the benchmark's, and how many tasks there are."""
     count = {"ior": ["-N", str(tasks)], "mdtest": ["--tasks", str(tasks)]}
     return [*step.words(config, place), *count.get(step.program, [])]
 
 
-def check(step: Step, config: Config, place: Place, tasks: int) -> None:
+def check(step: Step, config: Config, place: RepetitionPaths, tasks: int) -> None:
     """RequestError where the front end would refuse the phase, before anything is made."""
 
     def accepts(changed: Config) -> bool:
@@ -67,8 +67,8 @@ def check(step: Step, config: Config, place: Place, tasks: int) -> None:
         raise refused_by(config, (step.name, step.section, "global", "debug"), error, accepts) from None
 
 
-def _ask(step: Step, config: Config, place: Place, tasks: int) -> None:
-    words = words_of(step, config, place, tasks)
+def _ask(step: Step, config: Config, place: RepetitionPaths, tasks: int) -> None:
+    words = arguments_of(step, config, place, tasks)
     if step.program == "ior":
         for test in parse(words):
             validate(test, Ranks.here())
@@ -76,21 +76,23 @@ def _ask(step: Step, config: Config, place: Place, tasks: int) -> None:
         understand(parse_arguments(MDTEST, words), tuple(words))
 
 
-def files_of(step: Step, config: Config, place: Place, tasks: int) -> list[str]:
+def files_of(step: Step, config: Config, place: RepetitionPaths, tasks: int) -> list[str]:
     """Absolute names of the files that a phase of IOR writes."""
     found = []
-    for test in parse(words_of(step, config, place, tasks)) if step.program == "ior" and step.is_write else ():
+    for test in parse(arguments_of(step, config, place, tasks)) if step.program == "ior" and step.is_write else ():
         validate(test, Ranks.here())
         found += file_names(test)
     return found
 
 
-def measure(step: Step, config: Config, place: Place, tasks: int, out: Path, observer: Observer) -> Measured:
+def measure(
+    step: Step, config: Config, place: RepetitionPaths, tasks: int, out: Path, observer: Observer
+) -> PhaseOutcome:
     """Runs one phase, with records of its own in ``out``. One that cannot be measured has a figure that says why."""
     if step.program == "timestamp":
         began = time.monotonic()
         (Path(place.results) / "timestampfile").write_bytes(b"")
-        return Measured(PhaseFigure(step.name, None, step.unit, 0.0, time.monotonic() - began), ())
+        return PhaseOutcome(PhaseFigure(step.name, None, step.unit, 0.0, time.monotonic() - began), ())
     exe = pair("exe", f"./{'pfind' if step.program == 'find' else step.program} {' '.join(step.words(config, place))}")
     told, reason, code, figure = io.StringIO(), None, 0, None
     began = time.monotonic()
@@ -103,23 +105,23 @@ def measure(step: Step, config: Config, place: Place, tasks: int, out: Path, obs
         reason = str(error)
     seconds = time.monotonic() - began
     if code == 130:
-        return Measured(PhaseFigure(step.name, step.group, step.unit, 0.0, seconds), (exe,), is_interrupted=True)
+        return PhaseOutcome(PhaseFigure(step.name, step.group, step.unit, 0.0, seconds), (exe,), is_interrupted=True)
     figure = figure or (None if reason else _figure(step, out, seconds))
     if figure is None:
         reason = reason or _reason(told.getvalue()) or "the phase was not measured"
-        return Measured(PhaseFigure(step.name, step.group, step.unit, 0.0, seconds, problems=(reason,)), (exe,))
+        return PhaseOutcome(PhaseFigure(step.name, step.group, step.unit, 0.0, seconds, problems=(reason,)), (exe,))
     if code:
         figure = replace(figure, problems=(_reason(told.getvalue()) or "the phase failed",))
-    return Measured(
+    return PhaseOutcome(
         _judged(step, config, figure), (exe, *_lines(step, figure, find_phases.tasks_of(step, config, tasks)))
     )
 
 
 def _front_end(
-    step: Step, config: Config, place: Place, tasks: int, out: Path, observer: Observer, told: TextIO
+    step: Step, config: Config, place: RepetitionPaths, tasks: int, out: Path, observer: Observer, told: TextIO
 ) -> int:
     """The exit code. What the program prints goes into the phase's file, what is ours to ``told``."""
-    words = words_of(step, config, place, tasks)
+    words = arguments_of(step, config, place, tasks)
     with (Path(place.results) / f"{step.name}.txt").open("w", encoding="utf-8") as file:
         voice = Voice(file, told)
         if step.program == "ior":

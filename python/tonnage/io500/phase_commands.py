@@ -14,7 +14,7 @@ Program = Literal["ior", "mdtest", "find", "timestamp"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RepetitionPaths:
     """Where a repetition works. Paths are as the configuration spells them."""
 
     data: str
@@ -22,7 +22,8 @@ class Place:
     timestamp: str
 
     def seed(self, of: str) -> int:
-        """The signature of the data of a pair of phases, from its name and the time stamp: 32 bits with a sign."""
+        """Returns the signature of the data of a pair of phases, from its name and the time stamp: 32 bits with a
+        sign."""
         found = hash_text(self.timestamp, hash_text(of))
         found = 4711 if found in (0, 0xFFFFFFFF) else found
         return found - (1 << 32) if found >> 31 else found
@@ -43,7 +44,7 @@ class Step:
     is_removal: bool = False
     is_extended: bool = False
     """Whether it is part of the extended mode only."""
-    words: Callable[[Config, Place], list[str]] = lambda *_: []
+    words: Callable[[Config, RepetitionPaths], list[str]] = lambda *_: []
     """The command line of its program, as IO500 makes it."""
 
     @property
@@ -76,7 +77,7 @@ def _packet(config: Config) -> str:
     return f"--dataPacketType={config.text('global', 'dataPacketType')}"
 
 
-def _ior_easy(config: Config, place: Place, step: str, more: list[str], *, whole: bool = True) -> list[str]:
+def _ior_easy(config: Config, place: RepetitionPaths, step: str, more: list[str], *, whole: bool = True) -> list[str]:
     one_each = config.flag("ior-easy", "filePerProc")
     words = [_packet(config), *_verbose(config, "ior-easy"), *_memory(config, ["-O", "allocateBufferOnGPU=1"])]
     words += ["-g", "-G", str(place.seed("ior-easy")), "-k", "-e", "-o", f"{place.data}/ior-easy/ior_file_easy"]
@@ -88,23 +89,23 @@ def _ior_easy(config: Config, place: Place, step: str, more: list[str], *, whole
     return [*words, *more, *_api(config, step, "ior-easy"), *csv]
 
 
-def _ior_easy_write(config: Config, place: Place) -> list[str]:
+def _ior_easy_write(config: Config, place: RepetitionPaths) -> list[str]:
     limit = ["-w", "-D", str(config.stonewall_s), "-O", "stoneWallingWearOut=1"]
     return _ior_easy(config, place, "ior-easy-write", limit)
 
 
-def _ior_easy_read(config: Config, place: Place) -> list[str]:
+def _ior_easy_read(config: Config, place: RepetitionPaths) -> list[str]:
     return _ior_easy(config, place, "ior-easy-read", ["-r", "-R"])
 
 
-def _random_read(config: Config, place: Place) -> list[str]:
+def _random_read(config: Config, place: RepetitionPaths) -> list[str]:
     limit = ["-r", "-D", str(config.stonewall_s), "-z", "-z"]
     words = _ior_easy(config, place, "ior-rnd4K-easy-read", limit, whole=False)
     words += ["-t=4096", "-b=4096", "-s=10000000", "-O", "stoneWallingWearOut=1"]
     return words + ["-C", "-Q", "2"] * config.flag("ior-easy", "filePerProc")
 
 
-def _ior_hard(config: Config, place: Place, step: str, more: list[str]) -> list[str]:
+def _ior_hard(config: Config, place: RepetitionPaths, step: str, more: list[str]) -> list[str]:
     words = [_packet(config), *_verbose(config, "ior-hard"), *_memory(config, ["-O", "allocateBufferOnGPU=1"])]
     words += ["-C", "-Q", "1", "-g", f"-G={place.seed('ior-hard')}", "-k", "-e", "-o", f"{place.data}/ior-hard/file"]
     words += ["-O", f"stoneWallingStatusFile={place.results}/ior-hard.stonewall", "-t", "47008", "-b", "47008"]
@@ -114,17 +115,17 @@ def _ior_hard(config: Config, place: Place, step: str, more: list[str]) -> list[
     return [*words, "-O", f"saveRankPerformanceDetailsCSV={place.results}/{step}.csv"]
 
 
-def _ior_hard_write(config: Config, place: Place) -> list[str]:
+def _ior_hard_write(config: Config, place: RepetitionPaths) -> list[str]:
     limit = ["-w", "-D", str(config.stonewall_s), "-O", "stoneWallingWearOut=1"]
     return _ior_hard(config, place, "ior-hard-write", limit)
 
 
-def _ior_hard_read(config: Config, place: Place) -> list[str]:
+def _ior_hard_read(config: Config, place: RepetitionPaths) -> list[str]:
     return _ior_hard(config, place, "ior-hard-read", ["-r", "-R"])
 
 
-def _mdtest(section: str, verb: str, *more: str) -> Callable[[Config, Place], list[str]]:
-    def words(config: Config, place: Place) -> list[str]:
+def _mdtest(section: str, verb: str, *more: str) -> Callable[[Config, RepetitionPaths], list[str]]:
+    def words(config: Config, place: RepetitionPaths) -> list[str]:
         step, seed = f"{section}-{verb}", place.seed(section)
         found = [_packet(config), *_memory(config, ["--allocateBufferOnGPU"]), "-n", config.text(section, "n")]
         if section == "mdtest-easy":
@@ -140,8 +141,8 @@ def _mdtest(section: str, verb: str, *more: str) -> Callable[[Config, Place], li
     return words
 
 
-def _find(below: str, *criteria: str) -> Callable[[Config, Place], list[str]]:
-    def words(_: Config, place: Place) -> list[str]:
+def _find(below: str, *criteria: str) -> Callable[[Config, RepetitionPaths], list[str]]:
+    def words(_: Config, place: RepetitionPaths) -> list[str]:
         return [f"{place.data}{below}", *(one.replace("RESULTS", place.results) for one in criteria)]
 
     return words

@@ -22,7 +22,7 @@ def now() -> str:
 
 
 def pair(key: str, value: str) -> str:
-    """A line of ``result.txt``."""
+    """Formats a line of ``result.txt``."""
     return f"{key:<15} = {value}"
 
 
@@ -84,7 +84,7 @@ class ResultDirectory:
 
 
 def summary_line(figure: PhaseFigure) -> str:
-    """The line of a phase in ``result_summary.txt``."""
+    """Formats the line of a phase in ``result_summary.txt``."""
     label = "[RESULT]" if figure.group else "[      ]"
     mark = "" if figure.is_valid else " [INVALID]"
     return f"{label} {figure.name:>20} {figure.value:>15f} {figure.unit} : time {figure.seconds:.3f} seconds{mark}"

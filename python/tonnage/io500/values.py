@@ -1,4 +1,4 @@
-"""Whether the values of a configuration can be carried out: each is told by its section and key, before anything is
+"""Whether the values of a configuration can be carried out: each is reported by its section and key, before anything is
 made."""
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def check_values(config: Config) -> None:
 
 
 def refusal(config: Config, section: str, key: str, complaint: tuple[str, str]) -> RequestError:
-    """The error of one value."""
+    """Returns the error of one value."""
     value = config.text_if(section, key)
     return RequestError(
         f"[{section}] {key} = {value or ''}: {complaint[0]}; hint: {complaint[1].removeprefix('hint: ')}"
@@ -138,7 +138,7 @@ def _command(value: str) -> Complaint:
     return "its quotes are not closed", "close them, or name a script"
 
 
-def _words(value: str) -> Complaint:
+def _shell_words(value: str) -> Complaint:
     with suppress(ValueError):
         shlex.split(value)
         return None
@@ -166,8 +166,8 @@ _RULES: dict[tuple[str, str], Callable[[str], Complaint]] = {
     ("", "nproc"): _between(1),
     ("", "pfind-queue-length"): _between(1),
     ("", "external-script"): _program,
-    ("", "external-mpi-args"): _words,
-    ("", "external-extra-args"): _words,
+    ("", "external-mpi-args"): _shell_words,
+    ("", "external-extra-args"): _shell_words,
 }
 """By section and key; of a key that several sections have, by the key alone."""
 

@@ -37,7 +37,7 @@ def interrupt_cpus(path: str | os.PathLike[str], *, sys: Path = _SYS, proc: Path
 
 
 def device_interrupt_cpus(major: int, minor: int, *, sys: Path = _SYS, proc: Path = _PROC) -> list[int] | None:
-    """The same of a block device."""
+    """Returns the same for a block device."""
     names = {name for disk in _disks(sys / "dev/block" / f"{major}:{minor}", sys) for name in _driver_names(disk)}
     cpus: set[int] = set()
     for number, words in _interrupts(proc):

@@ -31,7 +31,7 @@ def host_facts() -> HostFacts:
 
 
 def memory(name: str) -> int | None:
-    """A line of /proc/meminfo (``MemTotal``, ``MemAvailable``), in bytes."""
+    """Returns a line of /proc/meminfo (``MemTotal``, ``MemAvailable``), in bytes."""
     for line in (_read("/proc/meminfo") or "").splitlines():
         key, _, rest = line.partition(":")
         if key == name:

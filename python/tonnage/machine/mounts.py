@@ -79,7 +79,7 @@ def parse_mountinfo(text: str) -> list[Mount]:
 
 
 def find_mount(mounts: list[Mount], real_path: str) -> Mount | None:
-    """The last one of those with the longest mount point above ``real_path`` (absolute, no links)."""
+    """Returns the last one of those with the longest mount point above ``real_path`` (absolute, no links)."""
     found = None
     for mount in mounts:
         point = mount.mount_point.rstrip("/")

@@ -31,7 +31,7 @@ def identity(mount: Mount, path: str) -> str:
 
 
 def lustre_name(device: str) -> str | None:
-    """The file system's name in ``10.0.0.1@tcp:10.0.0.2@tcp:/scratch/part``: ``scratch``."""
+    """Returns the file system's name, ``scratch`` of ``10.0.0.1@tcp:10.0.0.2@tcp:/scratch/part``."""
     match = re.search(r":/([^/]+)", device)
     return match[1] if match else None
 

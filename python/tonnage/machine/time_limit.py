@@ -43,7 +43,7 @@ def in_time(call: Callable[[], _T], *, timeout_s: float) -> _T:
         os.close(readable)
         _reap(child)
     # The child is a fork of this program: no other program has written to the pipe.
-    kind, value = marshal.loads(raw) if raw else ("error", [0, "whoever was to look at it ended without an answer"])
+    kind, value = marshal.loads(raw) if raw else ("error", [0, "the process that examined it ended without an answer"])
     if kind == "error":
         raise OSError(value[0], value[1], *value[2:])
     if kind == "refused":

@@ -49,7 +49,7 @@ def checked_own(place: Path) -> Path:
 
 
 def checked_inside(file: Path, *, told: Path) -> None:
-    """A file inside of such a one; ``told``: its name in messages. RequestError as ``user_state``."""
+    """Checks a file inside of such a directory; ``told``: its name in messages. RequestError as ``user_state``."""
     try:
         check_inside(file)
     except NoFileError as error:

@@ -1,6 +1,6 @@
 """Placement from Python: ``tonnage.submit``, ``tonnage.where``, ``tonnage.load``. Nothing here prints.
 
-Each returns what the command of that name prints with ``--json``, as typed objects (``tonnage.placement.answers``;
+Each returns what the command of that name prints with ``--json``, as typed objects (``tonnage.placement.answer_types``;
 ``dataclasses.asdict`` makes the same dictionary), and raises what it would end with: ``RequestError`` for a wrong
 request, another ``TonnageError`` where something failed."""
 
@@ -13,16 +13,16 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, overload
 
-from tonnage.cluster.job_terms import parse_dependency, parse_mail, split_words
+from tonnage.cluster.job_terms import parse_dependency, parse_mail, split_arguments
 from tonnage.cluster.scheduler import SchedulerError as SchedulerError
 from tonnage.cluster.scheduler import SubmissionUnknown as SubmissionUnknown
 from tonnage.errors import RequestError
 from tonnage.option_names import in_keywords, reworded
-from tonnage.placement.answers import LoadAnswer as Loads
-from tonnage.placement.answers import Previewed, Repeated, Submission, previewed, submitted
-from tonnage.placement.answers import WhereAnswer as Place
-from tonnage.placement.answers import load_answer as loads
-from tonnage.placement.answers import where_answer as place
+from tonnage.placement.answer_types import LoadAnswer as Loads
+from tonnage.placement.answer_types import Previewed, Repeated, Submission, previewed, submitted
+from tonnage.placement.answer_types import WhereAnswer as Place
+from tonnage.placement.answer_types import load_answer as loads
+from tonnage.placement.answer_types import where_answer as place
 from tonnage.placement.path_report import report_path
 from tonnage.placement.server_load import LoadReader, require_read, select_servers
 from tonnage.placement.site import load_site, site_path
@@ -176,7 +176,7 @@ _PARSED: Mapping[str, Callable[[Any], Any]] = {
     "local_wait": read_time,
     "dependency": lambda given: parse_dependency(_text("dependency", given)),
     "mail": lambda given: parse_mail(_text("mail", given)),
-    "scheduler_options": lambda given: [_option_words(given)],
+    "scheduler_options": lambda given: [_option_arguments(given)],
     "exclusive": bool,
     "anywhere": bool,
     "copies": lambda given: parse_copies(str(given)),
@@ -214,9 +214,9 @@ def _text(name: str, given: Any) -> str:
     return text
 
 
-def _option_words(given: Any) -> tuple[str, ...]:
+def _option_arguments(given: Any) -> tuple[str, ...]:
     if isinstance(given, str):
-        return tuple(split_words(given))
+        return tuple(split_arguments(given))
     if isinstance(given, Sequence) and not isinstance(given, bytes):
         return tuple(_text("scheduler_options", word) for word in given)
     raise RequestError(f"scheduler_options: {given!r} is no text and no list of words; hint: give a str or a list")

@@ -103,7 +103,7 @@ class Decision:
 
 
 def access_s(demand: Demand, candidate: Candidate) -> float:
-    """Its bytes and operations, alone: bytes ÷ bandwidth + operations × latency."""
+    """Computes the time of its bytes and operations, alone: bytes ÷ bandwidth + operations × latency."""
     return demand.bytes / candidate.bandwidth_bytes_per_s + demand.operations * candidate.latency_s
 
 
@@ -222,7 +222,7 @@ def decide(
     ranked = sorted(every, key=lambda one: one.key)
     near = [one for one in ranked if one.candidate.near and one.passed_over is None]
     first = next((one.demand for one in (*near, *ranked)), demand)
-    hosts, bind, server, why = _place(first, ranked, near, located, policy, anywhere)
+    hosts, bind, server, why = _placement(first, ranked, near, located, policy, anywhere)
     limit: int | None = None
     room: int | None = None
     sentence: str | None = None
@@ -250,7 +250,7 @@ def decide(
     )
 
 
-def _place(
+def _placement(
     demand: Demand,
     ranked: Sequence[_Ranked],
     near: Sequence[_Ranked],
@@ -264,12 +264,12 @@ def _place(
         told = "its data is spread over several servers: they count as one for load and licences, and bind it nowhere"
         return hosts, "prefer" if hosts else "free", server, (told,)
     if not located.servers:
-        return _away(ranked, located, anywhere, None)
+        return _away_from_data(ranked, located, anywhere, None)
     if cpu_bound(demand, policy.cpu_bound_below) and not located.local:
         told = f"it waits for storage {demand.io_share:.0%} of its time ({demand.source}): any host will do"
         return (), "free", server, (told,)
     if not near:
-        return _away(ranked, located, anywhere, server)
+        return _away_from_data(ranked, located, anywhere, server)
     local_wait_s = policy.local_wait / 1e9
     soon = next((one for one in near if one.wait <= local_wait_s), None)
     if soon is not None:
@@ -308,7 +308,7 @@ def _late(ranked: Sequence[_Ranked], near: Sequence[_Ranked], local_wait_s: floa
     return hosts, bind, best.candidate.server, (f"{waits}; {best.candidate.host} has its data sooner",)
 
 
-def _away(ranked: Sequence[_Ranked], located: Located, anywhere: bool, server: str | None) -> _Placement:
+def _away_from_data(ranked: Sequence[_Ranked], located: Located, anywhere: bool, server: str | None) -> _Placement:
     if server is None and not located.servers:
         why = located.problem or f"nothing says who serves {located.path}"
         error: TonnageError = NoFileServer(why)
@@ -327,7 +327,7 @@ def _away(ranked: Sequence[_Ranked], located: Located, anywhere: bool, server: s
 
 
 def _alike(ranked: Sequence[_Ranked], best: _Ranked) -> tuple[tuple[str, ...], Literal["prefer", "free"]]:
-    """Those as good as the best; nothing to wish for where all are."""
+    """Those as good as the best; empty where all are."""
     far = [one for one in ranked if not one.candidate.near and one.passed_over is None]
     limit = ALIKE * (best.access + best.load + best.wait)
     alike = [one for one in far if one.access + one.load + one.wait <= limit]

@@ -111,7 +111,7 @@ def promised_tasks(names: Collection[str], snapshot: ClusterSnapshot, *, unlimit
 
 
 def _limit(job: Job | ListedJob, *, unlimited: bool) -> int | None:
-    """Copies of its array that may run at once, where that is told of one that waits. ``unlimited``: all, where it is
+    """Copies of its array that may run at once, where that is known of one that waits. ``unlimited``: all, where it is
     not."""
     if job.cap is not None:
         return job.cap or None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tonnage.demand.deviation import Deviation
 from tonnage.demand.job_use import Bounds
 from tonnage.demand.profile import Over, Profile
-from tonnage.placement.answers import StatedLine, line_answer
+from tonnage.placement.answer_types import StatedLine, line_answer
 from tonnage.placement.line_shares import LineShare
 from tonnage.records.load_line_files import KeptLine
 

@@ -42,7 +42,7 @@ def demand_within(run_directory: str | Path, policy: Policy) -> Demand:
 
 
 def _demand_of(path: str, given: str | Path, policy: Policy) -> Demand:
-    from tonnage.placement.job_uses import is_darshan, uses_in
+    from tonnage.placement.job_logs import is_darshan, uses_in
 
     if Path(path).is_file() and is_darshan(path):
         return demand_of_uses(uses_in(path), f"{given}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tonnage.demand.job_use import Bounds, JobUse, Order
-from tonnage.demand.profile import Flow, Over, Place, Profile
+from tonnage.demand.profile import FileSystemProfile, Flow, Over, Profile
 from tonnage.demand.replay import access_of
 from tonnage.placement.server_load_lines import KnownLine, line_of, plateau_of
 from tonnage.placement.site import load_site, site_path
@@ -66,7 +66,7 @@ def shares_of(
     return found
 
 
-def _share(uses: Sequence[JobUse], flow: Flow, place: Place, line: KnownLine | None) -> LineShare:
+def _share(uses: Sequence[JobUse], flow: Flow, place: FileSystemProfile, line: KnownLine | None) -> LineShare:
     plateau = plateau_of(line)
     asked = [_asked(use, flow.operation, place.mount, plateau) for use in uses]
     largest = max(asked, key=lambda one: one.median)

@@ -108,7 +108,7 @@ def where_to(plan: Plan) -> str:
 
 
 def first_names(names: Sequence[str]) -> str:
-    """The first three, and how many more."""
+    """Returns the first three, and how many more."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
 
@@ -243,7 +243,7 @@ def _request(
     if request.queue is not None or request.hosts:
         queue = request.queue or queue_of_hosts(request.hosts, site, servers, listed)
     else:
-        # A queue binds as firmly as a host: one of a few hosts is no place for a mere wish.
+        # A queue binds as firmly as a host: so it is not used for a mere preference among hosts.
         queue = server.queue if server is not None and decision.bind == "pin" else None
     return JobRequest(
         argv=request.argv,

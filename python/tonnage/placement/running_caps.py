@@ -103,7 +103,7 @@ class RunningCaps:
             if not self._capped() or (jobs is not None and not self._rises(self._snapshot(jobs, time.time()))):
                 return ()
             # Another process of this user would give the same tasks away a second time.
-            with self._ledger.held("caps of arrays", timeout_s=self._site.policy.scheduler_timeout / 1e9):
+            with self._ledger.locked("caps of arrays", timeout_s=self._site.policy.scheduler_timeout / 1e9):
                 return self._raise()
         return ()
 

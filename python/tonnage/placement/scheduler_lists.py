@@ -109,7 +109,7 @@ class Lists:
         return self._listed("hosts", _names(ListedHost), self._scheduler.hosts, _host)
 
     def jobs(self) -> Listed[ListedJob]:
-        """As ``hosts``."""
+        """Returns the jobs, with the rules of ``hosts``."""
         return self._listed("jobs", _names(ListedJob), self._scheduler.jobs, _job)
 
     def _listed(

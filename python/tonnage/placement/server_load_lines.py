@@ -61,10 +61,10 @@ def line_of(
     if not every:
         return server.line if server else None
     nearest = min(map(distance, every))
-    return _best_known([line for line in every if distance(line) == nearest])
+    return _best_line([line for line in every if distance(line) == nearest])
 
 
-def _best_known(lines: Sequence[KeptLine]) -> KeptLine:
+def _best_line(lines: Sequence[KeptLine]) -> KeptLine:
     """The newest, but that a weaker measurement does not take the place of a better one for the first 30 days."""
     newest, *older = sorted(lines, key=lambda line: -line.measured_at_s)
     best = newest
@@ -84,7 +84,7 @@ def _is_shorter(line: KeptLine, other: KeptLine) -> bool:
 
 
 def describe(found: KnownLine | None, *, now_s: float) -> str:
-    """The line in one sentence without a full stop, with its age or its source."""
+    """Returns the line in one sentence without a full stop, with its age or its source."""
     if found is None:
         return "no load line is known; hint: measure it with `tonnage probe`, or state it in tonnage.toml"
     if isinstance(found, Line):
@@ -115,7 +115,7 @@ def plateau_of(line: KnownLine | None, tasks: int | None = None) -> Plateau | No
 
 
 def plateaus_of(lines: Mapping[str, KnownLine | None]) -> dict[str, Plateau]:
-    """The same for servers, by name, without unknown ones."""
+    """Returns the same for servers, by name, without unknown ones."""
     found = {name: plateau_of(line) for name, line in lines.items()}
     return {name: plateau for name, plateau in found.items() if plateau is not None}
 
@@ -244,7 +244,7 @@ class KeepResult:
 def keep_load_lines(run: Run, analysis: Analysis) -> KeepResult:
     """Keeps each load line that was reached on a storage with a path, in the site's shared directory where this user
     may write there, else in the user's own."""
-    return keep_planned(plan_keeping(run, analysis))
+    return keep_planned(plan_kept_lines(run, analysis))
 
 
 def keep_planned(plan: KeepPlan) -> KeepResult:
@@ -254,7 +254,7 @@ def keep_planned(plan: KeepPlan) -> KeepResult:
     return _keep_lines(plan.lines, plan.directories)
 
 
-def plan_keeping(run: Run, analysis: Analysis) -> KeepPlan:
+def plan_kept_lines(run: Run, analysis: Analysis) -> KeepPlan:
     """What :func:`keep_load_lines` will do; it looks at the storage, the site file and the lines that are kept, each
     within a limit of time, and writes nothing."""
     paths = [entry["path"] for entry in run.manifest["target"].get("directories") or ()]
@@ -278,7 +278,7 @@ def plan_keeping(run: Run, analysis: Analysis) -> KeepPlan:
 def _stays_in_use(line: KeptLine, kept: Iterable[KeptLine]) -> KeptLine | None:
     """The line of the same storage and pattern that a new one does not take the place of; None: it does."""
     same = [one for one in kept if _pattern(one) == _pattern(line) and one.measured_at_s <= line.measured_at_s]
-    best = _best_known([*same, line])
+    best = _best_line([*same, line])
     return None if best is line else best
 
 

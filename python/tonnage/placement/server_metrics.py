@@ -52,7 +52,7 @@ class LoadCollector:
         self._rows = rows
 
     def collect(self) -> Iterator[Any]:
-        """The families, one a name."""
+        """Yields the metric families, one a name."""
         from prometheus_client.core import GaugeMetricFamily
 
         found = [row.answer() for row in self._rows()]
@@ -81,7 +81,7 @@ class WatchCollector:
         self._states = states
 
     def collect(self) -> Iterator[Any]:
-        """The families, one a name."""
+        """Yields the metric families, one a name."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         known = [state for state in self._states() if state.known]

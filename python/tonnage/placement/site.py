@@ -31,7 +31,7 @@ Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1
 """What only messages show: without line ends and other control characters."""
 NAME = "tonnage.toml"
 TRUSTED = "TONNAGE_TRUSTED"
-"""The variable that names directories, between colons, whose site files count whoever owns them."""
+"""The variable that names directories, between colons, whose site files count, whichever user owns them."""
 _Table = TypeVar("_Table", bound=DocumentTable)
 _MOST_LINKS = 40
 """As many as the kernel follows."""
@@ -169,7 +169,7 @@ def find_files(directory: Path, read: Callable[[Path], str]) -> FoundFiles:
 
 
 def read_file(path: Path, read: Callable[[Path], str]) -> FoundFiles:
-    """One file alone."""
+    """Reads one file alone."""
     return FoundFiles({path: carefully(lambda: read(path), [path.absolute()], timeout_s=_PATIENCE_S)})
 
 
@@ -179,7 +179,7 @@ def system_file() -> Path:
 
 
 def user_file() -> Path:
-    """``$XDG_CONFIG_HOME/tonnage/tonnage.toml``, else below ``~/.config``."""
+    """Returns ``$XDG_CONFIG_HOME/tonnage/tonnage.toml``, else the same below ``~/.config``."""
     base = os.environ.get("XDG_CONFIG_HOME") or ""
     # expanduser leaves `~` alone where the home directory is unknown; then there is no such file.
     return (Path(base) if base.startswith("/") else Path(os.path.expanduser("~/.config"))) / "tonnage" / NAME  # noqa: PTH111
@@ -293,7 +293,7 @@ def load_site(directory: Path, file: Path | None = None) -> Site:
 
 
 def site_path(given: str | os.PathLike[str] | None) -> Path | None:
-    """The path of a site file that the user named; RequestError for an empty name."""
+    """Returns the path of a site file that the user named; RequestError for an empty name."""
     if given is not None and not os.fspath(given):
         raise RequestError("the name of the site file is empty; hint: leave it out")
     return None if given is None else Path(given)

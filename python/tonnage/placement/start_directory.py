@@ -14,7 +14,7 @@ from tonnage.machine.guarded_access import carefully
 from tonnage.placement.where import PathStatus, status_here
 
 
-class _Place(TypedDict):
+class _DirectoryFacts(TypedDict):
     """What there is at the directory, as a child can tell it."""
 
     may_enter: bool
@@ -36,7 +36,7 @@ class StartDirectory:
         self._directory, self._program, self._timeout_s = directory, program, timeout_s
         self._needs = needs or {}
         self._missing: list[str] = []
-        self._place: _Place | None = None
+        self._place: _DirectoryFacts | None = None
         self._failed: OSError | None = None
         self._program_is = "silent"
         """``found``, ``here`` (in the directory alone), ``nowhere``, ``directory``, ``closed`` (not executable), or
@@ -76,8 +76,10 @@ class StartDirectory:
     def _find_missing(self) -> list[str]:
         return [what for what, path in self._needs.items() if not os.path.exists(path)]  # noqa: PTH110
 
-    def _examine(self) -> _Place:
-        place = _Place(may_enter=os.access(self._directory, os.X_OK), status=None, error=(None, None), refused=None)
+    def _examine(self) -> _DirectoryFacts:
+        place = _DirectoryFacts(
+            may_enter=os.access(self._directory, os.X_OK), status=None, error=(None, None), refused=None
+        )
         try:
             place["status"] = asdict(status_here(self._directory))
         except OSError as error:
@@ -118,7 +120,7 @@ class StartDirectory:
         ]
 
     def status(self) -> PathStatus:
-        """Of the directory, for ``locate``, with the errors of ``path_status``."""
+        """Returns the status of the directory, for ``locate``, with the errors of ``path_status``."""
         if self._failed is not None:
             raise self._failed
         assert self._place is not None

@@ -179,7 +179,7 @@ class Entries:
         return [entry for entry in every if entry.at_s >= at_s and (wanted is None or id(entry.intent) in wanted)]
 
     def of(self, keys: Collection[str]) -> list[Entry]:
-        """Those of these keys."""
+        """Returns the entries of these keys."""
         return [entry for key, entry in self._entries.items() if key in keys]
 
     def last(self, marks: Marks) -> Intent | None:
@@ -251,7 +251,7 @@ class Entries:
 
 
 def capped(intent: Intent, cap: int, line: int) -> Intent:
-    """The same with another cap, by that load line."""
+    """Returns the same with another cap, by that load line."""
     return {**intent, "cap": cap, "tasks": cap, "line": line}
 
 
@@ -295,7 +295,7 @@ class Ledger:
         self._entries: Entries | None = None
 
     @contextmanager
-    def held(self, key: str, *, timeout_s: float) -> Iterator[None]:
+    def locked(self, key: str, *, timeout_s: float) -> Iterator[None]:
         """Keeps every other process away from the same key; LedgerError where one of them holds it for too long.
 
         A lock on one byte of a file, at a place drawn from the key: it needs no file a key, and ends with its process.

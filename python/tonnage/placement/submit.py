@@ -98,7 +98,7 @@ def submit(request: SubmitRequest, *, key_given: bool, tell: Tell) -> Outcome:
     directory, site, found = _begin(request)
     timeout_s = site.policy.scheduler_timeout / 1e9
     ledger = Ledger()
-    with ledger.held(request.key, timeout_s=4 * timeout_s), uncollected():
+    with ledger.locked(request.key, timeout_s=4 * timeout_s), uncollected():
         if key_given and (receipt := _earlier(request, directory, ledger, found)) is not None:
             return Outcome(plan=None, receipt=receipt)
         plan = make_plan(request, directory, site, ledger, found)

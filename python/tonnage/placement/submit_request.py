@@ -115,7 +115,7 @@ class SubmitOptions:
     site: str | None = None
 
     def request(self, program: Sequence[str]) -> SubmitRequest:
-        """For this program and its words; RequestError where they contradict each other."""
+        """Makes the request for this program and its arguments; RequestError where they contradict each other."""
         self._refuse(program)
         numbers, at_once = self.copies or ((), None)
         return SubmitRequest(

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from tonnage.errors import RecordError
 from tonnage.records.file_names import APPENDED, CHAIN, ODD_BYTES, OUTPUT, SUFFIXES, TRIALS
@@ -39,7 +39,7 @@ class NotRegular(RecordError):
 
 
 def sha256(data: bytes) -> str:
-    """In hexadecimal digits."""
+    """Returns the hash in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -69,7 +69,8 @@ def open_regular(path: Path, flags: int = 0) -> int:
 
 
 def read_regular(path: Path) -> bytes:
-    """The bytes of a regular file; OSError and NotRegular as :func:`open_regular`, and as :func:`refuse_holes`."""
+    """Reads the bytes of a regular file; OSError and NotRegular as :func:`open_regular`, and as
+    :func:`refuse_holes`."""
     with os.fdopen(open_regular(path), "rb") as file:
         refuse_holes(path, file.fileno())
         return file.read()
@@ -177,6 +178,24 @@ class _Growing:
         self.size_bytes += len(data)
 
 
+class ChainPart(TypedDict):
+    """What a link says of one file."""
+
+    bytes: int
+    """Its size up to here."""
+    sha256: str
+    """Of the bytes since the link before."""
+
+
+class ChainLink(TypedDict):
+    """A line of ``chain.jsonl``."""
+
+    record: str
+    previous: str | None
+    """The hash of the line before; None in the first one."""
+    files: dict[str, ChainPart]
+
+
 class Chain:
     """The hashes of a run that is being written."""
 
@@ -213,7 +232,7 @@ class Chain:
         """The next line of ``chain.jsonl``: of all that came since the last one, and of the trial line that will make
         it count."""
         self.grew(TRIALS, trial)
-        files = {}
+        files: dict[str, ChainPart] = {}
         for name in APPENDED:
             growing = self._files.get(name)
             if growing is not None and growing.size_bytes > growing.linked_bytes:
@@ -229,11 +248,11 @@ class Chain:
         return None if growing is None else growing.size_bytes
 
     def digests(self) -> dict[str, str]:
-        """The hash of each file."""
+        """Returns the hash of each file."""
         return {name: growing.whole.hexdigest() for name, growing in self._files.items()}
 
     def sums(self) -> bytes:
-        """The text of ``SHA256SUMS``."""
+        """Returns the text of ``SHA256SUMS``."""
         names = [name for name in (*APPENDED, CHAIN) if name in self._files]
         return b"".join(sums_line(name, self._files[name].whole.hexdigest()) for name in sorted(names))
 
@@ -246,7 +265,7 @@ class Chain:
         growing.new, growing.linked_bytes = hashlib.sha256(), growing.size_bytes
 
 
-def link_line(link: Mapping[str, Any]) -> bytes:
+def link_line(link: ChainLink) -> bytes:
     """A link in the only form that it has."""
     return json.dumps(link, separators=(",", ":")).encode() + b"\n"
 

@@ -13,13 +13,13 @@ from tonnage.records.phase_results import (
     CheckpointResult,
     CopyResult,
     ErrorAt,
-    FollowResult,
-    Held,
+    GroupPlacement,
     LatencySummary,
     NetworkResult,
     Note,
-    Part,
+    OperationResult,
     StageResult,
+    TailResult,
     TaskResult,
     VerifyResult,
 )
@@ -183,8 +183,8 @@ class TrialLine(Totals, total=False):
     facts: dict[str, int]
     hints: dict[str, str]
     notes: list[Note]
-    parts: list[Part]
-    follow: FollowResult | None
+    parts: list[OperationResult]
+    follow: TailResult | None
     stage: StageResult | None
     checkpoint: CheckpointResult | None
     found: int
@@ -220,7 +220,7 @@ class CopyLine(OfRecord, CopyResult):
     """One line of ``copies.jsonl``."""
 
 
-class ObjectLine(OfRecord, Held):
+class ObjectLine(OfRecord, GroupPlacement):
     """One line of ``objects.jsonl``."""
 
 
@@ -244,6 +244,30 @@ class DeviceItem(TypedDict):
 
 class DeviceLine(OfRecord, DeviceItem):
     """One line of ``devices.jsonl``."""
+
+
+class CeilingEntry(TypedDict, total=False):
+    """An entry of ``ceilings`` of the manifest."""
+
+    name: str
+    bytes_per_s: int
+    operations_per_s: int | None
+    tasks: int | None
+    """None: a link, which bounds bytes of any number of tasks."""
+    transfer_size: int
+    source: str
+    hosts: dict[str, int]
+    """Bytes per second of each, where there are several."""
+
+
+class CostEntry(TypedDict):
+    """The cost of an operation of the generator without storage: an entry of ``costs`` of the manifest."""
+
+    operations_per_s: int
+    ns_per_operation: int
+    cpu_ns_per_operation: int
+    transfer_size: int
+    tasks: int
 
 
 class EventLine(TypedDict, total=False):

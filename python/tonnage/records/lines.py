@@ -70,7 +70,7 @@ def headline(line: TrialLine) -> tuple[float | None, str]:
 
 
 def headlines(lines: Trials) -> list[float | None]:
-    """The rates of :func:`headline`."""
+    """Returns the rates of :func:`headline`."""
     counted = any(_is_counted(setting.get("kind"), "") for setting in lines.distinct("setting"))
     if not counted and not _CALLS.intersection(lines.distinct("phase")) and not lines.where_set("checkpoint"):
         return lines.column("bandwidth_bytes_per_s")
@@ -85,7 +85,7 @@ def loop_rate(line: TrialLine) -> float | None:
 
 
 def loop_rates(lines: Trials, whole: Sequence[float]) -> Sequence[float]:
-    """The rates of :func:`loop_rate`. ``whole``: those of :func:`headlines`."""
+    """Returns the rates of :func:`loop_rate`. ``whole``: those of :func:`headlines`."""
     loops = lines.numbers("loop_bytes_per_s")
     if loops is None or not (loops > 0).any():
         return whole
@@ -285,7 +285,7 @@ def untimed_task(number: int, start_ns: int, end_ns: int, *, moved: int, operati
 
 
 def copy_lines(line: TrialLine, result: PhaseResult | None) -> list[CopyLine]:
-    """The lines of ``copies.jsonl`` that belong to a trial line: one for each copy of a command."""
+    """Returns the lines of ``copies.jsonl`` that belong to a trial line: one for each copy of a command."""
     head: OfRecord = {"trial": line["trial"], "record": line["record"]}
     return [{**head, **copy} for copy in (result.get("copies", ()) if result else ())]
 
@@ -308,7 +308,9 @@ def _durability(setting: SettingValues, phase: str) -> str:
 def event_lines(line: TrialLine, result: PhaseResult | None) -> list[EventLine]:
     """The lines of ``events.jsonl`` that belong to a trial line; a phase that is not ``ok`` adds one of its own."""
     head: OfRecord = {"trial": line["trial"], "record": line["record"]}
-    events = [cast("EventLine", {**head, **_known(event)}) for event in (result["events"] if result else ())]
+    events = [
+        cast("EventLine", {**head, **_without_unset_keys(event)}) for event in (result["events"] if result else ())
+    ]
     if line["status"] != "ok":
         kind = "interrupted" if line["status"] == "interrupted" else "trial-failed"
         end: EventLine = {"time_ns": line["last_done_ns"], "kind": kind, "task": None, "message": line["reason"]}
@@ -316,7 +318,7 @@ def event_lines(line: TrialLine, result: PhaseResult | None) -> list[EventLine]:
     return events
 
 
-def _known(event: Event) -> dict[str, object]:
+def _without_unset_keys(event: Event) -> dict[str, object]:
     """An event without the keys that its kind does not have."""
     return {key: value for key, value in event.items() if value is not None or key in ("task", "duration_ns")}
 
@@ -333,12 +335,12 @@ def cache_state(ratio: float | None, cached_share: float | None = None) -> str:
 
 
 def device_ratio(device_bytes: int | None, moved: int) -> float | None:
-    """Bytes that a device gave for each byte read: above 1 where read-ahead or whole pages bring more."""
+    """Returns the bytes that a device gave for each byte read: above 1 where read-ahead or whole pages bring more."""
     return None if device_bytes is None or moved <= 0 else device_bytes / moved
 
 
 def device_share(device_bytes: int | None, moved: int) -> float | None:
-    """The same as a share of the bytes read: never above 1."""
+    """Returns the same as a share of the bytes read: never above 1."""
     ratio = device_ratio(device_bytes, moved)
     return None if ratio is None else min(1.0, ratio)
 

@@ -9,7 +9,8 @@ from tonnage.records.phase_results import PhaseResult
 
 
 def object_lines(line: TrialLine, result: PhaseResult | None) -> list[ObjectLine]:
-    """The lines of ``objects.jsonl`` that belong to a trial line: one for each placement group that it worked on."""
+    """Returns the lines of ``objects.jsonl`` that belong to a trial line: one for each placement group that it worked
+    on."""
     head: OfRecord = {"trial": line["trial"], "record": line["record"]}
     placement = result.get("placement") if result else None
     return [{**head, **held} for held in placement["held"]] if placement else []

@@ -33,7 +33,7 @@ _LINE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=Fa
 
 
 def encode_line(line: Mapping[str, Any]) -> bytes:
-    """A line of one of the run's files of lines."""
+    """Returns a line of one of the run's files of lines."""
     return _LINE.encode(line).encode(errors=ODD_BYTES) + b"\n"
 
 

@@ -76,7 +76,7 @@ class Event(TypedDict):
     message: str | None
 
 
-class Part(TypedDict):
+class OperationResult(TypedDict):
     """One kind of operation of a phase that mixes several."""
 
     op: Literal["write", "read"]
@@ -85,7 +85,7 @@ class Part(TypedDict):
     latency: LatencySummary
 
 
-class FollowResult(TypedDict):
+class TailResult(TypedDict):
     """How readers followed a writer."""
 
     readers: int
@@ -132,7 +132,7 @@ class CheckpointResult(TypedDict):
     windows: list[list[int]]
 
 
-class Held(TypedDict):
+class GroupPlacement(TypedDict):
     """A placement group that a phase worked on."""
 
     group: int
@@ -151,7 +151,7 @@ class PlacementResult(TypedDict):
     epoch: int
     groups: int
     unplaced_objects: int
-    held: list[Held]
+    held: list[GroupPlacement]
 
 
 class TaskTimes(TypedDict):
@@ -261,9 +261,9 @@ class EngineResult(TypedDict):
 class PhaseResult(EngineResult, total=False):
     """The same with what only some kinds of workload have, and what other programs measured."""
 
-    parts: list[Part]
+    parts: list[OperationResult]
     hints: dict[str, str]
-    follow: FollowResult | None
+    follow: TailResult | None
     copies: list[CopyResult]
     checkpoint: CheckpointResult | None
     found: int | None

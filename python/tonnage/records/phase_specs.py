@@ -27,7 +27,7 @@ class Limit(TypedDict, total=False):
     watch_space: bool
 
 
-class Pace(TypedDict, total=False):
+class RateLimits(TypedDict, total=False):
     """When operations start."""
 
     operations_per_s: int | None
@@ -135,7 +135,7 @@ class PhaseSpec(TypedDict, total=False):
     tasks: TaskRange
     tasks_per_node: int | None
     limit: Limit
-    pace: Pace
+    pace: RateLimits
     hog_bytes: int
     operation_log: int
     seed: int

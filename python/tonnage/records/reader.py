@@ -129,14 +129,14 @@ class Run:
         return sums_of(self.manifest) is not None
 
     def trials(self) -> list[TrialLine]:
-        """The lines of ``trials.jsonl``, in the order they ran."""
+        """Returns the lines of ``trials.jsonl``, in the order they ran."""
         lines = _lines(self.path / TRIALS, _TRIAL_KEYS)
         for number, line in enumerate(lines, 1):
             _check_trial(line, f"{self.path / TRIALS}, line {number}")
         return lines
 
     def each_trial(self) -> Trials:
-        """The same lines, read only: for callers that read all of up to a million lines."""
+        """Returns the same lines, read only: for callers that read all of up to a million lines."""
         _regular(self.path / TRIALS)
         found = from_engine(Trials, self.path / TRIALS, _TRIAL_KEYS, _SETTING_KEYS, _RECORD)
         if found is None or _is_odd(self.path / TRIALS):
@@ -181,17 +181,17 @@ class Run:
         return lines, offset_bytes + whole
 
     def tasks(self) -> list[TaskLine]:
-        """The lines of ``tasks.jsonl``."""
+        """Returns the lines of ``tasks.jsonl``."""
         return _lines(self.path / TASKS, _TASK_KEYS)
 
     def each_task(self) -> Tasks:
-        """The same lines by their record, read only: for callers that read all of up to millions of lines."""
+        """Returns the same lines by their record, read only: for callers that read all of up to millions of lines."""
         _regular(self.path / TASKS)
         found = from_engine(TaskLines, self.path / TASKS, _TASK_KEYS, {}, _RECORD)
         return Tasks.of(self.tasks()) if found is None or _is_odd(self.path / TASKS) else Tasks(found)
 
     def events(self) -> list[EventLine]:
-        """The lines of ``events.jsonl``."""
+        """Returns the lines of ``events.jsonl``."""
         return _lines(self.path / EVENTS, {"kind": str})
 
     def copies(self) -> list[CopyLine]:
@@ -253,7 +253,8 @@ class Run:
         return self._merged(record, "lag-")
 
     def snapshots(self, record: str) -> list[tuple[int, int]] | None:
-        """As :meth:`histogram`, how long taking each snapshot of a ``checkpoint`` phase took, in nanoseconds."""
+        """Reads, as :meth:`histogram` does, the time that taking each snapshot of a ``checkpoint`` phase took, in
+        nanoseconds."""
         return self._merged(record, "snapshot-")
 
     def _merged(self, record: str, prefix: str) -> list[tuple[int, int]] | None:

@@ -82,7 +82,7 @@ class Lines(Sequence[LineT]):
         return line
 
     def at(self, places: Numbers) -> Self:
-        """Those at these places, in that order."""
+        """Returns the lines at these places, in that order."""
         return self._at(self._rows[places])
 
     def __len__(self) -> int:
@@ -97,7 +97,7 @@ class Lines(Sequence[LineT]):
         return _ByRecord(self)
 
     def named(self, records: Sequence[str]) -> Self:
-        """Those of ``records``, in their order."""
+        """Returns the lines of ``records``, in their order."""
         import numpy as np
 
         known = records.lines if isinstance(records, Names) else None
@@ -145,7 +145,7 @@ class Lines(Sequence[LineT]):
         return ~np.isin(self._kind(*path), np.frombuffer(b"-n", dtype=np.uint8))
 
     def columns(self, *keys: str) -> Iterator[tuple[Any, ...]]:
-        """The values of several keys, of each line."""
+        """Returns the values of several keys, of each line."""
         return zip(*map(self.column, keys), strict=True)
 
     def numbers(self, *path: str) -> Numbers | None:
@@ -245,8 +245,8 @@ class Lines(Sequence[LineT]):
         return [(tuple(map(same[0].get, keys)), same) for same in found]
 
     def grouped(self, key: str) -> tuple[list[Any], Numbers, Numbers]:
-        """The values of ``key``; the places of lines, those of a value together in their order; and where those of each
-        value begin, and the last ones end."""
+        """Groups lines by the value of ``key``: the values; the places of lines, those of one value together in their
+        order; and where the lines of each value begin and the last ones end."""
         import numpy as np
 
         codes, values = self._coded(key)
@@ -323,7 +323,7 @@ class Names(tuple[str, ...]):
 
 
 def exact_sum(numbers: Numbers) -> int:
-    """Their sum, however large."""
+    """Returns the sum, however large."""
     return (int((numbers >> 32).sum()) << 32) + int((numbers & 0xFFFF_FFFF).sum())
 
 
@@ -354,7 +354,7 @@ _KINDS = {int: b"iI", str: b"sS", dict: b"oO"}
 _NAMES = {type(None): "n", bool: "b", int: "i", float: "f", str: "s", list: "a", dict: "o"}
 _MISSING = object()
 _MOST_NAMES = 64
-"""Members of the objects under a key that are told apart."""
+"""Largest number of members, of the objects under a key, that are separate columns."""
 
 
 class _Plain:

@@ -26,6 +26,8 @@ from tonnage.records.file_names import (
 from tonnage.records.hash_chain import (
     MOST_HOLES,
     SEAL,
+    ChainLink,
+    ChainPart,
     NotRegular,
     file_sha256,
     has_lost_sums,
@@ -186,7 +188,8 @@ def _chain(contents: dict[str, bytes | None], seal: Seal) -> dict[str, int]:
             break
         previous = sha256(line)
         size = len(contents[TRIALS] or b"")
-        if seal.kind == "open" and number == len(lines) and link["files"].get(TRIALS, {}).get("bytes", 0) > size:
+        trials = link["files"].get(TRIALS)
+        if seal.kind == "open" and number == len(lines) and trials is not None and trials["bytes"] > size:
             seal.torn.append(CHAIN)  # killed before the trial line, which did not come to count
             break
         for name, part in link["files"].items():
@@ -198,10 +201,10 @@ def _chain(contents: dict[str, bytes | None], seal: Seal) -> dict[str, int]:
     return ends
 
 
-def _link(line: bytes) -> dict[str, Any] | None:
+def _link(line: bytes) -> ChainLink | None:
     """A line of ``chain.jsonl``; None where it is none."""
     try:
-        link = json.loads(line)
+        link: ChainLink = json.loads(line)
         known = all(
             name in APPENDED and set(part) == {"bytes", "sha256"} and type(part["bytes"]) is int and part["bytes"] >= 0
             for name, part in link["files"].items()
@@ -212,7 +215,7 @@ def _link(line: bytes) -> dict[str, Any] | None:
     return link if known and same else None
 
 
-def _compare(name: str, data: bytes | None, start: int, part: dict[str, Any], record: str, seal: Seal) -> None:
+def _compare(name: str, data: bytes | None, start: int, part: ChainPart, record: str, seal: Seal) -> None:
     if data is None:
         seal.say(name, f"{name} is missing")
     elif len(data) < part["bytes"]:

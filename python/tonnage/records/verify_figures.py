@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records.checkpoint import checkpoint_contradictions
 from tonnage.records.expected_files import missing, promised
 from tonnage.records.file_names import COPIES, OBJECTS, TASKS, TRIALS, WORKFLOW
 from tonnage.records.hash_chain import files_of
@@ -19,6 +18,7 @@ from tonnage.records.lines import cache_state, cached_share, device_ratio, devic
 from tonnage.records.objects_jsonl import object_contradictions
 from tonnage.records.phase_results import LatencySummary
 from tonnage.records.reader import Run
+from tonnage.records.verify_checkpoints import checkpoint_contradictions
 from tonnage.records.workflow_jsonl import workflow_contradictions
 
 _MEAN_SLACK_NS = 1

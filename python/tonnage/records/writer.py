@@ -263,7 +263,8 @@ class RunWriter:
         self._append(FILES, sums_line(f"{ORIGINALS}/{name}", sha256(data)))
 
     def write_series(self, trial: int, phase: str, rows: list[tuple[int, int, int, int]]) -> None:
-        """The series of a phase that another program ran: ``start_ns``, ``end_ns``, ``task``, ``bytes`` a row."""
+        """Writes the series of a phase that another program ran: ``start_ns``, ``end_ns``, ``task``, ``bytes`` a
+        row."""
         from tonnage import _native
 
         with self._telling():

@@ -83,7 +83,7 @@ def _widths(table: Table) -> list[int]:
 
 
 def laid_out(table: Table) -> list[str]:
-    """Its headings and its rows, a line each: words to the left, numbers to the right."""
+    """Formats headings and rows as one line each: words to the left, numbers to the right."""
     widths = _widths(table)
     lines = []
     for row in (table.headings, *table.rows):

@@ -79,7 +79,7 @@ def _path_of(run: Run, out: str | Path | None) -> Path:
 
 
 def render(analysis: Analysis, source: Source) -> str:
-    """The page as text."""
+    """Renders the page as text."""
     lines, closer = exhibits_of(analysis, source)
     told = sentences_of(analysis)
     # A surface says the lines of all its sizes in one sentence.
@@ -122,7 +122,7 @@ def write_answer(answer: Answer, out: str | Path) -> Path:
 
 
 def render_answer(answer: Answer) -> str:
-    """The same page as text."""
+    """Renders the page of an answer as text."""
     return _filled("answer.html", list(answer.exhibits), answer=answer, facts=answer.facts)
 
 

@@ -107,7 +107,7 @@ class Source:
         return Trials.of(self.trials).where_not("status", "ok")
 
     def tasks_of(self, record: str) -> list[TaskLine]:
-        """The tasks of a record, by number."""
+        """Returns the tasks of a record, by number."""
         return sorted(self.tasks.get(record, ()), key=lambda row: row["task"])
 
     def copies_of(self, record: str) -> list[CopyLine]:
@@ -119,7 +119,7 @@ class Source:
         return [row for row in self.workflow if row["record"] == record]
 
     def stalls_of(self, record: str) -> list[TaskEvent]:
-        """The stalls of a record, in order of time."""
+        """Returns the stalls of a record, in order of time."""
         return self._events_of(record, "stall")
 
     def retries_of(self, record: str) -> list[TaskEvent]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.figure_texts import some
@@ -11,6 +10,7 @@ from tonnage.analysis.findings.undoing import Undone
 from tonnage.analysis.results import Finding, Intervals, LoadLine, Point, Promise
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.transfer_size_ceilings import size_of
+from tonnage.records.line_types import CeilingEntry, CostEntry
 from tonnage.records.lines import AMPLIFIED
 from tonnage.records.measuring_process import ENDED_WITHOUT_SUMMARY
 from tonnage.records.stop_reasons import Reason
@@ -33,7 +33,7 @@ def interval(line: LoadLine) -> str:
 
 
 def sentence(line: LoadLine) -> str:
-    """The answer of a run for one curve: ``write: 6 tasks [5, 8] reach 95 % of …``."""
+    """Returns the answer of a run for one curve: ``write: 6 tasks [5, 8] reach 95 % of …``."""
     return f"{subject(line.op, line.group)}: {line.why}"
 
 
@@ -80,12 +80,12 @@ def explained(findings: Sequence[Finding]) -> str:
 
 
 def tasks(number: int) -> str:
-    """``1 task``, ``6 tasks``."""
+    """Returns text such as ``1 task``, ``6 tasks``."""
     return f"{number} {'task' if number == 1 else 'tasks'}"
 
 
 def number(value: int) -> str:
-    """``4,608``."""
+    """Returns text such as ``4,608``."""
     return f"{value:,}"
 
 
@@ -104,10 +104,10 @@ def plateau(line: LoadLine) -> str | None:
 
 _ENDS: dict[Reason, str] = {
     "known": "when the load line was known well enough",
-    "limit": "for up to the most tasks no plateau shows, and repetitions would not change that",
+    "limit": "because no plateau shows up to the largest number of tasks, and repetitions would not change that",
     "budget": "when its time was used up",
-    "failed": "for a trial failed",
-    "interrupted": "for the run was interrupted",
+    "failed": "because a trial failed",
+    "interrupted": "because the run was interrupted",
 }
 
 
@@ -136,7 +136,8 @@ def bounds(point: Point) -> str:
 
 
 def wait(latency: Mapping[str, int], intervals: Intervals, key: str) -> str:
-    """A latency with its interval over the repetitions, ``17.5 ms [16.9, 18.2]``; a dash for one of a single trial."""
+    """Formats a latency with its interval over the repetitions, ``17.5 ms [16.9, 18.2]``, or with a dash for one of a
+    single trial."""
     value = latency.get(key)
     if value is None or key not in intervals:
         return units.duration(value)
@@ -155,14 +156,14 @@ def promises(judged: Sequence[Promise]) -> str:
 
 
 def waits(point: Point) -> tuple[str, str, str]:
-    """p50, p99 and the longest of all operations."""
+    """Returns p50, p99 and the longest of all operations."""
     p50, p99, longest = (wait(point.latency, point.latency_intervals, key) for key in ("p50_ns", "p99_ns", "max_ns"))
     return p50, p99, longest
 
 
 def cache(point: Point) -> str:
-    """Where the bytes of a read came from, ``cold, 99.8 %``, and how many a device gave for them where it gave more:
-    ``cold, 620 times the bytes read``; empty for a write."""
+    """Describes where the bytes of a read came from, ``cold, 99.8 %``, and how many a device gave for them where it
+    gave more: ``cold, 620 times the bytes read``; empty for a write."""
     ratio = point.cache_device_ratio
     if point.cache_state is None:
         return ""
@@ -173,14 +174,14 @@ def cache(point: Point) -> str:
 
 
 def ceiling_name(name: object) -> str:
-    """``memory copy``."""
+    """Returns text such as ``memory copy``."""
     return str(name).replace("-", " ")
 
 
-def ceilings(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def ceilings(entries: Sequence[CeilingEntry]) -> list[tuple[str, str]]:
     """Each measured or stated upper bound, and how it was measured (empty: not said). One that was measured with
     several transfer sizes is one sentence."""
-    names: dict[str, list[Mapping[str, Any]]] = {}
+    names: dict[str, list[CeilingEntry]] = {}
     for entry in entries:
         names.setdefault(ceiling_name(entry.get("name", "ceiling")), []).append(entry)
     return [
@@ -191,7 +192,7 @@ def ceilings(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
     ]
 
 
-def _by_size(name: str, entries: Sequence[Mapping[str, Any]]) -> str:
+def _by_size(name: str, entries: Sequence[CeilingEntry]) -> str:
     ordered = sorted(entries, key=lambda entry: size_of(entry) or 0)
     figures = [
         units.rate(entry.get("bytes_per_s")) + (f" at {units.size(size)}" if (size := size_of(entry)) else "")
@@ -200,11 +201,12 @@ def _by_size(name: str, entries: Sequence[Mapping[str, Any]]) -> str:
     return f"{name}, by transfer size: {', '.join(figures)}{_with_tasks(ordered[0])}"
 
 
-def _with_tasks(entry: Mapping[str, Any]) -> str:
-    return f" with {tasks(entry['tasks'])}" if entry.get("tasks") else ""
+def _with_tasks(entry: CeilingEntry) -> str:
+    number = entry.get("tasks")
+    return f" with {tasks(number)}" if number else ""
 
 
-def _ceiling(name: str, entry: Mapping[str, Any]) -> str:
+def _ceiling(name: str, entry: CeilingEntry) -> str:
     figures = []
     if entry.get("bytes_per_s") is not None:
         figures.append(units.rate(entry["bytes_per_s"]))
@@ -213,7 +215,7 @@ def _ceiling(name: str, entry: Mapping[str, Any]) -> str:
     return f"{name}: {', '.join(figures) or units.NOT_MEASURED}{_with_tasks(entry)}"
 
 
-def cost(entry: Mapping[str, Any]) -> str:
+def cost(entry: CostEntry) -> str:
     """What driving the load costs the generator itself."""
     found = []
     if entry.get("ns_per_operation") is not None:

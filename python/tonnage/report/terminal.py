@@ -183,7 +183,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def print_answer(answer: Answer, console: Console) -> None:
-    """Tables, then what they say."""
+    """Prints tables, then the sentences about them."""
     for title, content in answer.tables:
         if content.rows:
             _print_table(console, title, content)
@@ -230,8 +230,8 @@ def _print_indented(console: Console, text: str, style: str = "") -> None:
 
 
 def clipped(table: Table, most: int = ROWS_MOST) -> Table:
-    """Its first rows and its last, where it has more than ``most``: sweeps are told by their ends, and what holds of
-    all stands last."""
+    """Its first rows and its last, where it has more than ``most``: the ends of a sweep are what matters, and what
+    holds of all stands last."""
     if len(table.rows) <= most:
         return table
     first = 2 * most // 3
@@ -247,7 +247,7 @@ def lines_of(tables: Sequence[Titled]) -> int:
 
 
 def fitting(tables: Sequence[Titled], most: int) -> list[Titled]:
-    """As many of the tables as fit, the first one in any case, each clipped."""
+    """Returns as many of the tables as fit, the first one in any case, each clipped."""
     number = 1
     while number < len(tables) and lines_of(tables[: number + 1]) <= most:
         number += 1

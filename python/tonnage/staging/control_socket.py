@@ -96,7 +96,7 @@ class Server:
             if not _may_ask(connection):
                 connection.close()
             elif not self._places.acquire(blocking=False):
-                _turn_away(connection)
+                _refuse(connection)
             else:
                 self._begin(connection)
 
@@ -106,7 +106,7 @@ class Server:
         except RuntimeError:
             # No more threads for this user.
             self._places.release()
-            _turn_away(connection)
+            _refuse(connection)
 
     def _serve(self, connection: socket.socket) -> None:
         try:
@@ -155,7 +155,7 @@ def _requests(connection: socket.socket) -> Iterator[bytes]:
         yield held
 
 
-def _turn_away(connection: socket.socket) -> None:
+def _refuse(connection: socket.socket) -> None:
     """Says why; a new connection has room for one line."""
     said = f"{_AT_ONCE} others are being served; hint: try again in {_IDLE_S:g} s"
     with connection, suppress(OSError):
@@ -195,7 +195,7 @@ class Client:
         self._socket.close()
 
     def status(self) -> Status:
-        """Everything at one moment; errors as of :meth:`ask`."""
+        """Returns everything at one moment; errors as of :meth:`ask`."""
         return cast("Status", self.ask("status"))
 
     def rescan(self) -> int:

@@ -14,7 +14,7 @@ from tonnage.staging.control_socket import Server
 from tonnage.staging.mover_metrics import Metrics
 from tonnage.staging.mover_plan import StagePlan
 from tonnage.staging.mover_status import Status
-from tonnage.staging.registered_movers import Registered, forget, held_name, refuse_taken, register
+from tonnage.staging.registered_movers import Registered, forget, refuse_taken, register, registered_name
 
 JOURNAL = "journal.sqlite"
 """In the state directory."""
@@ -37,7 +37,7 @@ class Host:
         ``on_start`` is called once the mover runs and answers.
         """
         with ExitStack() as opened:
-            name = opened.enter_context(held_name(plan.name, plan.state, numbered=plan.numbered))
+            name = opened.enter_context(registered_name(plan.name, plan.state, numbered=plan.numbered))
             self.plan = plan.model_copy(update={"name": name})
             self._entry = Registered(self.plan.name, plan.source, plan.to, plan.state, os.getpid(), plan.direction)
             refuse_taken(self._entry)

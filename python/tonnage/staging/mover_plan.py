@@ -73,7 +73,7 @@ class StagePlan(BaseModel):
     """The name is a default: where another mover has it, a number is appended."""
 
     def options(self) -> str:
-        """For ``tonnage._native.Mover``."""
+        """Returns the options for ``tonnage._native.Mover``."""
         return json.dumps(self.model_dump(mode="json", by_alias=True, exclude=set(_OURS)))
 
     @property
@@ -82,7 +82,7 @@ class StagePlan(BaseModel):
         return GRACE_NS if self.deadline_ns is None else self.deadline_ns
 
     def save(self) -> None:
-        """Into the state directory, whole or not at all."""
+        """Writes the plan into the state directory, whole or not at all."""
         fresh = self.state / f".{FILE}.{os.getpid()}"
         with fresh.open("w", encoding="utf-8") as out:
             out.write(self.model_dump_json(by_alias=True, indent=2))

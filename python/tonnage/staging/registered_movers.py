@@ -56,7 +56,7 @@ def name_of(tree: Path) -> str:
 
 
 @contextmanager
-def held_name(name: str, state: Path, *, numbered: bool) -> Iterator[str]:
+def registered_name(name: str, state: Path, *, numbered: bool) -> Iterator[str]:
     """Holds the name for a mover on this host, from before it works until it has ended, however it ends.
 
     ``numbered``: with a number behind it where another mover has it; else that is a RequestError.
@@ -165,7 +165,7 @@ def _places() -> list[Path]:
     return [Path(runtime) / "tonnage", shared] if runtime and Path(runtime).is_dir() else [shared]
 
 
-def _own_place() -> Path:
+def _own_directory() -> Path:
     place = _places()[0]
     try:
         place.mkdir(mode=0o700, exist_ok=True)
@@ -206,17 +206,17 @@ def _read(file: Path) -> Registered | None:
 @contextmanager
 def _locked() -> Iterator[Path]:
     """The place, for one process at a time; who has it may remove it where it is empty."""
-    directory, place = _opened_place()
+    directory, place = _opened_directory()
     try:
         yield place
     finally:
         os.close(directory)
 
 
-def _opened_place() -> tuple[int, Path]:
+def _opened_directory() -> tuple[int, Path]:
     """Locked, and still there."""
     while True:
-        place = _own_place()
+        place = _own_directory()
         try:
             directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from placement_site.jobs import Jobs, Submission
 from placement_site.measured_curves import Law
-from placement_site.site_model import FileServer, World
+from placement_site.site_model import FileServer, SiteModel
 
 MB = 1e6
 FLAT = Law("flat", "made up", (1, 4), (1.0, 4.0))
@@ -13,13 +13,13 @@ FALLING = Law("falling", "made up", (1, 2, 4), (1.0, 2.0, 1.0))
 """Two tasks reach the plateau; four have half of it."""
 
 
-def small(*laws: Law, hosts: int = 10, beside: int = 1, link_bytes_per_s: float = 150 * MB) -> World:
+def small(*laws: Law, hosts: int = 10, beside: int = 1, link_bytes_per_s: float = 150 * MB) -> SiteModel:
     """A server for each law, whose single task gets 100 MB/s."""
     servers = tuple(FileServer.of(law, 100 * MB * max(law.rates) / law.rates[0]) for law in laws or (FLAT,))
-    return World(servers=servers, hosts=hosts, beside=beside, link_bytes_per_s=link_bytes_per_s)
+    return SiteModel(servers=servers, hosts=hosts, beside=beside, link_bytes_per_s=link_bytes_per_s)
 
 
-def arrays(world: World, *told: tuple[float, int, tuple[int, ...], float, float]) -> Jobs:
+def arrays(world: SiteModel, *told: tuple[float, int, tuple[int, ...], float, float]) -> Jobs:
     """Submissions of (arrival in s, jobs, servers that hold the data, bytes and seconds of computing of each job).
 
     All computing comes after the reading; every user tells the demand, and there is one user.

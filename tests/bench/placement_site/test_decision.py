@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from placement_site import POLICIES, Race, draw_jobs, draw_world, policies
+from placement_site import POLICIES, Race, draw_jobs, draw_site, policies
 from placement_site.decision import decided_at_size, timed
 from placement_site.policies import Near
 from tonnage.placement import candidates, capacity, choice
 from tonnage.placement import task_caps as caps
 
-WORLD = draw_world(servers=6, hosts=300, seed=3)
+WORLD = draw_site(servers=6, hosts=300, seed=3)
 JOBS = draw_jobs(WORLD, 4000, seed=3)
 AFTERNOON_S = 15 * 86400.0 + 15 * 3600
 

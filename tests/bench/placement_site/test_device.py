@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from placement_site.device import Device
 from placement_site.measured_curves import Law
-from placement_site.site_model import World
+from placement_site.site_model import SiteModel
 from small_sites import FALLING, MB, small
 
 ONE = Law("one", "made up", (1,), (1.0,))
 """One task has it all."""
 
 
-def ends(world: World, arrivals: list[tuple[float, float, bool]]) -> dict[int, float]:
+def ends(world: SiteModel, arrivals: list[tuple[float, float, bool]]) -> dict[int, float]:
     """When each of the (arrival in s, bytes, far) has its bytes."""
     device, version = Device(world.servers[0], world.link_bytes_per_s), 0
     found: dict[int, float] = {}

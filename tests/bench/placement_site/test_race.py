@@ -7,19 +7,19 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from placement_site import POLICIES, Race, draw_jobs, draw_world
+from placement_site import POLICIES, Race, draw_jobs, draw_site
 from placement_site.jobs import Jobs
 from placement_site.outcome import outcome_of
 from placement_site.policies import Fifo
 from placement_site.scheduler_state import Placed, State
-from placement_site.site_model import World
+from placement_site.site_model import SiteModel
 from small_sites import FLAT, MB, arrays, small
 
-WORLD = draw_world(servers=6, hosts=300, seed=3)
+WORLD = draw_site(servers=6, hosts=300, seed=3)
 JOBS = draw_jobs(WORLD, 4000, seed=3)
 
 
-def raced(world: World, jobs: Jobs, policy: str, seed: int = 1) -> Race:
+def raced(world: SiteModel, jobs: Jobs, policy: str, seed: int = 1) -> Race:
     race = Race(world, jobs, POLICIES[policy](world, jobs, seed))
     race.run()
     return race
@@ -119,7 +119,7 @@ def test_the_same_seed_gives_the_same_figures(policy: str) -> None:
     first, again = (outcome_of(raced(WORLD, JOBS, policy, 2), policy, 2, 0.0) for _ in range(2))
     assert first == again
     assert draw_jobs(WORLD, 500, seed=5) == draw_jobs(WORLD, 500, seed=5) != draw_jobs(WORLD, 500, seed=6)
-    assert draw_world(servers=9, seed=5) == draw_world(servers=9, seed=5) != draw_world(servers=9, seed=6)
+    assert draw_site(servers=9, seed=5) == draw_site(servers=9, seed=5) != draw_site(servers=9, seed=6)
 
 
 def test_six_jobs_on_a_line_of_four_end_when_a_pencil_says_so() -> None:
@@ -151,14 +151,14 @@ def test_who_came_first_gets_the_host_that_comes_free() -> None:
 
 
 def test_those_that_must_have_a_host_and_those_that_may_have_any_take_turns_by_their_arrival() -> None:
-    class Told(Fifo):
-        def place(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
+    class AssignedFifo(Fifo):
+        def assign(self, now_s: float, number: int, state: State) -> Placed:  # noqa: ARG002
             return Placed((0, None, None, 0)[number], 0)
 
     world = small(hosts=2, beside=1)
     first, other, third, last = ((at_s, 1, (0,), 1 * MB, cpu_s) for at_s, cpu_s in ((0, 50), (1, 500), (2, 9), (3, 9)))
     jobs = arrays(world, first, other, third, last)
-    race = Race(world, jobs, Told(world, jobs, 1))
+    race = Race(world, jobs, AssignedFifo(world, jobs, 1))
     race.run()
     assert race.pool == [0, 1, 0, 0]
     assert race.ended_s[0] == race.started_s[2] < race.ended_s[2] == race.started_s[3]
@@ -175,7 +175,7 @@ def test_a_server_is_above_its_line_with_more_tasks_than_that(tasks: int, above:
 
 
 def test_the_jobs_ask_for_as_much_of_servers_and_hosts_as_was_told() -> None:
-    world = draw_world(servers=40, hosts=2000, seed=6)
+    world = draw_site(servers=40, hosts=2000, seed=6)
     jobs = draw_jobs(world, 50_000, seed=6, load=0.3, busy=0.5)
     month_s = 30 * 86400.0
     assert sum(jobs.bytes) == pytest.approx(0.3 * world.plateau_bytes_per_s * month_s)

@@ -63,19 +63,19 @@ def test_the_last_line_stays_while_the_newest_measurement_does_not_contradict_it
     assert ("not contradict" in why) == (used != 8)
 
 
-def measured(rate: int, *, plateau: int = 1000, line: int = 8, io_share: float = 0.0, single: int = 0) -> Demand:
+def demand_at(rate: int, *, plateau: int = 1000, line: int = 8, io_share: float = 0.0, single: int = 0) -> Demand:
     """A demand that a run measured, against a line."""
     known = Demand(bytes=1, operations=1, io_share=io_share, bytes_per_s=rate, measured=True, source="measured in RUN")
     return known.against(Plateau(tasks=line, bytes_per_s=plateau, single_bytes_per_s=single))
 
 
-def told(demand: Demand, line: Capacity | None = None, **given: Any) -> tuple[int | None, str]:
+def cap_of(demand: Demand, line: Capacity | None = None, **given: Any) -> tuple[int | None, str]:
     plain = {"asked": "auto", "copies": 50, "slots": None, "cpu_bound_below": 0.1}
     return choose_cap(demand, line or carried(), **{**plain, **given})
 
 
 def test_jobs_whose_rate_is_half_of_the_plateau_run_two_at_a_time() -> None:
-    limit, why = told(measured(500), carried(servers=("rcss1",)))
+    limit, why = cap_of(demand_at(500), carried(servers=("rcss1",)))
     assert limit == 2
     assert why == (
         "2 at once: rcss1's load line: measured; each copy asks 4: its 500 B/s is 50% of the plateau (measured in RUN)"
@@ -83,21 +83,21 @@ def test_jobs_whose_rate_is_half_of_the_plateau_run_two_at_a_time() -> None:
 
 
 def test_the_larger_of_waiting_and_rate_is_what_a_copy_asks() -> None:
-    assert measured(250, io_share=1.0).tasks == 2
-    assert measured(100, io_share=1.0).tasks == 1
-    assert measured(500, io_share=0.02).tasks == 4, "threads that compute beside do not hide a rate"
+    assert demand_at(250, io_share=1.0).tasks == 2
+    assert demand_at(100, io_share=1.0).tasks == 1
+    assert demand_at(500, io_share=0.02).tasks == 4, "threads that compute beside do not hide a rate"
 
 
 def test_two_that_were_measured_a_little_above_half_are_two_and_well_above_are_one() -> None:
-    assert told(measured(530))[0] == 2
-    assert told(measured(600))[0] == 1
+    assert cap_of(demand_at(530))[0] == 2
+    assert cap_of(demand_at(600))[0] == 1
 
 
 def test_what_the_indices_show_of_others_is_taken_off() -> None:
-    limit, why = told(measured(250), carried(others=4))
+    limit, why = cap_of(demand_at(250), carried(others=4))
     assert limit == 2 and why.endswith("; by its indices others use 4 of it")
-    assert told(measured(250), carried(others=4, promised=2))[0] == 1
-    limit, why = told(measured(250), carried(others=12))
+    assert cap_of(demand_at(250), carried(others=4, promised=2))[0] == 1
+    limit, why = cap_of(demand_at(250), carried(others=12))
     assert limit == 1 and why.endswith("; by its indices others use all of it")
 
 
@@ -113,19 +113,21 @@ def test_of_a_job_that_nobody_measured_others_are_taken_off_where_a_plateau_tell
 
 
 def test_idle_and_silent_indices_are_told_apart() -> None:
-    assert told(measured(250), carried(others=0))[1].endswith("; by its indices nothing else uses it")
-    assert told(measured(250), carried(silent=True))[1].endswith("; its indices tell nothing of now and do not count")
-    assert "ind" not in told(measured(250), carried())[1]
+    assert cap_of(demand_at(250), carried(others=0))[1].endswith("; by its indices nothing else uses it")
+    assert cap_of(demand_at(250), carried(silent=True))[1].endswith(
+        "; its indices tell nothing of now and do not count"
+    )
+    assert "ind" not in cap_of(demand_at(250), carried())[1]
 
 
 def test_a_program_of_threads_that_never_waits_is_no_job_that_computes_where_its_rate_is_high() -> None:
-    assert told(measured(500, io_share=0.0))[0] == 2
-    assert told(measured(5, io_share=0.0))[0] is None
+    assert cap_of(demand_at(500, io_share=0.0))[0] == 2
+    assert cap_of(demand_at(5, io_share=0.0))[0] is None
 
 
 def test_a_rate_without_a_plateau_is_not_counted_and_said_so() -> None:
     known = Demand(bytes=1, operations=1, io_share=0.5, bytes_per_s=10**9, measured=True, source="RUN").against(None)
-    limit, why = told(known)
+    limit, why = cap_of(known)
     assert limit == 16 and "the plateau is not known" in why
 
 

@@ -78,7 +78,7 @@ def well(project: Path) -> Callable[..., SiteFacts]:
     return make
 
 
-def told(found: SiteFacts) -> list[str]:
+def lines_of(found: SiteFacts) -> list[str]:
     """Each line without its hint, which every one has."""
     lines = [str(complaint).replace(str(found.loaded.sources[0].path), "tonnage.toml") for complaint in examine(found)]
     assert all("; hint: " in line and "\n" not in line for line in lines)
@@ -86,7 +86,7 @@ def told(found: SiteFacts) -> list[str]:
 
 
 def test_of_a_site_that_is_as_its_file_says_there_is_nothing_to_tell(well: Callable[..., SiteFacts]) -> None:
-    assert told(well()) == []
+    assert lines_of(well()) == []
 
 
 def test_a_directory_that_submit_takes_no_job_from_is_wrong_and_the_hint_names_whose_data_it_is(
@@ -115,7 +115,7 @@ def test_hosts_queues_and_licences_that_the_scheduler_does_not_know_are_named(we
         queues={"store": Queue(name="store")},
         licences={"other": 1},
     )  # fmt: skip
-    assert told(well(cluster=cluster)) == [
+    assert lines_of(well(cluster=cluster)) == [
         "tonnage.toml:5: slurm knows no host 'io1', which is said to be beside rcss1",
         "tonnage.toml:5: io2, beside rcss1, takes no jobs (DRAINED: disk)",
         "tonnage.toml:6: slurm has no queue 'storage'",
@@ -132,7 +132,7 @@ def test_hosts_queues_and_licences_that_the_scheduler_does_not_know_are_named(we
 
 def test_a_queue_that_is_closed_or_elsewhere_and_too_many_slots_are_told(well: Callable[..., SiteFacts]) -> None:
     cluster = replace(well().cluster, queues={"storage": Queue(name="storage", open=False, hosts=("far1",))})
-    assert told(well(SITE.replace("slots = 8", "slots = 9"), cluster=cluster)) == [
+    assert lines_of(well(SITE.replace("slots = 8", "slots = 9"), cluster=cluster)) == [
         "tonnage.toml:6: the queue storage takes no jobs",
         "tonnage.toml:6: the queue storage has none of the hosts beside rcss1 (io1, io2)",
         "tonnage.toml:7: 9 slots are said to be beside rcss1, and its hosts have 8",
@@ -141,7 +141,7 @@ def test_a_queue_that_is_closed_or_elsewhere_and_too_many_slots_are_told(well: C
 
 def test_a_scheduler_that_does_not_answer_is_one_line_with_its_own_words(well: Callable[..., SiteFacts]) -> None:
     cluster = Cluster(name="slurm", problem="slurm_load_partitions: Unable to contact slurm controller")
-    assert told(well(cluster=cluster)) == [
+    assert lines_of(well(cluster=cluster)) == [
         "tonnage.toml:1: the scheduler tells nothing: slurm_load_partitions: Unable to contact slurm controller"
     ]
 
@@ -150,12 +150,14 @@ def test_names_that_nobody_knows_or_that_are_one_are_told(well: Callable[..., Si
     text = f'{SITE}[[server]]\nname = "b"\nhosts = ["io1"]\nindices = "proc:"\n'
     readings = {name: replace(well().readings["rcss1"], server=name) for name in ("rcss1", "b")}
     nobody = {"rcss1": ("10.0.0.5",), "10.0.0.5": ("10.0.0.5",), "b": ()}
-    assert told(well(text, readings=readings, addresses=nobody)) == ["tonnage.toml:15: this host knows no address of b"]
-    assert told(well(text + 'holds = ["/b"]\n', readings=readings, addresses=nobody)) == []
-    assert told(well(text, readings=readings, addresses={**nobody, "b": ("10.0.0.5",)})) == [
+    assert lines_of(well(text, readings=readings, addresses=nobody)) == [
+        "tonnage.toml:15: this host knows no address of b"
+    ]
+    assert lines_of(well(text + 'holds = ["/b"]\n', readings=readings, addresses=nobody)) == []
+    assert lines_of(well(text, readings=readings, addresses={**nobody, "b": ("10.0.0.5",)})) == [
         "tonnage.toml:15: b and rcss1 have one address, 10.0.0.5"
     ]
-    assert "the name service did not answer" in told(well(addresses=None))[0]
+    assert "the name service did not answer" in lines_of(well(addresses=None))[0]
 
 
 @pytest.mark.parametrize(
@@ -170,13 +172,13 @@ def test_names_that_nobody_knows_or_that_are_one_are_told(well: Callable[..., Si
 def test_indices_that_are_silent_stale_or_of_another_time_are_told(
     well: Callable[..., SiteFacts], changes: dict[str, Any], said: str
 ) -> None:
-    (line,) = told(well(readings={"rcss1": replace(well().readings["rcss1"], **changes)}))
+    (line,) = lines_of(well(readings={"rcss1": replace(well().readings["rcss1"], **changes)}))
     assert line.startswith(f"tonnage.toml:{said}")
 
 
 def test_a_server_without_indices_and_one_without_hosts_are_only_noted(well: Callable[..., SiteFacts]) -> None:
     text = 'scheduler = "slurm"\n[[server]]\nname = "rcss1"\naliases = ["10.0.0.5"]\n'
-    assert told(well(text, readings={}, lines=())) == [
+    assert lines_of(well(text, readings={}, lines=())) == [
         "tonnage.toml:3: note: rcss1 has no hosts beside it: jobs only keep to its load",
         "tonnage.toml:3: note: nobody says how busy rcss1 is",
     ]  # fmt: skip
@@ -189,8 +191,8 @@ def test_mounts_of_servers_that_the_file_does_not_know_are_noted(well: Callable[
         return mount, located
 
     mounted = (of("/known", "10.0.0.5"), of("/new", "nas7"), of("/odd", problem="the tool is missing"))
-    assert told(well(mounts_left=3))[0].startswith("note: 3 more mounts were not looked at")
-    assert told(well(mounted=mounted)) == [
+    assert lines_of(well(mounts_left=3))[0].startswith("note: 3 more mounts were not looked at")
+    assert lines_of(well(mounted=mounted)) == [
         "note: /new (nfs4) is served by nas7, of which the site file says nothing",
         "note: nobody says who serves /odd (nfs4): the tool is missing",
     ]
@@ -201,27 +203,27 @@ def test_old_lines_and_those_of_another_kernel_are_noted_unless_there_is_a_newer
 ) -> None:
     old = replace(LINE, measured_at_s=NOW_S - 100 * 86400)
     other = replace(LINE, kernel="5.10")
-    assert told(well(lines=(old,))) == [
+    assert lines_of(well(lines=(old,))) == [
         "note: the load line of nfs:rcss1:/export (read, sequential) was measured 100 days ago"
     ]
-    assert "was measured under kernel 5.10, and 6.1 runs now" in told(well(lines=(other,)))[0]
-    assert told(well(lines=(replace(other, host="elsewhere"),))) == []
-    assert told(well(lines=(LINE, old, replace(other, measured_at_s=NOW_S - 2 * 86400)))) == []
+    assert "was measured under kernel 5.10, and 6.1 runs now" in lines_of(well(lines=(other,)))[0]
+    assert lines_of(well(lines=(replace(other, host="elsewhere"),))) == []
+    assert lines_of(well(lines=(LINE, old, replace(other, measured_at_s=NOW_S - 2 * 86400)))) == []
 
 
 def test_more_slots_or_licences_than_the_load_line_carries_and_a_stated_line_that_is_not_so_are_told(
     well: Callable[..., SiteFacts],
 ) -> None:
     cluster = replace(well().cluster, licences={"rcss1_io": 12})
-    assert told(well(cluster=cluster)) == [
+    assert lines_of(well(cluster=cluster)) == [
         "tonnage.toml:8: 12 jobs may hold the licence rcss1_io, and rcss1 carries 8 [7, 9] tasks"
     ]
     hosts = {name: ClusterHost(name=name, up=True, slots=16) for name in ("io1", "io2", "far1")}
     # The licence is what holds jobs back then, not the slots.
     held = replace(cluster, hosts=hosts, licences={"rcss1_io": 9})
-    assert told(well(SITE.replace("slots = 8", "slots = 20"), cluster=held)) == []
+    assert lines_of(well(SITE.replace("slots = 8", "slots = 20"), cluster=held)) == []
     without = SITE.replace('licence = "rcss1_io"\n', "line = { tasks = 20 }\n").replace("slots = 8", "slots = 10")
-    assert told(well(without, cluster=replace(cluster, hosts=hosts))) == [
+    assert lines_of(well(without, cluster=replace(cluster, hosts=hosts))) == [
         "tonnage.toml:8: the load line of rcss1 is stated as 20, and was measured as 8 [7, 9]",
         "tonnage.toml:7: 10 jobs may run beside rcss1 at once, and it carries 8 [7, 9] tasks",
     ]

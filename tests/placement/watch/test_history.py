@@ -124,14 +124,14 @@ def test_episodes_are_bounded_and_the_newest_stay(tmp_path: Path, monkeypatch: p
 
 def test_two_watches_of_one_server_cannot_be_and_of_two_servers_can(tmp_path: Path) -> None:
     first, second = History(tmp_path), History(tmp_path)
-    with first.held(["rcss1", "rcss2"]):
-        with pytest.raises(AlreadyWatched, match="rcss2 is watched already"), second.held(["rcss3", "rcss2"]):
+    with first.locked(["rcss1", "rcss2"]):
+        with pytest.raises(AlreadyWatched, match="rcss2 is watched already"), second.locked(["rcss3", "rcss2"]):
             pass
         # What the second one took before it failed is free again.
-        with second.held(["rcss3"]):
+        with second.locked(["rcss3"]):
             first.add([span(0)], [], now_s=NOON_S)
             second.add([span(0, "rcss3")], [], now_s=NOON_S)
-    with second.held(["rcss1"]):
+    with second.locked(["rcss1"]):
         assert len(second.read().spans) == 2
 
 

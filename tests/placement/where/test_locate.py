@@ -132,7 +132,7 @@ def test_a_host_may_be_a_server_of_the_site(tmp_path: Path) -> None:
     assert [(server.name, server.hosts) for server in plain] == [(platform.node(), (platform.node(),))]
 
 
-def held(path: object, site: Site) -> list[str]:
+def servers_named(path: object, site: Site) -> list[str]:
     """The site file's own servers of a path."""
     return [server.name for server in servers_of(where(path, site=site), site) if server in site.server]
 
@@ -151,7 +151,7 @@ def test_a_path_is_held_by_the_server_that_has_what_it_leads_to(
         ("../p2", ["p2"]), ("../p2/new/file", ["p2"]), ("to2", ["p2"]), ("to2/x", ["p2"]), ("../p3", []), ("to3", []),
         ("to3/x", []), ("new/../../p3", []), ("x", ["p1"]), ("../p1/x", ["p1"]), (place / "p2/../p1", ["p1"]),
     ):  # fmt: skip
-        assert held(path, site) == wanted, path
+        assert servers_named(path, site) == wanted, path
 
 
 def test_a_site_file_may_spell_a_directory_through_a_link(tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ def test_a_site_file_may_spell_a_directory_through_a_link(tmp_path: Path) -> Non
     wide = Server(name="wide", holds=(str(place / "data"),))
     deep = Server(name="deep", holds=(str(place / "data" / "pro*"),))
     site = Site(server=(wide, deep))
-    assert held(place / "data" / "proj" / "x", site) == ["deep"]
-    assert held(place / "data" / "other", site) == ["wide"]
-    assert held(place / "data" / "proj" / "out" / "x", site) == []
+    assert servers_named(place / "data" / "proj" / "x", site) == ["deep"]
+    assert servers_named(place / "data" / "other", site) == ["wide"]
+    assert servers_named(place / "data" / "proj" / "out" / "x", site) == []
 
 
 def test_what_hangs_is_held_by_its_name_without_what_leads_out_of_it(

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from tonnage.analysis.points import Groups, measured
+from tonnage.analysis.points import Groups, valid_trials
 from tonnage.analysis.results import Point
 from tonnage.records import Run, Trials
 from tonnage.records.line_types import SettingValues, TrialLine
@@ -48,7 +48,7 @@ class Storages:
         self._names = {key: f"{name} ({key})" if name in twice and name != key else name for key, name in names.items()}
 
     def name_of(self, run: Run) -> str:
-        """How the first run on it called it; one name for each storage."""
+        """Returns the name that the first run on a storage gave it: one name for each storage."""
         return self._names[self._keys[id(run)]]
 
     @property
@@ -102,7 +102,7 @@ class Comparable:
         runs = [run for lot in lots for run in lot]
         trials = {id(run): Trials.of(run.trials()) for run in runs}
         self._failed = {of: _one_each(_failed(found)) for of, found in trials.items()}
-        lines = {of: [*_one_each(measured(found)), *self._failed[of]] for of, found in trials.items()}
+        lines = {of: [*_one_each(valid_trials(found)), *self._failed[of]] for of, found in trials.items()}
         self._searched = {id(run) for run in runs if run.manifest.get("search") and _chose(lines[id(run)])}
         self._named = _named(list(lines.values()))
         sorts = {self._sort(run, line["setting"]): None for run in runs for line in lines[id(run)]}

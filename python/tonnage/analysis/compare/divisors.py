@@ -56,10 +56,10 @@ def divide(points: Sequence[Point], bases: Sequence[Basis]) -> tuple[Divided, ..
         known = best.get((point.workload, point.op))
         if known is None or point.median > known.median:
             best[point.workload, point.op] = point
-    return tuple(Divided(point, tuple(_part(point, basis) for basis in bases)) for point in best.values())
+    return tuple(Divided(point, tuple(_divided(point, basis) for basis in bases)) for point in best.values())
 
 
-def _part(point: Point, basis: Basis) -> Normalised | None:
+def _divided(point: Point, basis: Basis) -> Normalised | None:
     if basis.bytes_per_s is not None and point.metric != BANDWIDTH:
         return None
     return normalise(point.median, point.metric, basis, point.low, point.high)
@@ -118,7 +118,7 @@ def _own(thing: str, owner: Owner, noun: str) -> Basis:
 
 
 def divided(point: Point, basis: Basis) -> Point:
-    """The same with its rates for one of the basis. RequestError for operations per second of a link."""
+    """Returns the same with its rates divided by the basis. RequestError for operations per second of a link."""
     whole = normalise(point.median, point.metric, basis, point.low, point.high)
     return replace(
         point,

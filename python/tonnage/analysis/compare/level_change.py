@@ -295,11 +295,11 @@ def _step(level: Floats, counts: tuple[int, ...], edges: tuple[int, int, int], r
             found = float(fit.levels[1] - fit.levels[0])
             half = math.sqrt(room * float(fit.inverse[0, 0] + fit.inverse[1, 1] - 2 * fit.inverse[0, 1]))
             low, high = min(low, found - half), max(high, found + half)
-    first, last = _place(part, at - before)
+    first, last = _step_interval(part, at - before)
     return Step(at, before + first, before + last, math.exp(middle), math.exp(low), math.exp(high))
 
 
-def _place(level: Floats, at: int) -> tuple[int, int]:
+def _step_interval(level: Floats, at: int) -> tuple[int, int]:
     """Interval of where a series of two levels goes over from one to the other: the places that together hold 95 % of
     the probability, with levels and noise integrated out; ``at`` is one of them."""
     import numpy as np

@@ -98,7 +98,8 @@ def normalise(
 
 
 def unit_of(metric: str, basis: Basis | None) -> str:
-    """``B/s per disk``, ``of the link``; without a basis ``B/s`` or ``1/s``. RequestError as for :func:`normalise`."""
+    """Returns the unit of a divided rate, such as ``B/s per disk`` or ``of the link``; without a basis ``B/s`` or
+    ``1/s``. RequestError as for :func:`normalise`."""
     unit = _METRICS.get(metric)
     if unit is None:
         raise RequestError(f"{metric!r} is no rate that can be divided; hint: give B/s or 1/s")

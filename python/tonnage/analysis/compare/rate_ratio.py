@@ -101,7 +101,7 @@ def ratio_of_runs(levels: Sequence[float], base: Sequence[float], confidence: fl
 def _of_ranks(values: Sequence[float], base: Sequence[float], confidence: float) -> tuple[float, float] | None:
     """The interval of all ratios that a rank test would not refuse; None where so few cannot be that sure."""
     n, m = len(values), len(base)
-    ways = _ways(n, m)
+    ways = _rank_sum_counts(n, m)
     tail, most, out = 0, (1 - confidence) / 2 * math.comb(n + m, n), 0
     while tail + ways[out] <= most:
         tail += ways[out]
@@ -112,7 +112,7 @@ def _of_ranks(values: Sequence[float], base: Sequence[float], confidence: float)
     return ratios[out - 1], ratios[n * m - out]
 
 
-def _ways(n: int, m: int) -> list[int]:
+def _rank_sum_counts(n: int, m: int) -> list[int]:
     """In how many orders of n + m values the first n beat the others u times, for each u (Mann and Whitney 1947): the
     coefficients of the Gaussian binomial."""
     counts = [1] + [0] * (n * m)
@@ -183,7 +183,7 @@ def compare_points(points: Sequence[Point], lines: Sequence[TrialLine], campaign
     elapsed = {line["record"]: float(elapsed_ns) for line in commands if (elapsed_ns := line.get("elapsed_ns"))}
     found = []
     for (workload, _), several in sides.items():
-        ordered = sorted(several, key=lambda point: _place(point, campaign))
+        ordered = sorted(several, key=lambda point: _position_in_campaign(point, campaign))
         found += _against_first(workload, ordered, elapsed)
     return tuple(found)
 
@@ -221,7 +221,7 @@ def _against_first(workload: str, points: Sequence[Point], elapsed: Mapping[str,
     return found
 
 
-def _place(point: Point, campaign: Json) -> tuple[int, ...]:
+def _position_in_campaign(point: Point, campaign: Json) -> tuple[int, ...]:
     """Where a setting stands in its campaign file: the place of each factor's value in its list."""
     tables = campaign.get("workloads") or ()
     table: Json = next((t for t in tables if str(t.get("name") or "") == point.workload), {})

@@ -56,7 +56,7 @@ class Side:
 
     @staticmethod
     def of(*runs: Run) -> Side:
-        """Named by its first run."""
+        """Makes a side of its runs; the first one names it."""
         return Side(str(runs[0].path), runs)
 
 
@@ -146,7 +146,7 @@ class Between:
         return tuple(one for one in self.differences if (one.base if side == "base" else one.other) is None)
 
     @property
-    def known(self) -> tuple[Difference, ...]:
+    def common_keys(self) -> tuple[Difference, ...]:
         """The differences of keys that both sides have."""
         unknown = (*self.unknown("base"), *self.unknown("other"))
         return tuple(one for one in self.differences if one not in unknown)
@@ -278,7 +278,7 @@ def _divisor(bases: Sequence[Basis]) -> str:
 
 
 def named(op: str, group: str, tasks: int) -> str:
-    """``write, direct no, 4 tasks``."""
+    """Returns text such as ``write, direct no, 4 tasks``."""
     return ", ".join(filter(None, (op, group, f"{tasks} task{'s' if tasks != 1 else ''}")))
 
 

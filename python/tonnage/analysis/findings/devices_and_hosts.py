@@ -184,7 +184,7 @@ def same_device(evidence: Evidence) -> Iterator[Finding]:
 
 @finding("notes")
 def notes(evidence: Evidence) -> Iterator[Finding]:
-    """Notes of the storage, each code once, under its own code."""
+    """Yields the notes of the storage, each code once, under its own code."""
     seen: dict[str, list[tuple[str, str]]] = {}
     for record, told in evidence.trials.where_set("notes").columns("record", "notes"):
         for note in told:

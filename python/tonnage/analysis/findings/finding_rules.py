@@ -74,18 +74,18 @@ class Evidence:
         return self.trials.where("purpose", "measure").where_set("meanwhile")
 
     @cached_property
-    def meanwhile(self) -> dict[str, Numbers]:
+    def host_counters(self) -> dict[str, Numbers]:
         """Returns the figures of ``meanwhile`` of each watched trial, 0 where one is not known."""
         names = ("lasted_ns", "memory_stall_ns", "swapped_out_bytes", "stolen_ns", "clock_step_ns")
         return dict(zip(names, self.watched.figures("meanwhile", *names), strict=True))
 
     def curves(self) -> Iterator[tuple[str, str, list[Point]]]:
-        """``(op, group, points)``, ascending in tasks."""
+        """Yields ``(op, group, points)`` of each curve, ascending in tasks."""
         for op, group in dict.fromkeys((point.op, point.group) for point in self.points):
             yield op, group, [point for point in self.points if (point.op, point.group) == (op, group)]
 
     def line(self, record: str) -> TrialLine:
-        """The trial line of a record."""
+        """Returns the trial line of a record."""
         return self.trials.by_record[record]
 
 

@@ -25,7 +25,7 @@ SLOW_CLOCKS = frozenset({"hpet", "acpi_pm", "jiffies", "pit", "refined-jiffies"}
 
 @finding("memory-pressure")
 def memory_pressure(evidence: Evidence) -> Iterator[Finding]:
-    told = evidence.meanwhile
+    told = evidence.host_counters
     stalled = told["memory_stall_ns"] / told["lasted_ns"].clip(1)
     chosen = (stalled > MEMORY_STALL) | (told["swapped_out_bytes"] != 0)
     if not chosen.any():
@@ -46,7 +46,7 @@ def memory_pressure(evidence: Evidence) -> Iterator[Finding]:
 @finding("processor-stolen")
 def processor_stolen(evidence: Evidence) -> Iterator[Finding]:
     processors = (evidence.run.manifest.get("host") or {}).get("cpu_count") or 1
-    told = evidence.meanwhile
+    told = evidence.host_counters
     stolen = told["stolen_ns"] / (processors * told["lasted_ns"].clip(1))
     chosen = (stolen > STOLEN) & (told["stolen_ns"] >= _STOLEN_NS)
     if not chosen.any():
@@ -76,7 +76,7 @@ def clock(evidence: Evidence) -> Iterator[Finding]:
             "Latencies of a few microseconds hold that reading: see why the kernel does not trust the processor's own "
             "clock (dmesg), or look at rates only.",
         )
-    step_ns = abs(evidence.meanwhile["clock_step_ns"])
+    step_ns = abs(evidence.host_counters["clock_step_ns"])
     chosen = step_ns > CLOCK_STEP_NS
     if chosen.any():
         stepped = evidence.watched.only(chosen)

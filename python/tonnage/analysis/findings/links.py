@@ -21,7 +21,7 @@ IPERF_BUSY = 0.95
 
 
 def link_crossings(evidence: Evidence) -> list[Crossing]:
-    """What crossed a measured link, and how fast."""
+    """Returns what crossed a measured link, and how fast."""
     if evidence.simulated or not evidence.links:
         return []
     lasted = dict(evidence.trials.where_set("elapsed_ns").columns("record", "elapsed_ns"))

@@ -38,11 +38,11 @@ def fixed_cost(evidence: Evidence) -> Iterator[Finding]:
 def _shares(found: SnapshotCost, most: Rounds) -> str:
     least = max(found.rounds, key=lambda rounds: rounds.without_ns)
     cost_ns = found.cost.cost_ns
-    text = f"that is {_part(cost_ns / most.without_ns)} a round {_round(most)}"
-    return text if least is most else f"{text} and {_part(cost_ns / least.without_ns)} one {_round(least)}"
+    text = f"that is {_share_text(cost_ns / most.without_ns)} a round {_round(most)}"
+    return text if least is most else f"{text} and {_share_text(cost_ns / least.without_ns)} one {_round(least)}"
 
 
-def _part(of_it: float) -> str:
+def _share_text(of_it: float) -> str:
     return f"{three_digits(of_it)} times" if of_it >= _TIMES else f"{share(of_it)} of"
 
 

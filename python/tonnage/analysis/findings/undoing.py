@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tonnage.analysis.findings.finding_rules import REGISTRY, Evidence, subject
 from tonnage.analysis.links import links_of
-from tonnage.analysis.points import Groups, measured
+from tonnage.analysis.points import Groups, valid_trials
 from tonnage.analysis.results import Finding, LoadLine, Point
 from tonnage.records import Run, Trials
 
@@ -47,7 +47,7 @@ class Doubt:
 def doubts(
     findings: Sequence[Finding], points: Sequence[Point], load_lines: Sequence[LoadLine], trials: Trials
 ) -> tuple[Doubt, ...]:
-    """Of all findings those that undo an answer, in their order."""
+    """Returns those of all findings that undo an answer, in their order."""
     found = []
     failed = _failed(trials)
     named: dict[str, set[Curve]] = {}
@@ -71,10 +71,11 @@ def doubts(
 
 
 def _failed(trials: Trials) -> Mapping[str, frozenset[Curve]]:
-    """Of each phase the curves of which trials failed; that files were not laid out is told by what needed them."""
+    """Of each phase the curves of which trials failed; the failure of a fill phase shows in the phases that needed its
+    files."""
     lines = [line for line in trials.where("status", "failed") if line["purpose"] != "fill"]
     # By the key that distinguishes the points.
-    groups = Groups(same[0] for _, same in measured(trials).by("phase", "setting")) if lines else Groups(())
+    groups = Groups(same[0] for _, same in valid_trials(trials).by("phase", "setting")) if lines else Groups(())
     phases: dict[str, set[Curve]] = {}
     for line in lines:
         phases.setdefault(line["phase"], set()).add((line["phase"], groups.of(line["setting"])))
@@ -90,7 +91,7 @@ def _is_chance(curve: Curve, points: Sequence[Point], load_lines: Sequence[LoadL
 
 
 def undone_by(found: Sequence[Doubt], op: str, group: str) -> tuple[Finding, ...]:
-    """The findings that undo the answer of one curve."""
+    """Returns the findings that undo the answer of one curve."""
     return tuple(doubt.finding for doubt in found if doubt.is_about([(op, group)]))
 
 

@@ -175,13 +175,13 @@ def above_ceiling(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _above(op: str, group: str, top: Point, ceiling: Ceiling) -> Finding:
-    elsewhere = ceiling.elsewhere is not None
+    elsewhere = ceiling.other_transfer_size is not None
     measured = f"{ceiling.name} ceiling of {rate_text(ceiling.bytes_per_s)}"
     return Finding(
         "above-ceiling",
         subject(op, group, top.tasks),
         f"{rate_text(top.median)} is above the {'stated' if ceiling.stated else 'measured'} {measured}"
-        + (f", measured with transfers of {size_text(ceiling.elsewhere or 0)}" if elsewhere else ""),
+        + (f", measured with transfers of {size_text(ceiling.other_transfer_size or 0)}" if elsewhere else ""),
         "Data cannot have moved this fast on the path you mean: look for a cache, compression, holes in files, or a "
         f"ceiling measured while the host was busy{', or with transfers of another size' if elsewhere else ''}.",
     )

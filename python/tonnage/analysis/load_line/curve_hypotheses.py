@@ -72,7 +72,7 @@ class Curve:
     degrees: float
 
     def error(self) -> Floats:
-        """Standard error of each level."""
+        """Returns the standard error of each level."""
         return (self.variance / self.count) ** 0.5
 
 
@@ -97,7 +97,7 @@ class Hypotheses:
 
 
 def log_evidence(curve: Curve, end: int, misfit: Floats, weight: Floats) -> Floats:
-    """Logarithm of the marginal likelihood, with noise and plateau integrated out (a Student law)."""
+    """Returns the logarithm of the marginal likelihood, with noise and plateau integrated out (a Student law)."""
     import numpy as np
 
     within = curve.variance * curve.degrees

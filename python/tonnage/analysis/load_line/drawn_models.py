@@ -20,8 +20,8 @@ _BREAKS = 400
 
 
 def fit(op: str, group: str, tasks: Sequence[int], rates: Sequence[float], top: int = 1) -> list[Model]:
-    """Both models through the medians ``rates`` (of any unit) at ``tasks``, drawn as far as they and ``top`` go; none
-    for fewer than three points."""
+    """Fits both models through the medians ``rates`` (of any unit) at ``tasks``, drawn up to the larger of these and
+    ``top``; returns none for fewer than three points."""
     if len(tasks) < 3 or min(rates) <= 0:
         return []
     found: list[tuple[str, dict[str, float], Callable[..., float]]] = [
@@ -42,12 +42,13 @@ def at(model: Model, tasks: float) -> float:
 
 
 def usl(tasks: float, one: float, contention: float, coherency: float) -> float:
-    """Universal Scalability Law (Gunther 1993): X = λN / (1 + σ(N − 1) + κN(N − 1)); λ in the unit of the rates."""
+    """Computes the Universal Scalability Law (Gunther 1993): X = λN / (1 + σ(N − 1) + κN(N − 1)); λ in the unit of the
+    rates."""
     return one * tasks / (1 + contention * (tasks - 1) + coherency * tasks * (tasks - 1))
 
 
 def hinge(tasks: float, plateau: float, knee: float) -> float:
-    """Proportional up to ``knee`` tasks, flat after it: X = P·min(1, N/b)."""
+    """Computes a throughput that is proportional up to ``knee`` tasks and flat after it: X = P·min(1, N/b)."""
     return plateau * min(1.0, tasks / knee)
 
 

@@ -58,7 +58,7 @@ _LEAST_FREEDOM = 3
 _ENOUGH_FOR_ORDER = 8
 """Trials on the plateau from which on their order gives an interval."""
 _LONGER = 1.5
-"""A long trial lasts so many times as long as the others before what it did after their end is told."""
+"""A long trial lasts so many times as long as the others before its bytes after their end are reported."""
 _ALIKE = 0.4
 """Correlation of a trial with the one before it from which on long trials in a row are not independent."""
 _LONG_WEIGHT = 0.2
@@ -105,7 +105,8 @@ def estimate(
     confidence: float = CONFIDENCE,
     order: Mapping[int, Sequence[int]] | None = None,
 ) -> Estimate:
-    """Load line of ``values``: tasks → throughput of each repetition (positive). At least one point.
+    """Estimates the load line of ``values``: tasks → throughput of each repetition (positive). At least one point.
+    ``order``: when each repetition ran among all trials, of the same form; without it they count as independent.
 
     ``order``: when each repetition ran among all trials, of the same form; without it they count as independent.
     """
@@ -152,7 +153,7 @@ def estimate(
 
 
 def curve_of(values: Mapping[int, Sequence[float]]) -> Curve:
-    """The levels of ``values``, each with a weight from its own noise as far as its repetitions tell it."""
+    """Returns the levels of ``values``, each with a weight from its own noise as far as its repetitions tell it."""
     import numpy as np
 
     tasks = sorted(values)
@@ -193,10 +194,10 @@ def _pairs(number: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _draw(curve: Curve) -> tuple[Floats, Floats]:
     """Logarithm of each level (draws × points) and of the plateau, in draws from their posterior."""
-    return _draws_of(_Known(curve))
+    return _draws_of(_CurveKey(curve))
 
 
-class _Known:
+class _CurveKey:
     """A curve by its values: what a search estimated last is what the analysis of its run estimates first."""
 
     __slots__ = ("_values", "curve")
@@ -210,11 +211,11 @@ class _Known:
         return hash(self._values)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Known) and self._values == other._values
+        return isinstance(other, _CurveKey) and self._values == other._values
 
 
 @lru_cache(maxsize=2)
-def _draws_of(known: _Known) -> tuple[Floats, Floats]:
+def _draws_of(known: _CurveKey) -> tuple[Floats, Floats]:
     import numpy as np
 
     curve = known.curve
@@ -429,7 +430,7 @@ def load_line(
     found: Estimate,
     long: Sequence[TrialLine] = (),
 ) -> LoadLine:
-    """The load line of one curve as a result. ``long``: the lines of the long trials on the plateau."""
+    """Returns the load line of one curve as a result. ``long``: the lines of the long trials on the plateau."""
     top = max(point.tasks for point in points)
     reached = found.reached
     moves = points[0].metric == BANDWIDTH

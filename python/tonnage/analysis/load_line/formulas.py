@@ -42,7 +42,7 @@ class Family:
         return self.join(tasks, (first[:, None, :], second[None, :, :])).reshape(-1, len(tasks))
 
     def at_points(self, tasks: Floats, axes: tuple[Floats, ...], points: NDArray[np.int64]) -> Floats:
-        """At some points of that grid, by their number."""
+        """Returns the curves at some points of that grid, by their number."""
         tables = self._tables(tasks, axes)
         if len(tables) == 1:
             return self.join(tasks, (tables[0][points],))
@@ -126,7 +126,7 @@ def falling(law: Law) -> Family:
 
 @lru_cache
 def usl_family() -> Family:
-    """The Universal Scalability Law (Gunther 1993) by the logarithms of contention and coherency."""
+    """Returns the Universal Scalability Law (Gunther 1993) by the logarithms of contention and coherency."""
     import numpy as np
 
     return Family(
@@ -150,7 +150,7 @@ def first_grid(family: Family, tasks: tuple[int, ...], box: Box, counts: tuple[i
 
 @lru_cache(maxsize=16)
 def dense(top: int) -> Floats:
-    """Numbers of tasks up to the largest, of a geometric series."""
+    """Returns numbers of tasks up to the largest, of a geometric series."""
     import numpy as np
 
     found = np.unique(np.rint(np.geomspace(1, float(top), _DENSE)))
@@ -159,7 +159,7 @@ def dense(top: int) -> Floats:
 
 
 def axes_of(box: Box, counts: tuple[int, ...]) -> tuple[Floats, ...]:
-    """The values of each parameter in a grid on a box."""
+    """Returns the values of each parameter in a grid on a box."""
     return tuple(_spread(low, high, n) for (low, high), n in zip(box, counts, strict=True))
 
 
@@ -178,7 +178,7 @@ def _counted(number: int) -> Floats:
 
 
 def narrowed(box: Box, axes: tuple[Floats, ...], points: NDArray[np.int64]) -> Box:
-    """The box around some points of its grid, with a step of it on each side."""
+    """Returns the box around some points of its grid, with a step of it on each side."""
     numbers = (points,) if len(axes) == 1 else (points // len(axes[1]), points % len(axes[1]))
     found = []
     for (low, high), axis, mine in zip(box, axes, numbers, strict=True):

@@ -234,7 +234,7 @@ def latency_line(
     was measured, for a trial failed."""
     values = latencies(waits, percentile)
     found = crossing(values, objective_ns, offered=rates_with is not None)
-    words = _Words(percentile, objective_ns, values, found, rates_with, plateau, failed)
+    words = _AnswerText(percentile, objective_ns, values, found, rates_with, plateau, failed)
     # Of whole numbers the one before the first that exceeds it is the last that may not.
     least_above = found.shown_above if rates_with or found.shown_above is None else found.shown_above - 1
     first, last = min(values), max(values)
@@ -301,12 +301,12 @@ def _two_kinds(values: Latencies, objective_ns: int, found: Crossing) -> str:
 
 
 def name_of(percentile: str) -> str:
-    """``p99``, ``p99.9``."""
+    """Returns the name of a percentile, such as ``p99`` or ``p99.9``."""
     return {"p999_ns": "p99.9"}.get(percentile, percentile.removesuffix("_ns"))
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _AnswerText:
     """The sentences of one answer."""
 
     percentile: str

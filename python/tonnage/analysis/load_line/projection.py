@@ -21,7 +21,7 @@ from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.analysis.transfer_size_ceilings import Ceiling, ceilings_at
 from tonnage.errors import RequestError
 from tonnage.records import Run
-from tonnage.records.line_types import Json
+from tonnage.records.line_types import CeilingEntry
 from tonnage.units import BANDWIDTH, size_text
 
 _FEWEST = 3
@@ -148,7 +148,7 @@ def _curve(
     curve: Sequence[tuple[Point, int]],
     tasks: int,
     nodes: int,
-    ceilings: Sequence[Json],
+    ceilings: Sequence[CeilingEntry],
     link: float | None,
 ) -> Projection | Refused:
     """What one operation's points say, along the curve of most points that leads there."""
@@ -222,6 +222,10 @@ def _ceiling(
     found = [("the nodes' links, as stated", link * nodes)] if link is not None else []
     for one in ceilings:
         times = nodes / hosts if one.name in _OF_HOSTS else 1.0
-        elsewhere = "" if one.elsewhere is None else f", measured with transfers of {size_text(one.elsewhere)}"
+        elsewhere = (
+            ""
+            if one.other_transfer_size is None
+            else f", measured with transfers of {size_text(one.other_transfer_size)}"
+        )
         found.append((one.name.replace("-", " ") + elsewhere, one.bytes_per_s * times))
     return min(found, key=lambda pair: pair[1], default=(None, None))

@@ -53,7 +53,7 @@ class Search:
         if trials_left <= 0:
             return None
         values = {point.tasks: point.values for point in points if point.values}
-        step = self._first_look(values)
+        step = self._first_measurement(values)
         if step is not None:
             return step
         if not self._round:
@@ -63,10 +63,10 @@ class Search:
     def stopped(self, points: Sequence[MeasuredPoint], ended: Reason) -> dict[int, Reason]:
         """Of each number of tasks: why it is not measured again. ``ended``: what ends a search that would go on."""
         values = {point.tasks: point.values for point in points if point.values}
-        if not values or self._first_look(values) is not None:
+        if not values or self._first_measurement(values) is not None:
             return dict.fromkeys(values, ended)
         found = self._estimate(values)
-        if self._known(values, found) and self._between(values, found) is None:
+        if self._plateau_is_known(values, found) and self._between(values, found) is None:
             ended = "known" if found.reached else "limit"
         near = self._matters(values, found)
         return {tasks: ended if tasks in near else "aside" for tasks in values}
@@ -87,7 +87,7 @@ class Search:
 
     def highest(self, points: Sequence[MeasuredPoint]) -> list[int]:
         """The measured numbers of tasks on the plateau, those that do most first: what each trial gets at its start
-        grows with the tasks, so the plateau is best told apart from that where it is read. Empty where none was
+        grows with the tasks, so the plateau is best separated from that where it is read. Empty where none was
         reached."""
         first = self.on_plateau(points)
         if first is None:
@@ -95,7 +95,7 @@ class Search:
         shares = self._estimate({point.tasks: point.values for point in points if point.values}).shares
         return sorted((n for n in shares if n >= first), key=lambda n: (-shares[n][0], n))
 
-    def _first_look(self, values: dict[int, Sequence[float]]) -> int | None:
+    def _first_measurement(self, values: dict[int, Sequence[float]]) -> int | None:
         """Each number is measured once before any is repeated: the largest, the doublings in random order, and then
         those between two doublings where a stair could hide."""
         doublings = {min(1 << i, self.max_tasks) for i in range(self.max_tasks.bit_length() + 1)}
@@ -121,7 +121,7 @@ class Search:
         again += self._against(values, found) if len(values) > 2 else []
         if between is not None:
             singles += [between, between]
-        elif self._known(values, found):
+        elif self._plateau_is_known(values, found):
             return []
         # Where not all of them can be had, those that were measured least go first.
         self._random.shuffle(singles)
@@ -167,7 +167,7 @@ class Search:
         # Gaps so small that two repetitions cannot tell their ends apart are left; the ends themselves are measured.
         return missing[0] if missing and found.noise < _TELLING_NOISE else None
 
-    def _known(self, values: dict[int, Sequence[float]], found: Estimate) -> bool:
+    def _plateau_is_known(self, values: dict[int, Sequence[float]], found: Estimate) -> bool:
         repeated = all(len(values[n]) >= _ENOUGH for n in self._matters(values, found))
         width = (found.plateau_high - found.plateau_low) / (2 * found.plateau)
         rising = not found.reached and found.knee_low > max(values) / 2

@@ -66,7 +66,7 @@ class SurfaceTrial:
 
 
 def sizes_between(smallest: int, largest: int) -> tuple[int, ...]:
-    """The transfer sizes of a surface: doublings of the smallest, and the largest."""
+    """Returns the transfer sizes of a surface: doublings of the smallest, and the largest."""
     doublings = range(max(math.ceil(math.log2(largest / smallest)), 0))
     return (*(smallest << step for step in doublings), largest)
 
@@ -109,7 +109,7 @@ class SurfaceSearch:
 
 
 def surfaces_of(search: Mapping[str, Any], points: Sequence[Point], trials: Trials) -> tuple[Surface, ...]:
-    """The surface of each operation of a search over a range of transfer sizes; none where it looked at one size.
+    """Returns the surface of each operation of a search over a range of transfer sizes; none if it searched one size.
     ``search``: that table of the run's manifest."""
     if not search.get("surface"):
         return ()

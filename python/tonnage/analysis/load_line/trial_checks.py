@@ -59,7 +59,7 @@ def stopped_by(points: Sequence[Point]) -> Reason | None:
 
 
 def of_tasks(series: Mapping[str, Sequence[int]], chosen: Collection[int]) -> dict[str, list[int]]:
-    """The rows of ``chosen`` tasks only."""
+    """Returns the rows of ``chosen`` tasks only."""
     kept = [row for row, task in enumerate(series["task"]) if task in chosen]
     return {name: [column[row] for row in kept] for name, column in series.items()}
 

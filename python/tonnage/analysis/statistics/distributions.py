@@ -72,7 +72,7 @@ def fair_binomial_cdf(most: int, tosses: int) -> float:
 
 
 def log_normal_cdf(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithm of the standard normal distribution function, element by element."""
+    """Computes the logarithm of the standard normal distribution function, element by element."""
     import numpy as np
 
     each = np.fromiter(map(_log_normal_cdf, values.ravel().tolist()), dtype=float, count=values.size)

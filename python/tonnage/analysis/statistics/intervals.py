@@ -63,12 +63,13 @@ def median_interval(
 
 
 def student_t(confidence: float, degrees: float) -> float:
-    """Two-sided quantile of Student's t."""
+    """Computes the two-sided quantile of Student's t."""
     return student_t_quantile((1 + confidence) / 2, degrees)
 
 
 def spread(values: Sequence[float]) -> float:
-    """Standard deviation of the logarithms: the relative noise of one trial. 0 for fewer than two values."""
+    """Computes the standard deviation of the logarithms: the relative noise of one trial. 0 for fewer than two
+    values."""
     logs = [math.log(value) for value in values if value > 0]
     if len(logs) < 2:
         return 0.0

@@ -28,7 +28,7 @@ Columns = Mapping[str, "Numbers"]
 
 
 def columns_of(latencies: Sequence[LatencySummary]) -> Columns:
-    """Columns of latency summaries that stand in no column of their own."""
+    """Returns the columns of latency summaries that stand in no column of their own."""
     lines: list[TrialLine] = [{"latency": latency} for latency in latencies]
     return Trials.of(lines).integers("latency")
 

@@ -77,7 +77,7 @@ class Tiers:
 
 
 def crossover(op: str, fast: MeasuredRate, slow: MeasuredRate) -> Crossover:
-    """``fast``: rate of one node, ``slow``: of all nodes together."""
+    """Computes where the tiers cross; ``fast``: rate of one node, ``slow``: of all nodes together."""
     nodes = quotient(slow, fast)
     return Crossover(op, nodes.median, nodes.low, nodes.high, nodes.confidence, fast, slow)
 
@@ -96,7 +96,7 @@ def tiers_of(points: Sequence[Point], trials: Sequence[TrialLine], hosts: Sequen
             # One node's share of the slow tier is no ceiling of it: more nodes may get more.
             told = crossover(op, one, all_of_them)
             found.append(replace(told, levelled=told.high <= 1, measure_at=None if told.high <= 1 else 2))
-    return Tiers(tuple(_ways(points, trials, slow)), tuple(found))
+    return Tiers(tuple(_paths_to_slow_tier(points, trials, slow)), tuple(found))
 
 
 def _swept(points: Sequence[Point], hosts: Sequence[Hosts]) -> Tiers | None:
@@ -190,7 +190,7 @@ def plateau_of(points: Sequence[Point]) -> MeasuredRate:
     return MeasuredRate(found.plateau, found.plateau_low, found.plateau_high, CONFIDENCE)
 
 
-def _ways(points: Sequence[Point], trials: Sequence[TrialLine], slow: int) -> list[Way]:
+def _paths_to_slow_tier(points: Sequence[Point], trials: Sequence[TrialLine], slow: int) -> list[Way]:
     """Each way to have the bytes on the slow tier: straight there, or over the fast tier, by number of tasks."""
     lines = by_record(trials)
     found = []

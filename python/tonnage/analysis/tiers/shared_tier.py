@@ -121,13 +121,13 @@ def _rises(curve: Mapping[int, Rated]) -> tuple[float, float]:
     if len(known) < 2:
         return 0.0, 1.0
     before, most = known[-2:]
-    step = quotient(_measured(curve[most]), _measured(curve[before]))
+    step = quotient(_measured_rate(curve[most]), _measured_rate(curve[before]))
     doublings = math.log(most / before)
     rise = min(1.0, max(0.0, math.log(step.median) / doublings))
     return rise / 2, min(1.0, max(0.0, math.log(step.high) / doublings))
 
 
-def _measured(point: Rated) -> MeasuredRate:
+def _measured_rate(point: Rated) -> MeasuredRate:
     return MeasuredRate(point.median, point.low, point.high, point.confidence)
 
 

@@ -393,11 +393,12 @@ def parts_of(crossing: Crossing, asked: str, bases: Mapping[str, Basis]) -> Part
         )
     metric = METRICS[crossing.crossover.op]
     one, of_all = (
-        _part(rate, metric, basis) for rate, basis in ((crossing.crossover.fast, fast), (crossing.crossover.slow, slow))
+        _divided_rate(rate, metric, basis)
+        for rate, basis in ((crossing.crossover.fast, fast), (crossing.crossover.slow, slow))
     )
     return Parts(str(fast), str(slow), unit_of(metric, fast), one, of_all, quotient(one, of_all))
 
 
-def _part(rate: MeasuredRate, metric: str, basis: Basis) -> MeasuredRate:
+def _divided_rate(rate: MeasuredRate, metric: str, basis: Basis) -> MeasuredRate:
     part = normalise(rate.median, metric, basis, rate.low, rate.high)
     return MeasuredRate(part.value, part.low, part.high, rate.confidence)

@@ -131,8 +131,8 @@ def _serve(programs: Programs, setting: NetworkSetting) -> list[_Ends]:
                     f"{pair.names[1]}: TCP ports {first} to {last} are taken; hint: give others with ports"
                 )
             following[pair.names[1]] = port + 1
-            pair.server = Program(pair.names[1], _server_words(port, setting), port)
-            pair.client.argv = _client_words(addresses.get(pair.names[1], pair.names[1]), port, setting)
+            pair.server = Program(pair.names[1], _server_arguments(port, setting), port)
+            pair.client.argv = _client_arguments(addresses.get(pair.names[1], pair.names[1]), port, setting)
         programs.start([pair.server for pair in wanted])
         programs.poll([pair.server for pair in wanted], LISTEN_S)
         # Of several on one host only the first was waited for.
@@ -154,11 +154,11 @@ def _listens(programs: Programs, pair: _Ends) -> bool:
     raise MeasurementError(f"{server.host}: no iperf3 server: {why}")
 
 
-def _server_words(port: int, setting: NetworkSetting) -> list[str]:
+def _server_arguments(port: int, setting: NetworkSetting) -> list[str]:
     return ["iperf3", "--server", "--one-off", "--json", "--port", str(port), "--interval", _interval(setting)]
 
 
-def _client_words(address: str, port: int, setting: NetworkSetting) -> list[str]:
+def _client_arguments(address: str, port: int, setting: NetworkSetting) -> list[str]:
     words = ["iperf3", "--client", address, "--port", str(port), "--json", "--interval", _interval(setting)]
     words += ["--time", str(setting.duration_ns // SECOND_NS), "--omit", str(setting.omit_ns // SECOND_NS)]
     words += ["--parallel", str(setting.streams), "--connect-timeout", str(CONNECT_MS), *_WORDS[setting.direction]]
@@ -180,7 +180,7 @@ def _check_client(programs: Programs, pairs: Sequence[_Ends], client: Program) -
     why = _error_of(client)
     programs.poll([pair.server], 1.0)
     if pair.server.ended and (pair.server.answer["status"] or 0) > 128:
-        why = f"{why} (the server on {pair.server.host}: {pair.server.last_words()})"
+        why = f"{why} (the server on {pair.server.host}: {pair.server.last_error_line()})"
     raise MeasurementError(f"{pair}: {why}")
 
 
@@ -194,7 +194,7 @@ def _report_of(program: Program) -> Report | None:
 def _error_of(program: Program) -> str:
     """Why it failed: in iperf3's words, else how it ended."""
     report = _report_of(program)
-    return report.error if report is not None and report.error else program.last_words()
+    return report.error if report is not None and report.error else program.last_error_line()
 
 
 def _flows(pair: _Ends, setting: NetworkSetting, clocks: Mapping[str, Clock]) -> list[Flow]:
@@ -259,8 +259,8 @@ class Program:
     def ended(self) -> bool:
         return bool(self.answer) and not self.answer["running"]
 
-    def last_words(self) -> str:
-        """How it ended, and the last line that it printed to its errors."""
+    def last_error_line(self) -> str:
+        """Describes how the program ended, with the last line that it printed to stderr."""
         status = self.answer.get("status")
         lines = [line.strip() for line in str(self.answer.get("err", "")).splitlines() if line.strip()]
         how = (
@@ -282,7 +282,7 @@ class Clock:
     """Half the shortest round trip."""
 
     def here_ns(self, there_ns: int) -> int:
-        """The instant on this process's clock."""
+        """Returns the instant on this process's clock."""
         return there_ns - self.offset_ns
 
 
@@ -317,7 +317,7 @@ class Programs:
         return {host: answers[host].value for host in arguments}
 
     def clocks(self, hosts: Iterable[str]) -> dict[str, Clock]:
-        """Each host's clock, by round trips."""
+        """Measures each host's clock, by round trips."""
         best: dict[str, Clock] = {}
         wanted: dict[str, Json] = {host: {} for host in hosts}
         for _ in range(_CLOCK_LOOKS):

@@ -78,7 +78,7 @@ def result_of(flows: Sequence[Flow]) -> tuple[PhaseResult, list[Row]]:
 
 
 def empty(stop_reason: Literal["time", "interrupted"]) -> PhaseResult:
-    """A PhaseResult of no task."""
+    """Returns a PhaseResult without tasks."""
     return {
         "stop_reason": stop_reason,
         "tasks": [],

@@ -9,9 +9,9 @@ from datetime import datetime, timezone
 from typing import Any, Literal, cast
 
 from tonnage.campaign.execute.hooks import RunHooks
-from tonnage.campaign.file_layout import FileLayout, NfsCounts
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.observer import Live, Observer, Step
+from tonnage.campaign.phase_facts import FileLayout, NfsCounts
 from tonnage.campaign.schedule import Trial
 from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
@@ -166,7 +166,7 @@ class PhaseRunner:
         self.announce(number, trial, setting, phase, purpose)
         ensemble = self.workspace.ensemble(setting)
         result: PhaseResult | None = None
-        reason, gathering, left, meanwhile = None, None, None, None
+        reason, gathering, left, host_events = None, None, None, None
         hosts: Sequence[str] = ()
         try:
             if self.keep_operations:
@@ -175,7 +175,7 @@ class PhaseRunner:
                 spec = {**spec, "limit": {**spec.get("limit", {}), "watch_space": True}}
             given: Any = spec
             running = ensemble.prepare(given, setting.placing)
-            meanwhile = self._until_done(running)
+            host_events = self._until_done(running)
             told: Any = running.result()
             result = told
             hosts = running.hosts()
@@ -204,7 +204,7 @@ class PhaseRunner:
             purpose=purpose,
             reason=reason,
             gathering=gathering,
-            meanwhile=meanwhile,
+            meanwhile=host_events,
             devices=devices,
             nfs=self._nfs.take() if result else None,
         )
@@ -243,9 +243,9 @@ class PhaseRunner:
             if self.interrupts:
                 running.stop()
             self.observer.tick(cast("Live", running.live()))
-        meanwhile = None if before is None else HostCounters.now().since(before)
+        events = None if before is None else HostCounters.now().since(before)
         self._nfs.end()
-        return cast("HostEvents | None", meanwhile)
+        return cast("HostEvents | None", events)
 
     def _record(
         self,
@@ -307,7 +307,7 @@ class TrialRun:
         return self.phases.seed
 
     def record(self, phase: str) -> str:
-        """The name of a phase's record."""
+        """Returns the name of a phase's record."""
         return record_name(self.number, phase)
 
     def phase(

@@ -10,7 +10,7 @@ from tonnage.campaign.execute.run_phase import PhaseOutcome, Status, TrialRun
 from tonnage.campaign.kinds.stream import StreamSetting, hog_bytes
 from tonnage.campaign.target import Target
 from tonnage.cluster.mpi.io_library import io_library
-from tonnage.records.phase_specs import Limit, Pace, PhaseSpec, Source, Work
+from tonnage.records.phase_specs import Limit, PhaseSpec, RateLimits, Source, Work
 
 _PARTS_MOST = 10_000
 """S3 takes no more parts of an object."""
@@ -170,7 +170,7 @@ def phase_spec(setting: StreamSetting, record: str, seed: int, *, first_task: in
         "seed": seed,
         "work": _work(setting, seed),
     }
-    if pace := _pace(setting):
+    if pace := _rate_limits(setting):
         spec["pace"] = pace
     if setting.hog:
         spec["hog_bytes"] = hog_bytes(setting.hog)
@@ -228,8 +228,8 @@ def _limit(setting: StreamSetting) -> Limit:
     return limit
 
 
-def _pace(setting: StreamSetting) -> Pace | None:
-    pace: Pace = {}
+def _rate_limits(setting: StreamSetting) -> RateLimits | None:
+    pace: RateLimits = {}
     if setting.operations_rate is not None:
         pace["operations_per_s"] = setting.operations_rate
     if setting.rate_bytes_per_s is not None:

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.jobs.job_follower import Ending, Follower
+from tonnage.campaign.jobs.job_reader import Ending, JobReader
 from tonnage.campaign.jobs.run_ledger import Entry, Ledger
 from tonnage.campaign.jobs.trial_batch import (
     DIRECTORY,
@@ -126,7 +126,7 @@ def _scheduler(campaign: Campaign) -> Scheduler:
 
 def _carry_out(run: Run, campaign: Campaign, scheduler: Scheduler, observer: Observer, *, detach: bool) -> Outcome:
     with Ledger(run.path) as ledger, Interrupts() as interrupts:
-        follower = Follower(run.path, scheduler, observer, interrupts)
+        follower = JobReader(run.path, scheduler, observer, interrupts)
         submitter = _Submitter(run, campaign, scheduler, ledger, follower, observer, interrupts)
         observer.started(run.path, run.manifest["target"]["name"], campaign.name)
         try:
@@ -145,7 +145,7 @@ class _Submitter:
     campaign: Campaign
     scheduler: Scheduler
     ledger: Ledger
-    follower: Follower
+    follower: JobReader
     observer: Observer
     interrupts: Interrupts
 

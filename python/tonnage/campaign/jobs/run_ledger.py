@@ -47,7 +47,7 @@ class Entry:
 
 
 def latest(run: Path) -> Entry | None:
-    """The job wanted last."""
+    """Returns the job wanted last."""
     entry = None
     for line in job_lines(run):
         if line["event"] == "wanted":
@@ -92,7 +92,7 @@ class Ledger:
             os.close(self._lock)
 
     def latest(self) -> Entry | None:
-        """The job wanted last."""
+        """Returns the job wanted last."""
         return latest(self._run)
 
     def want(self, batch: Batch, request: JobRequest) -> Entry:

@@ -89,7 +89,7 @@ class BatchSchedule:
         return trial
 
     def stopped(self, lines: Sequence[TrialLine], cut: Reason) -> dict[int, Reason]:
-        """As the whole schedule's."""
+        """Returns the same as the whole schedule."""
         return self._schedule.stopped(lines, cut)
 
     def _holds(self, setting: Setting, block: int) -> bool:
@@ -140,7 +140,7 @@ def write_order(request: JobRequest) -> None:
 
 
 def spread_of(campaign: Campaign, allocation: Allocation) -> Spread:
-    """Nodes and processes of a job in that allocation."""
+    """Returns the nodes and processes of a job in that allocation."""
     job = campaign.job
     nodes = len(allocation.hosts) if allocation.hosts is not None else job.nodes or 1
     here = [setting for setting in campaign.settings() if Allocation.of(setting) == allocation]
@@ -157,7 +157,7 @@ def _per_node(settings: Sequence[Setting], nodes: int) -> int:
     has a process of its own, and there are enough for the most of them."""
     if nodes == 1:
         return 1
-    alone = (setting.tasks for setting in settings if setting.uses_storage and setting.tasks_per_node is None)
+    alone = (setting.tasks for setting in settings if setting.needs_scratch and setting.tasks_per_node is None)
     most = max(alone, default=1)
     return -(-most // nodes)
 
@@ -197,7 +197,7 @@ def _check_tasks(campaign: Campaign, settings: Sequence[Setting], spread: Spread
                 f"hint: ask for {-(-tasks // each)} nodes, or give more tasks to each"
             )
         # Tasks of one process are its threads; of several, each has one task.
-        if each is None and setting.uses_storage and 1 < spread.processes < tasks:
+        if each is None and setting.needs_scratch and 1 < spread.processes < tasks:
             raise RequestError(
                 f"{tasks} tasks are more than the {spread.processes} processes of the job "
                 f"({spread.per_node} on each of {on}); "
@@ -252,7 +252,7 @@ def _near(name: str, known: dict[str, Queue] | dict[str, ClusterHost]) -> str:
 
 
 def describe_jobs(campaign: Campaign, scheduler: Scheduler) -> list[str]:
-    """The jobs as lines of text, for ``--dry-run``: one in each allocation, in each block."""
+    """Returns the jobs as lines of text, for ``--dry-run``: one in each allocation, in each block."""
     allocations = allocations_of(campaign)
     lines = [
         f"jobs      of {scheduler.name}: "

@@ -230,7 +230,7 @@ def snapshot_means_of(target: Target) -> str | None:
 
 
 def why_no_snapshots(target: Target) -> str:
-    """The reason, for a message."""
+    """Returns the reason, for a message."""
     kinds = sorted(set(_file_systems(target)))
     if not kinds:
         return f"{target.uri} has no snapshots"

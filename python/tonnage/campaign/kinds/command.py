@@ -107,7 +107,7 @@ class CommandSetting(Setting):
         return None if self.takes_jobs_itself else self.partition
 
     @property
-    def uses_storage(self) -> bool:
+    def needs_scratch(self) -> bool:
         return False
 
     @property

@@ -32,7 +32,7 @@ class FindSetting(Setting):
         return (PHASE,)
 
     @property
-    def uses_storage(self) -> bool:
+    def needs_scratch(self) -> bool:
         return False
 
     def describe(self) -> str:

@@ -99,7 +99,7 @@ class Setting:
         return 0
 
     def space_in(self, target: Target) -> list[int]:
-        """Bytes of files at once in each directory of the target, at most."""
+        """Returns the bytes of files at once in each directory of the target, at most."""
         here = range(len(target.paths))
         if self.device is not None:
             return [self.space_bytes if number == self.device else 0 for number in here]
@@ -184,11 +184,11 @@ class Setting:
         return 0
 
     def describe(self) -> str:
-        """One line for ``--dry-run``, without kind and tasks."""
+        """Returns one line for ``--dry-run``, without kind and tasks."""
         raise NotImplementedError
 
     @property
-    def uses_storage(self) -> bool:
+    def needs_scratch(self) -> bool:
         """Whether trials work on files that this project makes."""
         return True
 
@@ -265,7 +265,7 @@ class WorkloadSection(DocumentTable):
         return False
 
     def setting(self, factors: Factors, scale: float) -> Setting:
-        """The setting of one combination."""
+        """Returns the setting of one combination."""
         return self.SETTING(**self.knobs(factors, scale))
 
     def knobs(self, factors: Factors, scale: float) -> Factors:  # noqa: ARG002  (for kinds that scale)

@@ -55,7 +55,7 @@ class NetworkSetting(Setting):
         return (PHASE,)
 
     @property
-    def uses_storage(self) -> bool:
+    def needs_scratch(self) -> bool:
         return False
 
     @property

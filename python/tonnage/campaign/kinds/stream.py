@@ -285,7 +285,7 @@ class Stream(WorkloadSection):
         None, description="write the files first, in transfers of this size, before the clock of a write at random"
     )
     advice: Annotated[tuple[Advice, ...], BeforeValidator(_listed), ScalarOrList()] = Field(
-        (), description="storage mmap: what the kernel is told of each mapping"
+        (), description="storage mmap: advice to the kernel for each mapping"
     )
     range_locks: Flag = Field(False, description="storage posix: hold a lock on the bytes of each transfer")
     collective: Sweep[Flag] = Field(
@@ -382,7 +382,7 @@ class Stream(WorkloadSection):
                 )
 
     def first(self) -> StreamSetting:
-        """The setting of the first value of each factor."""
+        """Returns the setting of the first value of each factor."""
         return StreamSetting(**self.knobs(next(self._product()), 1.0))
 
     def knobs(self, factors: Factors, scale: float) -> Factors:

@@ -15,12 +15,12 @@ from tonnage.printable_text import one_line
 COMMAND = Command(
     "cancel",
     "cancel jobs of yours, waiting or running",
-    "Ends jobs of yours with all their copies, or single copies (3734[5], 3734_5), in the scheduler that has them. A "
-    "job that is not yours is refused, and one that Tonnage did not submit unless --any is given. The exit code is 1 "
-    "where one of them was not cancelled.",
+    "Cancels your jobs with all their copies, or single copies (3734[5], 3734_5). A job of another user is "
+    "refused, and so is one that Tonnage did not submit, unless --any is given. The exit code is 1 if one of "
+    "them was not cancelled.",
     (
-        Option(("jobs",), "their numbers, as `tonnage jobs` lists them", "JOB", repeats=True),
-        Option(("--any",), "also jobs of yours that Tonnage did not submit"),
+        Option(("jobs",), "job numbers, as `tonnage jobs` lists them", "JOB", repeats=True),
+        Option(("--any",), "also cancel your jobs that Tonnage did not submit"),
         SCHEDULER,
         SITE,
         JSON,

@@ -19,28 +19,26 @@ from tonnage.command_option import Option
 COMMAND = Command(
     "clean",
     "remove what killed runs left behind: scratch directories, or objects and snapshots of a pool",
-    "Lists the marked scratch directories in DIR, and the marked files that runs were told to make there, and removes, "
-    "after a question, those directories whose runs are shown to be over. Removes only data files that Tonnage made; a "
-    "directory with anything else in it stays. Where nobody can know whether a run is over, or what a file holds by "
-    "now, it is listed with the reason and stays, unless --force is given. Of a Ceph pool (rados://POOL, as it was "
-    "measured) the same is done to the namespaces of runs, with their snapshots. `tonnage explain campaign` "
-    "tells who owns scratch.",
+    "Lists the marked scratch directories in DIR, and the marked files that users let runs create there. "
+    "After a question it removes those whose run is proved to have ended. It removes only data files that "
+    "Tonnage made; a directory with anything else in it stays. If it cannot be known whether a run has "
+    "ended, or what a file now contains, the entry is listed with the reason and stays, unless --force is "
+    "given. In a Ceph pool (rados://POOL, as it was measured) it treats the namespaces of runs and their "
+    "snapshots in the same way. `tonnage explain campaign` explains who owns scratch.",
     (
         Option(("directory",), "directory, or pool, that was measured", "DIR", completes="directory"),
         Option(("--yes",), "do not ask"),
         Option(
             ("--force",),
-            "also remove what is of a run that cannot be proved to have ended: you have seen that it is over",
+            "also remove files of a run that cannot be proved to have ended; make sure that it has",
         ),
-        Option(
-            ("--kept",), "also remove directories that runs left on purpose to later ones, such as those of mdtest -C"
-        ),
+        Option(("--kept",), "also remove directories that were kept for later runs, such as those of mdtest -C"),
     ),
     (
         ("tonnage clean /scratch/me", "after a run was killed with SIGKILL, or its node died"),
         (
             "tonnage clean --kept /scratch/me",
-            "a tree of mdtest -C that is no longer wanted, or of which files are missing",
+            "a tree of mdtest -C that is no longer needed, or that lacks files",
         ),
         ("tonnage clean 'rados://bench?conf=/etc/ceph/ceph.conf'", "the same on a Ceph pool"),
     ),

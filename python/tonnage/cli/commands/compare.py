@@ -21,11 +21,11 @@ from tonnage.units import parse_share
 COMMAND = Command(
     "compare",
     "tell whether a system is faster or slower than another, by their runs",
-    "Sets each RUN against the first, the base: equal settings are paired, and each gets the ratio of its throughputs "
-    "with an interval and one of three verdicts: faster, slower, no change shown. A RUN that is a directory of runs is "
-    "one side with all of them. A verdict about a system takes three runs a side, for days differ by more than the "
-    "repetitions of a run show; all verdicts on a side hold together at 95 %. What else differs between the sides "
-    "(factors, kernel, mount options, versions) is listed.",
+    "Compares each RUN with the first, the base. Equal settings are paired; each pair gets the ratio of its "
+    "throughputs with an interval and one of three verdicts: faster, slower, no change shown. A RUN that is "
+    "a directory of runs is one side with all its runs. A verdict about a system takes three runs a side, "
+    "because days differ by more than the repetitions of one run show; all verdicts on a side hold together "
+    "at 95 %. Other differences between the sides (factors, kernel, mount options, versions) are listed.",
     (
         Option(
             ("runs",),
@@ -36,11 +36,17 @@ COMMAND = Command(
         ),
         Option(
             ("--of",),
-            "what verdicts are of: of the system, or of these two runs alone, which says nothing of another day",
+            "what the verdicts are about: the system, or only these two runs, which says nothing about other days",
             default="system",
             choices=("system", "runs"),
         ),
-        Option(("--threshold",), "least change of a throughput that is called one", "SHARE", "2%", parse=parse_share),
+        Option(
+            ("--threshold",),
+            "smallest change of a throughput that counts as a change",
+            "SHARE",
+            "2%",
+            parse=parse_share,
+        ),
         Option(
             ("--per",),
             "divide rates by disks, servers, nodes or links: as [normalise] of the runs' campaigns says (disk), or one "
@@ -49,11 +55,11 @@ COMMAND = Command(
         ),
         Option(
             ("--fail-if",),
-            "exit with 1 where a setting has this verdict or failed on the newer side; with 2 where none can have any, "
-            "or the workloads are unlike",
+            "exit with 1 if a setting has this verdict or failed on the newer side; with 2 if no verdict is "
+            "possible or the workloads differ",
             choices=("slower", "faster", "changed"),
         ),
-        Option(("--out",), "also write a page with a forest plot", "FILE", completes="file"),
+        Option(("--out",), "also write an HTML page with a forest plot", "FILE", completes="file"),
         JSON,
     ),
     (
@@ -62,8 +68,11 @@ COMMAND = Command(
             "did the upgrade help? Each a directory of three runs or more",
         ),
         ("tonnage compare --per disk=60,84 old new", "is a disk of the new system worth as much as one of the old?"),
-        ("tonnage compare --fail-if slower --threshold 5% base new", "for a pipeline: exit code 1 where it got slower"),
-        ("tonnage compare --of runs --fail-if slower base/1 new/1", "the same of two runs, whatever their days add"),
+        ("tonnage compare --fail-if slower --threshold 5% base new", "for a pipeline: exit code 1 if it got slower"),
+        (
+            "tonnage compare --of runs --fail-if slower base/1 new/1",
+            "the same for two single runs, without a claim about other days",
+        ),
     ),
     loads=("tonnage.cli.runs",),
 )
@@ -125,10 +134,10 @@ def _sides(paths: Sequence[str], asked: str | None) -> list[Side]:
     """Each path a side: a run, or a directory of runs, of which each counts once."""
     from tonnage.analysis.compare.divisors import given_to, owner_of
     from tonnage.analysis.compare.runs import Side
-    from tonnage.cli.runs import once, runs_in, told_twice
+    from tonnage.cli.runs import once, repeated_runs, runs_in
 
     sides = [once([runs_in([path])])[0] for path in paths]
-    for name in told_twice(sides):
+    for name in repeated_runs(sides):
         print(f"tonnage: {name} is on both sides: compared with itself, nothing differs", file=sys.stderr)
     bases: list[list[Basis]] = [[] for _ in sides]
     if asked is not None:

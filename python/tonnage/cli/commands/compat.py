@@ -15,19 +15,19 @@ from tonnage.command_option import Option
 COMMAND = Command(
     "compat",
     "put executables named after the originals into a directory",
-    "Makes small executables in DIR, named after the programs whose command lines Tonnage takes. Each hands its "
-    "arguments over as they were typed, so that old scripts run without a change. A file that this command did not "
-    "make is never replaced.",
+    "Makes small executables in DIR, named after the programs whose command lines Tonnage takes. Each passes "
+    "its arguments on as they were typed, so that old scripts run without a change. A file that this command "
+    "did not make is never replaced.",
     (
         Option(("action",), "what to do", "ACTION", choices=("install",)),
-        Option(("directory",), "where to put them; made if it is not there", "DIR", completes="directory"),
+        Option(("directory",), "directory for them; created if it is missing", "DIR", completes="directory"),
     ),
     (("tonnage compat install ~/bin", "from then on, scripts that call them run here"),),
 )
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.compat.install import how_to_use, install
 
     for file in install(arguments.directory):
@@ -45,7 +45,7 @@ class FrontEndCommand:
     """It measures, and is handed who tells of that on the way."""
 
     def run(self, arguments: Arguments) -> int:
-        """Exit code."""
+        """Runs the command and returns its exit code."""
         from tonnage.compat.output import Voice
 
         run, voice = import_module(self.COMMAND.loads[0]).run, Voice(sys.stdout, sys.stderr)

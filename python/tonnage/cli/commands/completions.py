@@ -18,13 +18,13 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     print(SHELLS[arguments.shell](), end="")
     return 0
 
 
 def bash() -> str:
-    """For ``eval "$(tonnage completions bash)"``."""
+    """Returns the script for ``eval "$(tonnage completions bash)"``."""
     cases = "\n".join(_bash_case(command) for command in spelled_out(all_commands()))
     names = " ".join(command.name for command in all_commands())
     actions = "\n".join(
@@ -69,7 +69,7 @@ def _bash_case(command: Command) -> str:
 
 
 def zsh() -> str:
-    """For ``eval "$(tonnage completions zsh)"``, after ``compinit``."""
+    """Returns the script for ``eval "$(tonnage completions zsh)"``, after ``compinit``."""
     cases = "\n".join(_zsh_case(command) for command in spelled_out(all_commands()))
     actions = "\n".join(
         f"    if [[ $command == {parent.name} ]]; then\n"
@@ -140,7 +140,7 @@ def _zsh_quote(text: str) -> str:
 
 
 def fish() -> str:
-    """For ``tonnage completions fish > ~/.config/fish/completions/tonnage.fish``."""
+    """Returns the script for ``tonnage completions fish > ~/.config/fish/completions/tonnage.fish``."""
     lines = ["complete -c tonnage -n __fish_use_subcommand -l version -d 'print the version'"]
     for command in all_commands():
         lines.append(

@@ -37,21 +37,29 @@ def _operations(text: str) -> tuple[str, ...]:
 COMMAND = Command(
     "crossover",
     "tell from how many nodes on which of two tiers wins",
-    "Sets a tier that every node has for itself against one that all share: from the rate of one node and the ceiling "
-    "of what is shared follows where they cross, with an interval. Which tier is which follows from the file systems, "
-    "or from what most nodes got. Of two published tiers it also says why their authors named another figure.",
+    "Compares a tier that each node has for itself with one that all nodes share. The rate of one node and "
+    "the ceiling of the shared tier give the number of nodes at which they cross, with an interval. Which "
+    "tier is shared follows from the file systems, or from the rates of the most nodes. For two published "
+    "tiers it also explains why their authors named another number.",
     (
         Option(("first",), "a run, published:summit-gpfs or published:summit-nvme", "A", completes="directory"),
-        Option(("second",), "the other tier, likewise", "B", completes="directory"),
-        Option(("--op",), "only these of write, read, open-write-close", "OP[,OP]", "all in common", parse=_operations),
-        Option(("--nodes",), "also tell which wins at this many nodes", "N", parse=parse_count),
-        Option(("--shared",), "which of A and B all nodes share, where the records do not tell", "RUN"),
-        Option(("--per-node",), "state the rate of one node on the tier of its own", "RATE", "measured", parse=_rate),
-        Option(("--ceiling",), "state what the shared tier does not exceed", "RATE", "measured", parse=_rate),
+        Option(("second",), "the other tier, in the same form", "B", completes="directory"),
+        Option(
+            ("--op",),
+            "only these operations: write, read, open-write-close",
+            "OP[,OP]",
+            "all that both tiers have",
+            parse=_operations,
+        ),
+        Option(("--nodes",), "also print which tier is faster on this many nodes", "N", parse=parse_count),
+        Option(("--shared",), "the one of A and B that all nodes share, if the records do not show it", "RUN"),
+        Option(("--per-node",), "use this rate of one node on its own tier", "RATE", "measured", parse=_rate),
+        Option(("--ceiling",), "use this upper bound of the shared tier", "RATE", "measured", parse=_rate),
         Option(
             ("--per",),
-            "also divide the rates: by what each node has of its own and what all share, one for A and one for B "
-            "(disk=2,600; link=25Gbit/s,400Gbit/s), or as [normalise] of their campaigns says (disk)",
+            "also divide the rates by the size of each tier, one for A and one for B (disk=2,600; "
+            "link=25Gbit/s,400Gbit/s): of one node on its own tier, of all on the shared one. THING alone "
+            "takes them from [normalise] of the campaigns",
             "THING",
         ),
         PAGE,
@@ -59,10 +67,13 @@ COMMAND = Command(
     ),
     (
         ("tonnage crossover published:summit-gpfs published:summit-nvme", "what the published ceilings say"),
-        ("tonnage crossover --nodes 64 nvme-run lustre-run --out crossover.html", "of two runs, and who wins at 64"),
+        (
+            "tonnage crossover --nodes 64 nvme-run lustre-run --out crossover.html",
+            "from two runs, and which is faster on 64 nodes",
+        ),
         (
             "tonnage crossover --ceiling 400GB/s nvme-run lustre-run",
-            "from one node, where the system's ceiling is known",
+            "from one node, with a known ceiling of the shared tier",
         ),
     ),
     loads=("tonnage.cli.runs",),

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "demand",
     "tell what a job asks of a storage, from its Darshan log",
-    "Says of each file system how many calls were in progress at once, of which size, at which rate and for how long, "
-    "and what share that is of the load line measured for --path. Several logs of one program give intervals. What the "
-    "counters cannot tell stands between bounds. --campaign writes a campaign that asks the same without the job.",
+    "Prints for each file system how many calls were in progress at once, their size, rate and duration, and "
+    "which share of the load line measured for --path that is. Several logs of one program give intervals. "
+    "Values that the counters do not determine are given as bounds. --campaign writes a campaign that makes "
+    "the same demand without the job.",
     (
         Option(
             ("logs",),
@@ -37,7 +38,7 @@ COMMAND = Command(
             completes="file",
         ),
         Option(("--path",), "compare with the load line of PATH", "PATH", "the working directory", completes="file"),
-        Option(("--file-system",), "look at the job's calls on this mount point", "MOUNT", "the one with most bytes"),
+        Option(("--file-system",), "use the job's calls on this mount point", "MOUNT", "the one with most bytes"),
         Option(("--campaign",), "write a campaign that makes the same demand", "FILE", completes="file"),
         Option(("--target",), "the directory that the campaign measures", "DIR", "--path", completes="directory"),
         Option(("--sweep",), "the campaign also has 1, 2, 4 ... up to twice the job's tasks, to find its load line"),
@@ -52,26 +53,29 @@ COMMAND = Command(
         JSON,
     ),
     (
-        ("tonnage demand job.darshan", "what the job asks, and what share of the load line here"),
+        ("tonnage demand job.darshan", "the demand of the job, and its share of the load line here"),
         ("tonnage demand monday.darshan tuesday.darshan --path /scratch/me", "two runs, against the line of /scratch"),
-        ("tonnage demand job.darshan --campaign job.toml --target /new/me --sweep", "where its load line is elsewhere"),
+        (
+            "tonnage demand job.darshan --campaign job.toml --target /new/me --sweep",
+            "find the load line for this demand on another storage",
+        ),
         ("tonnage demand job.darshan --replayed tonnage-runs/replay", "how close the campaign came"),
     ),
-    loads=("tonnage.cli.runs", "tonnage.placement.job_uses", "tonnage.placement.line_shares"),
+    loads=("tonnage.cli.runs", "tonnage.placement.job_logs", "tonnage.placement.line_shares"),
 )
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
-    from tonnage.demand.profile import main_place, profile_of
-    from tonnage.placement.job_uses import uses_in
+    """Runs the command and returns its exit code."""
+    from tonnage.demand.profile import main_file_system, profile_of
+    from tonnage.placement.job_logs import uses_in
     from tonnage.placement.line_shares import shares_of
 
     if arguments.campaign is None and (arguments.target is not None or arguments.sweep):
         raise RequestError("--target and --sweep are of a campaign; hint: give --campaign FILE, too")
     uses = [use for name in arguments.logs for use in uses_in(name)]
     profile = profile_of(uses)
-    place = main_place(uses[0], arguments.file_system or profile.places[0].mount)
+    place = main_file_system(uses[0], arguments.file_system or profile.places[0].mount)
     path = arguments.path or "."
     shares = shares_of(uses, profile, place.mount, path, arguments.site)
     deviations: list[Deviation] = []
@@ -91,11 +95,11 @@ def run(arguments: Arguments) -> int:
 def _write_campaign(arguments: Arguments, use: JobUse, mount: str, path: str) -> None:
     import sys
 
-    from tonnage.demand.profile import main_place
+    from tonnage.demand.profile import main_file_system
     from tonnage.demand.replay import replay_of
     from tonnage.outputs import Output, lines
 
-    made = replay_of(use, main_place(use, mount), target=arguments.target or path, sweep=arguments.sweep)
+    made = replay_of(use, main_file_system(use, mount), target=arguments.target or path, sweep=arguments.sweep)
     out = Output(Path(arguments.campaign), "--campaign", lines("a campaign of `tonnage demand`", "# The demand of .*"))
     out.write(made.text)
     for left in made.left_out:
@@ -114,13 +118,13 @@ def _show(
     from dataclasses import replace
 
     from tonnage.cli.runs import console, print_json
-    from tonnage.demand.profile import main_place
+    from tonnage.demand.profile import main_file_system
     from tonnage.report.answers.demand import answer, replayed
 
     told = [_statement(one) for one in shares]
     shown = answer(arguments.logs, profile, told, uses)
     if deviations:
-        table = replayed(main_place(uses[0], mount), deviations)
+        table = replayed(main_file_system(uses[0], mount), deviations)
         shown = replace(shown, tables=(*shown.tables, table))
     if arguments.out is not None:
         from tonnage.report.page import write_answer

@@ -40,18 +40,18 @@ def _hosts(text: str) -> tuple[str, ...]:
 COMMAND = Command(
     "doctor",
     "check the site file against the world, or hosts that are to measure together",
-    "Reads tonnage.toml and asks the scheduler, the servers' indices and the mounts whether what it says is so. Each "
-    "thing that is wrong is one line with what to do. With --hosts it goes to these hosts instead and tells what would "
-    "spoil a measurement on them: links, clocks, versions, other load, and the target as each of them sees it "
-    "(`tonnage explain doctor-hosts`).",
+    "Checks tonnage.toml against the scheduler, the servers' indices and the mounts. Prints one line for "
+    "each problem, with a remedy. With --hosts it checks these hosts instead, for anything that would spoil "
+    "a measurement: links, clocks, versions, other load, and the target as each host sees it (`tonnage "
+    "explain doctor-hosts`).",
     (
         SITE,
         Option(("--hosts",), "check these hosts: a,b,c or node[1-3]", "HOST[,HOST]", parse=_hosts),
-        Option(("--within",), "hosts that are not there by then are left out", "TIME", "30s", parse=parse_time),
-        Option(("--via",), "how to get there", None, "ssh", ("ssh", "slurm", "mpi")),
+        Option(("--within",), "hosts that have not answered by then are left out", "TIME", "30s", parse=parse_time),
+        Option(("--via",), "how to reach the hosts", None, "ssh", ("ssh", "slurm", "mpi")),
         Option(
             ("--target",),
-            "look at this directory on each of the hosts; a file of 64 KiB is made there for a moment",
+            "check this directory on each host; a file of 64 KiB is created there and removed",
             "DIR",
             completes="directory",
         ),
@@ -85,7 +85,7 @@ def run(arguments: Arguments) -> int:
     found = examine(facts)
     wrong = [complaint for complaint in found if complaint.wrong]
     if arguments.json:
-        from tonnage.placement.answers import SiteChecked
+        from tonnage.placement.answer_types import SiteChecked
 
         checked = SiteChecked(
             well=not wrong,
@@ -113,7 +113,7 @@ def _examine_hosts(arguments: Arguments) -> int:
     found = examine(party)
     well = not any(complaint.wrong for complaint in found)
     if arguments.json:
-        from tonnage.placement.answers import HostsChecked, LinkAnswer
+        from tonnage.placement.answer_types import HostsChecked, LinkAnswer
 
         checked = HostsChecked(
             well=well,

@@ -32,7 +32,7 @@ FILES = Path(tonnage.__file__).parent / "examples"
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     files = {path.name: path for path in sorted(FILES.iterdir()) if path.suffix in (".toml", ".ipynb")}
     if arguments.name is None:
         if arguments.out is not None:

@@ -47,7 +47,7 @@ _COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     findings, pages = _pages(FINDINGS), _pages(DOCUMENTATION)
     added = {code: _plug_ins_text(load()) for code, load in plugins.each(plugins.FINDINGS)}
     known: dict[str, str | Path] = {**added, **pages, **findings}

@@ -47,14 +47,14 @@ def parse_since(text: str) -> float:
 COMMAND = Command(
     "history",
     "tell when runs became faster or slower, and what changed then",
-    "Puts runs in order of time. Of each setting the series of its levels is searched for changes, and beside each "
-    "change stands what the manifests say was changed then: kernel, mount options, versions, host, file system. Of "
-    "histories in which nothing changed at most one in twenty is given a change. The verdicts are faster, slower, no "
-    "change shown. With --servers it tells of the load of file servers over time (`tonnage explain watch`).",
+    "Orders runs by time and searches the levels of each setting for changes. Beside each change it prints "
+    "what differs between the manifests at that time: kernel, mount options, versions, host, file system. "
+    "Where nothing changed, at most one history in twenty shows a change. The verdicts are faster, slower, "
+    "no change shown. With --servers it shows the load of file servers over time (`tonnage explain watch`).",
     (
         Option(
             ("runs",),
-            "run directories, or directories of them; with --servers the names of file servers, without one all",
+            "run directories, or directories of them; with --servers: names of file servers, by default all",
             "DIR",
             optional=True,
             repeats=True,
@@ -62,11 +62,17 @@ COMMAND = Command(
         ),
         Option(
             ("--servers",),
-            "of file servers instead, from what `tonnage watch` kept: when each was above its load line, whose jobs "
-            "were there, and what it carried when",
+            "show file servers instead, from the records of `tonnage watch`: when each was above its load "
+            "line, whose jobs ran there, and how much it carried",
         ),
-        Option(("--since",), "with --servers: from a date on, or so long ago", "TIME", "all", parse=parse_since),
-        Option(("--threshold",), "least change of a throughput that is called one", "SHARE", "2%", parse=parse_share),
+        Option(("--since",), "with --servers: begin at this date, or this long ago", "TIME", "all", parse=parse_since),
+        Option(
+            ("--threshold",),
+            "smallest change of a throughput that counts as a change",
+            "SHARE",
+            "2%",
+            parse=parse_share,
+        ),
         Option(
             ("--per",),
             "divide rates by disks, servers, nodes or links: as [normalise] of each run's campaign says (disk), or one "
@@ -75,8 +81,8 @@ COMMAND = Command(
         ),
         Option(
             ("--fail-if",),
-            "exit with 1 where the newest change of a setting has this verdict, or its newest run failed; with 2 where "
-            "none can have any",
+            "exit with 1 if the newest change of a setting has this verdict or its newest run failed; with 2 "
+            "if no verdict is possible",
             choices=("slower", "faster", "changed"),
         ),
         PAGE,
@@ -85,8 +91,8 @@ COMMAND = Command(
     ),
     (
         ("tonnage history tonnage-runs --out history.html", "all runs of a directory, as a picture"),
-        ("tonnage history --fail-if slower nightly/*", "for a pipeline: exit code 1 where it got slower"),
-        ("tonnage history --per disk=60,84 old new", "all runs of two directories, for each of their disks"),
+        ("tonnage history --fail-if slower nightly/*", "for a pipeline: exit code 1 if it got slower"),
+        ("tonnage history --per disk=60,84 old new", "all runs of two directories, divided by their disks"),
         ("tonnage history --servers --since 30d rcss1", "when was this file server above its load line?"),
     ),
     loads=("tonnage.cli.runs",),

@@ -26,14 +26,15 @@ def _kind(word: str) -> str:
 COMMAND = Command(
     "import",
     "take over what another tool measured",
-    "Reads files that another tool wrote, and makes one run directory of them: trials with intervals, findings, the "
-    "report. Repetitions in a file, and equal trials of several files, become repetitions; a summary never becomes a "
-    "trial. The files are kept in the run. What they do not say is unknown in it; what is damaged is told with its "
-    "line. `tonnage explain import` says what each kind reads, and what its figures mean.",
+    "Reads files that another tool wrote and makes one run directory from them: trials with intervals, "
+    "findings, the report. Repetitions in a file, and equal trials of several files, become repetitions; a "
+    "summary never becomes a trial. The files are kept in the run. A value that the files do not state is "
+    "unknown in the run; damage is reported with its line number. `tonnage explain import` describes what "
+    "each kind reads and what its figures mean.",
     (
         Option(
             ("kind",),
-            "whose files they are; of one file it may be left out, and is told by what is in it",
+            "tool that wrote the files; for a single file it may be omitted and is recognised by the content",
             "KIND",
             choices=tuple(KINDS),
             plugins=plugins.IMPORTERS,
@@ -42,21 +43,21 @@ COMMAND = Command(
         ),
         Option(
             ("files",),
-            "what the tool printed or wrote, the oldest first; of IO500 also a result directory",
+            "output of the tool, the oldest file first; for IO500 also a result directory",
             "FILE",
             repeats=True,
             completes="file",
         ),
         Option(
             ("--factor",),
-            "what the files do not state, as snapshot=yes; with a pattern before it of the files whose names fit: "
-            "snap-*:snapshot=yes. May be repeated; of one name the last one that fits counts",
+            "value that the files do not state, such as snapshot=yes; a PATTERN selects files by name: "
+            "snap-*:snapshot=yes. May be repeated; for one NAME the last match counts",
             "[PATTERN:]NAME=VALUE",
             repeats=True,
         ),
         Option(
             ("--link",),
-            "rate of the link between the hosts and the storage, in bits or bytes: what is above it is told",
+            "rate of the link between the hosts and the storage, in bits or bytes; higher rates become findings",
             "RATE",
         ),
         OUT,
@@ -65,11 +66,11 @@ COMMAND = Command(
     ),
     (
         ("tonnage import ior ior.out --out run-ior", "IOR's text, JSON or CSV"),
-        ("tonnage import ior.out.gz", "whatever tool it is of, also compressed, or with labels of srun -l"),
+        ("tonnage import ior.out.gz", "a file of any known tool, also compressed, or with labels of srun -l"),
         ("tonnage import ior monday.out tuesday.out --out run-ior", "equal trials of both become repetitions"),
         (
             "tonnage import ior plain.out snap.out --factor snapshot=no --factor 'snap*:snapshot=yes' --out run-ior",
-            "with and without a snapshot: what each adds, in seconds",
+            "with and without a snapshot: the seconds that one adds",
         ),
         ("tonnage import io500 results/*", "result directories of IO500, of any year"),
         ("tonnage import fio randread.json --out run-fio", "what fio --output-format=json wrote"),
@@ -80,7 +81,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     import uuid
 
     from tonnage.analysis.compare.normalise import parse_link

@@ -27,23 +27,31 @@ PAGE = "report.html"
 COMMAND = Command(
     "io500",
     "measure what the IO500 benchmark measures, by its own configuration",
-    "Runs the phases of IO500 in its order: files of IOR and mdtest, easy and hard, written, looked at, searched, read "
-    "and removed. CONFIG is the benchmark's own configuration, with every key of it. The result directory has the "
-    "benchmark's files, and a page with what these do not say. All that is made in the data directory is removed at "
-    "the end. Under mpiexec or srun each process is a task. It is no official submission. `tonnage explain "
-    "io500` has more.",
+    "Runs the phases of IO500 in its order: the easy and hard files of IOR and mdtest are written, examined "
+    "(stat), searched, read and removed. CONFIG is the benchmark's own configuration file; every key of it "
+    "is read. The result directory has the benchmark's files and an HTML page with more figures. Everything "
+    "made in the data directory is removed at the end. Under mpiexec or srun each process is a task. The "
+    "result is not an official submission. `tonnage explain io500` has more.",
     (
         Option(("config",), "an IO500 configuration", "CONFIG", optional=True, completes="file"),
         Option(("--tasks",), "tasks in this process; under MPI, all its processes", "N", "1", parse=parse_count),
-        Option(("--repeat",), "do everything so many times, for an interval of the score", "N", "1", parse=parse_count),
+        Option(
+            ("--repeat",),
+            "repeat the whole benchmark this often, which gives the score an interval",
+            "N",
+            "1",
+            parse=parse_count,
+        ),
         Option(("--mode",), "which phases", None, "standard", choices=("standard", "extended")),
         Option(("--timestamp",), "name of the directories of this benchmark", "NAME", "the time"),
-        Option(("--resume",), "go on with an interrupted benchmark", "RESULTS", completes="directory"),
-        Option(("--dry-run",), "check CONFIG, print what each phase would do, and make nothing"),
-        Option(("--cleanup",), "with --resume RESULTS: remove what the interrupted benchmark left, and do not go on"),
+        Option(("--resume",), "continue an interrupted benchmark", "RESULTS", completes="directory"),
+        Option(("--dry-run",), "check CONFIG, print what each phase would do, and create nothing"),
+        Option(
+            ("--cleanup",), "with --resume RESULTS: remove what the interrupted benchmark left, and do not continue it"
+        ),
         Option(
             ("--verify",),
-            "check that the figures of a result agree with its hash; CONFIG: and its configuration",
+            "check that the figures of RESULT agree with its hash; with CONFIG, also with that configuration",
             "RESULT",
             completes="file",
         ),

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "jobs",
     "list jobs, and where they run",
-    "Lists the jobs that wait or run, with the file server that Tonnage placed them by.",
+    "Lists the jobs that wait or run, and the file server by which Tonnage placed each of them.",
     (
-        Option(("-d", "--done"), "also those that ended lately"),
-        Option(("-u", "--user"), "of this user, or all", "USER", "you"),
+        Option(("-d", "--done"), "also jobs that ended recently"),
+        Option(("-u", "--user"), "jobs of this user, or of all users", "USER", "you"),
         SCHEDULER,
         SITE,
         JSON,
     ),
-    (("tonnage jobs -d", "also what ended lately"),),
+    (("tonnage jobs -d", "also jobs that ended recently"),),
     loads=("tonnage.placement.jobs",),
 )
 
@@ -48,7 +48,7 @@ HEADINGS = (
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.machine.user import user_name
     from tonnage.placement.jobs import JobsAnswer, asked_scheduler
 
@@ -86,7 +86,7 @@ def _jobs_of_named(site_scheduler: Scheduler, user: str, *, ended: bool) -> list
 
 
 def text(found: Sequence[Job]) -> str:
-    """The table."""
+    """Returns the table."""
     return columns([HEADINGS, *(_cells(job) for job in found)])
 
 

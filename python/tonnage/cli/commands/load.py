@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "load",
     "show how busy each file server is, and its head-room to the load line",
-    "Shows each file server of the site file: CPU, block device operations, NFS calls, I/O pressure, jobs that run and "
-    "wait beside it, how many more tasks it carries, what of its line is promised to jobs that were sent, what others "
-    "use and what is left. Each index has its age; a stale one is marked.",
+    "Shows for each file server of the site file: CPU, block device operations, NFS calls, I/O pressure, "
+    "jobs that run and wait next to it, how many more tasks it carries, and how much of its load line is "
+    "promised to submitted jobs, used by others, and left. Each index has its age; a stale one is marked.",
     (
         SERVER,
-        Option(("--watch",), "go on, in place"),
-        Option(("--every",), "how often to look, with --watch or --metrics", "TIME", "2s", parse=parse_time),
+        Option(("--watch",), "update the display until Ctrl-C"),
+        Option(("--every",), "interval between updates, with --watch or --metrics", "TIME", "2s", parse=parse_time),
         METRICS,
         SITE,
         JSON,
@@ -91,8 +91,8 @@ def _show_once(found: Sequence[LoadRow], notes: Sequence[str], *, as_json: bool)
 
 
 def _json(found: Sequence[LoadRow], notes: Sequence[str]) -> str:
-    """One object on one line, so that those of ``--watch`` can be told apart."""
-    from tonnage.placement.answers import load_answer
+    """One object on one line, so that those of ``--watch`` can be separated."""
+    from tonnage.placement.answer_types import load_answer
 
     return json.dumps(asdict(load_answer(found, notes)), ensure_ascii=False, allow_nan=False)
 
@@ -139,7 +139,7 @@ def _shower(stack: ExitStack, arguments: Arguments) -> Callable[[Sequence[LoadRo
 
 
 def cells(row: LoadRow) -> list[str]:
-    """One row, as texts under ``HEADINGS``."""
+    """Returns one row, as texts under ``HEADINGS``."""
     reading = row.reading
     figures = [_UNKNOWN] * 4
     if reading is not None:

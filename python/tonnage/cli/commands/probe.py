@@ -63,18 +63,24 @@ COMMAND = Command(
             "find the load line of every transfer size from 4KiB to 16MiB instead of one; --budget is then 5m unless "
             "given",
         ),
-        Option(("--seed",), "seed of payloads and orders", "N", "drawn, and recorded", parse=_seed),
+        Option(("--seed",), "seed of payloads and orders", "N", "random, and recorded", parse=_seed),
         Option(
             ("--direct",),
-            "past the page cache, through it, or past it where the file system can",
+            "bypass the page cache (O_DIRECT): where the file system can, always, or never",
             None,
             "auto",
             ("auto", "yes", "no"),
         ),
-        Option(("--storage",), "how bytes are touched", None, "posix", ("posix", "uring", "mmap", "mpiio")),
+        Option(
+            ("--storage",),
+            "interface that reads and writes the files",
+            None,
+            "posix",
+            ("posix", "uring", "mmap", "mpiio"),
+        ),
         Option(
             ("--access",),
-            "order in which a task visits its transfers",
+            "order of the transfers of a task",
             None,
             "sequential",
             ("sequential", "strided", "random"),
@@ -87,7 +93,11 @@ COMMAND = Command(
             parse=parse_count,
         ),
         Option(
-            ("--space",), "bytes of files at once", "SIZE", "8GiB, at most a tenth of the free space", parse=parse_size
+            ("--space",),
+            "largest total size of the files at any time",
+            "SIZE",
+            "8GiB, at most a tenth of the free space",
+            parse=parse_size,
         ),
         Option(("--verify",), "check every byte that is read"),
         OUT,
@@ -145,7 +155,7 @@ def campaign_of(arguments: Arguments) -> Campaign:
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     # A search decides between two trials, by small matrices: threads for these wait for each other most of the time
     # where other processes compute. Nothing that a probe starts is a user's program, which would inherit this.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

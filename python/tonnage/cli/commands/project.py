@@ -35,16 +35,17 @@ def _link(text: str) -> Basis:
 COMMAND = Command(
     "project",
     "tell what to expect at a size that was not measured",
-    "Continues the curve of RUN that leads to so many tasks on so many nodes: with an interval from the noise of the "
-    "repetitions and from how far laws part that explain the measured points alike, bounded by the measured ceilings. "
-    "It says how far beyond the measured points that is, and refuses what the points cannot tell.",
+    "Extends the measured curve of RUN to M tasks on N nodes. The interval combines the noise of the "
+    "repetitions with the spread of laws that fit the measured points equally well, and is bounded by the "
+    "measured ceilings. The command prints how far beyond the measured points that is, and refuses sizes "
+    "that the points cannot predict.",
     (
         Option(("run_directory",), "a run directory", "RUN", completes="directory"),
         Option(("--tasks",), "tasks in all", "M", "as many on each node as in the run", parse=parse_count),
-        Option(("--nodes",), "nodes that they run on", "N", "the run's", parse=parse_count),
+        Option(("--nodes",), "number of nodes", "N", "the run's", parse=parse_count),
         Option(("--op",), "only these operations", "OP[,OP]", "all", parse=_names),
-        Option(("--per",), "also divide by so many of a thing, such as disk=10", "THING=COUNT", parse=_per),
-        Option(("--link",), "what the link of each node carries, such as 10Gbit/s: a ceiling", "RATE", parse=_link),
+        Option(("--per",), "also divide by a number of things, such as disk=10", "THING=COUNT", parse=_per),
+        Option(("--link",), "rate of the link of each node, such as 10Gbit/s; it is a ceiling", "RATE", parse=_link),
         PAGE,
         JSON,
     ),

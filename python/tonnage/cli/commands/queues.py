@@ -36,7 +36,7 @@ _MOST_HOSTS = 6
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.placement.jobs import QueuesAnswer, asked_scheduler
 
     site_scheduler = asked_scheduler(arguments.scheduler, arguments.site)
@@ -51,7 +51,7 @@ def run(arguments: Arguments) -> int:
 
 
 def text(found: Sequence[Queue]) -> str:
-    """The table."""
+    """Returns the table."""
     return columns([HEADINGS, *(_cells(queue) for queue in found)], right=_FIGURES)
 
 

@@ -14,10 +14,10 @@ from tonnage.errors import RequestError
 COMMAND = Command(
     "report",
     "write the report of a run",
-    "Analyses the records of RUN again and writes one self-contained HTML file that opens without a network. With "
-    "--storage it tells everything that was ever measured on one storage, among all RUNs, which may be directories of "
-    "runs: load lines by transfer size, plateaus over time, findings, and the jobs that this user submitted for data "
-    "on it.",
+    "Analyses the records of RUN again and writes one self-contained HTML file that opens without a network. "
+    "With --storage it reports everything measured on one storage in all RUNs, which may be directories of "
+    "runs: load lines by transfer size, plateaus over time, findings, and the jobs that this user submitted "
+    "for data on it.",
     (
         RUN,
         Option(
@@ -30,8 +30,8 @@ COMMAND = Command(
         ),
         Option(
             ("--storage",),
-            "of one storage instead: its name as `tonnage history` tells it, a directory of it, or auto where all runs "
-            "are of one",
+            "report on one storage: its name as `tonnage history` prints it, a directory on it, or auto if "
+            "all runs measured the same one",
             "NAME",
         ),
         PAGE,
@@ -47,7 +47,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     if arguments.storage is not None:
         return _of_storage(arguments)
     if arguments.more or arguments.out is not None:

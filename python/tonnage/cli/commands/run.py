@@ -35,7 +35,7 @@ COMMAND = Command(
     "from a recorded seed.",
     (
         Option(("file",), "campaign file (TOML)", "FILE", optional=True, completes="file"),
-        Option(("--resume",), "go on with a run that was interrupted, probes included", "RUN", completes="directory"),
+        Option(("--resume",), "continue an interrupted run or probe", "RUN", completes="directory"),
         Option(
             ("--target",),
             "measure this directory (or null:, memory:, sim:…) instead of the file's",
@@ -50,11 +50,11 @@ COMMAND = Command(
             "the file's",
             parse=_factor,
         ),
-        Option(("--only",), "of several [[workload]] tables this one; may be given again", "WORKLOAD", repeats=True),
-        Option(("--without",), "all but this one; may be given again", "WORKLOAD", repeats=True),
+        Option(("--only",), "run only this [[workload]] table; may be repeated", "WORKLOAD", repeats=True),
+        Option(("--without",), "leave out this [[workload]] table; may be repeated", "WORKLOAD", repeats=True),
         Option(
             ("--on",),
-            "submit it to this scheduler, in jobs, and stay until it is done; local: this host, in the background",
+            "submit the run to this scheduler as jobs and wait for its end; local: this host, in the background",
             None,
             "the file's, or here and now",
             plugins.OWN[plugins.SCHEDULERS],
@@ -64,23 +64,23 @@ COMMAND = Command(
         Option(("--nodes",), "nodes of each job whose workload names no hosts", "N", "1", parse=parse_count),
         Option(
             ("--tasks-per-node",),
-            "tasks on each node before the next one takes any, threads of one process",
+            "tasks on each node, as threads of one process; a node is filled before the next one is used",
             "K",
             "the file's",
             parse=parse_count,
         ),
         Option(
-            ("--time-limit",), "the scheduler ends a job after so long", "TIME", "the partition's", parse=parse_time
+            ("--time-limit",), "the scheduler ends a job after this time", "TIME", "the partition's", parse=parse_time
         ),
         Option(
             ("--mpi",),
-            "how processes of a job find each other; none: one process",
+            "interface by which the processes of a job find each other; none: one process",
             None,
             "as the site has set it",
             ("pmix", "pmi2", "none"),
         ),
         Option(("--account",), "what jobs are charged to", "NAME", "the user's default"),
-        Option(("--detach",), "submit, and do not stay; --resume takes the run up"),
+        Option(("--detach",), "submit and return at once; --resume continues the run"),
         Option(("--part",), "what a submitted job measures", "PART", is_hidden=True),
         Option(("--dry-run",), "print the plan and the time and space it takes; write nothing"),
         OUT,
@@ -93,13 +93,16 @@ COMMAND = Command(
         ("tonnage example first-light --out first-light.toml", "a file to begin with"),
         ("tonnage run --dry-run first-light.toml", "what would be done, and what it takes"),
         ("tonnage run first-light.toml", "do it"),
-        ("tonnage run --scale 0.01 --target /scratch/me first-light.toml", "elsewhere, a hundredth of it"),
+        (
+            "tonnage run --scale 0.01 --target /scratch/me first-light.toml",
+            "a hundredth of the work, in another directory",
+        ),
         (
             "tonnage run --without cancer-analysis --without wgs-structvar-manta knox-epouta.toml",
-            "all workloads of a file but two, for want of their program",
+            "all workloads of a file but two whose programs are not installed",
         ),
-        ("tonnage run --resume tonnage-runs/20261121T101500Z-first-light-1f2e3d4c", "go on after Ctrl-C"),
-        ("tonnage run --on slurm --partition mm --nodes 3 FILE", "on three nodes of a partition, by jobs of Slurm"),
+        ("tonnage run --resume tonnage-runs/20261121T101500Z-first-light-1f2e3d4c", "continue after Ctrl-C"),
+        ("tonnage run --on slurm --partition mm --nodes 3 FILE", "on three nodes of a partition, as Slurm jobs"),
     ),
     loads=("tonnage.campaign.run_lifecycle", "tonnage.cli.run_progress"),
 )
@@ -109,7 +112,7 @@ _OF_JOBS = ("partition", "nodes", "tasks_per_node", "time_limit", "mpi", "accoun
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     if (arguments.file is None) == (arguments.resume is None):
         raise RequestError("give either a campaign file or --resume RUN; hint: see `tonnage run --help`")
     if arguments.part is not None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
 ANSWERS = ("verify", "submit", "where", "load", "watch", "servers", "jobs", "cancel", "queues", "doctor")
-"""Commands whose answer has a schema made of its type (``tonnage.analysis.verify``, ``tonnage.placement.answers``)."""
+"""Commands with a schema made of the type of their answer (``analysis.verify``, ``placement.answer_types``)."""
 
 
 COMMAND = Command(
@@ -40,7 +40,7 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.cli.runs import print_json
 
     if arguments.what == "campaign":
@@ -65,9 +65,9 @@ def answer_schema(command: str) -> JsonSchemaValue:
     from pydantic import TypeAdapter
 
     from tonnage.analysis.verify import VerifyAnswer
-    from tonnage.placement import answers
+    from tonnage.placement import answer_types
 
-    kind = VerifyAnswer if command == "verify" else answers.ANSWERS[command]
+    kind = VerifyAnswer if command == "verify" else answer_types.ANSWERS[command]
     found = TypeAdapter(kind).json_schema(mode="serialization")
     if "title" in found:
         found["title"] = "Answer"

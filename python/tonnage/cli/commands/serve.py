@@ -12,10 +12,10 @@ from tonnage.cli.command import Arguments
 from tonnage.cli.commands.load import HEADINGS, cells, problems
 from tonnage.cli.shared_options import SITE
 from tonnage.cli.stage.list_movers import statuses
-from tonnage.cli.stage.status_words import details, progress_line, share_done, totals_text
+from tonnage.cli.stage.status_text import details, progress_line, share_done, totals_text
 from tonnage.command_line import Command
 from tonnage.command_option import Option, parse_port
-from tonnage.dashboard.boards import Board, Row, Table
+from tonnage.dashboard.boards import Board, Row, RowKind, Table
 from tonnage.errors import RequestError
 from tonnage.printable_text import one_line
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "serve",
     "show runs, file servers and drains on a live page",
-    "Serves a page that lists the runs below each DIR, under way and done, with their progress, figures and findings "
-    "as they come, their reports and comparisons, the load of the site's file servers and the drains of this user. "
-    "Prints the address to open. Nothing on the page changes anything.",
+    "Serves a web page that lists the runs below each DIR, running and finished, with live progress, figures "
+    "and findings, reports and comparisons, the load of the site's file servers, and this user's movers. "
+    "Prints the address to open. The page is read-only.",
     (
         Option(
             ("directories",),
@@ -44,12 +44,11 @@ COMMAND = Command(
         Option(("--port",), "where to listen, 0 for any free port", "PORT", "0", parse=parse_port),
         Option(
             ("--host",),
-            "address or name to listen on; one that other hosts reach asks viewers for a token, which is in the "
-            "printed address",
+            "address or name to listen on; if other hosts can reach it, viewers need the token in the printed address",
             "HOST",
             "127.0.0.1",
         ),
-        Option(("--token",), "ask for a token on this host too, where other users could look"),
+        Option(("--token",), "require the token on this host too, where other users could open the page"),
         Option(
             ("--certificate",),
             "serve https (TLS 1.2 or newer) with this certificate (PEM)",
@@ -75,7 +74,7 @@ COMMAND = Command(
         ("tonnage serve --host 0.0.0.0", "for colleagues: they open the printed address with its token"),
         (
             "tonnage serve --host 0.0.0.0 --certificate login1.pem --key login1.key",
-            "the same, unreadable for others on the network",
+            "the same, encrypted",
         ),
     ),
     loads=("tonnage.placement.watch", "tonnage.dashboard.server"),
@@ -153,7 +152,7 @@ def _server(state: State) -> Row:
     """Its bar is how much of its load line is used."""
     row = state.row
     room = row.head_room
-    kind = "dim" if row.stale else "" if room is None else "bad" if room < 0 else "warn" if room == 0 else ""
+    kind: RowKind = "dim" if row.stale else "" if room is None else "bad" if room < 0 else "warn" if room == 0 else ""
     share = row.running / row.line if row.line and row.running is not None else None
     kind = "bad" if state.above else kind
     return Row(tuple(cells(row)), None if share is None else min(1.0, share), kind, tuple(_there(state)))
@@ -172,7 +171,7 @@ def _there(state: State) -> Iterator[str]:
 
 
 def drains_board() -> Board:
-    """The rows of ``tonnage stage list``."""
+    """Makes the rows of ``tonnage stage list``."""
     columns = ("drain", "from", "to", "safe", "queue", "now")
     empty = "No mover of yours is known on this host: `tonnage stage start` starts one."
     return Board("drains", "Drains", columns, empty, _drains, _DRAINS_S)
@@ -187,5 +186,5 @@ def _drain(status: Status) -> Row:
     queue = totals_text(status["queued"])
     names = (status["name"], status["from"], status["to"], totals_text(status["done"]), queue, now)
     left = not status["running"] and status["queued"]["files"] > 0
-    kind = "bad" if status["failed"]["files"] else "warn" if left else ""
+    kind: RowKind = "bad" if status["failed"]["files"] else "warn" if left else ""
     return Row(tuple(map(str, names)), share_done(status), kind, tuple(details(status)[:_MOST_DETAILS]))

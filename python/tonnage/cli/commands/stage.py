@@ -26,5 +26,5 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     return next(module for module in _ACTIONS if module.COMMAND.name == arguments.action).run(arguments)

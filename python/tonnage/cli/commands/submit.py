@@ -58,83 +58,94 @@ def _mail(text: str) -> tuple[Event, ...]:
     return parse_mail(text)
 
 
-def _words(text: str) -> tuple[str, ...]:
-    from tonnage.cluster.job_terms import split_words
+def _split_arguments(text: str) -> tuple[str, ...]:
+    from tonnage.cluster.job_terms import split_arguments
 
-    return split_words(text)
+    return split_arguments(text)
 
 
 COMMAND = Command(
     "submit",
     "run a job where its data lives, and no more at once than the storage carries",
-    "Submits COMMAND through the site's scheduler, on the hosts beside the file server of the working directory. Its "
-    "words reach the program exactly as typed: no shell reads them again. Options of tonnage come before COMMAND.",
+    "Submits COMMAND through the site's scheduler, on the hosts next to the file server of the working "
+    "directory. The arguments reach the program exactly as typed: no shell interprets them again. Options of "
+    "tonnage come before COMMAND.",
     (
         Option(("-q", "--queue"), "queue or partition", "QUEUE", "the server's in the site file"),
-        Option(("-I", "--interactive"), "wait for it, with this terminal's input, output and signals"),
-        Option(("-K", "--wait"), "stay until it has ended, all copies, and exit with the worst status"),
+        Option(
+            ("-I", "--interactive"), "run it in this terminal, with its input, output and signals, and wait for the end"
+        ),
+        Option(("-K", "--wait"), "wait for the end of all copies, and exit with the worst status"),
         Option(("-o", "--output"), "file of its output; %J: job, %I: copy", "OUT", "the scheduler's", completes="file"),
         Option(("-e", "--error"), "file of its errors", "ERR", "with the output", completes="file"),
-        Option(("-n", "--tasks"), "slots it takes", "TASKS", "1", parse=parse_count),
+        Option(("-n", "--tasks"), "number of slots", "TASKS", "1", parse=parse_count),
         Option(("-J", "--name"), "name of the job", "NAME", "the program's"),
         Option(("--input",), "file of its standard input", "FILE", "nothing", completes="file"),
-        Option(("--time-limit",), "the scheduler ends it after so long", "TIME", "the queue's", parse=parse_time),
-        Option(("--account",), "what it is charged to", "NAME", "the user's default"),
-        Option(("--memory",), "it has so much on its host, and no more", "SIZE", "the queue's", parse=parse_size),
-        Option(("--gpus",), "it has so many on its host", "N", "none", parse=parse_count),
+        Option(
+            ("--time-limit",), "the scheduler ends the job after this time", "TIME", "the queue's", parse=parse_time
+        ),
+        Option(("--account",), "account that is charged", "NAME", "the user's default"),
+        Option(("--memory",), "memory of the job on its host, at most", "SIZE", "the queue's", parse=parse_size),
+        Option(("--gpus",), "number of GPUs on its host", "N", "none", parse=parse_count),
         Option(
             ("--dependency",),
-            "it begins after other jobs: afterok:JOB,afterany:JOB, with afternotok and after (it began) too; with ? "
-            "in the place of the comma one is enough",
+            "start after other jobs: afterok:JOB,afterany:JOB; also afternotok, and after (JOB has started). "
+            "With ? instead of the comma one of them is enough",
             "WHEN:JOB",
             parse=_dependency,
         ),
-        Option(("--mail",), "the scheduler writes when it begins, ends or fails", "begin,end,fail", parse=_mail),
-        Option(("--mail-to",), "to whom", "ADDRESS", "you"),
-        Option(("--exclusive",), "no other job runs on its host meanwhile"),
+        Option(
+            ("--mail",), "the scheduler sends e-mail when the job begins, ends or fails", "begin,end,fail", parse=_mail
+        ),
+        Option(("--mail-to",), "address for that e-mail", "ADDRESS", "you"),
+        Option(("--exclusive",), "no other job runs on its host at the same time"),
         Option(
             ("--scheduler-options",),
             "options of the scheduler's own command (sbatch, bsub, qsub, flux submit), split as a shell does",
             "'--OPTION=VALUE...'",
-            parse=_words,
+            parse=_split_arguments,
             repeats=True,
         ),
         Option(
             ("--copies",),
-            "run so many of it, or these; TONNAGE_COPY has its number",
+            "number of copies to run, or their numbers; the variable TONNAGE_COPY has a copy's own number",
             "N|1-4,7,10-20:2[%LIMIT]",
             parse=_copies,
         ),
-        Option(("--cap",), "copies that run at once: a number, or the load line", "auto|N", "auto", parse=_cap),
-        Option(("--path",), "go by the data of PATH", "PATH", "the working directory", completes="file"),
+        Option(
+            ("--cap",), "copies that run at once: a number, or auto for the load line", "auto|N", "auto", parse=_cap
+        ),
+        Option(("--path",), "place the job by the data at PATH", "PATH", "the working directory", completes="file"),
         Option(
             ("--profile",),
-            "run directory that measured the program, or its Darshan log, for what a copy asks of the line",
+            "run directory that measured the program, or its Darshan log: gives the demand of one copy",
             "RUN|LOG",
             completes="file",
         ),
         Option(
             ("--transfer",),
-            "bytes of its operations: the load line of the nearest transfer size counts",
+            "bytes of one operation; the load line of the nearest transfer size is used",
             "SIZE",
             "1MiB",
             parse=parse_size,
         ),
         Option(
-            ("--io-share",), "share of its time alone in which it waits for storage", "SHARE", "1", parse=parse_share
+            ("--io-share",),
+            "share of its time that it waits for storage when it runs alone",
+            "SHARE",
+            "1",
+            parse=parse_share,
         ),
         Option(
             ("--anywhere",),
-            "go on where nobody knows the file server, or nothing beside it takes the job",
+            "submit also if the file server is unknown, or no host next to it takes the job",
         ),
-        Option(
-            ("--key",), "name of this submission: the same one is never submitted twice", "KEY", "drawn", parse=_key
-        ),
+        Option(("--key",), "name of this submission; one name is never submitted twice", "KEY", "random", parse=_key),
         Option(("--dry-run",), "print the decision and the command; submit nothing"),
         SCHEDULER,
         Option(
             ("--local-wait",),
-            "longest expected wait for a slot beside the data",
+            "longest expected wait for a slot next to the data",
             "TIME",
             "the site file's, 60s",
             parse=parse_time,
@@ -146,7 +157,7 @@ COMMAND = Command(
         ("tonnage submit gzip -k big.dat", "at the file server of the working directory"),
         ("tonnage submit -I uname -n", "and wait for it"),
         ("tonnage submit --copies 50 --cap auto ./align.sh", "50 copies, as many at once as the storage carries"),
-        ("tonnage submit --scheduler-options='--nice=5 --qos=low' ./align.sh", "with options of sbatch's own"),
+        ("tonnage submit --scheduler-options='--nice=5 --qos=low' ./align.sh", "with options of sbatch"),
         ("tonnage submit --dry-run -q short ./align.sh", "where it would go, and why"),
     ),
     program="COMMAND [WORD]...",
@@ -160,33 +171,33 @@ _COLUMNS = ("HOST", "SERVER", "BESIDE", "ACCESS", "LOAD", "WAIT", "SCORE", "")
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code; an interactive job's own."""
-    from tonnage.placement.answers import submitted
+    """Submits the job and returns the exit code: an interactive job's own."""
+    from tonnage.placement.answer_types import submitted
     from tonnage.placement.choice import NoFileServer
     from tonnage.placement.submit import failed_text, preview, run_interactive, submit, wait_until_ended
 
-    wish = wish_of(arguments)
+    request = request_of(arguments)
     try:
         if arguments.dry_run:
-            return _show(preview(wish), arguments.json)
+            return _show(preview(request), arguments.json)
         if arguments.interactive:
-            return run_interactive(wish, tell=_announce).status or 0
-        outcome = submit(wish, key_given=arguments.key is not None, tell=_notes if arguments.json else _announce)
+            return run_interactive(request, tell=_announce).status or 0
+        outcome = submit(request, key_given=arguments.key is not None, tell=_notes if arguments.json else _announce)
     except NoFileServer as error:
-        return _no_server(wish, error)
+        return _no_server(request, error)
     if arguments.json:
-        _answer(json.dumps(asdict(submitted(wish.key, outcome))), outcome)
+        _answer(json.dumps(asdict(submitted(request.key, outcome))), outcome)
     elif outcome.receipt is not None:
         if outcome.plan is None:
-            print(f"tonnage: note: the key {wish.key} was submitted before; nothing new was", file=sys.stderr)
+            print(f"tonnage: note: the key {request.key} was submitted before; nothing new was", file=sys.stderr)
         _answer(outcome.receipt.line, outcome)
     for told in outcome.followed:
         print(one_line(f"tonnage: note: {told}"), file=sys.stderr)
     if arguments.wait and outcome.receipt is not None:
         job = f"job {outcome.receipt.job}"
-        what = f"{job} has ended" if wish.copies is None else f"all {wish.copies} copies of {job} have ended"
+        what = f"{job} has ended" if request.copies is None else f"all {request.copies} copies of {job} have ended"
         print(f"tonnage: waiting until {what}; Ctrl-C ends the waiting only", file=sys.stderr)
-        status, why = wait_until_ended(wish, outcome.receipt.job)
+        status, why = wait_until_ended(request, outcome.receipt.job)
         if status:
             print(f"tonnage: {failed_text(outcome.receipt.job, status, why)}", file=sys.stderr)
         return status
@@ -202,8 +213,8 @@ def _answer(text: str, outcome: Outcome) -> None:
         raise TonnageError(f"{error}; job {job} is submitted; hint: `tonnage jobs` lists it") from None
 
 
-def wish_of(arguments: Arguments) -> SubmitRequest:
-    """What the options and the program's words ask for; RequestError where they contradict each other."""
+def request_of(arguments: Arguments) -> SubmitRequest:
+    """Makes the request of the options and the program's arguments; RequestError where they contradict each other."""
     from tonnage.placement.submit_request import SubmitOptions
 
     if arguments.program and arguments.interactive:
@@ -243,16 +254,16 @@ def _notes(plan: Plan) -> None:
         print(one_line(f"tonnage: note: {note}"), file=sys.stderr)
 
 
-def _no_server(wish: SubmitRequest, error: NoFileServer) -> int:
+def _no_server(request: SubmitRequest, error: NoFileServer) -> int:
     """The sentence that iobsub's users know, by itself, then why."""
-    print(one_line(f"Cannot find fileserver for {wish.path or 'current working directory'}."), file=sys.stderr)
+    print(one_line(f"Cannot find fileserver for {request.path or 'current working directory'}."), file=sys.stderr)
     hint = ", or" if "; hint: " in str(error) else "; hint: name the server in tonnage.toml, or"
     print(one_line(f"tonnage: error: {' '.join(str(error).split())}{hint} go on with --anywhere"), file=sys.stderr)
     return error.exit_code
 
 
 def _show(outcome: Outcome, as_json: bool) -> int:
-    from tonnage.placement.answers import previewed
+    from tonnage.placement.answer_types import previewed
 
     assert outcome.plan is not None
     if as_json:

@@ -17,9 +17,9 @@ from tonnage.command_line import Command
 COMMAND = Command(
     "verify",
     "recompute every figure of a run from its raw records",
-    "Recomputes the figures of every record from the per-task lines, series and histograms, and says "
-    "which do not agree. The exit code is 1 where one does not, and where the manifest itself is damaged; 2 where RUN "
-    "is no run directory.",
+    "Recomputes the figures of every record from the per-task lines, series and histograms, and prints those "
+    "that disagree. The exit code is 1 if one disagrees or the manifest is damaged, 2 if RUN is not a run "
+    "directory.",
     (RUN, JSON),
     (("tonnage verify tonnage-runs/20261121T101500Z-probe-1f2e3d4c", "exit 0 if all agree, 1 if not"),),
     loads=("tonnage.cli.runs", "tonnage.analysis.verify"),
@@ -29,7 +29,7 @@ _WITHOUT = "only figures that follow from others were compared"
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.analysis.verify import verify
     from tonnage.cli.runs import print_json
     from tonnage.records import Run

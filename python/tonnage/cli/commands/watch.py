@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "watch",
     "note when a file server's load passes its load line, since when, and whose jobs are there",
-    "Looks at each file server of the site file every so often, and prints a line when its load passes its load line, "
-    "when it is back, and when that is not known: with the time, the load, the line, since when, and the users whose "
-    "jobs are there as far as the scheduler tells. What it sees is kept; `tonnage history --servers` tells of it. "
-    "`tonnage explain watch` says exactly when an episode begins and ends.",
+    "Checks each file server of the site file at an interval. Prints a line when the load rises above the "
+    "load line, when it falls back, and when either is unknown: the time, the load, the line, since when, "
+    "and the users whose jobs run there, as far as the scheduler reports them. The observations are kept; "
+    "`tonnage history --servers` shows them. `tonnage explain watch` defines when an episode begins and ends.",
     (
         SERVER,
-        Option(("--every",), "how often to look", "TIME", "30s", parse=parse_time),
+        Option(("--every",), "interval between checks", "TIME", "30s", parse=parse_time),
         METRICS,
-        Option(("--once",), "look once, say of each server what is so, and keep nothing"),
+        Option(("--once",), "check once, print the state of each server, and keep nothing"),
         SITE,
         Option(("--json",), "print one JSON object a line for each event, and nothing else on stdout"),
     ),
@@ -70,18 +70,18 @@ def run(arguments: Arguments) -> int:
     with ExitStack() as stack:
         if arguments.metrics is not None:
             _serve(stack, arguments.metrics, watch)
-        stack.enter_context(watch.held())
+        stack.enter_context(watch.locked())
         _go_on(watch, every_ns / 1e9, as_json=arguments.json)
     return 0
 
 
 def _once(watch: Watch, *, as_json: bool) -> int:
     """What one look says; an episode is one that another watch keeps. Writes nothing."""
-    from tonnage.cli.watch_lines import of_state, told
+    from tonnage.cli.watch_lines import of_state, state_lines
 
     states = watch.observe_only()
     now_s = time.time()
-    for line in told([of_state(state, now_s) for state in states], json_wanted=as_json):
+    for line in state_lines([of_state(state, now_s) for state in states], json_wanted=as_json):
         print(line)
     if all(state.seen.above is None for state in states):
         raise TonnageError("of no server it can be told; hint: `tonnage doctor` tells what is wrong")
@@ -89,7 +89,7 @@ def _once(watch: Watch, *, as_json: bool) -> int:
 
 
 def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
-    from tonnage.cli.watch_lines import of_event, told
+    from tonnage.cli.watch_lines import of_event, state_lines
 
     with Stop() as stop:
         try:
@@ -101,7 +101,7 @@ def _go_on(watch: Watch, every_s: float, *, as_json: bool) -> None:
                     rows, seen = watch.observe()
                     risen = watch.raise_caps()
                 before = watch.problem
-                for line in told([of_event(event) for event in watch.record(rows, seen)], json_wanted=as_json):
+                for line in state_lines([of_event(event) for event in watch.record(rows, seen)], json_wanted=as_json):
                     print(line, flush=True)
                 for sentence in risen:
                     _narrate(sentence)
@@ -176,5 +176,5 @@ class Stop:
     def _ask(self, _number: int, _frame: FrameType | None) -> None:
         self.asked = True
         if self._is_open:
-            self._is_open = False  # a second one is no other wish
+            self._is_open = False  # a second one asks for nothing more
             raise KeyboardInterrupt

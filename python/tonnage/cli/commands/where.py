@@ -20,14 +20,14 @@ from tonnage.units import parse_size
 COMMAND = Command(
     "where",
     "say which servers hold a path, and which hosts are beside them",
-    "Says on which mount PATH is, which servers hold it and how that is known, the scheduler's hosts beside them, "
-    "their load now and their load line if one was measured. Asks the file system's own tools, each with a time "
-    "limit: a mount that hangs does not hang this command.",
+    "Prints the mount of PATH, the servers that hold it and how that is known, the scheduler's hosts next to "
+    "them, their current load, and their load line if one was measured. Asks the file system's own tools, "
+    "each with a time limit: a mount that hangs does not hang this command.",
     (
         Option(("path",), "a file or directory; it need not exist yet", "PATH", ".", optional=True, completes="file"),
         Option(
             ("--transfer",),
-            "bytes of an operation: show the load line of the nearest transfer size",
+            "bytes of one operation; the load line of the nearest transfer size is shown",
             "SIZE",
             "1MiB",
             parse=parse_size,
@@ -55,7 +55,7 @@ def run(arguments: Arguments) -> int:
         import json
         from dataclasses import asdict
 
-        from tonnage.placement.answers import where_answer
+        from tonnage.placement.answer_types import where_answer
 
         told = where_answer(found.located, found.servers, found.readings, found.line)
         print(json.dumps(asdict(told), indent=2, allow_nan=False))

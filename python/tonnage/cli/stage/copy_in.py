@@ -10,13 +10,13 @@ from tonnage.command_option import Option
 COMMAND = Command(
     "in",
     "copy inputs to node-local storage before a run",
-    "Copies what is not yet in --to, or not as it is in --from, with the same checks as a stage-out, and ends. The "
-    "journal is in --to.",
+    "Copies the files that are missing in --to or differ from those in --from, with the same checks as a "
+    "stage-out, and ends. The journal is in --to.",
     (
-        Option(("--from",), "tree that is read", "DIR", "$PFS_DIR", completes="directory"),
+        Option(("--from",), "source tree", "DIR", "$PFS_DIR", completes="directory"),
         Option(
             ("--to",),
-            "tree that is written; made if only its parent is there",
+            "destination tree; created if its parent exists",
             "DIR",
             "$PERSIST_DIR",
             completes="directory",
@@ -33,7 +33,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.cli.stage.find_mover import plan_of
     from tonnage.cli.stage.start import attached
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tonnage.cli.command import Arguments
 from tonnage.cli.stage.shared_options import WHICH
-from tonnage.cli.stage.status_words import limits_text, parse_limit
+from tonnage.cli.stage.status_text import limits_text, parse_limit
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
@@ -12,10 +12,11 @@ from tonnage.errors import RequestError
 COMMAND = Command(
     "limit",
     "change a mover's bounds while it runs",
-    "Sets the bounds to exactly what is given: 200MB/s, 100files/s, both with a comma between, 0 (pause), none.",
+    "Sets the bounds of a mover: 200MB/s, 100files/s, both with a comma between, 0 (pause), none. A bound "
+    "that is not given no longer holds.",
     (Option(("limit",), "the bounds", "RATE", parse=parse_limit), *WHICH),
     (
-        ("tonnage stage limit 200MB/s", "no more than that from now on"),
+        ("tonnage stage limit 200MB/s", "at most this rate from now on"),
         ("tonnage stage limit 0", "pause"),
         ("tonnage stage limit none --name run7", "full speed"),
     ),
@@ -24,7 +25,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.staging.control_socket import Client, NoMover
 

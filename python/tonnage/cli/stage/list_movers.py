@@ -10,7 +10,7 @@ from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.shared_options import JSON
 from tonnage.cli.stage.status import status_now
-from tonnage.cli.stage.status_words import totals_text
+from tonnage.cli.stage.status_text import totals_text
 from tonnage.command_line import Command
 from tonnage.errors import TonnageError
 
@@ -22,13 +22,13 @@ COMMAND = Command(
     "list the movers of this host",
     "Prints the name, state and trees of each of your movers, also of those that ended with files left.",
     (JSON,),
-    (("tonnage stage list", "which movers there are"),),
+    (("tonnage stage list", "all movers of yours"),),
     loads=("tonnage.staging.control_socket", "tonnage.staging.registered_movers"),
 )
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     silent: list[str] = []
     found = statuses(silent.append)
     for one in silent:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tonnage import units
-from tonnage.cli.stage.status_words import details, pressures, share_done, time_text, totals_text
+from tonnage.cli.stage.status_text import details, pressures, share_done, time_text, totals_text
 from tonnage.cli.terminal import Shown, rich_console
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class PanelView:
 
 
 def draw(status: Status) -> Frame:
-    """One status as a frame."""
+    """Draws one status as a frame."""
     share = share_done(status)
     full = min(int(share * _BAR), _BAR)
     table = Table.grid(padding=(0, 2))

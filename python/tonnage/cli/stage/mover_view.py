@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from tonnage.cli.entry import complain
 from tonnage.cli.output_stream import is_plain
-from tonnage.cli.stage.status_words import details, progress_line, summary
+from tonnage.cli.stage.status_text import details, progress_line, summary
 
 if TYPE_CHECKING:
     from tonnage.staging.mover_host import Host
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _EVERY_S = 10.0
 """Between two plain lines of progress."""
 _STUCK_S = 5.0
-"""What waits longer is told."""
+"""Longer waits are reported."""
 
 
 class View(Protocol):
@@ -91,7 +91,7 @@ def carry_out(view: View, work: Callable[[Tell], Ended], plan: StagePlan) -> int
 
 
 def conclude(ended: Ended, plan: StagePlan) -> int:
-    """The last lines on stderr, the exit code."""
+    """Prints the last lines on stderr and returns the exit code."""
     status = ended.status
     print(f"tonnage: {summary(status, ended.elapsed_ns, ended.moving_ns)}", file=sys.stderr)
     for failure in status["failures"]:
@@ -105,7 +105,7 @@ def conclude(ended: Ended, plan: StagePlan) -> int:
 
 
 def resume_line(plan: StagePlan) -> str:
-    """What a user types to go on."""
+    """Returns the command that a user types to continue."""
     from tonnage.staging.mover_plan import STATE_DIRECTORY
 
     local = "from" if plan.direction == "out" else "to"

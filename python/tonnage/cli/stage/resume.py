@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "resume",
     "go on where a mover ended",
-    "Starts the mover again with the policies it had, in the background; files that had failed go again. Works after "
-    "SIGKILL and a reboot, and on another node that sees both trees and the journal.",
+    "Starts the mover again in the background with the policies it had; files that had failed are tried "
+    "again. Works after SIGKILL and a reboot, and on another node that sees both trees and the journal.",
     (
         *WHICH,
-        Option(("--wait",), "stay, and end when everything is safe"),
+        Option(("--wait",), "return when everything is safe"),
         TREES_CHANGED,
         DROP_ATTRIBUTES,
     ),
     (
-        ("tonnage stage resume --wait --from /local/me --to /gpfs/me/run7", "finish what a killed job left"),
-        ("tonnage stage resume --name run7", "go on in the background"),
+        ("tonnage stage resume --wait --from /local/me --to /gpfs/me/run7", "copy what a killed job left"),
+        ("tonnage stage resume --name run7", "continue in the background"),
     ),
     loads=("tonnage.staging.run_mover", "tonnage.cli.stage.find_mover"),
 )
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.cli.stage.find_mover import find
     from tonnage.cli.stage.start import attached, in_background
     from tonnage.staging.control_socket import answers

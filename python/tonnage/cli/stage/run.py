@@ -12,8 +12,9 @@ from tonnage.errors import RequestError
 COMMAND = Command(
     "run",
     "run a program, stage what it writes, end when all of it is safe",
-    "Starts a mover, runs PROGRAM with PERSIST_DIR and PFS_DIR in its environment, and goes on until everything that "
-    "it left in --from is safe in --to. Exits with the program's status, or with 1 where a file is not safe.",
+    "Starts a mover, runs PROGRAM with PERSIST_DIR and PFS_DIR in its environment, and ends when everything "
+    "that PROGRAM left in --from is safe in --to. Exits with the status of PROGRAM, or with 1 if a file is "
+    "not safe.",
     (*TREES, TREES_CHANGED, *FILES, *OUT, *PACE, *WATCHED),
     (
         ("tonnage stage run --from /local/me --to /gpfs/me/run7 -- ./simulation input.nml", "stage out while it runs"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonnage.cli.stage.status_words import parse_limit
+from tonnage.cli.stage.status_text import parse_limit
 from tonnage.command_option import Option, parse_port
 from tonnage.units import parse_count, parse_share, parse_time
 
@@ -15,11 +15,9 @@ def _workers(text: str) -> int:
     return 0 if text == "auto" else parse_count(text)
 
 
-FROM = Option(("--from",), "tree that is read", "DIR", "$PERSIST_DIR", completes="directory")
-TO = Option(
-    ("--to",), "tree that is written; made if only its parent is there", "DIR", "$PFS_DIR", completes="directory"
-)
-NAME = Option(("--name",), "what the mover is called on this host", "NAME", "the source's last component")
+FROM = Option(("--from",), "source tree", "DIR", "$PERSIST_DIR", completes="directory")
+TO = Option(("--to",), "destination tree; created if its parent exists", "DIR", "$PFS_DIR", completes="directory")
+NAME = Option(("--name",), "name of the mover on this host", "NAME", "the source's last component")
 STATE = Option(
     ("--state",),
     "directory of the journal, on node-local storage",
@@ -39,25 +37,25 @@ WHICH = (
 FILES = (
     Option(("--include",), "stage only what matches, relative to the source", "GLOB", "everything", repeats=True),
     Option(("--exclude",), "do not stage what matches", "GLOB", "nothing", repeats=True),
-    Option(("--first",), "what matches goes before the rest, the first --first first", "GLOB", repeats=True),
+    Option(("--first",), "copy matching files before all others, in the order of these options", "GLOB", repeats=True),
     Option(
         ("--order",),
-        "which of the waiting files goes next",
+        "which waiting file is copied next",
         None,
         "oldest",
         ("oldest", "newest", "smallest", "largest"),
     ),
     Option(
         ("--check",),
-        "how a copy is proved: checksum of what was written, of what is read back from the destination (what --delete "
-        "takes unless this is given), or none",
+        "how a copy is verified: not at all, by a checksum of the written data, or of the data read back "
+        "from the destination (the default with --delete)",
         None,
         "written",
         ("none", "written", "read-back"),
     ),
     Option(
         ("--overwrite",),
-        "what may be replaced at the destination besides this mover's own files",
+        "files at the destination that may be replaced, besides this mover's own",
         None,
         "never",
         ("never", "older", "always"),
@@ -65,11 +63,12 @@ FILES = (
 )
 TREES_CHANGED = Option(
     ("--trees-changed",),
-    "go on though a tree is not the directory it was: what is missing at the destination goes again",
+    "continue although a tree is not the same directory as before; files that are missing at the destination "
+    "are copied again",
 )
 DROP_ATTRIBUTES = Option(
     ("--drop-attributes",),
-    "delete also what has attributes (xattrs, access lists, owner) that the destination does not take",
+    "also delete files with attributes (xattrs, access lists, owner) that the destination does not accept",
 )
 OUT = (
     Option(
@@ -80,21 +79,21 @@ OUT = (
     ),
     Option(
         ("--delete",),
-        "when a verified file leaves the source: once it is safe, or the oldest first above --high",
+        "when a verified file is deleted from the source: never, once it is safe, or, above --high, the oldest first",
         None,
         "never",
         ("never", "done", "high-water"),
     ),
     DROP_ATTRIBUTES,
     Option(
-        ("--high",), "share of the source's file system above which it is called full", "SHARE", "90%", parse=_permille
+        ("--high",), "usage of the source's file system above which it counts as full", "SHARE", "90%", parse=_permille
     ),
-    Option(("--low",), "share down to which --delete high-water clears", "SHARE", "75%", parse=_permille),
+    Option(("--low",), "usage down to which --delete high-water deletes", "SHARE", "75%", parse=_permille),
 )
 PACE = (
     Option(
         ("--limit",),
-        "bound: 200MB/s, 100files/s, both with a comma between, 0 (paused)",
+        "upper bound: 200MB/s, 100files/s, both with a comma between, 0 (paused)",
         "RATE",
         "none",
         parse=parse_limit,
@@ -102,7 +101,7 @@ PACE = (
     Option(("--workers",), "threads that copy", "N", "auto", parse=_workers),
     Option(
         ("--gentle",),
-        "slower while the application's own I/O or processor time suffers",
+        "copy more slowly while the application's own I/O or processor time suffers",
         None,
         "auto, for `stage in` off",
         ("auto", "off"),
@@ -111,14 +110,14 @@ PACE = (
 WATCHED = (
     Option(
         ("--deadline",),
-        "time to go on for, by priority, after SIGTERM or `stage stop`, and after the end of the application",
+        "time to continue, by priority, after SIGTERM, `stage stop` or the end of the application",
         "TIME",
-        "20s, and no bound after the application's end",
+        "20s; no bound after the application's end",
         parse=parse_time,
     ),
     Option(
         ("--log",),
-        "file that gets Spectral's lines",
+        "file for log lines in Spectral's format",
         "FILE",
         "$PFS_DIR/spectral.log where PFS_DIR named the destination",
         completes="file",

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "start",
     "start a mover in the background",
-    "Starts a mover that stages whatever turns up, until `stage stop`. Returns once it answers; its first line says "
-    "its name and its trees. What it says later is in mover.log in its state directory.",
+    "Starts a mover that stages new files until `stage stop`. Returns once the mover answers; the first line "
+    "that it prints has its name and trees. Later output is in mover.log in its state directory.",
     (
         *TREES,
         TREES_CHANGED,
-        Option(("--foreground",), "stay attached, with a panel"),
+        Option(("--foreground",), "run in the foreground, with a progress panel"),
         *FILES,
         *OUT,
         *PACE,
@@ -40,7 +40,7 @@ COMMAND = Command(
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     from tonnage.cli.stage.find_mover import plan_of
 
     plan = plan_of(arguments)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON
 from tonnage.cli.stage.shared_options import WHICH
-from tonnage.cli.stage.status_words import report
+from tonnage.cli.stage.status_text import report
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "status",
     "say where a mover stands",
-    "Prints what is safe, what waits and why, and what failed. Of a mover that does not run, what its journal says. "
-    "Exit code 1 where files failed, or where a mover that does not run left some.",
-    (*WHICH, JSON, Option(("--watch",), "go on until the mover ends, with a panel")),
+    "Prints what is safe, what waits and why, and what failed; for a mover that does not run, from its "
+    "journal. The exit code is 1 if files failed, or if a mover that does not run left some.",
+    (*WHICH, JSON, Option(("--watch",), "update a progress panel until the mover ends")),
     (
-        ("tonnage stage status", "of the only mover, or that of PERSIST_DIR"),
+        ("tonnage stage status", "the only mover, or that of PERSIST_DIR"),
         ("tonnage stage status --name run7 --json", "for a script"),
     ),
     loads=("tonnage.cli.stage.find_mover", "tonnage.staging.wait_for_mover"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.shared_options import WHICH
-from tonnage.cli.stage.status_words import RESUME, details, totals_text
+from tonnage.cli.stage.status_text import RESUME, details, totals_text
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.units import parse_time
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "stop",
     "end a mover",
-    "Lets the mover go on by priority until the deadline, then ends it. What is left stays in its journal for "
-    "`stage resume`; exit code 1 says so.",
+    "Lets the mover copy by priority until the deadline, then ends it. Files that are left stay in its "
+    "journal for `stage resume`; the exit code is then 1.",
     (
         *WHICH,
         Option(
             ("--deadline",),
-            "time it may go on for; 0 ends it now",
+            "time that it may continue; 0 ends it now",
             "TIME",
             "that of its start, or 20s",
             parse=parse_time,
@@ -34,7 +34,7 @@ COMMAND = Command(
     ),
     (
         ("tonnage stage stop", "at the end of a job, after `stage wait`"),
-        ("tonnage stage stop --deadline 5m", "five minutes for what matters most"),
+        ("tonnage stage stop --deadline 5m", "five minutes for the files of highest priority"),
     ),
     loads=("tonnage.cli.stage.find_mover", "tonnage.staging.wait_for_mover"),
 )
@@ -60,7 +60,7 @@ def run(arguments: Arguments) -> int:
 
 
 def stop(client: Client, deadline_ns: int | None) -> int:
-    """Exit code."""
+    """Stops the mover and returns the exit code."""
     from tonnage.cli.stage.mover_view import view
     from tonnage.staging.mover_host import is_safe
     from tonnage.staging.wait_for_mover import wait_until_gone, watch

@@ -12,7 +12,7 @@ from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.output_stream import is_plain, terminal
 from tonnage.cli.shared_options import JSON
-from tonnage.cli.stage.status_words import files_text, volume
+from tonnage.cli.stage.status_text import files_text, volume
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
@@ -24,16 +24,20 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "verify",
     "compare a destination with its manifests",
-    "Reads every file that movers placed in --to, also years later, and compares it with the size and the checksum "
-    "that the manifest beside the data has. Exit code 1 where one is missing or differs.",
+    "Reads every file that movers placed in --to, also years later, and compares it with the size and "
+    "checksum in the manifest beside the data. The exit code is 1 if one is missing or differs.",
     (
-        Option(("--to",), "tree that was staged into", "DIR", "$PFS_DIR", completes="directory"),
+        Option(("--to",), "destination tree", "DIR", "$PFS_DIR", completes="directory"),
         Option(
-            ("--threads",), "files that are read at once", "N", "the processors there are, at most 8", parse=parse_count
+            ("--threads",),
+            "files that are read at the same time",
+            "N",
+            "the number of processors, at most 8",
+            parse=parse_count,
         ),
         JSON,
     ),
-    (("tonnage stage verify --to /gpfs/me/run7", "every byte of it"),),
+    (("tonnage stage verify --to /gpfs/me/run7", "every byte"),),
     loads=("tonnage.cli.stage.find_mover", "tonnage.staging.verify_tree"),
 )
 

@@ -7,7 +7,7 @@ import sys
 from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.shared_options import WHICH
-from tonnage.cli.stage.status_words import RESUME, details, totals_text
+from tonnage.cli.stage.status_text import RESUME, details, totals_text
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.units import parse_time
@@ -15,8 +15,8 @@ from tonnage.units import parse_time
 COMMAND = Command(
     "wait",
     "wait until everything written so far is safe",
-    "Asks for a fresh scan and returns when all it found is safe at the destination; the mover goes on. Exit code 1 "
-    "where a file was given up, or the time was over.",
+    "Requests a new scan and returns when all files that it found are safe at the destination; the mover "
+    "continues. The exit code is 1 if a file was given up or the time was over.",
     (*WHICH, Option(("--timeout",), "give up after TIME", "TIME", "never", parse=parse_time)),
     (
         ("tonnage stage wait", "between two steps of a job"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def parent(position: int) -> int | None:
-    """The parent of a position; None for the root."""
+    """Returns the parent of a position; None for the root."""
     return position & (position - 1) if position else None
 
 

@@ -85,14 +85,14 @@ class Answer:
         self.signal = self.signal or other.signal
 
     def message(self, serial: int) -> bytes:
-        """For the process above."""
+        """Encodes the answer for the process above."""
         return json.dumps(
             [serial, [one.as_list() for one in self.problems], self.notes, self.lost, self.signal]
         ).encode()
 
 
 def read_answer(message: bytes) -> tuple[int, Answer]:
-    """The number of the command, and the answer."""
+    """Returns the number of the command, and the answer."""
     serial, problems, notes, lost, signal = json.loads(message)
     found = Answer([Problem(*one) for one in problems], [tuple(note) for note in notes], lost and tuple(lost), signal)
     return serial, found
@@ -107,12 +107,12 @@ class Command(NamedTuple):
     limit_s: float
 
     def message(self) -> bytes:
-        """For the processes below."""
+        """Encodes the command for the processes below."""
         return json.dumps([self.serial, self.verb, self.arguments, self.limit_s - _LEVEL_S]).encode()
 
     @classmethod
     def read(cls, message: bytes) -> Command:
-        """From the process above."""
+        """Decodes a command from the process above."""
         return cls(*json.loads(message))
 
 

@@ -65,7 +65,7 @@ class Coordinator:
         return self.order_to(range(self.ranks.size), Command(self.next_serial(), verb, arguments, ORDER_S), act)
 
     def order_to(self, members: Sequence[int], order: Command, act: Act) -> list[tuple[str, str]]:
-        """The same, for those processes."""
+        """Gives the same order to those processes."""
         if self.lost is not None:
             raise self.lost
         own: list[Exception] = []
@@ -78,7 +78,7 @@ class Coordinator:
                 raise
 
         answer = carry_out(self.ranks, members, order, noted)
-        self._look_at(answer)
+        self._check_answer(answer)
         if own:
             raise own[0]
         if answer.problems:
@@ -93,7 +93,7 @@ class Coordinator:
         """Tells the prepared processes to go to the start line."""
         pass_on(self.ranks, members, Command(self.next_serial(), "go", {}, ORDER_S))
 
-    def _look_at(self, answer: Answer) -> None:
+    def _check_answer(self, answer: Answer) -> None:
         if answer.signal:
             self.signalled(answer.signal)
         if answer.lost is not None:
@@ -181,7 +181,7 @@ class Coordinator:
                     said[asked.pop(rank)] = ServiceAnswer(problem=f"it did not answer within {timeout_s:g} s")
 
     def close(self, code: int) -> None:
-        """The command ended: all processes leave with its exit code."""
+        """Ends the command: all processes leave with its exit code."""
         self._closing = True
         if self.lost is None:
             try:

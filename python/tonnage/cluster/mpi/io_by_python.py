@@ -21,7 +21,8 @@ _OUT, _MOVED, _FOUND = ctypes.POINTER(_INT), ctypes.POINTER(_LONG), ctypes.POINT
 
 @cache
 def functions() -> dict[str, int]:
-    """Address of each function by its name; ImportError without mpi4py. They stay as long as this process."""
+    """Returns the address of each function by its name; ImportError without mpi4py. They stay as long as this
+    process."""
     from mpi4py import MPI
 
     return {name: ctypes.cast(made, _POINTER).value or 0 for name, made in _Functions(MPI).made.items()}

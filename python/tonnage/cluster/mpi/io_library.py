@@ -58,8 +58,8 @@ class IoLibrary:
         """What the records keep of it."""
         return {"library": self.mpi, "compiler": self.compiler, "shim": self.path.stem if self.path else None}
 
-    def part(self) -> Json:
-        """What the engine is told of it."""
+    def engine_keys(self) -> Json:
+        """Returns the keys of the engine's specification for it."""
         if self.path is not None:
             return {"library": str(self.path)}
         from tonnage.cluster.mpi.io_by_python import functions
@@ -74,7 +74,7 @@ def with_io_library(target: Json) -> Json:
         return target
     # Another process's own is none here.
     asked = {key: value for key, value in target["mpiio"].items() if key not in ("library", "functions")}
-    return {**target, "mpiio": {**asked, **io_library().part()}}
+    return {**target, "mpiio": {**asked, **io_library().engine_keys()}}
 
 
 def io_library() -> IoLibrary:

@@ -25,7 +25,7 @@ class Member(NamedTuple):
 
     @classmethod
     def this_process(cls) -> Member:
-        """This process."""
+        """Returns this process."""
         try:
             space = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116 - a link to no file
         except OSError:

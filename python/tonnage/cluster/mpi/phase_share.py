@@ -128,13 +128,13 @@ class PhaseShare:
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + _LOOK_S
-            self._look_below(now)
+            self._check_children(now)
         if self.above is not None and now >= self._next_beat:
             self.beat()
         return self.ended_ns is not None and len(self._came) == len(self.below)
 
     def stop(self) -> None:
-        """All tasks, here and below, end after the operation in hand."""
+        """Stops all tasks, here and below, after the operation in hand."""
         if self._stopped is not None:
             return
         self._stopped = time.monotonic()
@@ -159,7 +159,7 @@ class PhaseShare:
             self._ranks.transport.send(self.above, Tag.BEAT, json.dumps(message).encode())
 
     def message(self) -> bytes:
-        """The share of this process and of all below, for the one above."""
+        """Returns the share of this process and of all below, for the one above."""
         told = Handed(opened=self.opened, problems=self.problems[:FEW], failed=self.failed)
         coordinator = json.dumps(told).encode()
         return _SIZE.pack(self._serial, len(coordinator)) + coordinator + (self._share or b"")
@@ -265,7 +265,7 @@ class PhaseShare:
             self._phase.meet(value)
         self._pause = self._ranks.transport.poll_pause()
 
-    def _look_below(self, now: float) -> None:
+    def _check_children(self, now: float) -> None:
         """Marks processes as lost that ended, or sent no heartbeat for too long."""
         for rank in self.below:
             if rank in self._came or self.lost is not None:

@@ -66,7 +66,7 @@ class Ranks:
         return found
 
     def library(self) -> str:
-        """The MPI in use, with its version."""
+        """Returns the MPI in use, with its version."""
         return library(self._mpi)
 
     def sees(self, rank: int) -> bool:
@@ -149,7 +149,7 @@ def _choose_library(started: Started) -> None:
 
 
 def library(mpi: Any) -> str:
-    """Name and version of the MPI, in one line."""
+    """Returns the name and version of the MPI, in one line."""
     text = str(mpi.Get_library_version()).replace("\0", " ")
     return " ".join(text.split(",")[0].split()[:4])
 

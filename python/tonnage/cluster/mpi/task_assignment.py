@@ -20,7 +20,7 @@ class Share(NamedTuple):
 
 
 def hosts_in_order(hosts: Sequence[str]) -> list[str]:
-    """The hosts of processes, each once, in the order of the processes."""
+    """Returns the hosts of processes, each once, in the order of the processes."""
     return list(dict.fromkeys(hosts))
 
 

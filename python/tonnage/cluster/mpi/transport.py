@@ -133,7 +133,7 @@ class PollPause:
         self._since = time.monotonic()
 
     def again(self) -> None:
-        """A message arrived: poll often for a while."""
+        """Notes that a message arrived: poll often for a while."""
         self._since = time.monotonic()
 
     def pause(self) -> None:

@@ -61,7 +61,7 @@ class Worker:
         self._code: int | None = None
 
     def serve(self) -> int:
-        """The exit code of the first process's command."""
+        """Serves commands until the end, and returns the exit code of the first process's command."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._remember)
@@ -100,7 +100,7 @@ class Worker:
         if (found := transport.try_receive(Tag.ORDER)) is not None:
             self._obey(Command.read(found[1]))
         elif (found := transport.try_receive(Tag.DUTY, 0)) is not None:
-            self._do_duty(json.loads(found[1]))
+            self._do_service(json.loads(found[1]))
         elif (found := transport.try_receive(Tag.PING, 0)) is not None:
             clock_offsets.answer(self._ranks, 0)
         elif transport.try_receive(Tag.ABANDON, 0) is not None:
@@ -186,7 +186,7 @@ class Worker:
         assert part.above is not None
         self._ranks.transport.send(part.above, Tag.SHARE, part.message())
 
-    def _do_duty(self, message: ServiceRequest) -> None:
+    def _do_service(self, message: ServiceRequest) -> None:
         # Most processes are never asked: one on each host is.
         from tonnage.cluster.host_group import perform
 

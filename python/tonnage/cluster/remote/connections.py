@@ -20,7 +20,7 @@ _HOST = re.compile(r"(?:[\w.-]+@)?[\w\[][\w.:\[\]%-]*", re.ASCII)
 
 
 def here(_host: str, _start_s: float) -> list[str]:
-    """This host itself."""
+    """Connects to this host itself."""
     return ["sh", "-s"]
 
 

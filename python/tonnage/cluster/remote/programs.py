@@ -206,7 +206,7 @@ def await_program(handle: str, timeout_s: float, said: str | None = None, listen
     n; None while it runs, or where nobody saw its end; ``cut``: more was printed than is kept; instants are this host's
     wall clock; ``ready``: what was waited for has come. The handle stays good until ``stop-program``.
     """
-    program = _known(handle)
+    program = _program_of(handle)
     until_s = time.monotonic() + timeout_s
     with program.changed:
         while True:
@@ -223,7 +223,7 @@ def await_program(handle: str, timeout_s: float, said: str | None = None, listen
 def stop_program(handle: str, grace_s: float = GRACE_S) -> ProgramState:
     """Service ``stop-program``: asks it to end (SIGTERM), ends it and all that it started after ``grace_s``, and
     forgets it. The same as ``await-program``; an end that the kernel holds back for longer is not waited for."""
-    program = _known(handle)
+    program = _program_of(handle)
     del _programs[handle]
     program.ask_to_end()
     with program.changed:
@@ -249,7 +249,7 @@ def end_programs() -> None:
 atexit.register(end_programs)
 
 
-def _known(handle: str) -> _Program:
+def _program_of(handle: str) -> _Program:
     if handle not in _programs:
         raise TonnageError(f"no program {handle!r} was started here, or it was stopped")
     return _programs[handle]

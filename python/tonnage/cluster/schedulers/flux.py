@@ -12,7 +12,7 @@ import time
 
 from tonnage.cluster.array_numbers import Numbers, each
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.job_terms import OwnWords, Spelling, every
+from tonnage.cluster.job_terms import CommandSyntax, Spelling, every
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -23,8 +23,8 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, moment, with_key
-from tonnage.cluster.schedulers.answers import hosts as named
+from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, document, moment, with_key
+from tonnage.cluster.schedulers.tool_output import hosts as named
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolOutput, ask
 from tonnage.machine.user import user_name
@@ -163,7 +163,7 @@ FLUX = Spelling(
         "begin_at_s": lambda moment_s: [f"--begin-time={time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(moment_s))}"],
         "words": list,
     },
-    OwnWords(
+    CommandSyntax(
         refused=(
             *("--job-name", "--cc", "--bcc", "--dry-run", "--wait", "--wait-event", "--watch", "--quiet"),
             *("--help", "-h"),
@@ -178,7 +178,7 @@ _RESOURCES = "{state}|{ncores}|{nodelist}"
 
 
 def parse_jobs(text: str) -> list[Job]:
-    """What ``flux jobs --json`` printed: a list, or one job."""
+    """Parses what ``flux jobs --json`` printed: a list, or one job."""
     try:
         told = document(text or '{"jobs": []}', "flux jobs", "list of jobs")
         return [_of_record(record) for record in told.get("jobs", [told])]

@@ -13,7 +13,7 @@ import time
 
 from tonnage.cluster.array_numbers import spelled
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.job_terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
+from tonnage.cluster.job_terms import CommandSyntax, Dependency, Mail, Spelling, check_jobs, in_units
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -25,7 +25,7 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
+from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, document, with_key
 from tonnage.machine.site_tools import ToolError, ToolMissing, ToolOutput, ToolSilent, ask, site_tool
 from tonnage.machine.user import user_name
 
@@ -96,7 +96,7 @@ class Lsf:
         if request.error is not None:
             options += ["-e", request.error]
         options += (OPENLAVA if self._openlava() else LSF).options(request.terms)
-        return ["bsub", *options, *self._words(request)]
+        return ["bsub", *options, *self._quoted_arguments(request)]
 
     def submit(self, request: JobRequest) -> Submitted:
         try:
@@ -163,7 +163,7 @@ class Lsf:
         return f"{name}[{spelled(request.numbers)}]{limit}"
 
     @staticmethod
-    def _words(request: JobRequest) -> list[str]:
+    def _quoted_arguments(request: JobRequest) -> list[str]:
         """bsub joins its words with blanks and gives the line to a shell: each is quoted, so that it stays one word."""
         argv = (*_launch(request.spread), *request.program)
         if request.copies is not None:
@@ -217,7 +217,7 @@ LSF = Spelling(
         "begin_at_s": lambda moment_s: ["-b", time.strftime("%Y:%m:%d:%H:%M", time.localtime(moment_s + 59))],
         "words": list,
     },
-    OwnWords(
+    CommandSyntax(
         # These letters begin no other word that could be given.
         refused=("-J", "-K", "-I", "-V", "-h", "-pack", "-json", "-yaml", "-jsdl", "-jsdl_strict"),
         flags=("-ar", "-B", "-H", "-N", "-Ne", "-r", "-rn", "-ul", "-x", "-XF", "-Zs"),
@@ -343,7 +343,7 @@ def parse_columns(text: str) -> list[Job]:
 
 
 def parse_queues(text: str) -> list[Queue]:
-    """What ``bqueues`` printed."""
+    """Parses the output of ``bqueues``."""
     return [
         Queue(
             name=row["QUEUE_NAME"],

@@ -17,7 +17,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
-from tonnage.cluster.job_terms import Dependency, Mail, OwnWords, Spelling, Terms, check_jobs, every, hours, in_units
+from tonnage.cluster.job_terms import (
+    CommandSyntax,
+    Dependency,
+    Mail,
+    Spelling,
+    Terms,
+    check_jobs,
+    every,
+    hours,
+    in_units,
+)
 from tonnage.cluster.scheduler import (
     ClusterHost,
     Job,
@@ -28,7 +38,7 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
+from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, document, with_key
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolOutput, ask
 from tonnage.machine.user import user_name
@@ -241,7 +251,7 @@ def _of_record(number: str, record: Record, state: State) -> Job:
 
 
 def parse_queues(text: str) -> list[Queue]:
-    """What ``qstat -Q -f -F json`` printed."""
+    """Parses the output of ``qstat -Q -f -F json``."""
 
     def made(name: str, record: Record) -> Queue:
         counts = dict(re.findall(r"(\w+):(\d+)", str(record.get("state_count", ""))))
@@ -257,7 +267,7 @@ def parse_queues(text: str) -> list[Queue]:
 
 
 def parse_hosts(text: str) -> list[ClusterHost]:
-    """What ``pbsnodes -a -F json`` printed."""
+    """Parses the output of ``pbsnodes -a -F json``."""
 
     def made(name: str, record: Record) -> ClusterHost:
         state = str(record.get("state", record.get("Error", "unknown")))
@@ -333,7 +343,7 @@ PBS = Spelling(
         "begin_at_s": lambda moment_s: ["-a", time.strftime("%Y%m%d%H%M.%S", time.localtime(moment_s))],
         "words": list,
     },
-    OwnWords(
+    CommandSyntax(
         refused=("-J", "-I", "-v", "-V", "-N", "-z", "--version"),
         values="aAcCeJjklMmNoPpqRrSuvW",
     ),

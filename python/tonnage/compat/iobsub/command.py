@@ -9,7 +9,7 @@ from pathlib import Path
 from tonnage.cluster.job_terms import Terms
 from tonnage.compat.front_end import Given, parse_arguments
 from tonnage.compat.iobsub.options import IOBSUB
-from tonnage.compat.iobsub.parse import Asked, read_words, with_script
+from tonnage.compat.iobsub.parse import IobsubRequest, read_arguments, with_script
 from tonnage.compat.iobsub.program import find_directory, find_program
 from tonnage.compat.iobsub.script import read_script
 from tonnage.compat.iobsub.translate import OF_LSF, Translated, hosts, name_of, translate
@@ -24,15 +24,15 @@ NOT_FOUND = "Cannot find fileserver for current working directory."
 
 
 def run(words: Sequence[str], voice: Voice) -> int:
-    """Exit code; an interactive job's own."""
-    asked = read_words(words, queue_names)
+    """Submits the job and returns the exit code: an interactive job's own."""
+    asked = read_arguments(words, queue_names)
     if not asked.program and (script := read_script()) is not None:
         asked = with_script(asked, script, queue_names)
     given = parse_arguments(IOBSUB, asked.options)
     if not asked.program or not asked.program[0]:
         raise RequestError("iobsub: there is no program to run; hint: iobsub [OPTION]... PROGRAM [WORD]...")
     translated = translate(given, site_scheduler().name) if any(given[name] for name in OF_LSF) else Translated(Terms())
-    wish = _wish(given, asked, translated.terms)
+    request = _request(given, asked, translated.terms)
     for note in (*asked.notes, *translated.notes, *_unordered(given)):
         voice.tell(f"iobsub: note: {note}")
 
@@ -46,8 +46,8 @@ def run(words: Sequence[str], voice: Voice) -> int:
 
     try:
         if _is_interactive(given):
-            return run_interactive(wish, tell=tell).status or 0
-        outcome = submit(wish, key_given=False, tell=tell)
+            return run_interactive(request, tell=tell).status or 0
+        outcome = submit(request, key_given=False, tell=tell)
     except NoFileServer as error:
         voice.tell(NOT_FOUND)
         voice.tell(f"iobsub: {error}; hint: name its server in tonnage.toml, or go on with --anywhere")
@@ -58,19 +58,19 @@ def run(words: Sequence[str], voice: Voice) -> int:
         for told in outcome.followed:
             voice.tell(f"iobsub: note: {told}")
         voice.out.flush()
-    return _wait(wish, outcome.receipt.job, given, voice) if given["-K"] else 0
+    return _wait(request, outcome.receipt.job, given, voice) if given["-K"] else 0
 
 
-def _wait(wish: SubmitRequest, job: str, given: Given, voice: Voice) -> int:
-    """The job's exit status once it has ended, which is told where it is not 0."""
-    status, why = wait_until_ended(wish, job)
+def _wait(request: SubmitRequest, job: str, given: Given, voice: Voice) -> int:
+    """Returns the job's exit status once it has ended, and reports one that is not 0."""
+    status, why = wait_until_ended(request, job)
     if status and not given["-q"]:
         voice.tell(f"iobsub: {failed_text(job, status, why)}")
     return status
 
 
 def _unordered(given: Given) -> tuple[str, ...]:
-    """What becomes of ``+N``: only LSF takes it, and of us only where the hosts are a wish."""
+    """What becomes of ``+N``: only LSF takes it, and of us only where the hosts are a preference."""
     names, prefer = hosts(given.text_if("-m"))
     if len(names) < 2 or "+" not in given.text("-m") or (prefer and site_scheduler().name == "lsf"):
         return ()
@@ -81,7 +81,7 @@ def _is_interactive(given: Given) -> bool:
     return bool(given["-I"] or given["-Ip"])
 
 
-def _wish(given: Given, asked: Asked, terms: Terms) -> SubmitRequest:
+def _request(given: Given, asked: IobsubRequest, terms: Terms) -> SubmitRequest:
     if _is_interactive(given) and any(given[name] for name in ("-o", "-e", "-i")):
         raise RequestError("iobsub: an interactive job has this terminal; hint: leave -i, -o, -e or -I out")
     queue, directory = given.text_if("--queue"), None

@@ -25,8 +25,8 @@ _ROWS = (
     (
         "`-m 'a+2 b others'`",
         (
-            "`--nodelist`, or all others excluded; with `others` a wish (`--prefer`); in the site file's queue of "
-            "these hosts; `+N` is not passed on, and a note says so"
+            "`--nodelist`, or all others excluded; with `others` a preference (`--prefer`); in the site file's queue "
+            "of these hosts; `+N` is not passed on, and a note says so"
         ),
         "`-m`; `+N` with `others` alone, else a note",
         "this host; others are refused",
@@ -63,7 +63,7 @@ _ROWS = (
 _TEXT = """
 ## What happens to each
 
-PBS and Flux are told as the page of [placement](placement.md#terms-of-a-job) has it.
+[placement](placement.md#terms-of-a-job) shows the options of PBS and Flux.
 
 {table}
 
@@ -73,7 +73,7 @@ PBS and Flux are told as the page of [placement](placement.md#terms-of-a-job) ha
 
 
 def counterparts() -> str:
-    """As Markdown."""
+    """Writes the table of counterparts as Markdown."""
     head = ["| option | with Slurm | with LSF | without a scheduler (`local`) |", "|---|---|---|---|"]
     rows = (" | ".join(cell.replace("|", r"\|") for cell in row) for row in _ROWS)
     return _TEXT.format(table="\n".join([*head, *(f"| {row} |" for row in rows)]))

@@ -29,51 +29,53 @@ note says so; `-q --` ends the options before a program of that name. Without on
 file has for the server. A disk of this host that `tonnage.toml` does not name is no file server: that is refused in the
 published words, unless `--anywhere` is given.
 
-Options end where the program begins; its words reach it as they were typed, where bsub gave them to a shell. A program
-in the working directory needs no `./`, as it needed none there: `iobsub -o out.dat go.sh`.
+Options end where the program begins; its arguments reach it as they were typed, whereas bsub gave them to a shell. A
+program in the working directory needs no `./`, as it needed none there: `iobsub -o out.dat go.sh`.
 
 Without a program, and with a standard input that is no terminal, the input is a script, as bsub takes one: its lines
 of `#BSUB` hold options, which count where none were typed, and its first line names a shell or Python (else /bin/sh).
-It is read whole, 100,000 bytes at most, and travels as a word of the job's command line, which other users of a host
-can see: no place for a password.
+It is read completely, at most 100,000 bytes, and becomes an argument of the job's command line, which other users of
+a host can see: do not put a password into it.
 
 The options of LSF's bsub mean what they mean there. Where the scheduler is LSF they are passed on as they were typed;
-to any other they are told in its own options, and what it has no counterpart of is refused in one line, exit code 2,
-before anything is submitted. Nothing is left out in silence. A value may stand in the word of its option (`-n4`), and
-flags may share one (`-qI`), but a word that is an option of bsub's is that option: `-oo FILE`, `-is FILE` or `-rn`,
-which are not taken, are refused by their names.
+for any other they are translated into its own options, and an option without a counterpart is refused in one line,
+exit code 2, before anything is submitted. No option is silently ignored. A value may stand in the word of its option
+(`-n4`), and flags may share one (`-qI`), but a word that is an option of bsub's is that option: `-oo FILE`, `-is
+FILE` or `-rn`, which are not taken, are refused by their names.
 """,
     (
-        Option(("-q",), "quiet: print nothing of ours, nor the receipt; before the name of a queue: that queue"),
-        Option(("-I",), "interactive: wait for it, with this terminal's input, output and signals"),
+        Option(("-q",), "quiet: print no messages and no receipt; before the name of a queue: that queue"),
+        Option(
+            ("-I",), "interactive: run it in this terminal, with its input, output and signals, and wait for the end"
+        ),
         Option(("-Ip", "-Is"), "the same with a pseudo-terminal"),
-        Option(("-K",), "stay until it has ended, and exit with its status"),
+        Option(("-K",), "wait for its end, and exit with its status"),
         Option(("-o",), "file of its output; %J: job, %I: copy", "OUT"),
         Option(("-e",), "file of its errors", "ERR"),
-        Option(("-n",), "slots it takes", "TASKS", 1, parse=number(1)),
+        Option(("-n",), "number of slots", "TASKS", 1, parse=number(1)),
         Option(("-J",), "name of the job; with [1-4,7,10-20:2]%3 behind it an array, three at once", "NAME"),
         Option(("-i",), "file of its input; %J: job, %I: copy", "IN"),
-        Option(("-cwd",), "where it runs, and whose file server counts", "DIR"),
+        Option(("-cwd",), "directory in which it runs, and whose file server is used", "DIR"),
         Option(
             ("-m",),
-            "hosts, in the place of those beside the data; +N: the higher the sooner",
+            "hosts instead of those next to the data; +N: preference, the highest first",
             "HOSTS",
         ),
-        Option(("-W",), "it ends after so long", "[HOUR:]MINUTE"),
-        Option(("-w",), "jobs that come before: done(1) && ended(2)", "CONDITION"),
-        Option(("-b",), "it does not begin before", "[[[YEAR:]MONTH:]DAY:]HOUR:MINUTE"),
-        Option(("-M",), "memory that it has; KB where no unit is written", "SIZE"),
+        Option(("-W",), "it is ended after this time", "[HOUR:]MINUTE"),
+        Option(("-w",), "condition on earlier jobs: done(1) && ended(2)", "CONDITION"),
+        Option(("-b",), "earliest start time", "[[[YEAR:]MONTH:]DAY:]HOUR:MINUTE"),
+        Option(("-M",), "memory limit; in KB if no unit is given", "SIZE"),
         Option(("-R",), "resources: rusage[mem=4GB], span[hosts=1]", "RESOURCES", repeats=True),
         Option(("-P",), "project or account that it is charged to", "NAME"),
-        Option(("-x",), "no other job runs on its host meanwhile"),
-        Option(("-r",), "it begins again where its host is lost"),
+        Option(("-x",), "no other job runs on its host at the same time"),
+        Option(("-r",), "it is started again if its host fails"),
         Option(("-B",), "e-mail when it begins"),
         Option(("-N",), "e-mail when it has ended"),
-        Option(("-u",), "address for that; alone it means -N too", "ADDRESS"),
+        Option(("-u",), "address for e-mail; alone it implies -N", "ADDRESS"),
         Option(("-c",), "limit of CPU time: with LSF", "[HOUR:]MINUTE"),
         Option(("-E",), "command before the job: with LSF", "COMMAND"),
         Option(("--queue",), "queue or partition", "QUEUE"),
-        Option(("--anywhere",), "go on where nobody knows the file server, or nothing beside it takes the job"),
+        Option(("--anywhere",), "submit also if the file server is unknown, or no host next to it takes the job"),
     ),
     (
         ("iobsub -q -I uname -a", "which host that is"),

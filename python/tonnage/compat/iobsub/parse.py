@@ -1,6 +1,6 @@
 """iobsub's words taken apart: options, a queue, the program.
 
-``-q`` is quiet in the published session, and a queue to whoever knows LSF's bsub. The word after it tells: one that is
+``-q`` is quiet in the published session, and a queue for users of LSF's bsub. The word after it decides: one that is
 a queue of the site is taken as the queue.
 """
 
@@ -17,7 +17,7 @@ from tonnage.errors import RequestError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class IobsubRequest:
     """What somebody typed."""
 
     options: tuple[str, ...]
@@ -32,7 +32,7 @@ class Asked:
     """The program stands right after ``-q``: why it is not taken as a queue."""
 
 
-def read_words(words: Sequence[str], queues: Callable[[], Collection[str]]) -> Asked:
+def read_arguments(words: Sequence[str], queues: Callable[[], Collection[str]]) -> IobsubRequest:
     """``queues`` is asked for the site's queues where a word stands right after ``-q``, and nowhere else.
 
     RequestError and HelpAsked as ``parse_arguments``.
@@ -47,7 +47,7 @@ def read_words(words: Sequence[str], queues: Callable[[], Collection[str]]) -> A
         may_be_queue = bool(program) and options[-1:] == ["-q"] and rest[len(options)] != "--"
         why = _why_no_queue(program[0], queues) if may_be_queue else None
         if not may_be_queue or why is not None:
-            return Asked(
+            return IobsubRequest(
                 options=tuple(taken), program=tuple(program), queue=queue, notes=tuple(notes), why_no_queue=why
             )
         taken.pop()
@@ -55,19 +55,19 @@ def read_words(words: Sequence[str], queues: Callable[[], Collection[str]]) -> A
         notes = [f"-q {queue} is taken as the queue {queue}; for a quiet job of a program of that name write -q --"]
 
 
-def with_script(asked: Asked, script: Script, queues: Callable[[], Collection[str]]) -> Asked:
+def with_script(asked: IobsubRequest, script: Script, queues: Callable[[], Collection[str]]) -> IobsubRequest:
     """A script in the place of the program. What was typed counts more than what the script says of itself."""
     options: list[str] = []
     notes = list(asked.notes)
     queue = None
     for number, words in script.options:
-        found = read_words(words, queues)
+        found = read_arguments(words, queues)
         if found.program:
             why = f", and {found.why_no_queue}" if found.why_no_queue else ""
             raise RequestError(f"iobsub: #BSUB in line {number}: {found.program[0]!r} is no option{why}; hint: mend it")
         options += found.options
         queue = found.queue or queue
-    return Asked(
+    return IobsubRequest(
         options=(*options, *asked.options), program=script.argv, queue=asked.queue or queue, notes=tuple(notes)
     )
 

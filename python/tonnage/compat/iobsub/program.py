@@ -39,7 +39,9 @@ def find_program(program: str, *, why_no_queue: str | None, directory: str | Non
         # `submit` looks at it, within its time limit.
         return program
     try:
-        on_path, is_here = carefully(lambda: _look(program, directory), _places(program, directory), timeout_s=_LOOK_S)
+        on_path, is_here = carefully(
+            lambda: _find_program(program, directory), _places(program, directory), timeout_s=_LOOK_S
+        )
     except OSError:  # TimeoutError is one
         return program
     if on_path:
@@ -57,6 +59,6 @@ def _places(program: str, directory: str | None) -> list[str]:
     return [str(Path(directory or here) / program), *(str(Path(here) / one) for one in os.get_exec_path())]
 
 
-def _look(program: str, directory: str | None) -> list[bool]:
+def _find_program(program: str, directory: str | None) -> list[bool]:
     here = Path(directory or "") / program
     return [shutil.which(program) is not None, here.is_file() and os.access(here, os.X_OK)]

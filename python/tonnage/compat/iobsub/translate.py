@@ -139,7 +139,8 @@ def _mail(given: Given) -> Mail | None:
 
 
 def begin(text: str, now_s: float) -> int:
-    """``[[[year:]month:]day:]hour:minute`` by this host's clock, in seconds since 1970: the next such moment."""
+    """Parses ``[[[year:]month:]day:]hour:minute`` by this host's clock; returns the next such moment in seconds since
+    1970."""
     fields = [int(part) for part in text.split(":")] if re.fullmatch(r"\d{1,4}(:\d{1,2}){1,4}", text, re.ASCII) else []
     date = fields[:-2]
     with suppress(ValueError):
@@ -165,7 +166,7 @@ def name_of(text: str) -> tuple[str | None, Numbers, int | None]:
 
 
 def hosts(text: str | None) -> tuple[tuple[str, ...], bool]:
-    """Of ``-m``: names, best first, and whether they are a wish only."""
+    """Of ``-m``: names, best first, and whether they are only preferred."""
     if text is None:
         return (), False
     found: list[tuple[int, str]] = []

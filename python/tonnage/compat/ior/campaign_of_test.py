@@ -30,7 +30,7 @@ def campaign_of(test: Parameters, seed: int, repetition: int | None = None) -> C
         "on_error": "continue" if test.check_read or test.check_write else "stop",
         "repeat": {"count": several},
         "workload": _workloads(test),
-        **_place(test, repetition),
+        **_target_keys(test, repetition),
     }
     if test.save_per_op_data_csv:
         data["keep_operations"] = operations_kept(test)
@@ -46,7 +46,7 @@ def seed_of(test: Parameters) -> int:
     return abs(test.set_time_stamp_signature) or secrets.randbelow(2**32)
 
 
-def _place(test: Parameters, repetition: int | None) -> dict[str, object]:
+def _target_keys(test: Parameters, repetition: int | None) -> dict[str, object]:
     if test.api == "DUMMY":
         return {"target": _null(test)}
     names = file_names(test, repetition)

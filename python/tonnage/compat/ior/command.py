@@ -23,7 +23,7 @@ from tonnage.compat.ior.results import TestResult
 from tonnage.compat.ior.striping import problems, refuse_striping
 from tonnage.compat.ior.text_output import TextPrinter
 from tonnage.compat.ior.validate import validate
-from tonnage.compat.measure import Ranks, in_front_words, records_directory
+from tonnage.compat.measure import Ranks, in_option_names, records_directory
 from tonnage.compat.output import Voice
 from tonnage.records import Run
 
@@ -55,7 +55,7 @@ def run(words: Sequence[str], voice: Voice, out: str | None = None) -> int:
     """The exit code: 0 only where everything that was asked for was done, and no data was damaged. ``out``: the run
     directory; None: as :func:`records_directory` says."""
     try:
-        with in_front_words(_WORDS, "ior"):
+        with in_option_names(_WORDS, "ior"):
             return _run(words, voice, out or records_directory())
     except HelpAsked:
         voice.out.write(help_text())

@@ -20,13 +20,13 @@ class CsvPrinter:
         self._out = out
 
     def begin(self, verbose: int) -> None:
-        """Nothing."""
+        """Prints nothing."""
 
     def test(self, result: TestResult) -> None:
-        """Nothing."""
+        """Prints nothing."""
 
     def table(self, _result: TestResult, _signature: int) -> None:
-        """A head for each test, as IOR."""
+        """Prints a heading for each test, as IOR does."""
         self._say(HEAD)
 
     def row(self, result: TestResult, row: Row) -> None:
@@ -41,16 +41,16 @@ class CsvPrinter:
         )
 
     def warning(self, text: str) -> None:
-        """Nothing: a reader expects columns."""
+        """Prints nothing: a reader expects columns."""
 
     def remark(self, text: str) -> None:
-        """Nothing."""
+        """Prints nothing."""
 
     def ended(self, result: TestResult) -> None:
-        """Nothing."""
+        """Prints nothing."""
 
     def finish(self, results: Sequence[TestResult]) -> None:
-        """Nothing."""
+        """Prints nothing."""
 
     def _say(self, line: str) -> None:
         self._out.write(f"{line}\n")

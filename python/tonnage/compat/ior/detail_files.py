@@ -24,12 +24,12 @@ OPERATIONS_MOST = 1 << 20
 
 
 def summary(test: Parameters) -> Output:
-    """The file of ``summaryFile``."""
+    """Returns the file of ``summaryFile``."""
     return Output(Path(test.summary_file), "summaryFile", SUMMARY)
 
 
 class SummaryFile(TextIOBase):
-    """The file of ``summaryFile``, begun with its first words, as standard output is told then: a test that is refused
+    """The file of ``summaryFile``, begun with its first words, which standard output gets too: a test that is refused
     leaves the old one and prints nothing."""
 
     def __init__(self, test: Parameters, voice: Voice) -> None:
@@ -71,7 +71,7 @@ class SummaryFile(TextIOBase):
 
 def refuse_foreign(tests: Sequence[Parameters]) -> None:
     """RequestError where a file that would be written is not ours, or is itself to be measured."""
-    measured = [name for test in tests if test.api != "DUMMY" for name in _measured(test)]
+    measured = [name for test in tests if test.api != "DUMMY" for name in _measured_files(test)]
     found = [output for test in tests for output in _outputs(test)]
     found += [summary(tests[-1])] if tests[-1].summary_file else []
     # Tests of one script may write one file after the other.
@@ -81,7 +81,7 @@ def refuse_foreign(tests: Sequence[Parameters]) -> None:
         output.check()
 
 
-def _measured(test: Parameters) -> Iterator[str]:
+def _measured_files(test: Parameters) -> Iterator[str]:
     for repetition in range(test.repetitions) if test.multi_file else [None]:
         yield from file_names(test, repetition)
 
@@ -111,7 +111,7 @@ def _operations(test: Parameters, repetition: int, task: int) -> Output:
 
 
 def operations_kept(test: Parameters) -> int:
-    """How many of each task."""
+    """Returns how many operations of each task are kept."""
     return min(test.segment_count * (test.block_size // test.transfer_size), OPERATIONS_MOST)
 
 

@@ -12,7 +12,8 @@ from tonnage.program_places import working_directory
 
 
 def file_name(test: Parameters, task: int, repetition: int | None = None) -> str:
-    """The file of a task: ``FILE``, ``FILE.00000003`` with ``-F``, in a repetition with ``-m`` ``FILE.00000003.1``."""
+    """Returns the file of a task: ``FILE``, ``FILE.00000003`` with ``-F``, in a repetition with ``-m``
+    ``FILE.00000003.1``."""
     roots = test.test_file.split("@")
     name = roots[0]
     if test.file_per_proc:
@@ -25,7 +26,7 @@ def file_name(test: Parameters, task: int, repetition: int | None = None) -> str
 
 
 def file_names(test: Parameters, repetition: int | None = None) -> list[str]:
-    """Absolute, by task; one where all tasks share it."""
+    """Returns the absolute paths of the files, by task; one path where all tasks share it."""
     count = test.num_tasks if test.file_per_proc else 1
     here = working_directory()
     return [str(Path(here, file_name(test, task, repetition))) for task in range(count)]

@@ -15,7 +15,7 @@ from tonnage.records.lines import COLD_SHARE
 from tonnage.units import time_text
 
 _TELLS = 0.001
-"""Share by which a mean of rates may be off before it is told."""
+"""Share by which a mean of rates may be off before it is reported."""
 _BACKENDS: dict[str, tuple[str, ...]] = {
     "POSIX": ("POSIX", "AIO", "URING"),
     "rangelocks": ("POSIX",),

@@ -40,7 +40,7 @@ def _entry(name: str, found: Spelling) -> str:
 
 
 def heading(name: str, found: Spelling) -> str:
-    """``-b=1048576``, ``-c, --collective``, ``-O summaryFile=FILE``."""
+    """Returns text such as ``-b=1048576``, ``-c, --collective``, ``-O summaryFile=FILE``."""
     spelled = ", ".join(filter(None, (found.short and f"-{found.short}", found.long and f"--{found.long}")))
     if found.kind == "flag":
         return spelled
@@ -52,7 +52,7 @@ def heading(name: str, found: Spelling) -> str:
 
 
 def table() -> str:
-    """Options and directives as a table, for ``docs/ior.md``."""
+    """Writes options and directives as a table, for ``docs/ior.md``."""
     lines = ["| option | directive | default | what it does here | in a campaign |", "|---|---|---|---|---|"]
     for name, found in spellings().items():
         spelled = ", ".join(filter(None, (found.short and f"`-{found.short}`", found.long and f"`--{found.long}`")))
@@ -67,7 +67,7 @@ BEGIN, END = "<!-- options: made by python -m tonnage.compat.ior.help -->", "<!-
 
 
 def page(text: str) -> str:
-    """``docs/ior.md`` with its table made anew."""
+    """Returns ``docs/ior.md`` with its table made anew."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{table()}\n{END}{after}"

@@ -28,7 +28,7 @@ class JsonPrinter:
         """Of the last test."""
 
     def begin(self, verbose: int) -> None:
-        """Once, before the first test."""
+        """Begins the output, once, before the first test."""
         self._head = {
             "Version": VERSION,
             "Began": now(),
@@ -56,7 +56,7 @@ class JsonPrinter:
         )
 
     def table(self, result: TestResult, signature: int) -> None:
-        """Nothing."""
+        """Prints nothing."""
 
     def row(self, result: TestResult, row: Row) -> None:
         """A phase was measured."""
@@ -80,7 +80,7 @@ class JsonPrinter:
         """Nothing: warnings are in ``tonnage``."""
 
     def remark(self, text: str) -> None:
-        """Nothing."""
+        """Prints nothing."""
 
     def ended(self, result: TestResult) -> None:
         """IOR's ``max``, which it prints from ``-v`` on, where it makes its JSON invalid."""

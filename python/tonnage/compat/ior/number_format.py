@@ -10,7 +10,7 @@ _UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"))
 
 
 def human(size: int) -> str:
-    """A size in bytes: ``1 MiB``, ``8.97 MiB``, ``262144 bytes``; ``-`` below 0."""
+    """Formats a size in bytes: ``1 MiB``, ``8.97 MiB``, ``262144 bytes``; ``-`` below 0."""
     for unit, name in _UNITS:
         if size >= unit:
             return f"{size / unit:.2f} {name}" if size % unit else f"{size // unit} {name}"
@@ -18,7 +18,7 @@ def human(size: int) -> str:
 
 
 def cell(number: float, after: str = " ") -> str:
-    """A number of the results table: left in 10, with decimals by its size."""
+    """Formats a number of the results table: to the left in 10 columns, with decimals by its size."""
     if number < 0:
         return f"   -      {after}"
     decimals = 6 if number < 1 else 2 if number < 3600 else 0
@@ -31,6 +31,6 @@ def mean(values: Sequence[float]) -> float:
 
 
 def deviation(values: Sequence[float]) -> float:
-    """IOR's StdDev: of the population."""
+    """Computes IOR's StdDev, that of the population."""
     middle = mean(values)
     return math.sqrt(sum((middle - value) ** 2 for value in values) / len(values))

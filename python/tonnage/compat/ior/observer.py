@@ -48,7 +48,7 @@ class Rows(Observer):
         self._begins = first
         self._tasks = _Tail()
 
-    def started(self, path: Path, target: str, name: str) -> None:  # noqa: ARG002 - the door's
+    def started(self, path: Path, target: str, name: str) -> None:  # noqa: ARG002 - as the interface has it
         """The run directory exists: from here on the test has an output."""
         self._result.paths.append(path)
         self._tasks = _Tail(path / TASKS)

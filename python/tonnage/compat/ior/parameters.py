@@ -14,7 +14,7 @@ _PACKETS = {"t": 0, "o": 1, "i": 2, "r": 3}
 
 
 def option_lines(test: Parameters) -> list[tuple[str, Value]]:
-    """The section Options."""
+    """Writes the section Options."""
     lines: list[tuple[str, Value]] = [
         ("api", test.api),
         ("apiVersion", "0.5" if test.api == "DUMMY" else ""),
@@ -56,12 +56,12 @@ def _ordering(test: Parameters) -> list[tuple[str, Value]]:
 
 
 def aggregate_bytes(test: Parameters) -> int:
-    """Of all files after one pass."""
+    """Returns the bytes of all files after one pass."""
     return test.block_size * test.segment_count * test.num_tasks
 
 
 def node_memory(test: Parameters) -> int:
-    """Bytes of ``-M``: a size, or a share of the node's memory."""
+    """Returns the bytes of ``-M``: a size, or a share of the node's memory."""
     from tonnage.compat.ior.parse import whole_number
 
     if share := re.fullmatch(r"(\d+)\s*%", test.memory_per_node):
@@ -70,7 +70,7 @@ def node_memory(test: Parameters) -> int:
 
 
 def parameter_lines(test: Parameters, identifier: int) -> list[tuple[str, Value]]:
-    """The section Parameters: JSON, and text from ``-vvv`` on."""
+    """Writes the section Parameters: JSON, and text from ``-vvv`` on."""
     facts = platform.uname()
     node = re.sub(r"(?<=.)\d+\Z", "", facts.node)
     return [

@@ -36,7 +36,7 @@ def parse(arguments: Sequence[str]) -> list[Parameters]:
 
 
 def parse_directives(test: Parameters, text: str) -> None:
-    """``checkRead=1,keepFile=1``, as after ``-O`` and on a line of a script."""
+    """Parses ``checkRead=1,keepFile=1``, as after ``-O`` and on a line of a script."""
     text = text.partition("#")[0]
     for part in text.split(","):
         if len(part.strip().splitlines()) > 1:

@@ -26,7 +26,7 @@ class Times:
 
     @classmethod
     def of(cls, task: TaskLine) -> Times:
-        """Of a line of ``tasks.jsonl``."""
+        """Makes the times of a line of ``tasks.jsonl``."""
         start, end = task["start_ns"], task["end_ns"]
         opened = start + (task["open_ns"] or 0)
         # Barriers lie between the steps.
@@ -111,7 +111,7 @@ class Figures:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Figures:
-        """Of at least one value."""
+        """Summarises values, at least one."""
         return cls(max(values), min(values), mean(values), deviation(values))
 
 
@@ -146,7 +146,7 @@ class TestResult:
         return self.paths[row.repetition if len(self.paths) > 1 else 0]
 
     def of(self, access: str) -> list[Row]:
-        """The rows of ``write`` or ``read``."""
+        """Returns the rows of ``write`` or ``read``."""
         return [row for row in self.rows if row.access == access]
 
     def summaries(self) -> list[Summary]:

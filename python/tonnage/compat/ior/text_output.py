@@ -30,12 +30,12 @@ SUMMARY_HEAD = (
 
 
 def now() -> str:
-    """``Fri Nov 20 15:08:54 2026``."""
+    """Returns text such as ``Fri Nov 20 15:08:54 2026``."""
     return time.strftime("%a %b %e %H:%M:%S %Y")
 
 
 def machine(verbose: int) -> str:
-    """``Linux host``; more from ``-vv`` on."""
+    """Returns text such as ``Linux host``; more from ``-vv`` on."""
     facts = platform.uname()
     more = f" {facts.release} {facts.version} {facts.machine}" if verbose >= 2 else ""
     return f"{facts.system} {facts.node}{more}"
@@ -75,7 +75,7 @@ class TextPrinter:
         self._say(f"{key:<20}: {value}")
 
     def begin(self, verbose: int) -> None:
-        """Once, before the first test."""
+        """Prints the header, once, before the first test."""
         self._say(f"IOR-{VERSION}: MPI Coordinated Test of Parallel I/O")
         self._pair("Began", now())
         self._pair("Command line", self._command_line)
@@ -101,7 +101,7 @@ class TextPrinter:
         self._say("", "Results: ")
 
     def table(self, result: TestResult, signature: int) -> None:
-        """The head of the table."""
+        """Prints the heading of the table."""
         if result.test.verbose >= 2:
             self._say(f"Using Time Stamp {signature} ({signature:#x}) for Data Signature")
         self._say(TABLE_HEAD)
@@ -144,7 +144,7 @@ class TextPrinter:
             self._say("", SUMMARY_HEAD, *(_summary_line(result, summary) for summary in result.summaries()))
 
     def finish(self, results: Sequence[TestResult]) -> None:
-        """After the last test: the summary of all."""
+        """Prints the summary of all tests, after the last one."""
         self._say("", f"Summary of all tests:\n{SUMMARY_HEAD}")
         for result in results:
             for summary in result.summaries():

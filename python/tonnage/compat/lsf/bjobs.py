@@ -64,7 +64,7 @@ def run(typed: Sequence[str], voice: Voice) -> int:
 def _wanted(given: Given, names: Sequence[str]) -> tuple[list[Job], list[str]]:
     """The jobs that were asked for, and the words that mean none."""
     user = given.text_if("-u") or (None if names else user_name())
-    # A job that is named is told of also where it has ended.
+    # A job that is named is listed even if it has ended.
     ended = bool(names or given["-a"] or given["-d"])
     listed = asked_scheduler(None, None).jobs(user=None if user == "all" else user, ended=ended)
     states = [state for option, some in _STATES.items() if given[option] for state in some]

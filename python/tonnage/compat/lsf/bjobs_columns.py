@@ -63,7 +63,7 @@ class Field:
     """A value that is longer is cut to the width, which was asked for."""
 
     def cell(self, text: str) -> str:
-        """In its width."""
+        """Formats a value in its width."""
         if self.cut and len(text) > self.width:
             text = f"*{text[len(text) - self.width + 1 :]}" if self.width > 1 else text[: self.width]
         return text.rjust(self.width) if self.right else text.ljust(self.width)
@@ -78,7 +78,7 @@ class Format:
     """None: columns."""
 
     def rows(self, jobs: Sequence[Job], *, heading: bool) -> list[str]:
-        """A line a job."""
+        """Returns one line for each job."""
         lines = [[field.heading for field in self.fields]] if heading else []
         lines += [[shown(field.value(job)) for field in self.fields] for job in jobs]
         if self.delimiter is not None:

@@ -16,17 +16,17 @@ _BETWEEN = "-" * 78
 
 
 def long_form(jobs: Sequence[Job]) -> list[str]:
-    """Paragraphs, with a line between jobs."""
+    """Returns paragraphs, with a line between jobs."""
     lines: list[str] = []
     for number, job in enumerate(jobs):
         lines += [_BETWEEN] if number else []
-        lines += ["", *_wrapped(_head(job)), *(line for told in _story(job) for line in _wrapped(told))]
+        lines += ["", *_wrapped(_first_lines(job)), *(line for told in _story(job) for line in _wrapped(told))]
         if job.state == "pending" and job.reason:
             lines += [" PENDING REASONS:", f" {shown(job.reason)};"]
     return [*lines, ""]
 
 
-def _head(job: Job) -> str:
+def _first_lines(job: Job) -> str:
     number = job.job if job.copy is None else f"{job.job}[{job.copy}]"
     facts = (
         ("Job", number),

@@ -33,7 +33,7 @@ def run(typed: Sequence[str], voice: Voice) -> int:
 
 
 def table(rows: Sequence[Sequence[str]], widths: Sequence[int], *, wide: bool) -> str:
-    """Cells in columns of these widths, the name in the first one whole where ``wide``."""
+    """Formats cells in columns of these widths; the name in the first one is whole where ``wide``."""
     name = max(len(shown(row[0])) for row in rows) if wide else 0
     every = (-max(name, -widths[0]), *widths[1:])
     lines = []

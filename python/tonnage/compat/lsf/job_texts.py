@@ -20,7 +20,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def when(at_s: float | None) -> str:
-    """``Nov 21 20:26``, of seconds since 1970, by this host's clock."""
+    """Formats seconds since 1970 as ``Nov 21 20:26``, by this host's clock."""
     if at_s is None:
         return UNKNOWN
     moment = time.localtime(at_s)

@@ -6,11 +6,11 @@ from tonnage.command_option import Option
 from tonnage.compat.front_end import FrontEnd
 
 _CHOICE = (
-    Option(("-J",), "jobs of this name; * in it stands for anything, align[3] is a copy", "NAME"),
+    Option(("-J",), "jobs of this name; * matches any text, align[3] is a copy", "NAME"),
     Option(("-q",), "jobs of this queue", "QUEUE"),
     Option(("-m",), "jobs that run on this host", "HOST"),
 )
-_WIDE = Option(("-w",), "nothing is cut short")
+_WIDE = Option(("-w",), "names are not truncated")
 
 _OF_BJOBS = (
     "-aff -aps -app -cname -csm -data -env -fwd -gpu -hms -hostfile -Jd -Lp -pac -pe "
@@ -26,11 +26,11 @@ def _named(help: str, metavar: str) -> Option:
 
 BJOBS = FrontEnd(
     "bjobs",
-    "LSF's list of jobs, of any scheduler",
+    "LSF's list of jobs, for any scheduler",
     """
 Prints what `tonnage jobs` knows under the headings of LSF's `bjobs`, whichever scheduler the site has, for scripts that
 read those: Slurm, LSF, PBS, Flux, or the local one. Without words it lists your jobs that wait or run. A job that is
-named, also as `3734[5]`, is told of for as long as the scheduler remembers it.
+named, also as `3734[5]`, is listed for as long as the scheduler remembers it.
 
 A job that is not there is `Job <N> is not found` on stderr, none at all `No unfinished job found`; the exit code is
 then 255, as LSF's is. An option that is not understood is exit code 2, a scheduler that does not answer 1.
@@ -46,20 +46,20 @@ start_time finish_time run_time pend_reason exit_reason`, and `server`, the file
         _named("these jobs alone, like 3734, or 3734[5] for a copy", "JOB"),
         Option(("-u",), "jobs of this user, or all", "USER"),
         _WIDE,
-        Option(("-a",), "also those that ended lately"),
-        Option(("-r",), "those that run"),
-        Option(("-p",), "those that wait"),
-        Option(("-s",), "those that are suspended"),
-        Option(("-d",), "those that ended lately"),
+        Option(("-a",), "also jobs that ended recently"),
+        Option(("-r",), "running jobs"),
+        Option(("-p",), "waiting jobs"),
+        Option(("-s",), "suspended jobs"),
+        Option(("-d",), "jobs that ended recently"),
         *_CHOICE,
-        Option(("-l",), "all that is known, in sentences"),
+        Option(("-l",), "the long format: everything that is known"),
         Option(("-o",), "these fields", "FIELDS"),
-        Option(("-noheader",), "without the line of headings"),
+        Option(("-noheader",), "without the header line"),
         Option(("-json",), "as JSON, with -o"),
-        Option(("-X",), "hosts by their names, as they always are"),
+        Option(("-X",), "no effect: hosts are always shown by their full names"),
     ),
     (
-        ("bjobs -u all -w", "everybody's jobs"),
+        ("bjobs -u all -w", "jobs of all users"),
         ("bjobs -noheader -o stat 3734", "the state of one"),
         ("bjobs -o \"jobid stat exit_code delimiter=','\" -a", "for a script"),
     ),
@@ -67,7 +67,7 @@ start_time finish_time run_time pend_reason exit_reason`, and `server`, the file
 )
 BKILL = FrontEnd(
     "bkill",
-    "LSF's end of jobs, of any scheduler",
+    "LSF's command to end jobs, for any scheduler",
     """
 Ends jobs of yours that Tonnage submitted, as `tonnage cancel` does, whichever scheduler the site has: `bkill 3734`,
 `bkill '3734[5]'` or `3734_5` for one copy, `bkill '3734[1-4,9]'` for some, `bkill 0` for all. `-J`, `-q` and `-m`
@@ -92,7 +92,7 @@ signals: other ones cannot be sent.
 )
 BQUEUES = FrontEnd(
     "bqueues",
-    "LSF's list of queues, of any scheduler",
+    "LSF's list of queues, for any scheduler",
     """
 Prints what `tonnage queues` knows under the headings of LSF's `bqueues`, whichever scheduler the site has. `-` stands
 for what is not known: PRIO, the limits JL/U, JL/P and JL/H, and SUSP. `MAX` counts slots. `STATUS` is Open:Active, or
@@ -105,11 +105,11 @@ Closed:Inact where a queue takes or starts no jobs. A queue that is not there is
 )
 BHOSTS = FrontEnd(
     "bhosts",
-    "LSF's list of batch hosts, of any scheduler",
+    "LSF's list of batch hosts, for any scheduler",
     """
 Prints the hosts that the scheduler has under the headings of LSF's `bhosts`. `MAX` is slots, `NJOBS` and `RUN` are
-those in use; `-` stands for what is not known: JL/U, SSUSP, USUSP and RSV. `STATUS` is ok, closed where all slots are
-in use (closed_Full with `-w`), or unavail where it takes no jobs. A host that is not there is `NAME: Bad host name` and
+those in use; `-` stands for unknown values: JL/U, SSUSP, USUSP and RSV. `STATUS` is ok, closed where all slots are
+in use (closed_Full with `-w`), or unavail where it takes no jobs. An unknown host gives `NAME: Bad host name` and
 exit code 255.
 """,
     (_named("these hosts alone", "HOST"), _WIDE),

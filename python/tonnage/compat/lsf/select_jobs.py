@@ -28,7 +28,7 @@ def matches(job: Job, given: Given) -> bool:
 
 
 def named(jobs: Sequence[Job], word: str) -> list[Job]:
-    """The lines of a job, or of the copies that are named; copies that wait are told as one line."""
+    """The lines of a job, or of the copies that are named; waiting copies are one line."""
     number, copies = job_and_copies(word, jobs)
     return [
         job

@@ -57,7 +57,7 @@ def _indices(given: Given) -> tuple[str, ...]:
 
 
 def table(rows: Sequence[LoadRow], indices: Sequence[str], *, wide: bool, per_cpu: bool = False) -> str:
-    """The rows under LSF's headings."""
+    """Returns the rows under LSF's headings."""
     width = max([_NAME, *(len(row.server) for row in rows)]) if wide else _NAME
     lines = [f"{'HOST_NAME':<{width}} {'status':>9}" + "".join(f" {name:>{INDICES[name].width}}" for name in indices)]
     for row in rows:

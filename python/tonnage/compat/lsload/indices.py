@@ -39,7 +39,7 @@ def value(row: LoadRow, name: str, *, per_cpu: bool = False) -> float | None:
 
 
 def status(row: LoadRow) -> str:
-    """In LSF's words."""
+    """Returns the status in LSF's words."""
     if row.age_s is None:
         return "unavail"
     if row.stale:

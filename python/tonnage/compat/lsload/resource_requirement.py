@@ -83,7 +83,7 @@ def parse(text: str) -> Requirement:
 
 
 def index_name(word: str) -> str:
-    """An index by its name or alias; RequestError."""
+    """Returns an index by its name or alias; RequestError."""
     name = ALIASES.get(word, word)
     if name not in INDICES:
         raise RequestError(f"lsload: there is no index {word!r}; hint: they are {', '.join(INDICES)}")
@@ -197,7 +197,7 @@ class _Parser:
         return left
 
     def _check_ut(self, words: Sequence[str]) -> None:
-        """``ut`` is of one; whoever writes a percentage would select every server, or none."""
+        """``ut`` is of one; a percentage would select every server, or none."""
         if len(words) == 3 and "ut" in words and any(word[0].isdigit() and float(word) > 1 for word in words):
             raise _refusal(f"{' '.join(words)}: ut is between 0 and 1", "write ut < 0.5 for 50 %")
 

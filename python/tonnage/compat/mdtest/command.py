@@ -17,7 +17,7 @@ from tonnage.compat.mdtest.detail_files import refuse_foreign, save
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import OPERATIONS_MOST, Request, campaign_of, tree_name, understand
 from tonnage.compat.mdtest.results import TESTS, Results, results
-from tonnage.compat.measure import Finding, HeaderObserver, Ranks, conclude, in_front_words, measure, records_directory
+from tonnage.compat.measure import Finding, HeaderObserver, Ranks, conclude, in_option_names, measure, records_directory
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.records import Run
@@ -34,7 +34,7 @@ _WORDS = {
 }
 """What the messages of a campaign name → mdtest's options."""
 _MEAN_DIFFERS = 0.05
-"""Share by which a mean of rates may be off before it is told."""
+"""Share by which a mean of rates may be off before it is reported."""
 
 
 def run(words: Sequence[str], observer: Observer, voice: Voice, out: str | None = None) -> int:
@@ -53,7 +53,7 @@ def run(words: Sequence[str], observer: Observer, voice: Voice, out: str | None 
         _make_directories(request, ours)
         _refuse_trees(request)
         refuse_foreign(request)
-        with in_front_words(_WORDS, "mdtest"):
+        with in_option_names(_WORDS, "mdtest"):
             return _measure(request, campaign, made, observer, voice, out or records_directory())
     finally:
         for place in ours:
@@ -70,7 +70,7 @@ def _measure(
     voice: Voice,
     base: str | None,
 ) -> int:
-    outcomes, lines = _carry_out(request, campaign, HeaderObserver(text_output.head(request), voice, observer), base)
+    outcomes, lines = _carry_out(request, campaign, HeaderObserver(text_output.header(request), voice, observer), base)
     items = request.items if made is None else made
     found = results([Run.open(outcome.path) for outcome in outcomes], request)
     for part in found:

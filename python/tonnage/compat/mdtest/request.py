@@ -374,6 +374,6 @@ OPERATIONS_MOST = 1 << 20
 
 
 def operations_kept(request: Request, made: int | None) -> int:
-    """How many of each task."""
+    """Returns how many operations of each task are kept."""
     items = request.items if made is None else made
     return min(items * (max(request.sweep) if request.collective else 1), OPERATIONS_MOST)

@@ -95,11 +95,11 @@ class Results:
         return [test.rate if (test := self.tests.get((phase, at))) else 0.0 for at in range(self.iterations)]
 
     def seconds(self, phase: str) -> list[float]:
-        """As :meth:`rates`, the time of the whole phase."""
+        """Returns, as :meth:`rates` does, the time of the whole phase."""
         return [test.seconds if (test := self.tests.get((phase, at))) else 0.0 for at in range(self.iterations)]
 
     def shares(self, phase: str, iteration: int) -> list[Share]:
-        """One for each task."""
+        """Returns one share for each task."""
         test = self.tests.get((phase, iteration))
         return list(test.tasks) if test else [Share(0, 0.0)] * self.tasks
 

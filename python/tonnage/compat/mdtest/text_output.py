@@ -19,11 +19,11 @@ _OF_DIRECTORIES = 5
 
 
 def now() -> str:
-    """``11/20/2026 15:10:04``, local time."""
+    """Returns the local time as ``11/20/2026 15:10:04``."""
     return datetime.now().strftime("%m/%d/%Y %H:%M:%S")
 
 
-def head(request: Request) -> Iterator[str]:
+def header(request: Request) -> Iterator[str]:
     """What is printed before anything is measured."""
     yield f"-- started at {now()} --\n"
     yield f"mdtest-{VERSION} was launched with {request.tasks} total task(s) on {request.nodes} node(s)"
@@ -136,7 +136,8 @@ def _each(found: Results) -> Iterator[str]:
 
 
 def task_lines(found: Results, items: int) -> Iterator[str]:
-    """The lines of ``--saveRankPerformanceDetails`` below its header: all tasks in the first iteration, then each."""
+    """Yields the lines of ``--saveRankPerformanceDetails`` below its header: all tasks in the first iteration, then
+    each."""
     whole = [found.tests.get((phase, 0)) for phase in TESTS]
     made = found.made()
     yield f"all,{items if made is None else made}" + "".join(
@@ -149,7 +150,7 @@ def task_lines(found: Results, items: int) -> Iterator[str]:
 
 
 def task_header() -> str:
-    """The header of that file."""
+    """Returns the header of that file."""
     return "rank,items" + "".join(f",rate-{name},time-{name}" for name in TESTS.values())
 
 

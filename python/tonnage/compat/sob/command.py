@@ -21,11 +21,11 @@ _DESCRIPTORS = 3
 """That each directory takes: of it, of where it is, and of the storage on it."""
 _OTHER_DESCRIPTORS = 64
 _DURABLE_DIFFERS = 0.05
-"""Share by which the durable rate may differ from the printed one before it is told."""
+"""Share by which the durable rate may differ from the printed one before it is reported."""
 
 
 def run(words: Sequence[str], observer: Observer, voice: Voice) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     asked = parse_arguments(SOB, words)
     outcome, lines, tasks = measure(
         "sob", campaign_of(asked, Ranks.here().default), words, observer, records_directory()

@@ -12,15 +12,15 @@ SOB = FrontEnd(
 `tonnage sob` takes the command lines of sob, the tool with which the knox-epouta experiment measured NFS, and prints
 its lines. One task works in the current directory: in a marked scratch directory there, which is removed at the end,
 also after Ctrl-C. The run is kept as any other, below `./tonnage-runs` (or where the environment's `TONNAGE_OUT` says:
-`DIR`, then `DIR-2` …); its place is told on stderr.
+`DIR`, then `DIR-2` …); its path is printed on stderr.
 
 Files are written one after the other, each opened, written in blocks and closed before the next one, then read in the
-same order. What is printed is what sob timed: opening, writing or reading, closing. Nothing that makes the data durable
-is in it. The fsync of all files comes after that, and the rate with it is told on stderr where it differs by more than
-5 %, as is the share of a read that came from a device, and what sob's MB is: 1,048,576 bytes. Files that are read and
-were not asked to be written are laid out first, untimed.
+same order. What is printed is what sob timed: opening, writing or reading, closing. It does not include making the data
+durable. The fsync of all files comes after that, and the rate that includes it is printed on stderr where it differs
+by more than 5 %, as is the share of a read that came from a device, and what sob's MB is: 1,048,576 bytes. Files that
+are only read are written first, outside the measured time.
 
-sob's own page is gone; what is left of it are the experiment's words. There, `-R N` reads random files among those
+sob's own page no longer exists; only the experiment's description is left. There, `-R N` reads random files among those
 written, N times: here, N blocks at random places of all files, none twice until all were read, each file opened for its
 block. The experiment never showed a line for that phase; here it has one, `Random read …`. `-o N` spreads them out in
 directories, N in each (the experiment's 500 files with `-o 50` are "spread out in 10 directories"): here the first N

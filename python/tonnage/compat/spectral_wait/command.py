@@ -35,7 +35,7 @@ def _wait(mover: LocalMover, log: Log, local: Path, voice: Voice) -> int:
     said_s = -_SAY_S
     while True:
         # The mover first: what it calls safe is in the log already.
-        is_over = mover.look()
+        is_over = mover.is_done()
         if not log.read_on() and not mover.known:
             raise RequestError(
                 f"there is no {LOG} in {log.path.parent} and no mover for {local}; "
@@ -92,7 +92,7 @@ class LocalMover:
         done = found["done"]
         return f"Enqueued:{found['queued'] + done} Dequeued:{found['copying'] + done} Done:{done}"
 
-    def look(self) -> bool:
+    def is_done(self) -> bool:
         """Whether it has nothing more to do, or will not do it."""
         if self._client:
             try:

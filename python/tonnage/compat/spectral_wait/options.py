@@ -18,7 +18,7 @@ It prints, once a second, how many files `spectral.log` in `PFS_DIR` has announc
 several nodes may write one log.
 
 What differs: the mover of this host is asked for a fresh scan first, so that a file it has not seen yet is waited for.
-A file that failed, and a mover that ended early, are told on stderr with exit code 1, where Spectral waited for ever.
+A file that failed and a mover that ended early are reported on stderr with exit code 1; Spectral waits for ever.
 """,
     (),
     (("spectral_wait.py", "with PERSIST_DIR and PFS_DIR in the environment, after the application"),),

@@ -38,5 +38,5 @@ class Complaint:
 
 
 def named(names: Sequence[str]) -> str:
-    """All of them, in their order; many of them short."""
+    """Lists all of them, in their order; many of them short."""
     return ", ".join(names) if len(names) <= _MOST else fold(names).replace(",", ", ")

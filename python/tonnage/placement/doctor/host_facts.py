@@ -119,7 +119,7 @@ def gather_host_facts(host_group: HostGroup, hosts: Sequence[str], target: str |
     for host in group.there:
         _compare_clocks(host_group, host)
     if target is not None:
-        _look_at_target(host_group, group.there, target)
+        _check_target(host_group, group.there, target)
     return HostGroupFacts(hosts=group.hosts, target=target, links=tuple(_try_links(host_group, group.there)))
 
 
@@ -145,7 +145,7 @@ def _compare_clocks(host_group: HostGroup, host: Host) -> None:
             host.clock_ahead_ns = answer.value - (began_ns + took_ns // 2)
 
 
-def _look_at_target(host_group: HostGroup, hosts: Sequence[Host], target: str) -> None:
+def _check_target(host_group: HostGroup, hosts: Sequence[Host], target: str) -> None:
     asked = {"path": target, "probe": True}
     for host, answer in _ask(host_group, "path-facts", dict.fromkeys(hosts, asked), PATH_S):
         host.path, host.path_problem = answer.value, answer.problem

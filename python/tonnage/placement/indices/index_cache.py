@@ -45,7 +45,7 @@ class CacheEntry:
         return replace(self, asked_s=now_s, again=False)
 
     def answered(self, server: str, source: str, counters: Counters, took_ns: int) -> CacheEntry:
-        """The entry after the server answered with its counters."""
+        """Returns the entry after the server answered with its counters."""
         before = self.counters
         if before is not None and 0 <= counters.at_s - before.at_s < SHORTEST_S and self.reading is not None:
             # Another process asked at the same time: two samples this close together give no rate.

@@ -39,7 +39,7 @@ class IndexedServer:
 
     @classmethod
     def at(cls, name: str, address: str) -> IndexedServer:
-        """From the site file's two words."""
+        """Makes the address from the site file's two words."""
         try:
             return cls(name, address, source(address), "")
         except SourceError as error:
@@ -56,7 +56,7 @@ class IndexedServer:
         return self.source is not None and not self.source.prompt
 
     def latest(self, kept: CacheEntry, now_s: float) -> Reading:
-        """The reading to go by."""
+        """Returns the current reading."""
         nothing = Reading(
             server=self.name, source=self.source_name, at_s=now_s, problem="it was asked, and has not answered yet"
         )
@@ -228,7 +228,7 @@ def fresh_indices(servers: Iterable[Indexed], *, wait_ns: int, refresh_ns: int =
 
 
 def fresh_indices_at(addresses: Mapping[str, str], *, wait_ns: int, refresh_ns: int = 0) -> dict[str, Reading]:
-    """The same of server → address."""
+    """Returns the same for server → address."""
     cache = Cache()
     asked = [IndexedServer.at(name, address) for name, address in addresses.items()]
     kept = {one.name: cache.get(one.name, one.address) for one in asked}

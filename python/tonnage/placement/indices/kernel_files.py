@@ -136,7 +136,7 @@ def of_proc(found: Mapping[str, str], at_s: float) -> Host:
 
 
 def pages(text: str) -> int | None:
-    """Pages moved from and to swap space, of ``/proc/vmstat``."""
+    """Returns the pages moved from and to swap space, from ``/proc/vmstat``."""
     table = _numbers_by_name(text)
     both = [table.get(name) for name in ("pswpin", "pswpout")]
     return None if None in both else sum(int(one) for one in both if one is not None)
@@ -203,6 +203,6 @@ def read_counters_over_ssh(host: str, timeout_s: float) -> Counters:
 
 
 def parse_printed(text: str, at_s: float) -> Counters:
-    """What the command printed; errors as of ``parse``."""
+    """Parses the output of the command; errors as of ``parse``."""
     pieces = _HEADING.split(text)
     return parse(dict(zip(pieces[1::2], pieces[2::2], strict=True)), at_s)

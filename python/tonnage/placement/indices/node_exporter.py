@@ -120,7 +120,8 @@ def read_counters(address: str, timeout_s: float) -> Counters:
 
 
 def parse(text: str, at_s: float) -> Counters:
-    """The few samples of a scrape that matter; KeyError or ValueError where one of the clocks or the CPUs lack."""
+    """Parses the few samples of a scrape that matter; KeyError or ValueError where one of the clocks or the CPUs is
+    missing."""
     single: dict[str, float] = {}
     room: dict[str, int] = {}
     logins: int | None = None

@@ -199,7 +199,7 @@ def reading_between(server: str, source: str, before: Counters | None, after: Co
         return replace(told, problem="its counters were read once so far, and a rate needs two looks")
     elapsed_s = after.clock_s - before.clock_s
     operations, moved = _disk_steps(before, after)
-    # Idle time is told to hundredths, so that its sum may run a little behind or ahead.
+    # Idle time is counted in hundredths of a second, so that its sum may run a little behind or ahead.
     busy = _less(after.cpu_busy_s, before.cpu_busy_s)
     every = _less(after.cpu_all_s, before.cpu_all_s)
     calls = _less(after.rpcs, before.rpcs)

@@ -151,7 +151,7 @@ class Tracker:
         return events
 
     def since_s(self) -> float | None:
-        """When the episode began; None outside of one."""
+        """Returns when the episode began; None outside of one."""
         return None if self.episode is None else self.episode.began_s
 
     def lasts_s(self, tick_s: float) -> float | None:

@@ -13,7 +13,7 @@ from tonnage.placement.server_load import LoadReader, LoadRow
 from tonnage.placement.site import Policy, Server
 
 _NAMES = 8
-"""Of a user's jobs that are kept: a few are told."""
+"""Number of a user's jobs that are kept; fewer are printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

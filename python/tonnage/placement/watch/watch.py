@@ -74,12 +74,12 @@ class Watch:
         return [*self._trackers]
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Keeps other watches away from these servers. AlreadyWatched, HistoryError."""
         if self._history is None:
             yield
             return
-        with self._history.held(self.servers):
+        with self._history.locked(self.servers):
             yield
 
     def resume(self) -> None:

@@ -117,7 +117,7 @@ class Spans:
 
 
 def by_the_hour(spans: Iterable[Span], before_s: float) -> list[Span]:
-    """With those that begin before a time put together by the hour."""
+    """Puts the rows that begin before a time together by the hour."""
     found: list[Span] = []
     hours: dict[tuple[str, int, int | None], Span] = {}
     for span in spans:
@@ -173,7 +173,7 @@ class History:
         self._open: dict[str, Episode] = {}
 
     @contextmanager
-    def held(self, servers: Iterable[str]) -> Iterator[None]:
+    def locked(self, servers: Iterable[str]) -> Iterator[None]:
         """Keeps other watches away from these servers; AlreadyWatched where one of them has one."""
         # One open file a lock: locks of one open file do not exclude each other.
         descriptor = self._open_lock()

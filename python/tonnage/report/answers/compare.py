@@ -99,7 +99,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def sentence(between: Between) -> str:
-    """``4 equal settings: 3 faster, 0 slower, 1 with no change shown; all verdicts together hold at 95 %.``"""
+    """Returns text such as ``4 equal settings: 3 faster, 0 slower, 1 with no change shown; all verdicts together hold
+    at 95 %.``"""
     cells, judged = between.cells, between.judged
     if not cells:
         unlike = f", {_listed(between.base_kinds)} against {_listed(between.other_kinds)}"
@@ -128,14 +129,14 @@ def _settings(between: Between) -> str:
     noun = "setting" if many == 1 else "settings"
     if not unlike:
         return f"{many} equal {noun}"
-    told = [against(one) for one in unlike if one in between.known]
+    told = [against(one) for one in unlike if one in between.common_keys]
     if left := len(unlike) - len(told):
         told.append(f"{left} factor{'s' if left != 1 else ''} not known of an imported side")
     return f"{many} {noun}, equal but for {', '.join(told)}"
 
 
 def against(one: Difference) -> str:
-    """``transfer_size (64 KiB against 1 MiB)``."""
+    """Returns the heading of a comparison, such as ``transfer_size (64 KiB against 1 MiB)``."""
     values = f"{value_text(one.base, one.key)} against {value_text(one.other, one.key)}"
     return f"{campaign_name(one.key.removeprefix('workload.'))} ({values})"
 
@@ -187,7 +188,7 @@ def needed(between: Between) -> list[str]:
 
 
 def table(between: Between) -> Table:
-    """A row for each cell."""
+    """Makes a row for each cell."""
     bounds = "interval" if all(cell.holds_for == SYSTEM for cell in between.cells) else "interval within these runs"
     columns = (text_column("what"), "base", "n", "other", "its n", "ratio", bounds, text_column("verdict"), "to decide")
     rows = tuple(
@@ -247,7 +248,7 @@ def differences(between: Between) -> Table:
     storages = between.base_storages, between.other_storages
     rows = [
         (campaign_name(one.key), value_text(one.base, one.key), value_text(one.other, one.key))
-        for one in between.known
+        for one in between.common_keys
         if one.key != "target.name" or storages[0] == storages[1]
     ]
     if storages[0] != storages[1]:
@@ -257,7 +258,7 @@ def differences(between: Between) -> Table:
 
 
 def failures(between: Between) -> list[str]:
-    """Sentences on settings without a figure, for their trials failed."""
+    """Returns sentences about settings that have no figure because their trials failed."""
     found = []
     paired = set(map(_named, between.cells))
     for where, names in ((between.base, between.failed_base), (between.other, between.failed_other)):
@@ -321,7 +322,8 @@ def _verdict(between: Between, cell: Cell) -> str:
 
 
 def figure(between: Between, beside: Sequence[Row] = ()) -> Figure:
-    """Each cell's ratio with its interval beside a line at 1, on the axis of the rows of other sides ``beside``."""
+    """Draws each cell's ratio with its interval beside a line at 1, on the axis of the rows of other sides
+    ``beside``."""
     return forest(
         _rows(between),
         beside=beside,

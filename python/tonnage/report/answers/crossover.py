@@ -22,7 +22,7 @@ from tonnage.report.figures.figure import (
     error_bars,
     interval_band,
     layout,
-    legend_words,
+    legend_text,
     upright,
     upright_band,
 )
@@ -45,7 +45,7 @@ _ROOM = 1.3
 
 
 def answer(found: Sequence[Crossing]) -> Answer:
-    """A sentence for each operation, the table, the picture."""
+    """Makes the answer: a sentence for each operation, the table, the picture."""
     first = found[0]
     facts = (("fast tier", first.fast), ("shared tier", first.slow))
     told = tuple(told for one in found for told in _statements(one))
@@ -214,7 +214,7 @@ def _parts(found: Sequence[Crossing]) -> list[tuple[str, Table]]:
     for one in found:
         if one.per is None:
             continue
-        rates = (_part(one, one.per.fast, one.per), _part(one, one.per.slow, one.per))
+        rates = (_divided_row(one, one.per.fast, one.per), _divided_row(one, one.per.slow, one.per))
         ratio = one.per.ratio
         bounds = units.interval(ratio.low, ratio.high, units.ratio) if ratio.confidence else units.NOT_MEASURED
         rows.append((one.crossover.op, *rates[0], *rates[1], units.ratio(ratio.median), bounds))
@@ -222,7 +222,7 @@ def _parts(found: Sequence[Crossing]) -> list[tuple[str, Table]]:
     return [("Divided by what carried each tier", Table.of(columns, tuple(rows)))] if rows else []
 
 
-def _part(found: Crossing, rate: MeasuredRate, per: Parts) -> tuple[str, str]:
+def _divided_row(found: Crossing, rate: MeasuredRate, per: Parts) -> tuple[str, str]:
     def text(value: float) -> str:
         return units.rated(value, _metric(found), per.unit)
 
@@ -281,7 +281,7 @@ def _line(name: str, hue: str, grid: Sequence[int], rates: Sequence[MeasuredRate
         "y": [rate.median for rate in rates],
         "mode": "lines",
         "line": {"color": LINES[hue], "width": 2.5},
-        "name": legend_words(name),
+        "name": legend_text(name),
         "text": [units.speed(rate.median, metric) for rate in rates],
         "hovertemplate": "%{x:,} nodes<br>%{text}<extra></extra>",
     }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tonnage import units
 from tonnage.demand.deviation import Deviation
 from tonnage.demand.job_use import BIN_NAMES, Bounds, FileSystemUse, JobUse, Transfers
-from tonnage.demand.profile import Flow, Over, Place, Profile
+from tonnage.demand.profile import FileSystemProfile, Flow, Over, Profile
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures.axes import rate_scale_title
 from tonnage.report.figures.colours import line_colour
@@ -29,7 +29,7 @@ _NOTES = (
 
 
 def answer(given: Sequence[str], profile: Profile, told: Sequence[Statement], uses: Sequence[JobUse]) -> Answer:
-    """``told``: the sentences about load lines."""
+    """Makes the answer; ``told``: the sentences about load lines."""
     unknown = [Statement("", f"{problem[0].upper()}{problem[1:]}.", (), False) for problem in profile.problems]
     for place in profile.places:
         if place.mapped:
@@ -56,7 +56,7 @@ def answer(given: Sequence[str], profile: Profile, told: Sequence[Statement], us
 
 
 def replayed(job: FileSystemUse, found: Sequence[Deviation]) -> tuple[str, Table]:
-    """The table of a replay beside its job."""
+    """Returns the table of a replay beside its job."""
     rows = tuple(
         (
             one.counter,
@@ -85,11 +85,11 @@ def _deviation(one: Deviation) -> str:
     if apart is None:
         return "not in the job"
     if apart == 0:
-        return "none" if one.job.known else "within the bounds"
+        return "none" if one.job.is_exact else "within the bounds"
     return f"{100 * apart:+.0f} points" if one.unit == "share" else f"{100 * apart:+.1f} %"
 
 
-def _flows(place: Place) -> Table:
+def _flows(place: FileSystemProfile) -> Table:
     columns = (
         text_column("calls"), "at once", "ranks", "transfer", "bytes", "number", "order", "behind", "while active",
         "peak", "over the job", "active", "waiting",
@@ -152,7 +152,7 @@ def _tasks(value: float) -> str:
     return units.significant(value, 2)
 
 
-def _sizes(uses: Sequence[JobUse], place: Place) -> Table | None:
+def _sizes(uses: Sequence[JobUse], place: FileSystemProfile) -> Table | None:
     """Calls by size, of all runs together."""
     found: dict[str, list[int]] = {}
     for use in uses:

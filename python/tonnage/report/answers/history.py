@@ -17,7 +17,7 @@ from tonnage.report.answer import Answer, Statement
 from tonnage.report.answers.compare import value_text
 from tonnage.report.figures.axes import divided_scale_title
 from tonnage.report.figures.colours import KNEE, KNEE_BAND, LINES, MUTED, VEIL, band_colour, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout, upright_band, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, escaped, layout, upright_band
 from tonnage.report.figures.panels import OWN, have_one_axis, reached
 from tonnage.report.figures.plotly import Axis, Note, Shape, Stroke, Trace
 from tonnage.report.figures.table import Table, text_column
@@ -42,7 +42,7 @@ _NOTES = (
 
 
 def answer(history: History) -> Answer:
-    """All of it: a sentence for each change, the series, what else changed."""
+    """Makes the answer: a sentence for each change, the series, other differences."""
     first, last = history.runs[0], history.runs[-1]
     parts = list(dict.fromkeys(run.per for run in history.runs if run.per))
     by = (("rates divided by", _some(parts)),) if parts else ()
@@ -159,7 +159,8 @@ def _some(texts: list[str]) -> str:
 
 
 def change_text(change: Change, history: History) -> str:
-    """``slower, 0.83 times (0.78 – 0.88) as fast, after 2026-11-01 10:00 UTC and by 2026-11-03 10:00 UTC``."""
+    """Returns text such as ``slower, 0.83 times (0.78 – 0.88) as fast, after 2026-11-01 10:00 UTC and by 2026-11-03
+    10:00 UTC``."""
     much = f"{units.ratio(change.ratio)} times ({_interval(change)}) as fast"
     since = f"after {_when(history.runs[change.after])} and by {_when(history.runs[change.high])}"
     return f"{change.verdict}, {much}, {since}"
@@ -301,7 +302,7 @@ def _runs(series: Series, history: History, x: Sequence[Any], scale: float) -> l
                 MUTED,
                 1.2,
             ),
-            "text": [words(history.runs[level.run].run) for level in series.levels],
+            "text": [escaped(history.runs[level.run].run) for level in series.levels],
             "hovertemplate": "%{text}<br>%{x}<br>median %{y:.4g}<extra></extra>",
         }
     ]

@@ -17,7 +17,7 @@ NO_SUBMISSION = (
 )
 _RAISES, _LOWERS = "raises it", "lowers it"
 _STRAGGLING = 0.1
-"""Share of a phase from which it is told that few tasks still worked."""
+"""Share of a phase from which the page says that few tasks still worked."""
 _COLD = 0.95
 _NOTES = (
     NO_SUBMISSION,

@@ -139,7 +139,12 @@ def _figure(found: Projection) -> Figure:
         title=f"{phrases.subject(found.op, found.group)}: expected throughput",
         caption=f"{story}{beyond}",
         alt=f"Measured throughput against tasks, continued with a band. {story}",
-        traces=[*_band(found, scale), *_fits(found, scale), _measured(found, colour, scale), _expected(found, scale)],
+        traces=[
+            *_band(found, scale),
+            *_fits(found, scale),
+            _measured_points(found, colour, scale),
+            _expected(found, scale),
+        ],
         layout=layout(
             tasks_axis(tried),
             {"title": title, "range": [0, 1.12 * max(highest, ceiling or 0) / scale]},
@@ -191,7 +196,7 @@ def _fits(found: Projection, scale: float) -> list[Trace]:
     ]
 
 
-def _measured(found: Projection, colour: str, scale: float) -> Trace:
+def _measured_points(found: Projection, colour: str, scale: float) -> Trace:
     return {
         "x": [point.tasks for point in found.points for _ in point.values],
         "y": [each / scale for point in found.points for each in point.values],

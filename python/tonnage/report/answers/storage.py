@@ -19,7 +19,7 @@ from tonnage.report.answer import Answer, Statement
 from tonnage.report.answers import history as over_time
 from tonnage.report.figures.axes import sizes_axis, speed_scale_title
 from tonnage.report.figures.colours import line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, escaped, layout
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.units import BANDWIDTH
@@ -32,7 +32,7 @@ _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "triangle-down")
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class StorageRun:
     """A run on the storage, and what it says."""
 
     run: str
@@ -71,7 +71,7 @@ class OfStorage:
     """All that is known of one storage."""
 
     storage: str
-    measured: tuple[Measured, ...]
+    measured: tuple[StorageRun, ...]
     """In order of time."""
     history: History | None
     """Of the same runs, where there are several and all can be read."""
@@ -95,7 +95,7 @@ def as_object(found: OfStorage) -> dict[str, object]:
 class _Line:
     """A load line, and whose."""
 
-    of: Measured
+    of: StorageRun
     line: LoadLine
     size: int | None
     plateau: float | None
@@ -127,7 +127,7 @@ def answer(found: OfStorage) -> Answer:
     return Answer(f"All of {storage}", facts, told, tuple(exhibits), tables, _NOTES)
 
 
-def _lines(one: Measured) -> list[_Line]:
+def _lines(one: StorageRun) -> list[_Line]:
     found = []
     for line in one.analysis.load_lines:
         curve = [point for point in one.analysis.points if (point.op, point.group) == (line.op, line.group)]
@@ -178,7 +178,7 @@ def _changed(history: History | None) -> list[Statement]:
     return [Statement("over time", over_time.sentence(history), (), is_sure, undone)]
 
 
-def _judged(measured: Sequence[Measured]) -> Statement:
+def _judged(measured: Sequence[StorageRun]) -> Statement:
     in_runs = Counter(code for one in measured for code in {finding.code for finding in one.analysis.findings})
     if not in_runs:
         return Statement("findings", f"None in {_many(len(measured), 'run')}.")
@@ -256,8 +256,9 @@ def _size_figure(op: str, lines: Sequence[_Line]) -> Figure:
 def _mark(one: _Line) -> str:
     at = f", {units.size(one.size)} transfers" if one.size else ""
     plateau = units.NOT_MEASURED if one.plateau is None else units.speed(one.plateau, one.metric)
-    head = words(phrases.subject(one.line.op, one.line.group))
-    return f"{head}{at}<br>{words(one.line.why)}<br>plateau {plateau}<br>run {words(one.of.run)}{_dated(one.of.when)}"
+    head = escaped(phrases.subject(one.line.op, one.line.group))
+    run = f"run {escaped(one.of.run)}{_dated(one.of.when)}"
+    return f"{head}{at}<br>{escaped(one.line.why)}<br>plateau {plateau}<br>{run}"
 
 
 def _over_time(lines: Sequence[_Line]) -> Exhibit | None:
@@ -315,7 +316,7 @@ def _plateaus(op: str, size: int, place: int, lines: Sequence[_Line], scale: flo
     }
 
 
-def _runs_table(measured: Sequence[Measured]) -> Table:
+def _runs_table(measured: Sequence[StorageRun]) -> Table:
     columns = (
         text_column("when"),
         text_column("run"),
@@ -369,7 +370,7 @@ def _between(one: _Line) -> str:
     return units.interval(one.low, one.high, lambda value: units.speed(value, one.metric))
 
 
-def _findings_table(measured: Sequence[Measured]) -> Table:
+def _findings_table(measured: Sequence[StorageRun]) -> Table:
     rows = tuple(
         (units.NOT_MEASURED if one.when is None else _when(one.when), finding.code, finding.subject, finding.evidence)
         for one in measured

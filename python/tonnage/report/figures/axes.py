@@ -19,14 +19,15 @@ _TICK_STEPS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
 
 
 def latency_axis(lowest_ns: float, highest_ns: float, title: str = "Latency") -> Axis:
-    """A logarithmic axis in nanoseconds whose ticks say ns, µs, ms or s."""
+    """Makes a logarithmic axis in nanoseconds whose ticks show ns, µs, ms or s."""
     low, high = log10(max(1.0, lowest_ns)), log10(max(2.0, highest_ns))
     pad = max(0.08, 0.06 * (high - low))
     return _log_axis(title, max(0.0, low - pad), high + pad, units.duration)
 
 
 def rate_axis(lowest: float, highest: float, metric: str = BANDWIDTH) -> Axis:
-    """A logarithmic axis in the metric, between two positive rates, whose ticks say kB/s, MB/s or GB/s, or k/s."""
+    """Makes a logarithmic axis in the metric, between two positive rates, whose ticks show kB/s, MB/s or GB/s, or
+    k/s."""
     title = "Throughput" if metric == BANDWIDTH else "Operations"
     return _log_axis(title, log10(lowest), log10(highest), lambda rate: units.speed(rate, metric))
 
@@ -80,7 +81,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def tick_texts(ticks: Sequence[float], text: Callable[[float], str]) -> list[str]:
-    """Round values without the decimals that say nothing: ``1 GB/s``."""
+    """Formats round values without needless decimals: ``1 GB/s``."""
     return [text(tick).replace(".00", "").replace(".0", "") for tick in ticks]
 
 
@@ -130,7 +131,7 @@ def rate_scale_title(largest: float, what: str = "Throughput", unit: str = "B/s"
 
 
 def speed_scale_title(largest: float, metric: str, what: str = "Operations") -> tuple[float, str]:
-    """The same for a rate in ``metric``: throughput, or how many of ``what`` in a second."""
+    """Returns the same for a rate in ``metric``: throughput, or the number of ``what`` in a second."""
     if metric == BANDWIDTH:
         return rate_scale_title(largest)
     scale, unit = units.scale(largest, "/s")

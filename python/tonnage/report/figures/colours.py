@@ -28,12 +28,12 @@ _CIVIDIS_DARK = ("#7ba7e6", "#93a6c4", "#a9a9b3", "#bdb38b", "#d7c35f", "#fee838
 
 
 def line_colour(op: str) -> str:
-    """The colour of everything about an operation."""
+    """Returns the colour of everything about an operation."""
     return LINES.get(op, LINES["write"])
 
 
 def band_colour(op: str) -> str:
-    """The same, see-through."""
+    """Returns the same colour, transparent."""
     return BANDS.get(op, BANDS["write"])
 
 

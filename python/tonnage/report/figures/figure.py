@@ -50,7 +50,7 @@ EDGE = 92
 """Right margin that holds the names of horizontal lines."""
 
 
-def words(text: object) -> str:
+def escaped(text: object) -> str:
     """Text inside a plot. The kit reads a little HTML in labels (links too); nothing of a user's may look like it."""
     return escape(str(text), quote=False)
 
@@ -59,9 +59,9 @@ _LEGEND = 36
 """Letters of a name for which a legend has room on a small screen."""
 
 
-def legend_words(text: str) -> str:
+def legend_text(text: str) -> str:
     """The name of a curve in a legend; a long one goes on below."""
-    return "<br>".join(map(words, wrap(text, _LEGEND)))
+    return "<br>".join(map(escaped, wrap(text, _LEGEND)))
 
 
 def layout(x: Axis, y: Axis, *, height: int = 360, margin_right: int = 24, **more: Any) -> Layout:
@@ -99,7 +99,8 @@ def _axis(own: Axis) -> DrawnAxis:
 
 
 def level(y: float, colour: str, dash: str) -> Shape:
-    """A horizontal line across the plot, from far left of it to far right, on a linear or a logarithmic axis."""
+    """Returns a horizontal line across the plot, from far left of it to far right, on a linear or a logarithmic
+    axis."""
     return {
         "type": "line",
         # The kit draws a line that is tied to the paper below the grid, which hides it.
@@ -113,7 +114,7 @@ def level(y: float, colour: str, dash: str) -> Shape:
 
 
 def upright(x: float, colour: str) -> Shape:
-    """A vertical line across the plot, on a linear or a logarithmic axis with a range."""
+    """Returns a vertical line across the plot, on a linear or a logarithmic axis with a range."""
     return {
         "type": "line",
         "x0": x,
@@ -137,13 +138,14 @@ def edge_note(y: float, name: str, value: str, colour: str) -> Note:
         "yanchor": "middle",
         "align": "left",
         "showarrow": False,
-        "text": f"{words(name)}<br>{value}",
+        "text": f"{escaped(name)}<br>{value}",
         "font": {"color": colour, "size": 12},
     }
 
 
 def upright_band(x0: Any, x1: Any, colour: str, edge: str | None = None) -> Shape:
-    """From the foot of the plot to its top, behind everything; ``edge``: the colour of a thin line around it."""
+    """Draws a band from the foot of the plot to its top, behind everything; ``edge``: the colour of a thin line around
+    it."""
     return {
         "type": "rect",
         "yref": "paper",
@@ -186,7 +188,7 @@ def error_bars(
 
 
 def colour_bar(title: str, ticks: Sequence[float] = (), texts: Sequence[str] = ()) -> ColourBar:
-    """The colour bar of a heat map, without a frame."""
+    """Returns the colour bar of a heat map, without a frame."""
     found: ColourBar = {
         "title": {"text": title, "side": "right", "font": {"size": 12}},
         "thickness": 12,
@@ -198,7 +200,7 @@ def colour_bar(title: str, ticks: Sequence[float] = (), texts: Sequence[str] = (
 
 
 def timeline(name: str, rows: Values, since: Sequence[float], lasted: Sequence[float], texts: Sequence[str]) -> Trace:
-    """A bar from when something began for as long as it lasted, a row each."""
+    """Draws, in each row, a bar from when something began for as long as it lasted."""
     return {
         "type": "bar",
         "orientation": "h",

@@ -9,7 +9,7 @@ from tonnage import units
 from tonnage.analysis.compare.rate_ratio import FASTER, SLOWER
 from tonnage.report.figures.axes import ratio_axis
 from tonnage.report.figures.colours import KNEE, LINES, MUTED
-from tonnage.report.figures.figure import Figure, error_bars, layout, words
+from tonnage.report.figures.figure import Figure, error_bars, escaped, layout
 from tonnage.report.figures.plotly import Note, Trace
 from tonnage.report.figures.table import Table
 
@@ -39,7 +39,7 @@ def forest(
     rows of other panels that have the same axis."""
     trace: Trace = {
         "x": [row.ratio for row in rows],
-        "y": [words(row.name) for row in rows],
+        "y": [escaped(row.name) for row in rows],
         "mode": "markers",
         "marker": {
             "size": 11,
@@ -76,7 +76,7 @@ def _verdict(row: Row) -> Note:
         "x": 1,
         "xanchor": "left",
         "xshift": 6,
-        "y": words(row.name),
+        "y": escaped(row.name),
         "showarrow": False,
         "text": f"{units.ratio(row.ratio)} {row.verdict}",
         "font": {"color": _COLOURS.get(row.verdict, MUTED), "size": 12},

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tonnage import units
 from tonnage.analysis.results import Point
 from tonnage.report import phrases
-from tonnage.report.figures.figure import words
+from tonnage.report.figures.figure import escaped
 
 _MOST_NAMED = 5
 """Records that a mark names."""
@@ -27,7 +27,7 @@ def of_point(point: Point, what: str = "") -> str:
 
 
 def repetition(point: Point, value: float, record: str) -> str:
-    """One of its repetitions."""
+    """Returns one of its repetitions."""
     return f"{phrases.tasks(point.tasks)}<br>{units.speed(value, point.metric)}<br>{records((record,))}"
 
 
@@ -35,7 +35,7 @@ def records(names: Sequence[str]) -> str:
     """``record 0007-write``; the first of many; empty where there is none."""
     if not any(names):
         return ""
-    shown = ", ".join(words(name) for name in names[:_MOST_NAMED])
+    shown = ", ".join(escaped(name) for name in names[:_MOST_NAMED])
     more = len(names) - _MOST_NAMED
     return f"record {shown}{f' and {phrases.number(more)} more' if more > 0 else ''}"
 

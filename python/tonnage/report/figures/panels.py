@@ -31,7 +31,7 @@ class Panels:
         return have_one_axis(self._heights)
 
     def beside(self, curve: Sequence[Point]) -> list[Point]:
-        """The points that share the axis of throughput with those of ``curve``, these among them."""
+        """Returns the points that share the axis of throughput with those of ``curve``, these among them."""
         return [point for one in self.curves for point in one] if self.is_shared else list(curve)
 
     def height(self, curve: Sequence[Point]) -> float:

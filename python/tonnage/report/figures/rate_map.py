@@ -43,14 +43,15 @@ def map_of(
 
 
 def edges_of(rows: Sequence[tuple[int, ...]]) -> list[int]:
-    """Bounds of the columns, in nanoseconds."""
+    """Returns the bounds of the columns, in nanoseconds."""
     edges = sorted({edge for row in rows for edge in row[:2]})
     step = -(-(len(edges) - 1) // MOST_COLUMNS)
     return [*edges[:-1:step], edges[-1]]
 
 
 def bundled(parts: Sequence[T], speed: Callable[[T], float], most: int, apart: int) -> list[tuple[T, ...]]:
-    """At most so many rows: one a part, or one for each of the slowest ``apart`` and then neighbours together."""
+    """Returns at most so many rows: one a part, or one for each of the slowest ``apart`` and then neighbours
+    together."""
     if len(parts) <= most:
         return [(part,) for part in parts]
     slowest = sorted(range(len(parts)), key=lambda number: speed(parts[number]))[:apart]
@@ -83,7 +84,7 @@ def sums_of(
 
 
 def extremes(line: Sequence[float | None], edges: Sequence[int], metric: str) -> tuple[str, ...]:
-    """Cells under ``EXTREMES`` for the rates of one row of the picture."""
+    """Returns the cells under ``EXTREMES`` for the rates of one row of the picture."""
     known = [(rate, edge) for rate, edge in zip(line, edges, strict=False) if rate is not None]
     (slow, since), (fast, at) = min(known, default=(0.0, 0)), max(known, default=(0.0, 0))
     return units.speed(slow, metric), f"{since / 1e9:.3f}", units.speed(fast, metric), f"{at / 1e9:.3f}"

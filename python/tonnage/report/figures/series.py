@@ -27,7 +27,7 @@ Interval = tuple[int, int, int, int]
 
 
 def intervals(columns: Columns) -> list[Interval]:
-    """Intervals of all tasks together, in order of time."""
+    """Returns the intervals of all tasks together, in order of time."""
     return [(start, end, moved, operations) for start, end, moved, operations in sums(columns, ("bytes", "operations"))]
 
 
@@ -142,7 +142,7 @@ def span(stall: TaskEvent, begin_ns: int) -> tuple[int, int]:
 
 
 def standstills(stalls: list[TaskEvent], begin_ns: int) -> list[Standstill]:
-    """Overlapping stalls joined, in order of time."""
+    """Joins overlapping stalls, in order of time."""
     joined: list[Standstill] = []
     for stall in sorted(stalls, key=lambda stall: stall["time_ns"]):
         start, end = span(stall, begin_ns)
@@ -155,7 +155,7 @@ def standstills(stalls: list[TaskEvent], begin_ns: int) -> list[Standstill]:
 
 
 def stalls_sentence(stalls: list[TaskEvent], found: list[Standstill]) -> str:
-    """The sentence below the picture."""
+    """Returns the sentence below the picture."""
     if not stalls:
         return "No task stood still for a second or more."
     worst = max(stalls, key=lambda stall: stall.get("duration_ns") or 0)

@@ -47,5 +47,5 @@ def columns_of(*named: str | Column) -> tuple[Column, ...]:
 
 
 def text_column(name: str) -> Column:
-    """A column of words."""
+    """Returns a column of words."""
     return Column(name, align="left")

@@ -87,7 +87,8 @@ def _op(point: Point) -> str | None:
 
 
 def published_cost() -> SnapshotCost:
-    """What a published snapshot cost, by the same estimator; without repetitions, from how far the cells lie apart."""
+    """Estimates what a published snapshot cost, by the same estimator; without repetitions, from the spread of the
+    cells."""
     theirs = _theirs()
     cells = sorted((transfer, tasks) for op, transfer, tasks in theirs if op == "write")
     pairs = []
@@ -137,7 +138,7 @@ def _costs(analysis: Analysis) -> Told:
 
 def _side(rounds: Rounds) -> tuple[str, str, str, str]:
     times = (units.duration(rounds.without_ns), units.duration(rounds.with_ns))
-    return (*times, snapshots.time(rounds.cost.cost_ns), snapshots.part(rounds.share))
+    return (*times, snapshots.time(rounds.cost.cost_ns), snapshots.round_share(rounds.share))
 
 
 def _normalised(analysis: Analysis) -> Told:

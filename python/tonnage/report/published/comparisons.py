@@ -265,7 +265,7 @@ def _summit(analysis: Analysis) -> list[Comparison]:
 
 def _summit_nvme(analysis: Analysis) -> list[Comparison]:
     """Rates of both tiers, from how many nodes on the fast one wins, ways to the slow one, and the metadata part."""
-    ways = [_summit_ways(analysis)] if analysis.tiers and analysis.tiers.ways else []
+    ways = [_summit_paths(analysis)] if analysis.tiers and analysis.tiers.ways else []
     return [_summit_tiers(analysis), _summit_crossover(analysis), *ways, *_summit(analysis)]
 
 
@@ -331,7 +331,7 @@ def _summit_crossover(analysis: Analysis) -> Comparison:
     )
 
 
-def _summit_ways(analysis: Analysis) -> Comparison:
+def _summit_paths(analysis: Analysis) -> Comparison:
     """Until all is on the slow tier: straight there, or over the fast one; elapsed times, and against straight."""
     limits = summit_tiers.elapsed_s()
     rows = [

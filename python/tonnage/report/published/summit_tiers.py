@@ -32,19 +32,20 @@ def tier(name: str) -> Tier:
 
 
 def crossovers() -> dict[str, Crossover]:
-    """What the measured ceilings of 1,100 nodes say, by operation."""
+    """Returns, by operation, where the tiers cross by the measured ceilings of 1,100 nodes."""
     gpfs, nvme = map(tier, TIERS)
     return {found.crossover.op: found.crossover for found in crossings(nvme, gpfs)}
 
 
 def claimed() -> tuple[str, str]:
-    """From how many nodes on its authors expect the fast tier to win, at least and at most."""
+    """Returns the numbers of nodes from which its authors expect the fast tier to win, at least and at most."""
     limits = _limits()
     return limits["crossover nodes, low"], limits["crossover nodes, high"]
 
 
 def elapsed_s() -> dict[str, int]:
-    """What IOR on two nodes took as printed, ``straight`` to the shared tier and with a ``copy`` to it at the end."""
+    """Returns the printed times of IOR on two nodes, ``straight`` to the shared tier and with a ``copy`` to it at the
+    end."""
     limits = _limits()
     names = {"straight": "IOR on GPFS with 2 nodes", "copy": "IOR on NVMe with 2 nodes and copy-out"}
     return {way: int(limits[f"elapsed, {name}"]) for way, name in names.items()}

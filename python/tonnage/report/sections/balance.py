@@ -36,7 +36,7 @@ def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """What :func:`largest` chose, short, for the terminal."""
+    """Makes short tables for the terminal of what :func:`largest` chose."""
     return [(_label(found), table(found, _MOST_ROWS_SHORT)) for found in largest(analysis.balances)]
 
 
@@ -139,7 +139,7 @@ def _figure(found: Balance) -> Figure:
 
 
 def notes(analysis: Analysis) -> list[str]:
-    """Below the tables of the terminal."""
+    """Returns the notes below the tables of the terminal."""
     return [story(one) for one in largest(analysis.balances)]
 
 

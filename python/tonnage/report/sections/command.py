@@ -12,7 +12,7 @@ from tonnage.records.line_types import CopyLine
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import ALERT, LINES
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, timeline, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout, timeline
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.table import Table
 from tonnage.report.page_data import Source
@@ -24,7 +24,7 @@ MOST_TRIALS = 24
 
 
 def points(analysis: Analysis) -> list[Titled]:
-    """A table for each setting."""
+    """Returns a table for each setting."""
     return [
         (phrases.subject("command", group), _table(found)) for group, found in groups_of(analysis.points, "command")
     ]
@@ -150,9 +150,9 @@ def _cpu_ns(copy: CopyLine) -> int | None:
 
 
 def result_of(copy: CopyLine) -> str:
-    """How a copy ended: ``exit 0``, ``signal 9``, or why it never started."""
+    """Describes how a copy ended: ``exit 0``, ``signal 9``, or why it never started."""
     if copy.get("error"):
-        return words(copy["error"])
+        return escaped(copy["error"])
     if copy.get("signal") is not None:
         return f"signal {copy['signal']}"
     return "unknown" if copy.get("exit_code") is None else f"exit {copy['exit_code']}"

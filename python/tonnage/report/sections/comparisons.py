@@ -15,7 +15,7 @@ from tonnage.report.sections.section_type import Section, Titled
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """All comparisons of a run, for the terminal."""
+    """Returns all comparisons of a run, for the terminal."""
     return [("Against the first setting", _table(analysis.comparisons))] if analysis.comparisons else []
 
 
@@ -25,12 +25,13 @@ def sentences(analysis: Analysis) -> list[Statement]:
 
 
 def story(comparisons: tuple[Comparison, ...]) -> list[str]:
-    """A sentence for each comparison."""
+    """Writes a sentence for each comparison."""
     return [sentence(one) for one in comparisons]
 
 
 def sentence(one: Comparison) -> str:
-    """``partition b against partition a: no change shown (1.14 times as long, 95 % interval 0.9 to 1.4); …``."""
+    """Writes a sentence such as ``partition b against partition a: no change shown (1.14 times as long, 95 % interval
+    0.9 to 1.4); …``."""
     said = f"{one.group} against {one.base}{_at_once(one)}: {one.verdict}"
     times = f"{units.ratio(one.ratio)} times as long"
     if not one.confidence:

@@ -26,7 +26,7 @@ _SERIES = (("p50", "solid", "circle"), ("p99", "dot", "diamond"))
 
 
 def one_point(point: Point) -> Figure:
-    """The only number of tasks: its median with its interval, and each repetition."""
+    """Draws the only number of tasks: its median with its interval, and each repetition."""
     scale, title = speed_scale_title(point.high, point.metric, phrases.done(point.kind))
     colour, name = line_colour(point.op), f"{point.tasks} task{'s' * (point.tasks != 1)}"
     marks = drawn(point)
@@ -67,7 +67,7 @@ def one_point(point: Point) -> Figure:
 
 
 def latency_by_tasks(curve: list[Point], line: LoadLine | None, panels: Panels) -> Figure:
-    """p50 and p99 against the number of tasks, with their intervals, on the axis of the throughput."""
+    """Draws p50 and p99 against the number of tasks, with their intervals, on the axis of the throughput."""
     x = [point.tasks for point in curve]
     traces: list[Trace] = []
     for name, dash, symbol in _SERIES:
@@ -189,7 +189,7 @@ def _label_side(curve: list[Point], at: int) -> str:
 
 
 def points_table(curve: list[Point]) -> Table:
-    """The points of a curve; the same for both of its figures."""
+    """Makes the points of a curve; the same for both of its figures."""
     columns = (
         "tasks",
         "repetitions",

@@ -11,7 +11,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import rate_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
@@ -25,18 +25,18 @@ _INTRODUCTION = (
 
 
 def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
-    """One section where several devices held the files: of each curve the point with most tasks."""
+    """Makes one section where several devices held the files: for each curve the point with most tasks."""
     variants = tuple(Variant(_label(found), (_figure(found),)) for found in largest(analysis.devices))
     return [Exhibit("devices", "Devices", _INTRODUCTION, "Phase", variants)] if variants else []
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """The same for the terminal."""
+    """Makes the same tables for the terminal."""
     return [(_label(found), _table(found)) for found in largest(analysis.devices)]
 
 
 def largest(devices: Sequence[Devices]) -> list[Devices]:
-    """Of each curve the point with most tasks."""
+    """Chooses, for each curve, the point with most tasks."""
     best: dict[tuple[str, str], Devices] = {}
     for found in devices:
         known = best.get((found.op, found.group))
@@ -46,7 +46,7 @@ def largest(devices: Sequence[Devices]) -> list[Devices]:
 
 
 def story(found: Devices) -> str:
-    """The number of examined files, and the busiest device's share of them."""
+    """Returns the number of examined files, and the busiest device's share of them."""
     most = max(found.parts, key=lambda part: part.bytes)
     of = f" of {phrases.number(found.total)}" if found.total and found.total > found.examined else ""
     fair = units.share(1 / len(found.parts))
@@ -95,7 +95,7 @@ def _figure(found: Devices) -> Figure:
         traces=[
             {
                 "type": "bar",
-                "x": [words(part.device) for part in parts],
+                "x": [escaped(part.device) for part in parts],
                 "y": values,
                 "marker": {"color": line_colour(found.op), "line": {"color": MUTED, "width": 1}},
                 "hovertemplate": "%{x}<br>%{y:.4g}" + hover.ending(found.record),
@@ -110,7 +110,7 @@ def _figure(found: Devices) -> Figure:
 
 
 def notes(analysis: Analysis) -> list[str]:
-    """Below the tables of the terminal."""
+    """Returns the notes below the tables of the terminal."""
     return [story(held) for held in largest(analysis.devices)]
 
 

@@ -11,7 +11,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis
 from tonnage.report.figures.colours import INK, MUTED, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, escaped, layout
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
@@ -24,12 +24,12 @@ _TIMED = {key for key, _, _ in _QUANTILES}
 
 
 def points(analysis: Analysis) -> list[Titled]:
-    """A table for each setting: the phases in the order they ran."""
+    """Returns a table for each setting: the phases in the order they ran."""
     return [(phrases.subject("files", group), _table(found)) for group, found in groups_of(analysis.points, "files")]
 
 
 def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
-    """One section, with a choice for each setting."""
+    """Makes one section, with a choice for each setting."""
     variants = [
         Variant(group or "files", (_rates(found), *_latencies(found)))
         for group, found in groups_of(analysis.points, "files")
@@ -82,7 +82,7 @@ def _rates(points: list[Point]) -> Figure:
                     4,
                 ),
                 "name": phrases.tasks(tasks),
-                "text": [f"{words(point.op)}<br>{hover.of_point(point)}" for point in here],
+                "text": [f"{escaped(point.op)}<br>{hover.of_point(point)}" for point in here],
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )
@@ -126,7 +126,8 @@ def _latencies(points: list[Point]) -> tuple[Figure, ...]:
                 "marker": {"color": INK, "size": 10, "symbol": symbol, "line": {"color": INK, "width": 2}},
                 "name": name,
                 "text": [
-                    f"{words(point.op)}: {name} {units.duration(point.latency[key])}<br>{hover.records(point.records)}"
+                    f"{escaped(point.op)}: {name} {units.duration(point.latency[key])}<br>"
+                    f"{hover.records(point.records)}"
                     for point in here
                 ],
                 "hovertemplate": "%{text}<extra></extra>",
@@ -145,7 +146,7 @@ def _latencies(points: list[Point]) -> tuple[Figure, ...]:
 
 
 def _phase_axis(points: list[Point]) -> Axis:
-    order = [words(phase) for phase in _phases(points)]
+    order = [escaped(phase) for phase in _phases(points)]
     # From top to bottom, in the order they ran, with room above the first and below the last.
     return {
         "title": "Phase",

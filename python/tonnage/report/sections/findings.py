@@ -39,7 +39,7 @@ class Item:
         return tuple(dict.fromkeys(finding.advice for finding in self.findings))
 
     def listed(self, most: int = LISTED_MOST) -> tuple[Finding, ...]:
-        """The first of them."""
+        """Returns the first of the findings."""
         return self.findings[:most]
 
     def more(self, most: int = LISTED_MOST) -> str:

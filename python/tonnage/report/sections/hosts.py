@@ -12,7 +12,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import speed_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.figures.table import Table, text_column
@@ -29,7 +29,7 @@ MOST_MARKS = 256
 
 
 def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
-    """One section where any phase ran on several hosts: of each curve the point with most of them."""
+    """Makes one section where any phase ran on several hosts: for each curve the point with most of them."""
     shown = largest(analysis.hosts)
     if not shown:
         return []
@@ -39,12 +39,12 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """Each largest phase over several hosts, short, for the terminal."""
+    """Makes a short table of each largest phase over several hosts, for the terminal."""
     return [(_label(found), table(found, _MOST_ROWS_SHORT)) for found in largest(analysis.hosts)]
 
 
 def largest(hosts: Sequence[Hosts]) -> list[Hosts]:
-    """Of each curve the point with most hosts, and of equals the one with most tasks."""
+    """Chooses, for each curve, the point with most hosts, and of equals the one with most tasks."""
     best: dict[tuple[str, str], Hosts] = {}
     for found in hosts:
         key = (found.op, found.group)
@@ -103,7 +103,8 @@ def _meeting(found: Hosts) -> list[str]:
 
 
 def table(found: Hosts, most: int = MOST_ROWS) -> Table:
-    """Hosts in their order; of very many those that ended last, and the others in one row."""
+    """Makes a row for each host, in their order; of very many, for those that ended last, and one row for the
+    others."""
     met = {host["host"]: host for host in (found.ensemble["hosts"] if found.ensemble else ())}
     columns = (
         text_column("host"),
@@ -170,7 +171,7 @@ def _ends(found: Hosts) -> Figure:
     """When each host's first and last task ended."""
     step = -(-len(found.parts) // MOST_MARKS)
     bundles = [found.parts[at : at + step] for at in range(0, len(found.parts), step)]
-    names = [words(bundle_name(bundle)) for bundle in bundles]
+    names = [escaped(bundle_name(bundle)) for bundle in bundles]
     first = [min(part.first_done_ns for part in bundle) / 1e9 for bundle in bundles]
     last = [max(part.last_done_ns for part in bundle) / 1e9 for bundle in bundles]
     numbers = [1 + at * step for at in range(len(bundles))]
@@ -203,7 +204,7 @@ Bundle = tuple[HostPart, ...]
 
 
 def over_time(found: Hosts, columns: Columns, tasks: list[TaskLine]) -> Figure | None:
-    """Throughput of each host, in intervals; None where the phase left no series."""
+    """Draws the throughput of each host, in intervals; None where the phase left no series."""
     counted = "bytes" if found.metric == BANDWIDTH else "operations"
     rows = list(zip(*(columns.get(k, []) for k in ("start_ns", "end_ns", "task", counted)), strict=True))
     if not rows:
@@ -217,7 +218,7 @@ def over_time(found: Hosts, columns: Columns, tasks: list[TaskLine]) -> Figure |
         for bundle, line in zip(bundles, sums, strict=True)
     ]
     scale, title = speed_scale_title(max((rate for line in rates for rate in line if rate), default=1.0), found.metric)
-    names = [words(bundle_name(bundle)) for bundle in bundles]
+    names = [escaped(bundle_name(bundle)) for bundle in bundles]
     return Figure(
         title="Hosts over time",
         caption=f"{found.record}: throughput of each host in each interval, until it was done.{_shared(bundles)}",
@@ -248,7 +249,7 @@ def _shared(bundles: Sequence[Bundle]) -> str:
 
 
 def rows_of(found: Hosts) -> list[Bundle]:
-    """The hosts of each row: one, or of very many the slowest with a row each and then neighbours together."""
+    """Returns the hosts of each row: one, or of very many the slowest with a row each and then neighbours together."""
     return bundled(found.parts, lambda part: -_slowness(part, found.slowest.by), MOST_HOSTS, SLOWEST)
 
 
@@ -260,7 +261,7 @@ def _slowness(part: HostPart, by: str) -> float:
 
 
 def bundle_name(bundle: Sequence[HostPart]) -> str:
-    """``node0001``, or ``node0001 to node0018``."""
+    """Returns text such as ``node0001``, or ``node0001 to node0018``."""
     return bundle[0].host if len(bundle) == 1 else f"{bundle[0].host} to {bundle[-1].host}"
 
 
@@ -281,7 +282,7 @@ def _intervals_table(
 
 
 def notes(analysis: Analysis) -> list[str]:
-    """Below the tables of the terminal."""
+    """Returns the notes below the tables of the terminal."""
     return [told for found in largest(analysis.hosts) for told in stories(found)]
 
 

@@ -12,7 +12,7 @@ from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, layout, legend_words, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, escaped, layout, legend_text
 from tonnage.report.figures.heat import COLOURS
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.table import Table, text_column
@@ -44,7 +44,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """A table for each workload: a row a flow, and one for all flows of a trial together."""
+    """Returns a table for each workload: a row a flow, and one for all flows of a trial together."""
     names = dict.fromkeys(link.point.workload for link in analysis.links)
     return [
         (phrases.subject("network", name), _table([link for link in analysis.links if link.point.workload == name]))
@@ -87,8 +87,8 @@ def _matrix(label: str, links: Sequence[Link]) -> Figure:
     shown = [["" if rate is None else units.link(rate) for rate in row] for row in rates]
     trace: Trace = {
         "type": "heatmap",
-        "x": [words(name) for name in receivers],
-        "y": [words(name) for name in senders],
+        "x": [escaped(name) for name in receivers],
+        "y": [escaped(name) for name in senders],
         "z": [[None if rate is None else 8 * rate / divisor for rate in row] for row in rates],
         "text": shown,
         "customdata": [[_records(kept.get((sender, receiver))) for receiver in receivers] for sender in senders],
@@ -144,7 +144,7 @@ def _over_time(links: Sequence[Link], source: Source) -> Figure | None:
                 "y": [8e9 * moved / (end - start) / divisor for start, end, moved in mine],
                 "mode": "lines",
                 "line": {"color": step_colour(number, min(len(link.flows), _DRAWN)), "width": 2},
-                "name": legend_words(f"{flow.sender} to {flow.receiver}"),
+                "name": legend_text(f"{flow.sender} to {flow.receiver}"),
                 "hovertemplate": f"%{{x:.1f}} s<br>%{{y:.3g}} {unit}<br>%{{fullData.name}}" + hover.ending(record),
             }
         )

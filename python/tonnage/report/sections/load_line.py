@@ -21,11 +21,11 @@ from tonnage.report.figures.figure import (
     Figure,
     Variant,
     edge_note,
+    escaped,
     layout,
     level,
     upright,
     upright_band,
-    words,
 )
 from tonnage.report.figures.panels import OWN, Panels
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
@@ -101,7 +101,7 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None, p
     highest = panels.height(curve)
     scale, title = speed_scale_title(highest, curve[0].metric, phrases.done(curve[0].kind))
     x = [point.tasks for point in curve]
-    traces = _measured(curve, scale) + _models(analysis, curve, scale)
+    traces = _measured_traces(curve, scale) + _models(analysis, curve, scale)
     marks, levels = _plateau(line)
     above = _above(analysis, curve)
     ceilings, far = _ceilings(above, highest)
@@ -122,7 +122,7 @@ def _throughput(analysis: Analysis, curve: list[Point], line: LoadLine | None, p
     )
 
 
-def _measured(curve: list[Point], scale: float) -> list[Trace]:
+def _measured_traces(curve: list[Point], scale: float) -> list[Trace]:
     """The band of intervals, the medians, and every repetition."""
     x = [point.tasks for point in curve]
     colour = line_colour(curve[0].op)
@@ -199,7 +199,7 @@ def _models(analysis: Analysis, curve: list[Point], scale: float) -> list[Trace]
             "y": [y / scale for x, y in model.curve if tried[0] <= x <= tried[-1]],
             "mode": "lines",
             "line": {"color": MUTED, "width": 1.5, "dash": dashes[position % len(dashes)]},
-            "name": f"{words(_MODEL_NAMES.get(model.name, model.name))} (model)",
+            "name": f"{escaped(_MODEL_NAMES.get(model.name, model.name))} (model)",
             "text": [units.speed(y, metric) for x, y in model.curve if tried[0] <= x <= tried[-1]],
             "hovertemplate": "model, %{x:.3g} tasks<br>%{text}<extra></extra>",
         }
@@ -273,15 +273,15 @@ def _ceilings(found: Sequence[Ceiling], highest: float) -> tuple[list[Level], li
     near = [one for one in found if one.bytes_per_s <= _OFF_SCALE * highest]
     levels = [(one.bytes_per_s, phrases.ceiling_name(one.name), INK, "dash") for one in near]
     far = [f"{phrases.ceiling_name(one.name)} {units.rate(one.bytes_per_s)}" for one in found if one not in near]
-    return levels, list(map(words, far))
+    return levels, list(map(escaped, far))
 
 
 def _of_other_sizes(found: Sequence[Ceiling], curve: Sequence[Point]) -> list[str]:
     """Which of them were measured with other transfers than these."""
     names: dict[int, list[str]] = {}
     for one in found:
-        if one.elsewhere is not None:
-            names.setdefault(one.elsewhere, []).append(phrases.ceiling_name(one.name))
+        if one.other_transfer_size is not None:
+            names.setdefault(one.other_transfer_size, []).append(phrases.ceiling_name(one.name))
     own = units.size(curve[0].transfer_size)
     return [
         f"The ceiling of {' and of '.join(several)} was measured with transfers of {units.size(size)}, not of {own}."
@@ -323,7 +323,7 @@ def _level_notes(levels: list[Level], scale: float, top: float, metric: str) -> 
 
 
 def points(analysis: Analysis) -> list[Titled]:
-    """A table for each curve of a stream."""
+    """Returns a table for each curve of a stream."""
     streams = [point for point in analysis.points if point.kind == "stream"]
     return [
         curve([point for point in streams if (point.op, point.group) == name])
@@ -365,7 +365,7 @@ def curve(points: list[Point]) -> Titled:
 
 
 def interval(point: Point) -> str:
-    """``[1.88, 1.96]``, in the unit of the median beside it."""
+    """Formats an interval as ``[1.88, 1.96]``, in the unit of the median beside it."""
     if not point.confidence:
         return units.NOT_MEASURED
     divisor, _ = units.scale(point.median)

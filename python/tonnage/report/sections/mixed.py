@@ -21,14 +21,14 @@ Pair = tuple[Point, MixPart]
 
 
 def points(analysis: Analysis) -> list[Titled]:
-    """A table for each setting of a mix: a row for each number of tasks and kind of operation."""
+    """Returns a table for each setting of a mix: a row for each number of tasks and kind of operation."""
     return [
         (f"{phrases.subject('mixed', group)}, by operation", _table(pairs)) for group, pairs in _groups(analysis.points)
     ]
 
 
 def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
-    """One section, with a choice for each setting."""
+    """Makes one section, with a choice for each setting."""
     variants = [Variant(group or "mixed", _figures(pairs)) for group, pairs in _groups(analysis.points)]
     introduction = "Reads and writes of the same tasks at the same time, each by itself."
     return [Exhibit("mixed", "The parts of the mix", introduction, "Setting", tuple(variants))] if variants else []

@@ -40,7 +40,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
 
 
 def table(mount: NfsMount) -> Table:
-    """A row for each kind of call, the one that took most time first."""
+    """Makes a row for each kind of call, the one that took most time first."""
     columns = ("call", "calls", "sent again", "timeouts", "errors", "sent", "received", "mean queue", "mean round trip")
     rows = tuple(
         (

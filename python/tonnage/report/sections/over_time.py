@@ -15,7 +15,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import ratio_axis, speed_scale_title
 from tonnage.report.figures.colours import ALERT, INK, line_colour, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, legend_words, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout, legend_text
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
@@ -249,7 +249,7 @@ def _trace(one: _Series, values: Sequence[float], troubled: set[str], since: flo
         "x": _times(one.marks, since, is_model=is_model),
         "y": [float(f"{value:.4g}") for value in values],
         "mode": "markers",
-        "name": legend_words(one.name),
+        "name": legend_text(one.name),
         "marker": {
             "size": 7,
             "opacity": 0.8,
@@ -263,7 +263,7 @@ def _trace(one: _Series, values: Sequence[float], troubled: set[str], since: flo
 
 
 def _hover_text(mark: _Mark) -> str:
-    what = words(phrases.subject(mark.point.op, mark.point.group))
+    what = escaped(phrases.subject(mark.point.op, mark.point.group))
     return (
         f"{what}, {phrases.tasks(mark.point.tasks)}<br>{units.speed(mark.value, mark.point.metric)}, "
         f"{units.ratio(mark.ratio)} × the median<br>{hover.records((mark.record,))}"

@@ -38,7 +38,7 @@ Drawn = tuple[Point, Curve]
 
 
 def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
-    """One section with a choice for each operation and setting."""
+    """Makes one section with a choice for each operation and setting."""
     found: dict[tuple[str, str], list[Drawn]] = {}
     for op, group in dict.fromkeys((point.op, point.group) for point in analysis.points):
         curve = [point for point in analysis.points if (point.op, point.group) == (op, group)]

@@ -14,7 +14,7 @@ from tonnage.report.sections.section_type import Titled
 
 
 def groups_of(points: Sequence[Point], kind: str) -> list[tuple[str, list[Point]]]:
-    """``(group, points)`` of one kind of workload, in the order of the analysis."""
+    """Returns ``(group, points)`` of one kind of workload, in the order of the analysis."""
     mine = [point for point in points if point.kind == kind]
     return [
         (group, [point for point in mine if point.group == group]) for group in dict.fromkeys(p.group for p in mine)
@@ -51,14 +51,14 @@ def left_out(points: Sequence[Point]) -> str:
 
 
 def notable_points(points: Sequence[Point], source: Source) -> list[tuple[Point, str]]:
-    """The typical repetition of each point, and every one with a stall or with trouble; these first."""
+    """Returns the typical repetition of each point, and every one with a stall or with errors; these first."""
     told = {row.get("record") for row in source.events if row["kind"] in ("stall", "retry")}
     stalled = [(point, record) for point in points for record in point.records if record in told] if told else []
     return stalled + [pair for point in points if (pair := (point, nearest(point))) not in stalled]
 
 
 def table(points: Sequence[Point]) -> Table:
-    """A row for each point of any kind, for a page."""
+    """Makes a row for each point of any kind, for a page."""
     groups = any(point.group for point in points)
     head = (text_column("operation"), *(("setting",) if groups else ()), "tasks", "median", "interval", "repetitions")
     columns: tuple[str | Column, ...] = (*head, "p50", "p99", "max", "CPU per GiB", "cache")

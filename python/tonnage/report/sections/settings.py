@@ -11,7 +11,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import rate_axis, speed_scale_title
 from tonnage.report.figures.colours import INK, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, escaped, layout
 from tonnage.report.figures.panels import reached
 from tonnage.report.figures.plotly import Axis, Note, Trace
 from tonnage.report.figures.table import Table, text_column
@@ -127,7 +127,7 @@ def _name(point: Point, *, with_tasks: bool) -> str:
             lines.append(part)
         else:
             lines[-1] += f"{', ' if lines[-1] else ''}{part}"
-    return "<br>".join(map(words, lines))
+    return "<br>".join(map(escaped, lines))
 
 
 def _axis(shown: Sequence[Point]) -> tuple[Axis, float]:
@@ -158,7 +158,7 @@ def _medians(op: str, shown: Sequence[Point], scale: float) -> Trace:
             1.5,
             5,
         ),
-        "text": [f"{words(phrases.subject(point.op, point.group))}<br>{hover.of_point(point)}" for point in shown],
+        "text": [f"{escaped(phrases.subject(point.op, point.group))}<br>{hover.of_point(point)}" for point in shown],
         "hovertemplate": "%{text}<extra></extra>",
         "showlegend": False,
     }

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import log10
-from typing import Any
 
 from tonnage import units
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.transfer_sizes import Roof, Sweep, line_of, ridge_bytes, roofs_of, size_of, sweeps_of
+from tonnage.records.line_types import CeilingEntry
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import log_ticks, rate_axis, sizes_axis, speed_scale_title, tick_texts
 from tonnage.report.figures.colours import INK, KNEE, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, error_bars, layout, legend_words, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, error_bars, escaped, layout, legend_text
 from tonnage.report.figures.heat import COLOURS
 from tonnage.report.figures.plotly import ColourBar, Shape, Trace
 from tonnage.report.figures.table import Table
@@ -50,8 +50,8 @@ _DASHES = ("dash", "dot", "dashdot", "longdash")
 _SYMBOLS = ("triangle-down-open", "square-open", "diamond-open", "star-open")
 
 
-def roofline(sweep: Sweep, ceilings: Sequence[Mapping[str, Any]]) -> Figure:
-    """Every point, the best of each size with its interval, and the roofs."""
+def roofline(sweep: Sweep, ceilings: Sequence[CeilingEntry]) -> Figure:
+    """Draws every point, the best of each size with its interval, and the roofs."""
     roofs = roofs_of(sweep, ceilings)
     own = [roof for roof in roofs if roof.point is not None]
     fastest = max(point.median for point in sweep.points)
@@ -145,10 +145,10 @@ def _others(roofs: Sequence[Roof], sizes: Sequence[int]) -> list[Trace]:
                 "x": [size for size, _ in across],
                 "y": [roof.bytes_per_s for _, roof in across],
                 "mode": "markers" if len(marks) == 1 else "lines+markers" if marks else "lines",
-                "name": legend_words(_valued(same[0]) if len(same) == 1 else name),
+                "name": legend_text(_valued(same[0]) if len(same) == 1 else name),
                 "line": {"color": INK, "width": 1.2, "dash": _DASHES[position % len(_DASHES)]},
                 "marker": {"color": INK, "size": 11, "symbol": _SYMBOLS[position % len(_SYMBOLS)]},
-                "text": [f"{words(_valued(roof))}<br>{words(roof.source)}" for _, roof in across],
+                "text": [f"{escaped(_valued(roof))}<br>{escaped(roof.source)}" for _, roof in across],
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )

@@ -14,7 +14,7 @@ from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis, tasks_axis
 from tonnage.report.figures.colours import KNEE_BAND, LINES, MUTED, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout, level, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, escaped, layout, level
 from tonnage.report.figures.plotly import Axis, Shape, Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
@@ -67,7 +67,7 @@ def sentences(analysis: Analysis) -> list[Statement]:
 
 
 def name(found: SnapshotCost) -> str:
-    """``btrfs``, ``rados, coordination each``."""
+    """Returns text such as ``btrfs``, ``rados, coordination each``."""
     return ", ".join(filter(None, (found.means, found.group)))
 
 
@@ -126,14 +126,14 @@ def _round(rounds: Rounds) -> str:
     return f"of {size_text(rounds.bytes)} by {phrases.tasks(rounds.tasks)}"
 
 
-def part(share: float) -> str:
+def round_share(share: float) -> str:
     """A share of a round: ``3.8 times`` where per cents become unreadable, ``−9 %`` where it is below 0."""
     told = f"{units.significant(abs(share), 2)} times" if abs(share) >= _TIMES else units.share(abs(share))
     return f"\N{MINUS SIGN}{told}" if share < 0 else told
 
 
 def _of(share: float) -> str:
-    return f"{part(share)}{'' if share >= _TIMES else ' of'} a round"
+    return f"{round_share(share)}{'' if share >= _TIMES else ' of'} a round"
 
 
 def table(found: SnapshotCost) -> Table:
@@ -157,7 +157,7 @@ def table(found: SnapshotCost) -> Table:
             units.duration(rounds.without_ns),
             units.duration(rounds.with_ns),
             *_cost(rounds.cost),
-            part(rounds.share),
+            round_share(rounds.share),
             rounds.cost.verdict,
         )
         for rounds in found.rounds
@@ -187,7 +187,7 @@ def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
 
 
 def lines(found: SnapshotCost, transfer: int) -> Figure:
-    """Time of a round against its bytes, with the snapshot and without."""
+    """Draws the time of a round against its bytes, with the snapshot and without."""
     shown = [rounds for rounds in found.rounds if rounds.transfer_size == transfer]
     traces = [
         _line([rounds for rounds in shown if rounds.tasks == tasks], tasks, side, first=number == 0)
@@ -247,7 +247,7 @@ def _line(shown: list[Rounds], tasks: int, side: int, *, first: bool) -> Trace:
         "legendgroup": label,
         "showlegend": first,
         "text": [
-            f"{words(label)}, {phrases.tasks(tasks)}<br>{size_text(rounds.bytes)} in {units.duration(spent)}<br>"
+            f"{escaped(label)}, {phrases.tasks(tasks)}<br>{size_text(rounds.bytes)} in {units.duration(spent)}<br>"
             f"{hover.records(rounds.records[side])}"
             for rounds, spent in zip(shown, times, strict=True)
         ],
@@ -269,7 +269,7 @@ def _band(low: float, high: float) -> Shape:
 
 
 def by_tasks(found: SnapshotCost) -> Figure:
-    """The cost with its interval, for each number of tasks and transfer size, over all sizes of a round."""
+    """Draws the cost with its interval, for each number of tasks and transfer size, over all sizes of a round."""
     sizes = sorted({transfer for _, transfer, _ in found.curves})
     traces: list[Trace] = []
     for number, size in enumerate(sizes):

@@ -24,7 +24,7 @@ _SPOKEN = 4
 
 
 def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
-    """One, with a choice of the operation."""
+    """Makes one section, with a choice of the operation."""
     if not analysis.surfaces:
         return []
     return [
@@ -52,7 +52,7 @@ def _map(surface: Surface, analysis: Analysis) -> Figure:
             _end(sizes, [one.tasks_low for one in surface.sizes], showlegend=False),
             _end(sizes, ends, fill="tonexty", fillcolor=KNEE_BAND, name=f"{share} interval"),
             _line(surface, sizes),
-            _measured(surface, analysis),
+            _measured_trace(surface, analysis),
         ],
         layout=layout(
             {"title": "Transfer size", "type": "category", "showgrid": False},
@@ -102,7 +102,7 @@ def _shares(surface: Surface, sizes: list[str]) -> Trace:
     }
 
 
-def _measured(surface: Surface, analysis: Analysis) -> Trace:
+def _measured_trace(surface: Surface, analysis: Analysis) -> Trace:
     own = [point for point in analysis.points if point.op == surface.op and point.transfer_size]
     return {
         "x": [units.size(point.transfer_size) for point in own],
@@ -120,12 +120,12 @@ def _doublings(most: int) -> list[int]:
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """One an operation, a row for each size."""
+    """Makes one table for each operation, with a row for each size."""
     return [(f"{one.op}, up to {one.max_tasks} tasks", _table(one)) for one in analysis.surfaces]
 
 
 def side_by_side(analysis: Analysis) -> Table:
-    """All operations, a row for each size: for one screen."""
+    """Makes one table of all operations, with a row for each size: for one screen."""
     columns: list[str | Column] = ["transfer size"]
     rows: dict[int, list[str]] = {}
     for surface in analysis.surfaces:
@@ -162,7 +162,7 @@ def _tasks(one: SurfaceSize) -> str:
 
 
 def sentences(analysis: Analysis) -> list[Statement]:
-    """One an operation."""
+    """Writes one sentence for each operation."""
     return [_statement(one) for one in analysis.surfaces]
 
 

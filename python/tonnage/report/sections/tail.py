@@ -14,7 +14,7 @@ from tonnage.report.answer import Statement
 from tonnage.report.figures import hover, series
 from tonnage.report.figures.axes import latency_axis, rate_scale_title
 from tonnage.report.figures.colours import band_colour, line_colour, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, interval_band, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, interval_band, layout
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
 from tonnage.report.figures.series import stall_marks, stalls_sentence, standstills
 from tonnage.report.figures.table import Column, Table
@@ -27,12 +27,12 @@ MOST_TRIALS = 24
 
 
 def readers(point: Point) -> int:
-    """Tasks but the writer."""
+    """Returns the number of tasks without the writer."""
     return point.tasks - 1
 
 
 def points(analysis: Analysis) -> list[Titled]:
-    """A table for each setting."""
+    """Returns a table for each setting."""
     return [(phrases.subject("tail", group), _table(found)) for group, found in groups_of(analysis.points, "tail")]
 
 
@@ -65,7 +65,7 @@ def _changed(busiest: Point, alone: Point) -> str:
 
 
 def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
-    """The writer against the number of readers, and one trial closely."""
+    """Draws the writer against the number of readers, and one trial closely."""
     variants = [
         Variant(group or "tail", (_rates(found), _latencies(found)))
         for group, found in groups_of(analysis.points, "tail")
@@ -140,7 +140,7 @@ def _rates(points: list[Point]) -> Figure:
         {
             "x": [readers(point) for point in points for _ in point.values],
             "y": [value / scale for point in points for value in point.values],
-            "text": [words(record) for point in points for record in point.records],
+            "text": [escaped(record) for point in points for record in point.records],
             "mode": "markers",
             "marker": {"color": colour, "size": 7, "opacity": 0.65, "line": {"width": 0}},
             "name": "repetition",
@@ -197,7 +197,7 @@ Track = list[tuple[int, int]]
 
 
 def lag_figures(record: str, source: Source) -> tuple[Figure, ...]:
-    """Rate of the writer, then lag in bytes and in seconds; none where the trial left no series."""
+    """Draws the rate of the writer, then the lag in bytes and in seconds; nothing where the trial left no series."""
     columns, trial = source.series(record), source.trial(record)
     followers = {row["task"] for row in source.tasks_of(record) if row.get("role") == "follow"}
     tracks = tracks_of(columns)

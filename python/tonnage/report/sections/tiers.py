@@ -38,7 +38,7 @@ def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """The ways, for the terminal."""
+    """Makes tables of the ways to store the bytes, for the terminal."""
     tiers = analysis.tiers
     return [("Which way wins", _table(list(tiers.ways)))] if tiers and tiers.ways else []
 
@@ -96,7 +96,7 @@ def sentence(found: Crossover, open_end: str = _GREW) -> str:
     what = _WHAT[found.op]
     if found.nodes <= 1 and found.levelled:
         return f"For {what} the fast tier wins from the first node on: {rates}{_between(found)}."
-    told = f"{rates}{_between(found)}{_measured(found, open_end)}"
+    told = f"{rates}{_between(found)}{_sweep_sentence(found, open_end)}"
     return f"For {what} the fast tier wins from {_from_on(found)} {'node' if found.nodes == 1 else 'nodes'} on: {told}."
 
 
@@ -104,7 +104,7 @@ def _from_on(found: Crossover) -> str:
     return f"{'about' if found.levelled else 'more than'} {nodes_text(found.nodes)}"
 
 
-def _measured(found: Crossover, open_end: str) -> str:
+def _sweep_sentence(found: Crossover, open_end: str) -> str:
     """What the sweep itself saw on both sides, and whether it went far enough."""
     seen = []
     if found.behind is not None:
@@ -195,7 +195,7 @@ def _bars(name: str, colour: str, ways: list[Way], lasted: list[int]) -> Trace:
 
 
 def crossover_rows(named: list[tuple[str, Crossover]]) -> tuple[tuple[str, ...], ...]:
-    """Crossovers as rows of a table: whose, what, per node, of all, and from how many nodes on."""
+    """Returns crossovers as rows of a table: name, operation, rate of one node, of all, and the number of nodes."""
     return tuple((whose, _WHAT[found.op], *_rates(found), _from_on(found), _range(found)) for whose, found in named)
 
 

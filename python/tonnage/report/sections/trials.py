@@ -16,7 +16,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import heat, hover, series
 from tonnage.report.figures.axes import rate_scale_title, speed_scale_title
 from tonnage.report.figures.colours import ALERT, MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.figures.table import Table, text_column
@@ -30,7 +30,7 @@ MOST_TRIALS = 48
 
 
 def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
-    """The section, or none where no trial left a record."""
+    """Makes the section, or none where no trial left a record."""
     chosen = _chosen(analysis, source)
     kept = chosen[:MOST_TRIALS]
     # Shown in the order of the table above them, whatever made them worth showing.
@@ -104,7 +104,8 @@ Bundle = tuple[TaskLine, ...]
 
 
 def tasks_over_time(record: str, columns: Columns, tasks: Sequence[TaskLine], trial: TrialLine) -> Figure | None:
-    """Throughput of each task, in intervals; None for one task, or where the phase left no series of them."""
+    """Draws the throughput of each task, in intervals; None for one task, or where the phase left no series of
+    tasks."""
     if len(tasks) < 2 or not columns:
         return None
     metric = BANDWIDTH if headline(trial)[1] == "B/s" else OPERATIONS
@@ -125,7 +126,7 @@ def tasks_over_time(record: str, columns: Columns, tasks: Sequence[TaskLine], tr
         title="Tasks over time",
         caption=f"{record}: throughput of each task in each interval, until it was done.{shared}",
         alt=f"Heat map of the throughput of {len(tasks)} tasks over the time of {record}.{shared}",
-        traces=[map_of(edges, [words(name_of(bundle)) for bundle in bundles], rates, scale, title, record)],
+        traces=[map_of(edges, [escaped(name_of(bundle)) for bundle in bundles], rates, scale, title, record)],
         layout=layout(
             {"title": "Time since the first task started (s)", "range": [0, edges[-1] / 1e9], "showgrid": False},
             {"title": "Task", "showgrid": False, "autorange": "reversed", "type": "category"},
@@ -136,7 +137,7 @@ def tasks_over_time(record: str, columns: Columns, tasks: Sequence[TaskLine], tr
 
 
 def rows_of(tasks: Sequence[TaskLine], counted: Counted) -> list[Bundle]:
-    """The tasks of each row: one, or of very many the slowest with a row each and then neighbours together."""
+    """Returns the tasks of each row: one, or of very many the slowest with a row each and then neighbours together."""
     return bundled(tasks, lambda task: _speed(task, counted), MOST_ROWS, SLOWEST)
 
 
@@ -145,7 +146,7 @@ def _speed(task: TaskLine, counted: Counted) -> float:
 
 
 def name_of(bundle: Bundle) -> str:
-    """``task 3 on node1``, or ``tasks 8 to 23``."""
+    """Returns text such as ``task 3 on node1``, or ``tasks 8 to 23``."""
     first, last = bundle[0]["task"], bundle[-1]["task"] + bundle[-1].get("tasks", 1) - 1
     if last > first:
         return f"tasks {first} to {last}"
@@ -237,7 +238,7 @@ def _few_ticks(tasks: int) -> Axis:
 
 def _traces(op: str, record: str, tasks: list[TaskLine], values: list[float], middle: float, last: int) -> list[Trace]:
     numbers = [row["task"] for row in tasks]
-    hosts = [words(row.get("host") or "") for row in tasks]
+    hosts = [escaped(row.get("host") or "") for row in tasks]
     stands_out = abs(values[last] - middle) > _STANDS_OUT * middle
     colours = [ALERT if stands_out and position == last else line_colour(op) for position in range(len(tasks))]
     stems_x = [x for number in numbers for x in (number, number, None)]

@@ -12,7 +12,7 @@ from tonnage.analysis.workflow import ALL_ENGINE, ENGINE, critical_path, spans
 from tonnage.records.line_types import CopyLine, WorkflowLine
 from tonnage.report import phrases
 from tonnage.report.figures.colours import ALERT, LINES, MUTED
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, timeline, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout, timeline
 from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
@@ -28,7 +28,7 @@ _ENGINE_ROW = "the engine's own"
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """Where the time went, a row a setting."""
+    """Makes tables of where the time went, with a row for each setting."""
     found = [(point, point.workflow) for point in analysis.points if point.workflow]
     return [("Where the workflows' time went", _table(found))] if found else []
 
@@ -70,7 +70,7 @@ def _row(point: Point, workflow: Workflow) -> tuple[str, ...]:
         phrases.subject(point.op, point.group),
         units.duration(point.elapsed_ns),
         str(point.repetitions),
-        *(_part(workflow.parts[part]) for part in ("running", "queued", ALL_ENGINE)),
+        *(_share_text(workflow.parts[part]) for part in ("running", "queued", ALL_ENGINE)),
         *(units.duration(workflow.parts[part].median_ns) for part in ENGINE),
         str(workflow.tasks),
         str(workflow.failed),
@@ -80,7 +80,7 @@ def _row(point: Point, workflow: Workflow) -> tuple[str, ...]:
     )
 
 
-def _part(part: Share) -> str:
+def _share_text(part: Share) -> str:
     """``2.82 s, 29 % [25 %, 33 %]``."""
     interval = f" [{units.share(part.low)}, {units.share(part.high)}]" if part.confidence else ""
     return f"{units.duration(part.median_ns)}, {units.share(part.share)}{interval}"
@@ -104,7 +104,7 @@ def _timeline(record: str, tasks: list[WorkflowLine], copy: CopyLine, summary: T
     named = len(shown) <= _NAMED
     axis: Axis = {"title": "" if named else "Task", "autorange": "reversed", "automargin": True}
     if named:
-        axis |= {"tickvals": [0, *rows.values()], "ticktext": [_ENGINE_ROW, *(words(task["name"]) for task in shown)]}
+        axis |= {"tickvals": [0, *rows.values()], "ticktext": [_ENGINE_ROW, *(escaped(task["name"]) for task in shown)]}
     return Figure(
         title="When each task waited and ran",
         caption=f"{record}. {story}",
@@ -150,7 +150,7 @@ def _bars(
         [rows[task["task"]] for task, _, _ in known],
         [round((first - begin) / 1e9, 3) for _, first, _ in known],
         [round((last - first) / 1e9, 3) for _, first, last in known],
-        [words(task["name"] + (f" on {task['host']}" if task["host"] else "")) for task, _, _ in known],
+        [escaped(task["name"] + (f" on {task['host']}" if task["host"] else "")) for task, _, _ in known],
     )
     told = "%{text}<br>" + name + " %{x:.3g} s<extra></extra>"
     return {**bars, "marker": {"color": colour}, "hovertemplate": told}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tonnage.cluster.array_numbers import spelled
-from tonnage.cluster.job_terms import Dependency, Mail, OwnWords, Spelling, check_jobs, in_units
+from tonnage.cluster.job_terms import CommandSyntax, Dependency, Mail, Spelling, check_jobs, in_units
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.errors import RequestError
 
@@ -55,7 +55,7 @@ SLURM = Spelling(
         "begin_at_s": _begin,
         "words": list,
     },
-    OwnWords(
+    CommandSyntax(
         refused=(
             *("--array", "-a", "--wrap", "--parsable", "--wait", "-W", "--test-only"),
             *("--help", "-h", "--usage", "-u", "--version", "-V"),

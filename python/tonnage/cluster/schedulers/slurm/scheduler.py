@@ -22,10 +22,10 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers import answers
-from tonnage.cluster.schedulers.answers import Nonsense, Refusals
+from tonnage.cluster.schedulers import tool_output
 from tonnage.cluster.schedulers.slurm import command, tables
 from tonnage.cluster.schedulers.slurm.tables import Node
+from tonnage.cluster.schedulers.tool_output import Nonsense, Refusals
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolMissing, ToolOutput, ToolSilent, ask
 from tonnage.machine.user import user_name
@@ -79,7 +79,7 @@ class Slurm:
         except ToolError as error:
             if (receipt := _RECEIPT.search(error.output)) is not None:
                 return Submitted(receipt["job"], receipt[0])
-            raise _REFUSALS.of(error, _words_of(error)) from None
+            raise _REFUSALS.of(error, _message_of(error)) from None
         receipt = _RECEIPT.search(said.out)
         if receipt is None:
             raise SubmissionUnknown(f"sbatch printed no receipt: {(said.out or said.err).strip()[:100]!a}")
@@ -201,14 +201,14 @@ class Slurm:
         except ToolError as error:
             # It fails for the copies that ended, in words, and tells the others with these.
             if ": No error" not in error.output:
-                raise SchedulerError(_words_of(error)) from None
+                raise SchedulerError(_message_of(error)) from None
 
     def _where(self, request: JobRequest) -> list[str]:
         """The options for its hosts.
 
         ``--nodelist`` with several would take all of them, and one only is wanted: then all others are excluded, and
-        Slurm takes of the rest the one that it fills first. It has no wish for hosts, but one for features: sites
-        that give each host its name as one have it. Elsewhere a wish holds where it costs no waiting.
+        Slurm takes of the rest the one that it fills first. It has no preference for hosts, but one for features: sites
+        that give each host its name as one have it. Elsewhere a preference counts where it costs no waiting.
         """
         hosts = request.hosts
         if not hosts:
@@ -247,7 +247,7 @@ class Slurm:
         said = self._ask("squeue", "--noheader", "--states=PENDING", f"--format={form}")
 
         def could_start(row: dict[str, str]) -> bool:
-            hosts = answers.hosts(row["%n"] or row["%x"])
+            hosts = tool_output.hosts(row["%n"] or row["%x"])
             return row["%r"] in _NEXT and (host in hosts) == bool(row["%n"])
 
         return any(tables.read(could_start, said.out, fields, between, "squeue"))
@@ -293,7 +293,7 @@ class Slurm:
         try:
             return ask(argv, timeout_s=self._timeout_s, environment=_plain(os.environ))
         except ToolError as error:
-            raise SchedulerError(_words_of(error)) from None
+            raise SchedulerError(_message_of(error)) from None
 
 
 def _plain(environment: Mapping[str, str]) -> dict[str, str]:
@@ -302,7 +302,7 @@ def _plain(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not name.startswith(own)} | tables.ENVIRONMENT
 
 
-def _words_of(error: ToolError) -> str:
+def _message_of(error: ToolError) -> str:
     """All that Slurm said, on one line: its first line often is the reason, and its last the verdict."""
     if isinstance(error, (ToolSilent, ToolMissing)) or not error.output.strip():
         return str(error)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from tonnage.cluster.scheduler import Job, State
-from tonnage.cluster.schedulers.answers import Nonsense, hosts, moment
 from tonnage.cluster.schedulers.slurm.command import read_comment
+from tonnage.cluster.schedulers.tool_output import Nonsense, hosts, moment
 
 _T = TypeVar("_T")
 JOBS = (

@@ -31,10 +31,10 @@ complete -c tonnage -f -n __fish_use_subcommand -a sob -d 'sob\'s command lines,
 complete -c tonnage -f -n __fish_use_subcommand -a spectral_wait -d 'Spectral\'s wait at the end of a script'
 complete -c tonnage -f -n __fish_use_subcommand -a iobsub -d 'iobsub\'s command lines: a job goes to the server that holds the working directory'
 complete -c tonnage -f -n __fish_use_subcommand -a lsload -d 'LSF\'s load table, of file servers'
-complete -c tonnage -f -n __fish_use_subcommand -a bjobs -d 'LSF\'s list of jobs, of any scheduler'
-complete -c tonnage -f -n __fish_use_subcommand -a bkill -d 'LSF\'s end of jobs, of any scheduler'
-complete -c tonnage -f -n __fish_use_subcommand -a bqueues -d 'LSF\'s list of queues, of any scheduler'
-complete -c tonnage -f -n __fish_use_subcommand -a bhosts -d 'LSF\'s list of batch hosts, of any scheduler'
+complete -c tonnage -f -n __fish_use_subcommand -a bjobs -d 'LSF\'s list of jobs, for any scheduler'
+complete -c tonnage -f -n __fish_use_subcommand -a bkill -d 'LSF\'s command to end jobs, for any scheduler'
+complete -c tonnage -f -n __fish_use_subcommand -a bqueues -d 'LSF\'s list of queues, for any scheduler'
+complete -c tonnage -f -n __fish_use_subcommand -a bhosts -d 'LSF\'s list of batch hosts, for any scheduler'
 complete -c tonnage -f -n __fish_use_subcommand -a compat -d 'put executables named after the originals into a directory'
 complete -c tonnage -f -n '__fish_seen_subcommand_from stage; and not __fish_seen_subcommand_from run start status wait stop limit verify resume in list' -a run -d 'run a program, stage what it writes, end when all of it is safe'
 complete -c tonnage -f -n '__fish_seen_subcommand_from stage; and not __fish_seen_subcommand_from run start status wait stop limit verify resume in list' -a start -d 'start a mover in the background'
@@ -55,217 +55,217 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l p999 -d 'the same 
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l open-loop -d 'with --p99 or --p999: find the largest offered rate instead, latency counted from the intended start'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l surface -d 'find the load line of every transfer size from 4KiB to 16MiB instead of one; --budget is then 5m unless given'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l seed -d 'seed of payloads and orders' -r
-complete -c tonnage -n '__fish_seen_subcommand_from probe' -l direct -d 'past the page cache, through it, or past it where the file system can' -x -a 'auto yes no'
-complete -c tonnage -n '__fish_seen_subcommand_from probe' -l storage -d 'how bytes are touched' -x -a 'posix uring mmap mpiio'
-complete -c tonnage -n '__fish_seen_subcommand_from probe' -l access -d 'order in which a task visits its transfers' -x -a 'sequential strided random'
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l direct -d 'bypass the page cache (O_DIRECT): where the file system can, always, or never' -x -a 'auto yes no'
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l storage -d 'interface that reads and writes the files' -x -a 'posix uring mmap mpiio'
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l access -d 'order of the transfers of a task' -x -a 'sequential strided random'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l queue-depth -d 'operations in flight in each task; above 1 needs --storage uring' -r
-complete -c tonnage -n '__fish_seen_subcommand_from probe' -l space -d 'bytes of files at once' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l space -d 'largest total size of the files at any time' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l verify -d 'check every byte that is read'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l out -d 'run directory to make' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from probe' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -s v -l verbose -d 'print all tables and findings, not only the summary of a search'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l no-keep -d 'do not keep the load line that a search finds for placement'
-complete -c tonnage -n '__fish_seen_subcommand_from run' -l resume -d 'go on with a run that was interrupted, probes included' -r
+complete -c tonnage -n '__fish_seen_subcommand_from run' -l resume -d 'continue an interrupted run or probe' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l target -d 'measure this directory (or null:, memory:, sim:…) instead of the file\'s' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l scale -d 'multiply the work of every workload (block sizes, files, copies), never its tasks' -r
-complete -c tonnage -n '__fish_seen_subcommand_from run' -l only -d 'of several [[workload]] tables this one; may be given again' -r
-complete -c tonnage -n '__fish_seen_subcommand_from run' -l without -d 'all but this one; may be given again' -r
-complete -c tonnage -n '__fish_seen_subcommand_from run' -l on -d 'submit it to this scheduler, in jobs, and stay until it is done; local: this host, in the background' -x -a 'auto slurm lsf pbs flux local'
+complete -c tonnage -n '__fish_seen_subcommand_from run' -l only -d 'run only this [[workload]] table; may be repeated' -r
+complete -c tonnage -n '__fish_seen_subcommand_from run' -l without -d 'leave out this [[workload]] table; may be repeated' -r
+complete -c tonnage -n '__fish_seen_subcommand_from run' -l on -d 'submit the run to this scheduler as jobs and wait for its end; local: this host, in the background' -x -a 'auto slurm lsf pbs flux local'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l partition -d 'partition or queue of workloads that name none' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l nodes -d 'nodes of each job whose workload names no hosts' -r
-complete -c tonnage -n '__fish_seen_subcommand_from run' -l tasks-per-node -d 'tasks on each node before the next one takes any, threads of one process' -r
-complete -c tonnage -n '__fish_seen_subcommand_from run' -l time-limit -d 'the scheduler ends a job after so long' -r
-complete -c tonnage -n '__fish_seen_subcommand_from run' -l mpi -d 'how processes of a job find each other; none: one process' -x -a 'pmix pmi2 none'
+complete -c tonnage -n '__fish_seen_subcommand_from run' -l tasks-per-node -d 'tasks on each node, as threads of one process; a node is filled before the next one is used' -r
+complete -c tonnage -n '__fish_seen_subcommand_from run' -l time-limit -d 'the scheduler ends a job after this time' -r
+complete -c tonnage -n '__fish_seen_subcommand_from run' -l mpi -d 'interface by which the processes of a job find each other; none: one process' -x -a 'pmix pmi2 none'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l account -d 'what jobs are charged to' -r
-complete -c tonnage -n '__fish_seen_subcommand_from run' -l detach -d 'submit, and do not stay; --resume takes the run up'
+complete -c tonnage -n '__fish_seen_subcommand_from run' -l detach -d 'submit and return at once; --resume continues the run'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l dry-run -d 'print the plan and the time and space it takes; write nothing'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l out -d 'run directory to make' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from run' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
+complete -c tonnage -n '__fish_seen_subcommand_from run' -s v -l verbose -d 'print all tables and findings, not only the summary of a search'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-keep -d 'do not keep the load line that a search finds for placement'
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l tasks -d 'tasks in this process; under MPI, all its processes' -r
-complete -c tonnage -n '__fish_seen_subcommand_from io500' -l repeat -d 'do everything so many times, for an interval of the score' -r
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l repeat -d 'repeat the whole benchmark this often, which gives the score an interval' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l mode -d 'which phases' -x -a 'standard extended'
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l timestamp -d 'name of the directories of this benchmark' -r
-complete -c tonnage -n '__fish_seen_subcommand_from io500' -l resume -d 'go on with an interrupted benchmark' -r
-complete -c tonnage -n '__fish_seen_subcommand_from io500' -l dry-run -d 'check CONFIG, print what each phase would do, and make nothing'
-complete -c tonnage -n '__fish_seen_subcommand_from io500' -l cleanup -d 'with --resume RESULTS: remove what the interrupted benchmark left, and do not go on'
-complete -c tonnage -n '__fish_seen_subcommand_from io500' -l verify -d 'check that the figures of a result agree with its hash; CONFIG: and its configuration' -r
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l resume -d 'continue an interrupted benchmark' -r
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l dry-run -d 'check CONFIG, print what each phase would do, and create nothing'
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l cleanup -d 'with --resume RESULTS: remove what the interrupted benchmark left, and do not continue it'
+complete -c tonnage -n '__fish_seen_subcommand_from io500' -l verify -d 'check that the figures of RESULT agree with its hash; with CONFIG, also with that configuration' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l list -d 'print every section and key with its default'
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from example' -l out -d 'write it to this file, which must not be there yet' -r
 complete -c tonnage -n '__fish_seen_subcommand_from import' -f -a 'ior ior-operations mdtest io500 fio fio-text fio-terse fio-log elbencho elbencho-text elbencho-live iperf3 iperf3-text iozone vdbench warp dlio sob rados nextflow nextflow-timeline darshan'
-complete -c tonnage -n '__fish_seen_subcommand_from import' -l factor -d 'what the files do not state, as snapshot=yes; with a pattern before it of the files whose names fit: snap-*:snapshot=yes. May be repeated; of one name the last one that fits counts' -r
-complete -c tonnage -n '__fish_seen_subcommand_from import' -l link -d 'rate of the link between the hosts and the storage, in bits or bytes: what is above it is told' -r
+complete -c tonnage -n '__fish_seen_subcommand_from import' -l factor -d 'value that the files do not state, such as snapshot=yes; a PATTERN selects files by name: snap-*:snapshot=yes. May be repeated; for one NAME the last match counts' -r
+complete -c tonnage -n '__fish_seen_subcommand_from import' -l link -d 'rate of the link between the hosts and the storage, in bits or bytes; higher rates become findings' -r
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l out -d 'run directory to make' -r
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from import' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from clean' -l yes -d 'do not ask'
-complete -c tonnage -n '__fish_seen_subcommand_from clean' -l force -d 'also remove what is of a run that cannot be proved to have ended: you have seen that it is over'
-complete -c tonnage -n '__fish_seen_subcommand_from clean' -l kept -d 'also remove directories that runs left on purpose to later ones, such as those of mdtest -C'
-complete -c tonnage -n '__fish_seen_subcommand_from report' -l storage -d 'of one storage instead: its name as `tonnage history` tells it, a directory of it, or auto where all runs are of one' -r
-complete -c tonnage -n '__fish_seen_subcommand_from report' -l out -d 'also write a page with the picture' -r
+complete -c tonnage -n '__fish_seen_subcommand_from clean' -l force -d 'also remove files of a run that cannot be proved to have ended; make sure that it has'
+complete -c tonnage -n '__fish_seen_subcommand_from clean' -l kept -d 'also remove directories that were kept for later runs, such as those of mdtest -C'
+complete -c tonnage -n '__fish_seen_subcommand_from report' -l storage -d 'report on one storage: its name as `tonnage history` prints it, a directory on it, or auto if all runs measured the same one' -r
+complete -c tonnage -n '__fish_seen_subcommand_from report' -l out -d 'also write an HTML page with the figure' -r
 complete -c tonnage -n '__fish_seen_subcommand_from report' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from report' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
-complete -c tonnage -n '__fish_seen_subcommand_from compare' -l of -d 'what verdicts are of: of the system, or of these two runs alone, which says nothing of another day' -x -a 'system runs'
-complete -c tonnage -n '__fish_seen_subcommand_from compare' -l threshold -d 'least change of a throughput that is called one' -r
+complete -c tonnage -n '__fish_seen_subcommand_from report' -s v -l verbose -d 'print all tables and findings, not only the summary of a search'
+complete -c tonnage -n '__fish_seen_subcommand_from compare' -l of -d 'what the verdicts are about: the system, or only these two runs, which says nothing about other days' -x -a 'system runs'
+complete -c tonnage -n '__fish_seen_subcommand_from compare' -l threshold -d 'smallest change of a throughput that counts as a change' -r
 complete -c tonnage -n '__fish_seen_subcommand_from compare' -l per -d 'divide rates by disks, servers, nodes or links: as [normalise] of the runs\' campaigns says (disk), or one for each side (disk=60,84; link=1Gbit/s,10Gbit/s)' -r
-complete -c tonnage -n '__fish_seen_subcommand_from compare' -l fail-if -d 'exit with 1 where a setting has this verdict or failed on the newer side; with 2 where none can have any, or the workloads are unlike' -x -a 'slower faster changed'
-complete -c tonnage -n '__fish_seen_subcommand_from compare' -l out -d 'also write a page with a forest plot' -r
+complete -c tonnage -n '__fish_seen_subcommand_from compare' -l fail-if -d 'exit with 1 if a setting has this verdict or failed on the newer side; with 2 if no verdict is possible or the workloads differ' -x -a 'slower faster changed'
+complete -c tonnage -n '__fish_seen_subcommand_from compare' -l out -d 'also write an HTML page with a forest plot' -r
 complete -c tonnage -n '__fish_seen_subcommand_from compare' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from history' -l servers -d 'of file servers instead, from what `tonnage watch` kept: when each was above its load line, whose jobs were there, and what it carried when'
-complete -c tonnage -n '__fish_seen_subcommand_from history' -l since -d 'with --servers: from a date on, or so long ago' -r
-complete -c tonnage -n '__fish_seen_subcommand_from history' -l threshold -d 'least change of a throughput that is called one' -r
+complete -c tonnage -n '__fish_seen_subcommand_from history' -l servers -d 'show file servers instead, from the records of `tonnage watch`: when each was above its load line, whose jobs ran there, and how much it carried'
+complete -c tonnage -n '__fish_seen_subcommand_from history' -l since -d 'with --servers: begin at this date, or this long ago' -r
+complete -c tonnage -n '__fish_seen_subcommand_from history' -l threshold -d 'smallest change of a throughput that counts as a change' -r
 complete -c tonnage -n '__fish_seen_subcommand_from history' -l per -d 'divide rates by disks, servers, nodes or links: as [normalise] of each run\'s campaign says (disk), or one for each DIR, for all runs in it (disk=60,84; link=10Gbit/s)' -r
-complete -c tonnage -n '__fish_seen_subcommand_from history' -l fail-if -d 'exit with 1 where the newest change of a setting has this verdict, or its newest run failed; with 2 where none can have any' -x -a 'slower faster changed'
-complete -c tonnage -n '__fish_seen_subcommand_from history' -l out -d 'also write a page with the picture' -r
+complete -c tonnage -n '__fish_seen_subcommand_from history' -l fail-if -d 'exit with 1 if the newest change of a setting has this verdict or its newest run failed; with 2 if no verdict is possible' -x -a 'slower faster changed'
+complete -c tonnage -n '__fish_seen_subcommand_from history' -l out -d 'also write an HTML page with the figure' -r
 complete -c tonnage -n '__fish_seen_subcommand_from history' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from history' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l op -d 'only these of write, read, open-write-close' -r
-complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l nodes -d 'also tell which wins at this many nodes' -r
-complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l shared -d 'which of A and B all nodes share, where the records do not tell' -r
-complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l per-node -d 'state the rate of one node on the tier of its own' -r
-complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l ceiling -d 'state what the shared tier does not exceed' -r
-complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l per -d 'also divide the rates: by what each node has of its own and what all share, one for A and one for B (disk=2,600; link=25Gbit/s,400Gbit/s), or as [normalise] of their campaigns says (disk)' -r
-complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l out -d 'also write a page with the picture' -r
+complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l op -d 'only these operations: write, read, open-write-close' -r
+complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l nodes -d 'also print which tier is faster on this many nodes' -r
+complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l shared -d 'the one of A and B that all nodes share, if the records do not show it' -r
+complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l per-node -d 'use this rate of one node on its own tier' -r
+complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l ceiling -d 'use this upper bound of the shared tier' -r
+complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l per -d 'also divide the rates by the size of each tier, one for A and one for B (disk=2,600; link=25Gbit/s,400Gbit/s): of one node on its own tier, of all on the shared one. THING alone takes them from [normalise] of the campaigns' -r
+complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l out -d 'also write an HTML page with the figure' -r
 complete -c tonnage -n '__fish_seen_subcommand_from crossover' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from project' -l tasks -d 'tasks in all' -r
-complete -c tonnage -n '__fish_seen_subcommand_from project' -l nodes -d 'nodes that they run on' -r
+complete -c tonnage -n '__fish_seen_subcommand_from project' -l nodes -d 'number of nodes' -r
 complete -c tonnage -n '__fish_seen_subcommand_from project' -l op -d 'only these operations' -r
-complete -c tonnage -n '__fish_seen_subcommand_from project' -l per -d 'also divide by so many of a thing, such as disk=10' -r
-complete -c tonnage -n '__fish_seen_subcommand_from project' -l link -d 'what the link of each node carries, such as 10Gbit/s: a ceiling' -r
-complete -c tonnage -n '__fish_seen_subcommand_from project' -l out -d 'also write a page with the picture' -r
+complete -c tonnage -n '__fish_seen_subcommand_from project' -l per -d 'also divide by a number of things, such as disk=10' -r
+complete -c tonnage -n '__fish_seen_subcommand_from project' -l link -d 'rate of the link of each node, such as 10Gbit/s; it is a ceiling' -r
+complete -c tonnage -n '__fish_seen_subcommand_from project' -l out -d 'also write an HTML page with the figure' -r
 complete -c tonnage -n '__fish_seen_subcommand_from project' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from demand' -l path -d 'compare with the load line of PATH' -r
-complete -c tonnage -n '__fish_seen_subcommand_from demand' -l file-system -d 'look at the job\'s calls on this mount point' -r
+complete -c tonnage -n '__fish_seen_subcommand_from demand' -l file-system -d 'use the job\'s calls on this mount point' -r
 complete -c tonnage -n '__fish_seen_subcommand_from demand' -l campaign -d 'write a campaign that makes the same demand' -r
 complete -c tonnage -n '__fish_seen_subcommand_from demand' -l target -d 'the directory that the campaign measures' -r
 complete -c tonnage -n '__fish_seen_subcommand_from demand' -l sweep -d 'the campaign also has 1, 2, 4 ... up to twice the job\'s tasks, to find its load line'
 complete -c tonnage -n '__fish_seen_subcommand_from demand' -l replayed -d 'compare the job with a run of that campaign, or a log of it, counter by counter' -r
 complete -c tonnage -n '__fish_seen_subcommand_from demand' -l site -d 'read this site file and no other' -r
-complete -c tonnage -n '__fish_seen_subcommand_from demand' -l out -d 'also write a page with the picture' -r
+complete -c tonnage -n '__fish_seen_subcommand_from demand' -l out -d 'also write an HTML page with the figure' -r
 complete -c tonnage -n '__fish_seen_subcommand_from demand' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from verify' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from serve' -l port -d 'where to listen, 0 for any free port' -r
-complete -c tonnage -n '__fish_seen_subcommand_from serve' -l host -d 'address or name to listen on; one that other hosts reach asks viewers for a token, which is in the printed address' -r
-complete -c tonnage -n '__fish_seen_subcommand_from serve' -l token -d 'ask for a token on this host too, where other users could look'
+complete -c tonnage -n '__fish_seen_subcommand_from serve' -l host -d 'address or name to listen on; if other hosts can reach it, viewers need the token in the printed address' -r
+complete -c tonnage -n '__fish_seen_subcommand_from serve' -l token -d 'require the token on this host too, where other users could open the page'
 complete -c tonnage -n '__fish_seen_subcommand_from serve' -l certificate -d 'serve https (TLS 1.2 or newer) with this certificate (PEM)' -r
 complete -c tonnage -n '__fish_seen_subcommand_from serve' -l key -d 'the certificate\'s private key (PEM, without a password), which others may not read' -r
 complete -c tonnage -n '__fish_seen_subcommand_from serve' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -s q -l queue -d 'queue or partition' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -s I -l interactive -d 'wait for it, with this terminal\'s input, output and signals'
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -s K -l wait -d 'stay until it has ended, all copies, and exit with the worst status'
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -s I -l interactive -d 'run it in this terminal, with its input, output and signals, and wait for the end'
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -s K -l wait -d 'wait for the end of all copies, and exit with the worst status'
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -s o -l output -d 'file of its output; %J: job, %I: copy' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -s e -l error -d 'file of its errors' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -s n -l tasks -d 'slots it takes' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -s n -l tasks -d 'number of slots' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -s J -l name -d 'name of the job' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l input -d 'file of its standard input' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l time-limit -d 'the scheduler ends it after so long' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l account -d 'what it is charged to' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l memory -d 'it has so much on its host, and no more' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l gpus -d 'it has so many on its host' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l dependency -d 'it begins after other jobs: afterok:JOB,afterany:JOB, with afternotok and after (it began) too; with ? in the place of the comma one is enough' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l mail -d 'the scheduler writes when it begins, ends or fails' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l mail-to -d 'to whom' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l exclusive -d 'no other job runs on its host meanwhile'
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l time-limit -d 'the scheduler ends the job after this time' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l account -d 'account that is charged' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l memory -d 'memory of the job on its host, at most' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l gpus -d 'number of GPUs on its host' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l dependency -d 'start after other jobs: afterok:JOB,afterany:JOB; also afternotok, and after (JOB has started). With ? instead of the comma one of them is enough' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l mail -d 'the scheduler sends e-mail when the job begins, ends or fails' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l mail-to -d 'address for that e-mail' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l exclusive -d 'no other job runs on its host at the same time'
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l scheduler-options -d 'options of the scheduler\'s own command (sbatch, bsub, qsub, flux submit), split as a shell does' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l copies -d 'run so many of it, or these; TONNAGE_COPY has its number' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l cap -d 'copies that run at once: a number, or the load line' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l path -d 'go by the data of PATH' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l profile -d 'run directory that measured the program, or its Darshan log, for what a copy asks of the line' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l transfer -d 'bytes of its operations: the load line of the nearest transfer size counts' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l io-share -d 'share of its time alone in which it waits for storage' -r
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l anywhere -d 'go on where nobody knows the file server, or nothing beside it takes the job'
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l key -d 'name of this submission: the same one is never submitted twice' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l copies -d 'number of copies to run, or their numbers; the variable TONNAGE_COPY has a copy\'s own number' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l cap -d 'copies that run at once: a number, or auto for the load line' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l path -d 'place the job by the data at PATH' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l profile -d 'run directory that measured the program, or its Darshan log: gives the demand of one copy' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l transfer -d 'bytes of one operation; the load line of the nearest transfer size is used' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l io-share -d 'share of its time that it waits for storage when it runs alone' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l anywhere -d 'submit also if the file server is unknown, or no host next to it takes the job'
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l key -d 'name of this submission; one name is never submitted twice' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l dry-run -d 'print the decision and the command; submit nothing'
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l scheduler -d 'which one' -x -a 'auto slurm lsf pbs flux local'
-complete -c tonnage -n '__fish_seen_subcommand_from submit' -l local-wait -d 'longest expected wait for a slot beside the data' -r
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l scheduler -d 'scheduler to use' -x -a 'auto slurm lsf pbs flux local'
+complete -c tonnage -n '__fish_seen_subcommand_from submit' -l local-wait -d 'longest expected wait for a slot next to the data' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from submit' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from where' -l transfer -d 'bytes of an operation: show the load line of the nearest transfer size' -r
+complete -c tonnage -n '__fish_seen_subcommand_from where' -l transfer -d 'bytes of one operation; the load line of the nearest transfer size is shown' -r
 complete -c tonnage -n '__fish_seen_subcommand_from where' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from where' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from load' -l watch -d 'go on, in place'
-complete -c tonnage -n '__fish_seen_subcommand_from load' -l every -d 'how often to look, with --watch or --metrics' -r
+complete -c tonnage -n '__fish_seen_subcommand_from load' -l watch -d 'update the display until Ctrl-C'
+complete -c tonnage -n '__fish_seen_subcommand_from load' -l every -d 'interval between updates, with --watch or --metrics' -r
 complete -c tonnage -n '__fish_seen_subcommand_from load' -l metrics -d 'serve the figures to Prometheus on 127.0.0.1:PORT, 0 for any' -r
 complete -c tonnage -n '__fish_seen_subcommand_from load' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from load' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from watch' -l every -d 'how often to look' -r
+complete -c tonnage -n '__fish_seen_subcommand_from watch' -l every -d 'interval between checks' -r
 complete -c tonnage -n '__fish_seen_subcommand_from watch' -l metrics -d 'serve the figures to Prometheus on 127.0.0.1:PORT, 0 for any' -r
-complete -c tonnage -n '__fish_seen_subcommand_from watch' -l once -d 'look once, say of each server what is so, and keep nothing'
+complete -c tonnage -n '__fish_seen_subcommand_from watch' -l once -d 'check once, print the state of each server, and keep nothing'
 complete -c tonnage -n '__fish_seen_subcommand_from watch' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from watch' -l json -d 'print one JSON object a line for each event, and nothing else on stdout'
-complete -c tonnage -n '__fish_seen_subcommand_from jobs' -s d -l done -d 'also those that ended lately'
-complete -c tonnage -n '__fish_seen_subcommand_from jobs' -s u -l user -d 'of this user, or all' -r
-complete -c tonnage -n '__fish_seen_subcommand_from jobs' -l scheduler -d 'which one' -x -a 'auto slurm lsf pbs flux local'
+complete -c tonnage -n '__fish_seen_subcommand_from jobs' -s d -l done -d 'also jobs that ended recently'
+complete -c tonnage -n '__fish_seen_subcommand_from jobs' -s u -l user -d 'jobs of this user, or of all users' -r
+complete -c tonnage -n '__fish_seen_subcommand_from jobs' -l scheduler -d 'scheduler to use' -x -a 'auto slurm lsf pbs flux local'
 complete -c tonnage -n '__fish_seen_subcommand_from jobs' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from jobs' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from cancel' -l any -d 'also jobs of yours that Tonnage did not submit'
-complete -c tonnage -n '__fish_seen_subcommand_from cancel' -l scheduler -d 'which one' -x -a 'auto slurm lsf pbs flux local'
+complete -c tonnage -n '__fish_seen_subcommand_from cancel' -l any -d 'also cancel your jobs that Tonnage did not submit'
+complete -c tonnage -n '__fish_seen_subcommand_from cancel' -l scheduler -d 'scheduler to use' -x -a 'auto slurm lsf pbs flux local'
 complete -c tonnage -n '__fish_seen_subcommand_from cancel' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from cancel' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from queues' -l scheduler -d 'which one' -x -a 'auto slurm lsf pbs flux local'
+complete -c tonnage -n '__fish_seen_subcommand_from queues' -l scheduler -d 'scheduler to use' -x -a 'auto slurm lsf pbs flux local'
 complete -c tonnage -n '__fish_seen_subcommand_from queues' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from queues' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from doctor' -l site -d 'read this site file and no other' -r
 complete -c tonnage -n '__fish_seen_subcommand_from doctor' -l hosts -d 'check these hosts: a,b,c or node[1-3]' -r
-complete -c tonnage -n '__fish_seen_subcommand_from doctor' -l within -d 'hosts that are not there by then are left out' -r
-complete -c tonnage -n '__fish_seen_subcommand_from doctor' -l via -d 'how to get there' -x -a 'ssh slurm mpi'
-complete -c tonnage -n '__fish_seen_subcommand_from doctor' -l target -d 'look at this directory on each of the hosts; a file of 64 KiB is made there for a moment' -r
+complete -c tonnage -n '__fish_seen_subcommand_from doctor' -l within -d 'hosts that have not answered by then are left out' -r
+complete -c tonnage -n '__fish_seen_subcommand_from doctor' -l via -d 'how to reach the hosts' -x -a 'ssh slurm mpi'
+complete -c tonnage -n '__fish_seen_subcommand_from doctor' -l target -d 'check this directory on each host; a file of 64 KiB is created there and removed' -r
 complete -c tonnage -n '__fish_seen_subcommand_from doctor' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l from -d 'tree that is read' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l to -d 'tree that is written; made if only its parent is there' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l name -d 'what the mover is called on this host' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l from -d 'source tree' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l to -d 'destination tree; created if its parent exists' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l name -d 'name of the mover on this host' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l state -d 'directory of the journal, on node-local storage' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l trees-changed -d 'go on though a tree is not the directory it was: what is missing at the destination goes again'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l trees-changed -d 'continue although a tree is not the same directory as before; files that are missing at the destination are copied again'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l include -d 'stage only what matches, relative to the source' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l exclude -d 'do not stage what matches' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l first -d 'what matches goes before the rest, the first --first first' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l order -d 'which of the waiting files goes next' -x -a 'oldest newest smallest largest'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l check -d 'how a copy is proved: checksum of what was written, of what is read back from the destination (what --delete takes unless this is given), or none' -x -a 'none written read-back'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l overwrite -d 'what may be replaced at the destination besides this mover\'s own files' -x -a 'never older always'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l first -d 'copy matching files before all others, in the order of these options' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l order -d 'which waiting file is copied next' -x -a 'oldest newest smallest largest'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l check -d 'how a copy is verified: not at all, by a checksum of the written data, or of the data read back from the destination (the default with --delete)' -x -a 'none written read-back'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l overwrite -d 'files at the destination that may be replaced, besides this mover\'s own' -x -a 'never older always'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l marker -d 'a file that matches appears only after everything else below its directory is safe' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l delete -d 'when a verified file leaves the source: once it is safe, or the oldest first above --high' -x -a 'never done high-water'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l drop-attributes -d 'delete also what has attributes (xattrs, access lists, owner) that the destination does not take'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l high -d 'share of the source\'s file system above which it is called full' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l low -d 'share down to which --delete high-water clears' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l limit -d 'bound: 200MB/s, 100files/s, both with a comma between, 0 (paused)' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l delete -d 'when a verified file is deleted from the source: never, once it is safe, or, above --high, the oldest first' -x -a 'never done high-water'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l drop-attributes -d 'also delete files with attributes (xattrs, access lists, owner) that the destination does not accept'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l high -d 'usage of the source\'s file system above which it counts as full' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l low -d 'usage down to which --delete high-water deletes' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l limit -d 'upper bound: 200MB/s, 100files/s, both with a comma between, 0 (paused)' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l workers -d 'threads that copy' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l gentle -d 'slower while the application\'s own I/O or processor time suffers' -x -a 'auto off'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l deadline -d 'time to go on for, by priority, after SIGTERM or `stage stop`, and after the end of the application' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l log -d 'file that gets Spectral\'s lines' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l gentle -d 'copy more slowly while the application\'s own I/O or processor time suffers' -x -a 'auto off'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l deadline -d 'time to continue, by priority, after SIGTERM, `stage stop` or the end of the application' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l log -d 'file for log lines in Spectral\'s format' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from run' -l metrics -d 'serve Prometheus on 127.0.0.1:PORT' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l from -d 'tree that is read' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l to -d 'tree that is written; made if only its parent is there' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l name -d 'what the mover is called on this host' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l from -d 'source tree' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l to -d 'destination tree; created if its parent exists' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l name -d 'name of the mover on this host' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l state -d 'directory of the journal, on node-local storage' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l trees-changed -d 'go on though a tree is not the directory it was: what is missing at the destination goes again'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l foreground -d 'stay attached, with a panel'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l trees-changed -d 'continue although a tree is not the same directory as before; files that are missing at the destination are copied again'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l foreground -d 'run in the foreground, with a progress panel'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l include -d 'stage only what matches, relative to the source' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l exclude -d 'do not stage what matches' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l first -d 'what matches goes before the rest, the first --first first' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l order -d 'which of the waiting files goes next' -x -a 'oldest newest smallest largest'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l check -d 'how a copy is proved: checksum of what was written, of what is read back from the destination (what --delete takes unless this is given), or none' -x -a 'none written read-back'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l overwrite -d 'what may be replaced at the destination besides this mover\'s own files' -x -a 'never older always'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l first -d 'copy matching files before all others, in the order of these options' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l order -d 'which waiting file is copied next' -x -a 'oldest newest smallest largest'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l check -d 'how a copy is verified: not at all, by a checksum of the written data, or of the data read back from the destination (the default with --delete)' -x -a 'none written read-back'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l overwrite -d 'files at the destination that may be replaced, besides this mover\'s own' -x -a 'never older always'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l marker -d 'a file that matches appears only after everything else below its directory is safe' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l delete -d 'when a verified file leaves the source: once it is safe, or the oldest first above --high' -x -a 'never done high-water'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l drop-attributes -d 'delete also what has attributes (xattrs, access lists, owner) that the destination does not take'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l high -d 'share of the source\'s file system above which it is called full' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l low -d 'share down to which --delete high-water clears' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l limit -d 'bound: 200MB/s, 100files/s, both with a comma between, 0 (paused)' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l delete -d 'when a verified file is deleted from the source: never, once it is safe, or, above --high, the oldest first' -x -a 'never done high-water'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l drop-attributes -d 'also delete files with attributes (xattrs, access lists, owner) that the destination does not accept'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l high -d 'usage of the source\'s file system above which it counts as full' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l low -d 'usage down to which --delete high-water deletes' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l limit -d 'upper bound: 200MB/s, 100files/s, both with a comma between, 0 (paused)' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l workers -d 'threads that copy' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l gentle -d 'slower while the application\'s own I/O or processor time suffers' -x -a 'auto off'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l deadline -d 'time to go on for, by priority, after SIGTERM or `stage stop`, and after the end of the application' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l log -d 'file that gets Spectral\'s lines' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l gentle -d 'copy more slowly while the application\'s own I/O or processor time suffers' -x -a 'auto off'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l deadline -d 'time to continue, by priority, after SIGTERM, `stage stop` or the end of the application' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l log -d 'file for log lines in Spectral\'s format' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from start' -l metrics -d 'serve Prometheus on 127.0.0.1:PORT' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from status' -l from -d 'the mover that reads DIR' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from status' -l to -d 'the mover that writes DIR' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from status' -l name -d 'the mover of this name' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from status' -l state -d 'the mover whose journal is in DIR' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from status' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from status' -l watch -d 'go on until the mover ends, with a panel'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from status' -l watch -d 'update a progress panel until the mover ends'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from wait' -l from -d 'the mover that reads DIR' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from wait' -l to -d 'the mover that writes DIR' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from wait' -l name -d 'the mover of this name' -r
@@ -275,35 +275,35 @@ complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subco
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from stop' -l to -d 'the mover that writes DIR' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from stop' -l name -d 'the mover of this name' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from stop' -l state -d 'the mover whose journal is in DIR' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from stop' -l deadline -d 'time it may go on for; 0 ends it now' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from stop' -l deadline -d 'time that it may continue; 0 ends it now' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from limit' -l from -d 'the mover that reads DIR' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from limit' -l to -d 'the mover that writes DIR' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from limit' -l name -d 'the mover of this name' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from limit' -l state -d 'the mover whose journal is in DIR' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from verify' -l to -d 'tree that was staged into' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from verify' -l threads -d 'files that are read at once' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from verify' -l to -d 'destination tree' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from verify' -l threads -d 'files that are read at the same time' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from verify' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l from -d 'the mover that reads DIR' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l to -d 'the mover that writes DIR' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l name -d 'the mover of this name' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l state -d 'the mover whose journal is in DIR' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l wait -d 'stay, and end when everything is safe'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l trees-changed -d 'go on though a tree is not the directory it was: what is missing at the destination goes again'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l drop-attributes -d 'delete also what has attributes (xattrs, access lists, owner) that the destination does not take'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l from -d 'tree that is read' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l to -d 'tree that is written; made if only its parent is there' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l name -d 'what the mover is called on this host' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l wait -d 'return when everything is safe'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l trees-changed -d 'continue although a tree is not the same directory as before; files that are missing at the destination are copied again'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l drop-attributes -d 'also delete files with attributes (xattrs, access lists, owner) that the destination does not accept'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l from -d 'source tree' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l to -d 'destination tree; created if its parent exists' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l name -d 'name of the mover on this host' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l state -d 'directory of the journal, on node-local storage' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l trees-changed -d 'go on though a tree is not the directory it was: what is missing at the destination goes again'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l trees-changed -d 'continue although a tree is not the same directory as before; files that are missing at the destination are copied again'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l include -d 'stage only what matches, relative to the source' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l exclude -d 'do not stage what matches' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l first -d 'what matches goes before the rest, the first --first first' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l order -d 'which of the waiting files goes next' -x -a 'oldest newest smallest largest'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l check -d 'how a copy is proved: checksum of what was written, of what is read back from the destination (what --delete takes unless this is given), or none' -x -a 'none written read-back'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l overwrite -d 'what may be replaced at the destination besides this mover\'s own files' -x -a 'never older always'
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l limit -d 'bound: 200MB/s, 100files/s, both with a comma between, 0 (paused)' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l first -d 'copy matching files before all others, in the order of these options' -r
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l order -d 'which waiting file is copied next' -x -a 'oldest newest smallest largest'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l check -d 'how a copy is verified: not at all, by a checksum of the written data, or of the data read back from the destination (the default with --delete)' -x -a 'none written read-back'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l overwrite -d 'files at the destination that may be replaced, besides this mover\'s own' -x -a 'never older always'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l limit -d 'upper bound: 200MB/s, 100files/s, both with a comma between, 0 (paused)' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l workers -d 'threads that copy' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l gentle -d 'slower while the application\'s own I/O or processor time suffers' -x -a 'auto off'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l gentle -d 'copy more slowly while the application\'s own I/O or processor time suffers' -x -a 'auto off'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from list' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from completions' -f -a 'bash zsh fish'
 complete -c tonnage -n '__fish_seen_subcommand_from schema' -f -a 'json compare history crossover project storage verify submit where load watch servers jobs cancel queues doctor campaign site'
@@ -450,60 +450,60 @@ complete -c tonnage -n '__fish_seen_subcommand_from sob' -s b -d 'bytes of a blo
 complete -c tonnage -n '__fish_seen_subcommand_from sob' -s s -d 'bytes of a file; a whole number of blocks' -r
 complete -c tonnage -n '__fish_seen_subcommand_from sob' -s n -d 'number of files' -r
 complete -c tonnage -n '__fish_seen_subcommand_from sob' -s o -d 'files in a directory' -r
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s q -d 'quiet: print nothing of ours, nor the receipt; before the name of a queue: that queue'
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s I -d 'interactive: wait for it, with this terminal\'s input, output and signals'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s q -d 'quiet: print no messages and no receipt; before the name of a queue: that queue'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s I -d 'interactive: run it in this terminal, with its input, output and signals, and wait for the end'
 complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -o Ip -o Is -d 'the same with a pseudo-terminal'
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s K -d 'stay until it has ended, and exit with its status'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s K -d 'wait for its end, and exit with its status'
 complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s o -d 'file of its output; %J: job, %I: copy' -r
 complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s e -d 'file of its errors' -r
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s n -d 'slots it takes' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s n -d 'number of slots' -r
 complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s J -d 'name of the job; with [1-4,7,10-20:2]%3 behind it an array, three at once' -r
 complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s i -d 'file of its input; %J: job, %I: copy' -r
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -o cwd -d 'where it runs, and whose file server counts' -r
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s m -d 'hosts, in the place of those beside the data; +N: the higher the sooner' -r
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s W -d 'it ends after so long' -r
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s w -d 'jobs that come before: done(1) && ended(2)' -r
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s b -d 'it does not begin before' -r
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s M -d 'memory that it has; KB where no unit is written' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -o cwd -d 'directory in which it runs, and whose file server is used' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s m -d 'hosts instead of those next to the data; +N: preference, the highest first' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s W -d 'it is ended after this time' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s w -d 'condition on earlier jobs: done(1) && ended(2)' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s b -d 'earliest start time' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s M -d 'memory limit; in KB if no unit is given' -r
 complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s R -d 'resources: rusage[mem=4GB], span[hosts=1]' -r
 complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s P -d 'project or account that it is charged to' -r
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s x -d 'no other job runs on its host meanwhile'
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s r -d 'it begins again where its host is lost'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s x -d 'no other job runs on its host at the same time'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s r -d 'it is started again if its host fails'
 complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s B -d 'e-mail when it begins'
 complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s N -d 'e-mail when it has ended'
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s u -d 'address for that; alone it means -N too' -r
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s u -d 'address for e-mail; alone it implies -N' -r
 complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s c -d 'limit of CPU time: with LSF' -r
 complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -s E -d 'command before the job: with LSF' -r
 complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -l queue -d 'queue or partition' -r
-complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -l anywhere -d 'go on where nobody knows the file server, or nothing beside it takes the job'
-complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s l -d 'every index: also io, bio and rpc; names are never cut short'
-complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s w -d 'names are never cut short'
+complete -c tonnage -n '__fish_seen_subcommand_from iobsub' -l anywhere -d 'submit also if the file server is unknown, or no host next to it takes the job'
+complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s l -d 'every index: also io, bio and rpc; names are not truncated'
+complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s w -d 'names are not truncated'
 complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s N -d 'run queues are divided by the number of CPUs; no CPU factors are known, so as -E'
 complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s E -d 'run queues are divided by the number of CPUs'
 complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s I -d 'these indices alone, like r1m:ut:bio' -r
-complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s n -d 'so many servers at most, the best' -r
+complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s n -d 'at most this many servers, the best first' -r
 complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s R -d 'servers that satisfy this resource requirement, in its order' -r
-complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s s -d 'what jobs share instead: tasks that load lines still carry, and licences; names may follow'
+complete -c tonnage -n '__fish_seen_subcommand_from lsload' -s s -d 'show shared resources instead: tasks that load lines still carry, and licences; names may follow'
 complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s u -d 'jobs of this user, or all' -r
-complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s w -d 'nothing is cut short'
-complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s a -d 'also those that ended lately'
-complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s r -d 'those that run'
-complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s p -d 'those that wait'
-complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s s -d 'those that are suspended'
-complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s d -d 'those that ended lately'
-complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s J -d 'jobs of this name; * in it stands for anything, align[3] is a copy' -r
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s w -d 'names are not truncated'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s a -d 'also jobs that ended recently'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s r -d 'running jobs'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s p -d 'waiting jobs'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s s -d 'suspended jobs'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s d -d 'jobs that ended recently'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s J -d 'jobs of this name; * matches any text, align[3] is a copy' -r
 complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s q -d 'jobs of this queue' -r
 complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s m -d 'jobs that run on this host' -r
-complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s l -d 'all that is known, in sentences'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s l -d 'the long format: everything that is known'
 complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s o -d 'these fields' -r
-complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -o noheader -d 'without the line of headings'
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -o noheader -d 'without the header line'
 complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -o json -d 'as JSON, with -o'
-complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s X -d 'hosts by their names, as they always are'
-complete -c tonnage -n '__fish_seen_subcommand_from bkill' -s J -d 'jobs of this name; * in it stands for anything, align[3] is a copy' -r
+complete -c tonnage -n '__fish_seen_subcommand_from bjobs' -s X -d 'no effect: hosts are always shown by their full names'
+complete -c tonnage -n '__fish_seen_subcommand_from bkill' -s J -d 'jobs of this name; * matches any text, align[3] is a copy' -r
 complete -c tonnage -n '__fish_seen_subcommand_from bkill' -s q -d 'jobs of this queue' -r
 complete -c tonnage -n '__fish_seen_subcommand_from bkill' -s m -d 'jobs that run on this host' -r
 complete -c tonnage -n '__fish_seen_subcommand_from bkill' -s u -d 'only your own name is taken' -r
 complete -c tonnage -n '__fish_seen_subcommand_from bkill' -s s -d 'signal' -r
-complete -c tonnage -n '__fish_seen_subcommand_from bqueues' -s w -d 'nothing is cut short'
-complete -c tonnage -n '__fish_seen_subcommand_from bhosts' -s w -d 'nothing is cut short'
+complete -c tonnage -n '__fish_seen_subcommand_from bqueues' -s w -d 'names are not truncated'
+complete -c tonnage -n '__fish_seen_subcommand_from bhosts' -s w -d 'names are not truncated'
 complete -c tonnage -n '__fish_seen_subcommand_from compat' -f -a 'install'

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tonnage.campaign.jobs import job_follower
-from tonnage.campaign.jobs.job_follower import Follower
+from tonnage.campaign.jobs import job_reader
+from tonnage.campaign.jobs.job_reader import JobReader
 from tonnage.campaign.observer import Observer, Snapshots
 from tonnage.campaign.stop_signals import Interrupts
 from tonnage.cluster.scheduler import Job, Scheduler
@@ -52,7 +52,7 @@ def test_records_that_show_late_are_waited_for(tmp_path: Path) -> None:
     file.write_text("")
     heard = Heard()
     with Interrupts() as interrupts:
-        follower = Follower(tmp_path, cast("Scheduler", Ended()), heard, interrupts)
+        follower = JobReader(tmp_path, cast("Scheduler", Ended()), heard, interrupts)
         shown = threading.Timer(1.0, file.write_text, [LINES])
         shown.start()
         ending = follower.wait_for_end(0, "7", "mm")
@@ -63,11 +63,11 @@ def test_records_that_show_late_are_waited_for(tmp_path: Path) -> None:
 def test_records_that_never_show_are_not_waited_for_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_follower, "RECORDS_LAG_S", 0.5)
+    monkeypatch.setattr(job_reader, "RECORDS_LAG_S", 0.5)
     job_that_recorded(tmp_path)
     (tmp_path / "trials.jsonl").write_text("")
     with Interrupts() as interrupts:
-        ending = Follower(tmp_path, cast("Scheduler", Ended()), Heard(), interrupts).wait_for_end(0, "7", "mm")
+        ending = JobReader(tmp_path, cast("Scheduler", Ended()), Heard(), interrupts).wait_for_end(0, "7", "mm")
     assert ending.code == 0
 
 
@@ -87,22 +87,22 @@ class Another:
 
 
 def test_another_job_that_has_the_number_is_not_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_follower, "CANCEL_S", 0.5)
+    monkeypatch.setattr(job_reader, "CANCEL_S", 0.5)
     site = Another()
     with Interrupts() as interrupts:
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(MeasurementError, match="job 7 was cancelled and did not end"):
-            Follower(tmp_path, cast("Scheduler", site), Heard(), interrupts).wait_for_end(0, "7", "mm", key="mine")
+            JobReader(tmp_path, cast("Scheduler", site), Heard(), interrupts).wait_for_end(0, "7", "mm", key="mine")
     assert site.cancelled == []
 
 
 def test_a_job_of_this_host_that_ended_without_a_word_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_follower, "LAG_S", LONG_S)
+    monkeypatch.setattr(job_reader, "LAG_S", LONG_S)
     Snapshots(tmp_path, 0)
     began_s = time.monotonic()
     with Interrupts() as interrupts:
-        ending = Follower(tmp_path, cast("Scheduler", Ended("local")), Heard(), interrupts).wait_for_end(0, "7", "mm")
+        ending = JobReader(tmp_path, cast("Scheduler", Ended("local")), Heard(), interrupts).wait_for_end(0, "7", "mm")
     assert ending.progress is not None and ending.code is None
     assert time.monotonic() - began_s < LONG_S

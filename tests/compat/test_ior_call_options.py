@@ -17,7 +17,7 @@ from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.validate import validate
 from tonnage.machine.mounts import Mount
 
-from .ior_front import Ior, left, recorded_trials, refused
+from .ior_calls import Ior, left, recorded_trials, refused
 
 DELAYED = ["-a", "DUMMY", "-t", "1m", "-b", "1m", "-N", "2", "-w"]
 

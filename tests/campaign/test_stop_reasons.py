@@ -96,7 +96,7 @@ def test_an_interrupted_run_says_so_of_what_was_not_done(measure: Measure) -> No
             "shape=linear,noise=1%",
             ("--budget", "10m"),
             "limit",
-            "measuring ended for up to the most tasks no plateau shows",
+            "measuring ended because no plateau shows up to the largest number of tasks",
         ),
     ],
 )

@@ -18,7 +18,7 @@ def rounds_ns(windows: list[list[int]]) -> int:
 
 
 def checkpoint_contradictions(run: Run, line: TrialLine) -> Iterator[str]:
-    """Sentences, one for each contradiction."""
+    """Yields a sentence for each contradiction."""
     told, record, phase = line["checkpoint"], line["record"], line["phase"]
     if told is None or line["status"] != "ok":
         return  # a phase that was stopped in a round has said less than it did

@@ -9,7 +9,7 @@ from rich.console import Console
 from tonnage.cli.stage import mover_view as view_module
 from tonnage.cli.stage.mover_panel import draw
 from tonnage.cli.stage.mover_view import PlainView, view
-from tonnage.cli.stage.status_words import progress_line, report, share_done, summary, time_text
+from tonnage.cli.stage.status_text import progress_line, report, share_done, summary, time_text
 
 from .mover_status import status
 

@@ -50,7 +50,7 @@ class Ending:
         return None if self.progress is None else self.progress.ended
 
 
-class Follower:
+class JobReader:
     """One follower for a whole run, so that each record is reported once."""
 
     def __init__(self, run: Path, scheduler: Scheduler, observer: Observer, interrupts: Interrupts) -> None:
@@ -84,7 +84,7 @@ class Follower:
             if answers.are_due(soon=progress is not None and progress.ended is not None):
                 found = answers.get()
                 if found is not None and found.state in OVER:
-                    last = self._last_words(number)
+                    last = self._last_progress(number)
                     hosts = found.hosts
                     return Ending(found.state, found.reason, hosts, cancelled_at_s is not None, last)
                 if found is not None and found.state == "pending":
@@ -113,7 +113,7 @@ class Follower:
             self._observer.tick(progress.live)
         return progress
 
-    def _last_words(self, number: int) -> Progress | None:
+    def _last_progress(self, number: int) -> Progress | None:
         # The local scheduler's jobs write on this host, and it reports their end when their processes are gone.
         began_s, lag_s = time.monotonic(), 0.0 if self._scheduler.name == "local" else LAG_S
         while True:
@@ -138,7 +138,8 @@ class Follower:
         return time.monotonic()
 
     def _is_anothers(self, job: str, key: str | None) -> bool:
-        """Whether the number is known to be another job's; a scheduler that does not list is not told apart."""
+        """Whether the number is known to be another job's; for a scheduler that does not list its jobs the answer is
+        False."""
         with suppress(SchedulerError):
             rows = [one for one in self._scheduler.jobs(user=user_name()) if one.job == job]
             return bool(rows) and not any(one.is_of(job, key) for one in rows)

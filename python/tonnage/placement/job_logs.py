@@ -30,9 +30,9 @@ def uses_in(name: str | Path) -> list[JobUse]:
         imported = run.manifest.get("imported") or {}
         if imported.get("kind") == "darshan":
             return [_of_log(path / _ORIGINALS / str(kept["kept"])) for kept in imported.get("files") or ()]
-        from tonnage.demand.run_use import use_of_run, uses_of_copies
+        from tonnage.demand.run_use import job_uses_of_copies, use_of_run
 
-        return uses_of_copies(run) or [use_of_run(run)]
+        return job_uses_of_copies(run) or [use_of_run(run)]
     except RecordError as error:
         raise RequestError(f"{error}; hint: give a Darshan log or a run directory") from None
 

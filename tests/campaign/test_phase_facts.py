@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.campaign.file_layout import FileLayout, NfsCounts
 from tonnage.campaign.kinds.stream import Stream, StreamSetting
+from tonnage.campaign.phase_facts import FileLayout, NfsCounts
 from tonnage.campaign.target import Target, parse_target
 from tonnage.campaign.workspace import Workspace
 
 
-def room_of(target: Target, directories: tuple[Path, ...]) -> Workspace:
+def workspace_of(target: Target, directories: tuple[Path, ...]) -> Workspace:
     """Nothing is started: only names are asked for."""
     nobody: Any = None
     return Workspace(target, nobody, 0, directories, None)
@@ -30,31 +30,31 @@ def names(found: list[tuple[str, int, int | None]], home: Path) -> list[tuple[st
 def test_files_go_to_directories_in_turn_or_where_they_are_assigned(tmp_path: Path) -> None:
     homes = (tmp_path / "a", tmp_path / "b")
     target = parse_target([str(home) for home in homes])
-    found = room_of(target, homes).files_of(setting(tasks=3))
+    found = workspace_of(target, homes).files_of(setting(tasks=3))
     wanted = [("a/data.00000000", 0), ("b/data.00000001", 1), ("a/data.00000002", 2)]
     assert names(found, tmp_path) == wanted
-    assigned = room_of(replace(target, assign=(1, 1, 0)), homes).files_of(setting(tasks=3))
+    assigned = workspace_of(replace(target, assign=(1, 1, 0)), homes).files_of(setting(tasks=3))
     assert [name[0] for name, _ in names(assigned, tmp_path)] == ["b", "b", "a"]
-    alone = room_of(replace(target, assign=(0,)), homes).files_of(setting(tasks=2, device=1))
+    alone = workspace_of(replace(target, assign=(0,)), homes).files_of(setting(tasks=2, device=1))
     assert [name[0] for name, _ in names(alone, tmp_path)] == ["b", "b"]
 
 
 def test_a_shared_file_is_no_tasks_own_and_segments_are_files(tmp_path: Path) -> None:
-    room = room_of(parse_target(str(tmp_path)), (tmp_path,))
+    room = workspace_of(parse_target(str(tmp_path)), (tmp_path,))
     assert names(room.files_of(setting(tasks=4, layout="shared")), tmp_path) == [("data.00000000", None)]
     cut = room.files_of(setting(tasks=2, layout="file-per-segment", segments=2))
     assert [(number, task) for _, number, task in cut] == [(0, 0), (1, 0), (2, 1), (3, 1)]
 
 
 def test_a_target_without_files_has_none(tmp_path: Path) -> None:
-    assert room_of(parse_target("null:"), ()).files_of(setting(tasks=2)) == []
-    room = room_of(parse_target(str(tmp_path)), (tmp_path,))
+    assert workspace_of(parse_target("null:"), ()).files_of(setting(tasks=2)) == []
+    room = workspace_of(parse_target(str(tmp_path)), (tmp_path,))
     assert room.files_of(replace(setting(tasks=2), storage="null")) == []
 
 
 def test_a_read_has_what_was_found_after_the_write_and_a_failed_write_forgets_it(tmp_path: Path) -> None:
     (tmp_path / "data.00000000").write_bytes(b"123")
-    placement = FileLayout(room_of(parse_target(str(tmp_path)), (tmp_path,)))
+    placement = FileLayout(workspace_of(parse_target(str(tmp_path)), (tmp_path,)))
     one = setting(tasks=1)
     told, _ = placement.after(one, "write", "0000-write", moved=True)
     if told is None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from .ior_front import Ior, refused
-from .mdtest_front import Mdtest
+from .ior_calls import Ior, refused
+from .mdtest_calls import Mdtest
 
 
 def test_refusals_name_the_options_of_the_front_end(

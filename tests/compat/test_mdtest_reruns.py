@@ -10,7 +10,7 @@ import pytest
 from tonnage.campaign.workspace import accepts_direct
 from tonnage.cli.entry import run_command
 
-from .mdtest_front import Mdtest
+from .mdtest_calls import Mdtest
 
 
 def test_data_of_a_creation_that_the_time_ended_are_good_in_a_later_run(mdtest: Mdtest, tmp_path: Path) -> None:

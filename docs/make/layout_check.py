@@ -1,4 +1,4 @@
-"""Every kind of page as a whole, to be looked at: ``python docs/make/look.py DIRECTORY [NAME...]``.
+"""Every kind of page as a whole, to be looked at: ``python docs/make/layout_check.py DIRECTORY [NAME...]``.
 
 Takes each page of ``sample_pages.py``, and the live page, from top to bottom, on a telephone, a laptop and a wide
 screen, and dark on a laptop, into DIRECTORY, and tells what overlaps or leaves the page. The runs stay in
@@ -48,7 +48,7 @@ FAULTS = """() => {
 }"""
 
 
-def look(browser: Any, address: str, name: str, directory: Path, drawn: str) -> Iterator[str]:
+def check_page(browser: Any, address: str, name: str, directory: Path, drawn: str) -> Iterator[str]:
     """Takes the pictures; yields what is wrong, for each width."""
     for width, theme in SCREENS:
         page = browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme=theme)
@@ -63,7 +63,7 @@ def look(browser: Any, address: str, name: str, directory: Path, drawn: str) -> 
 def main() -> int:
     """Makes what is named, or all."""
     if len(sys.argv) < 2:
-        print(f"usage: python docs/make/look.py DIRECTORY [{'|'.join([*PAGES, LIVE])}]...", file=sys.stderr)
+        print(f"usage: python docs/make/layout_check.py DIRECTORY [{'|'.join([*PAGES, LIVE])}]...", file=sys.stderr)
         return 2
     directory = Path(sys.argv[1]).resolve()
     wanted = sys.argv[2:] or [*PAGES, LIVE]
@@ -75,12 +75,12 @@ def main() -> int:
         for name in wanted:
             if name == LIVE:
                 with served(place) as address:
-                    told = list(look(browser, address, name, directory, LIVE_DRAWN))
+                    told = list(check_page(browser, address, name, directory, LIVE_DRAWN))
             else:
                 kept = place / f"{name}.page"
                 if not kept.exists():
                     kept.write_text(str(PAGES[name](place)))
-                told = list(look(browser, Path(kept.read_text()).as_uri(), name, directory, "html[data-drawn]"))
+                told = list(check_page(browser, Path(kept.read_text()).as_uri(), name, directory, "html[data-drawn]"))
             print(f"{name} is taken", *told, sep="\n", flush=True)
             faults += told
         browser.close()

@@ -86,7 +86,7 @@ class Refusals:
         self._no_queue = no_queue
 
     def is_clear(self, error: ToolError) -> bool:
-        """Whether the tool never ran, or ended by itself with a refusal in its own words."""
+        """Returns whether the tool never ran, or ended by itself with a refusal in its own words."""
         if isinstance(error, ToolSilent):
             return False
         if error.status is None:
@@ -95,11 +95,11 @@ class Refusals:
         return ended and self._words.search(error.errors) is not None and _LOST.search(error.errors) is None
 
     def scheduler_error(self, error: ToolError) -> SchedulerError:
-        """As :meth:`of`, in the words of the first line."""
+        """Returns the error as :meth:`of` does, in the words of the first line."""
         return self.of(error, f"the scheduler refused: {error}" if self.is_clear(error) else str(error))
 
     def of(self, error: ToolError, text: str) -> SchedulerError:
-        """The error to raise for a failed submission; ``text``: the message for the user."""
+        """Returns the error to raise for a failed submission; ``text``: the message for the user."""
         if not self.is_clear(error):
             return SubmissionUnknown(text)
         is_queue = self._no_queue is not None and self._no_queue in error.output

@@ -28,7 +28,7 @@ class Limits:
 
 
 def parse_limit(text: str) -> Limits:
-    """``200MB/s``, ``100files/s``, ``200MB/s,100files/s``, ``0``, ``none``; RequestError for anything else."""
+    """Parses ``200MB/s``, ``100files/s``, ``200MB/s,100files/s``, ``0`` or ``none``; RequestError for anything else."""
     if text.strip() == "none":
         return Limits(None, None)
     found: dict[str, int] = {}
@@ -51,7 +51,7 @@ def _rate(text: str, part: str) -> int:
 
 
 def limits_text(status: Status) -> str:
-    """``limit 200 MB/s and 100 files/s``, ``paused``; empty without a bound."""
+    """Returns text such as ``limit 200 MB/s and 100 files/s``, ``paused``; empty without a bound."""
     size, files = status["limit_bytes_per_s"], status["limit_files_per_s"]
     if is_paused(status):
         return "paused"
@@ -60,7 +60,7 @@ def limits_text(status: Status) -> str:
 
 
 def files_text(count: int) -> str:
-    """``1 file``, ``12,345 files``."""
+    """Returns text such as ``1 file``, ``12,345 files``."""
     return f"{count:,} file{'s' if count != 1 else ''}"
 
 
@@ -70,12 +70,12 @@ def volume(size_bytes: int) -> str:
 
 
 def totals_text(totals: Totals) -> str:
-    """``32 files, 4.29 GB``."""
+    """Returns text such as ``32 files, 4.29 GB``."""
     return f"{files_text(totals['files'])}, {volume(totals['bytes'])}"
 
 
 def time_text(time_ns: int) -> str:
-    """``0:08``, ``12:05``, ``3:12:05``: a time left or gone."""
+    """Returns text such as ``0:08``, ``12:05``, ``3:12:05``: a time left or gone."""
     minutes, seconds = divmod(max(time_ns, 0) // 10**9, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
@@ -92,7 +92,7 @@ def share_done(status: Status) -> float:
 
 
 def progress_line(status: Status) -> str:
-    """``copying: 12 of 32 files safe, 1.2 GB of 4.29 GB, 350 MB/s, 0:08 left, 4 workers``."""
+    """Returns text such as ``copying: 12 of 32 files safe, 1.2 GB of 4.29 GB, 350 MB/s, 0:08 left, 4 workers``."""
     done, queued = status["done"], status["queued"]
     parts = [f"{done['files']:,} of {files_text(done['files'] + queued['files'])} safe"]
     parts.append(f"{volume(done['bytes'])} of {volume(done['bytes'] + queued['bytes'])}")
@@ -128,7 +128,7 @@ def details(status: Status) -> list[str]:
 
 
 def report(status: Status) -> str:
-    """The whole status for a person."""
+    """Formats the whole status for a person."""
     rows = [
         ("mover", f"{status['name']} ({_life(status)})"),
         ("from", status["from"]),

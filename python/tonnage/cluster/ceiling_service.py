@@ -48,7 +48,7 @@ def measure(spec: PhaseSpec, transfer_size: int, duration_ns: int, alone_only: b
 
 
 def null_phase(spec: PhaseSpec, tasks: int) -> NullRate:
-    """The phase with so many tasks, all in this process."""
+    """Returns the phase with so many tasks, all in this process."""
     phase = _native.Target(json.dumps({"kind": "null"})).start(
         json.dumps({**spec, "tasks": {"first": 0, "here": tasks, "total": tasks}})
     )

@@ -40,7 +40,7 @@ class LoadAnswer:
 
 
 def load_answer(found: Sequence[LoadRow], notes: Sequence[str]) -> LoadAnswer:
-    """The answer of an observation made just now."""
+    """Returns the answer of an observation made just now."""
     return LoadAnswer(at_s=round(time.time(), 3), servers=tuple(row.answer() for row in found), notes=tuple(notes))
 
 
@@ -227,7 +227,7 @@ def previewed(plan: Plan, command: tuple[str, ...]) -> Previewed:
 
 
 def submitted(key: str, outcome: Outcome) -> Submission | Repeated:
-    """The result of a submission."""
+    """Returns the result of a submission."""
     receipt = outcome.receipt
     found = Repeated(
         key=key,

@@ -10,7 +10,7 @@ from typing import cast
 
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.workspace import Workspace
-from tonnage.filesystems import held_files
+from tonnage.filesystems import file_layout
 from tonnage.machine.mounts import find_mount, read_mounts
 from tonnage.machine.mountstats import NfsMount, between, read_mountstats
 from tonnage.records.line_types import DeviceItem, Devices
@@ -36,7 +36,7 @@ class FileLayout:
             return (self._latest if setting.files else None), []
         self._latest = None
         files = self._workspace.files_of(setting) if moved else []
-        held = held_files(files) if files else None
+        held = file_layout(files) if files else None
         if held is None:
             return None, []
         self._latest = held.summary(record)

@@ -41,12 +41,12 @@ class Note:
     daemons: dict[str, int]
     """As in ``Scheduled.daemons``, their numbers."""
 
-    def words(self, host: str, argv: list[str], directory: str | Path) -> list[str]:
+    def command_line(self, host: str, argv: list[str], directory: str | Path) -> list[str]:
         """The command line that runs a program on a host. Impossible where there is no such host."""
         for one in self.hosts:
             if one.name == host:
                 enter = ["nsenter", f"--target={one.pid}", "--user"] if self.owned and os.geteuid() else []
-                return enter + one.words(argv, directory)
+                return enter + one.command_line(argv, directory)
         raise Impossible(f"there is no host {host!r}; hint: {', '.join(one.name for one in self.hosts)}")
 
 

@@ -30,7 +30,7 @@ def test_a_mean_of_rates_that_is_right_is_not(seconds: Sequence[float]) -> None:
     assert not list(ior._mean_rate("write", rows(*seconds)))
 
 
-def told_of_mdtest(seconds: Sequence[float], *, operations: int = 1000, files: bool = False) -> set[str]:
+def findings_of_mdtest(seconds: Sequence[float], *, operations: int = 1000, files: bool = False) -> set[str]:
     """Codes after iterations of file creation that took so long."""
     tests = {
         ("create", number): Shape(seconds=each, counted=operations, tasks=[Shape(operations=operations)])
@@ -44,11 +44,11 @@ def told_of_mdtest(seconds: Sequence[float], *, operations: int = 1000, files: b
 
 
 def test_a_mean_of_rates_of_mdtest_is_told_and_one_of_like_iterations_is_not() -> None:
-    assert told_of_mdtest((1.0, 3.0)) == {"mean-of-rates"}
-    assert told_of_mdtest((1.0, 1.1)) == set() == told_of_mdtest((3.0,))
+    assert findings_of_mdtest((1.0, 3.0)) == {"mean-of-rates"}
+    assert findings_of_mdtest((1.0, 1.1)) == set() == findings_of_mdtest((3.0,))
 
 
 def test_operations_beyond_the_file_are_told_and_just_so_many_are_not() -> None:
-    assert told_of_mdtest((1.0,), operations=OPERATIONS_MOST, files=True) == set()
-    assert told_of_mdtest((1.0,), operations=OPERATIONS_MOST + 1, files=True) == {"operations-cut"}
-    assert told_of_mdtest((1.0,), operations=OPERATIONS_MOST + 1) == set()
+    assert findings_of_mdtest((1.0,), operations=OPERATIONS_MOST, files=True) == set()
+    assert findings_of_mdtest((1.0,), operations=OPERATIONS_MOST + 1, files=True) == {"operations-cut"}
+    assert findings_of_mdtest((1.0,), operations=OPERATIONS_MOST + 1) == set()
