@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from tonnage.cluster.array_numbers import Range
 from tonnage.cluster.job_terms import Terms
@@ -24,7 +24,6 @@ UNREADABLE = "what was asked for cannot be read: another version of Tonnage subm
 class Entry(NamedTuple):
     """A job as it was submitted."""
 
-    number: int
     request: JobRequest
     umask: int
     environment: dict[str, str]
@@ -38,10 +37,11 @@ class Copy:
     copy: int
     count: int
     """Of copies that are told of as one, of which this is the first."""
-    state: Literal[State, "starting"]
+    state: State
     foreground: bool
     """``waiter`` asked for it, and runs it with its own terminal."""
     waiter: Process | None
+    """Who runs its program; of a pending one in the foreground who will."""
     program: Process | None
     started_ns: int | None
     cancelled_ns: int | None
@@ -96,7 +96,7 @@ def line_of(copy: Copy, line: Job, cap: int | None, reasons: dict[int, str], lat
         copy=None if copy.copy == WHOLE or copy.count > 1 else copy.copy,
         count=copy.count,
         cap=None if began else cap,
-        state="running" if copy.state == "starting" else copy.state,
+        state=copy.state,
         started_at_s=copy.started_ns and copy.started_ns / 1e9,
         ended_at_s=copy.ended_ns / 1e9 if began and copy.ended_ns else None,
         exit_status=copy.status,
@@ -123,7 +123,7 @@ def copies_of(rows: Iterable[tuple[Any, ...]]) -> list[Copy]:
     found = []
     for job, copy, count, state, foreground, *processes, began, ordered, ended, status, reason in rows:
         try:
-            if state not in (*get_args(State), "starting"):
+            if state not in get_args(State):
                 raise ValueError(f"it has the state {state!r}")
             times = (began, ordered, ended)
             for instant in times:

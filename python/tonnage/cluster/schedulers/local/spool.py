@@ -8,9 +8,9 @@ why the journal is not SQLite's write-ahead log.
 The numbers of a spool that was made anew, where ``jobs.sqlite`` was moved away, begin at the seconds since 2020: a
 number that somebody remembers is of no other job. ``application_id`` of the file is the number before its first.
 
-A copy goes one way: ``pending``; ``starting``, when it has its slots and ``waiter`` is who may start it; ``running``,
-when ``waiter`` is who waits for its program; then how it ended. Each step is taken by one statement that names the
-state before it, so that of several who would take it one does.
+A copy goes one way: ``pending``; ``running``, when ``waiter`` is the process that runs its program; then how it ended.
+Each step is taken by one statement that names the state before it, so that of several who would take it one does. The
+process is there before it is written down, and does nothing before: of a copy that is not ``running`` no program runs.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class Spool:
         with self._transaction() as db:
             row = db.execute("select request, umask, environment from job where number = ?", (number,)).fetchone()
         request = None if row is None else request_of(row[0])
-        return None if request is None else Entry(number, request, row[1], json.loads(row[2]))
+        return None if request is None else Entry(request, row[1], json.loads(row[2]))
 
     def numbers(self, *, ended: bool = False) -> list[int]:
         """The jobs that wait or run, or those that ended, in the order of submission."""
@@ -270,31 +270,19 @@ class Spool:
 
     # Copies
 
-    def begin(self, slots: int, starter: Process) -> list[Copy]:
-        """Gives the copies whose turn it is their slots; those that ``starter`` is to start, which are the ones in the
-        background."""
-        begun: list[Copy] = []
+    def due(self, slots: int) -> list[Copy]:
+        """The copies whose turn it is."""
+        found: list[Copy] = []
         with self._transaction() as db:
             for number, count in turn_of(db, slots).starts.items():
                 where = "job = ? and state = 'pending' and ended_ns is null order by rowid limit ?"
-                begun += copies_of(db.execute(f"{_COPIES} {where}", (number, count)))
-        if begun:
-            # One that is cancelled meanwhile gets none, and whoever would claim it finds that.
-            what = "state = 'starting', started_ns = ?, waiter = coalesce(waiter, ?) where state = 'pending'"
-            values = ((time.time_ns(), str(starter), one.job, one.copy) for one in begun)
-            with self.change() as db:
-                db.executemany(f"update copy set {what} and job = ? and copy = ?", values)
-        return [one for one in begun if not one.foreground]
+                found += copies_of(db.execute(f"{_COPIES} {where}", (number, count)))
+        return found
 
-    def claim(self, number: int, copy: int, starter: Process, waiter: Process) -> bool:
-        """Writes down that ``waiter`` runs a copy; False where ``starter`` may not start it, or somebody has."""
-        what = "state = 'running', waiter = ?, started_ns = ? where state = 'starting' and waiter = ?"
-        return self._update(what, (str(waiter), time.time_ns(), str(starter)), number, copy)
-
-    def give_back(self, one: Copy) -> None:
-        """Lets a copy wait again that nobody will start; whoever was to start it may not do so any more."""
-        what = "state = 'pending', waiter = null, started_ns = null where state = 'starting' and waiter = ?"
-        self._update(what, (str(one.waiter),), one.job, one.copy)
+    def claim(self, number: int, copy: int, waiter: Process) -> bool:
+        """Writes down that ``waiter`` runs a copy; False where it does not wait any more."""
+        what = "state = 'running', waiter = ?, started_ns = ? where state = 'pending'"
+        return self._update(what, (str(waiter), time.time_ns()), number, copy)
 
     def note_program(self, number: int, copy: int, program: Process, waiter: Process) -> None:
         """Which process a copy is, for whoever finds it without ``waiter``, who waits for it."""
@@ -314,7 +302,7 @@ class Spool:
 
     def running(self) -> list[Copy]:
         """Those that have slots, and those in the foreground that wait for some."""
-        where = "ended_ns is null and (state in ('starting', 'running') or foreground)"
+        where = "ended_ns is null and (state = 'running' or foreground)"
         with self._transaction() as db:
             return copies_of(db.execute(f"{_COPIES} {where}"))
 

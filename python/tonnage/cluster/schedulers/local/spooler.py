@@ -31,7 +31,6 @@ LOOK_S = 5.0
 """How often it looks for jobs of which nobody told, as whoever submitted them was killed before."""
 _LOG_BYTES = 1 << 20
 """A log that has grown beyond this begins anew."""
-NOT_STARTED = Ended("failed", None, "its process ended before it could start it")
 LOST = Ended("unknown", None, "the process that waited for it ended before it did")
 NEVER_RAN = Ended("cancelled", None, "ended before its program began")
 
@@ -45,8 +44,6 @@ class Spooler:
         self._spool = spool
         self._lock = lock
         self._me = Process.this()
-        self.children: dict[int, tuple[int, int]] = {}
-        """The processes that wait for programs: number → job and copy."""
         self._signalled: set[tuple[Process, int]] = set()
         """Programs that were sent a signal from here, and which."""
         self._hindered = ""
@@ -60,8 +57,8 @@ class Spooler:
             try:
                 self._reap()
                 limit_s = POLL_S if self.settle() else LOOK_S
-                for one in self._spool.begin(len(os.sched_getaffinity(0)), self._me):
-                    self.children[self._fork(one)] = (one.job, one.copy)
+                for one in self._spool.due(len(os.sched_getaffinity(0))):
+                    self._start(one)
                 if self._spool.numbers():
                     busy_at_s = time.monotonic()
                 elif time.monotonic() - busy_at_s >= idle_s and self._may_end():
@@ -81,35 +78,23 @@ class Spooler:
 
     def settle(self) -> bool:
         """Looks which copies have ended, and which must be made to; whether some are to be looked at again soon: those
-        whose end nobody tells of for certain, and cancelled ones."""
+        whose end no child's tells of, and cancelled ones."""
         is_watched = False
         for one in self._spool.running():
-            is_child = self._is_child(one)
-            if one.state == "starting" and not one.foreground:
-                if not is_child:  # whoever was to fork its process was killed, or could not
-                    self._spool.give_back(one)
-                continue
-            waits = one.waiter is not None and one.waiter.alive
+            waiter = one.waiter and Process.of(one.waiter.pid)
+            waits = waiter is not None and waiter == one.waiter
+            is_child = waiter is not None and waits and waiter.parent == self._me.pid
             is_watched |= not is_child or one.cancelled_ns is not None
             if one.cancelled_ns is not None:
                 self._enforce(one, time.time_ns() - one.cancelled_ns, one.waiter if waits else None)
-            if is_child or waits or (one.program is not None and one.program.alive):
+            if waits or (one.program is not None and one.program.alive):
                 continue
             if one.state == "pending":
                 self._spool.cancel(one.job)
-            elif one.state == "starting":
-                self._spool.end(one.job, one.copy, NOT_STARTED, one.waiter)
             else:
                 never_ran = one.cancelled_ns is not None and one.program is None
                 self._spool.end(one.job, one.copy, NEVER_RAN if never_ran else LOST, one.waiter)
         return is_watched
-
-    def _is_child(self, one: Copy) -> bool:
-        """Whether a process from here waits for it, or is about to: for it, and not for one that had its number in a
-        spool that was taken away."""
-        waiter = one.waiter and one.waiter.pid
-        children = [pid for pid, child in self.children.items() if child == (one.job, one.copy)]
-        return waiter in children or (waiter == self._me.pid and bool(children))
 
     def _enforce(self, one: Copy, late_ns: int, waiter: Process | None) -> None:
         if waiter is not None and not one.foreground:
@@ -124,14 +109,9 @@ class Spooler:
                 one.program.signal(number, group=not one.foreground)
 
     def _reap(self) -> None:
-        while self.children:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-            if not pid:
-                break
-            number, copy = self.children.pop(pid)
-            found = self._spool.copy(number, copy)
-            if found is not None and found.state == "starting":
-                self._spool.end(number, copy, NOT_STARTED, self._me)
+        with suppress(ChildProcessError):  # there is none
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
 
     def _may_end(self) -> bool:
         """Whether nobody has submitted anything; whoever does so from now on finds no spooler."""
@@ -142,15 +122,30 @@ class Spooler:
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
             return True
 
-    def _fork(self, one: Copy) -> int:
-        """The process of its own that a copy has."""
-        return os.fork() or self._be_copy(one)
+    def _start(self, one: Copy) -> None:
+        if one.foreground and one.waiter is not None:
+            self._spool.claim(one.job, one.copy, one.waiter)
+        else:
+            self._fork(one)
 
-    def _be_copy(self, one: Copy) -> NoReturn:
+    def _fork(self, one: Copy) -> None:
+        """Gives a copy a process of its own, which waits until the spool says so, or this process is no more."""
+        ready, go = os.pipe()
+        try:
+            child = Process.of(os.fork() or self._be_copy(one, ready, go))
+            if child is not None:
+                self._spool.claim(one.job, one.copy, child)
+        finally:
+            os.close(ready)
+            os.close(go)
+
+    def _be_copy(self, one: Copy, ready: int, go: int) -> NoReturn:
         code = 1
         try:
             os.setsid()
-            attend(self._spool, one.job, one.copy, self._me)
+            os.close(go)
+            os.read(ready, 1)
+            attend(self._spool, one.job, one.copy)
             if os.getppid() != self._me.pid:
                 wake(self._spool, timeout_s=30)
             code = 0
