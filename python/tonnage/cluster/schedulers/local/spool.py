@@ -24,7 +24,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from tonnage.cluster.array_numbers import each
@@ -36,9 +36,8 @@ from tonnage.cluster.schedulers.local.rows import (
     Ended,
     Entry,
     copies_of,
-    job_lines,
+    jobs_of,
     line_of,
-    may_be_late,
     request_of,
     turn_of,
 )
@@ -196,19 +195,15 @@ class Spool:
             self.forget()
         return number, True
 
-    def withdraw(self, number: int) -> bool:
-        """Takes a job back that was just added; False where a copy of it began meanwhile, and nothing was done."""
-        begun = "select job from copy where state != 'pending'"
-        with self.change() as db:
-            return _remove(db, f"number = ? and number not in ({begun})", number)
-
     def forget(self) -> None:
         """Removes what ended long ago."""
         ended = f"number not in ({_ACTIVE})"
         newest = f"select number from job where {ended} order by number desc limit ?"
         oldest_ns = time.time_ns() - REMEMBERED_NS
         with self.change() as db:
-            _remove(db, f"{ended} and (submitted_ns < ? or number not in ({newest}))", oldest_ns, REMEMBERED)
+            old = f"{ended} and (submitted_ns < ? or number not in ({newest}))"
+            db.execute(f"delete from job where {old}", (oldest_ns, REMEMBERED))
+            db.execute("delete from copy where job not in (select number from job)")
 
     def find(self, key: str) -> int | None:
         """The number of the job with that key."""
@@ -312,8 +307,9 @@ class Spool:
         since_ns = time.time_ns() - LATELY_NS if ended else 1 << 62
         listed = f"in ({_ACTIVE} union select job from copy where ended_ns >= {since_ns})"
         with self._transaction() as db:
-            reasons = turn_of(db, slots).reasons
-            lines = job_lines(db, f"number {listed}")
+            waits = turn_of(db, slots).reasons
+            columns = "number, slots, key, submitted_ns, cap, request"
+            jobs = jobs_of(db.execute(f"select {columns} from job where number {listed}"))
             copies = copies_of(
                 db.execute(
                     f"select job, min(copy), count(*), {_REST} from copy where job {listed}"
@@ -322,9 +318,17 @@ class Spool:
                     " order by job, started_ns is null, min(copy)"
                 )
             )
-        late = {id(copy) for copy in copies if may_be_late(copy, reasons)}
-        why = self._unwritable() if late else ""
-        return [line_of(copy, *lines[copy.job], reasons, why if id(copy) in late else "") for copy in copies]
+        lines = [line_of(copy, jobs[copy.job], waits.get(copy.job, "")) for copy in copies]
+        # Running, but no program is there; pending, and nothing keeps it waiting: it has come further.
+        late = [
+            copy.ended_ns is None and (not line.reason if copy.program is None else not copy.program.alive)
+            for copy, line in zip(copies, lines, strict=True)
+        ]
+        why = self._unwritable() if any(late) else ""
+        return [
+            replace(line, reason=line.reason or why) if is_late else line
+            for is_late, line in zip(late, lines, strict=True)
+        ]
 
     def _unwritable(self) -> str:
         """Why nothing can be written down now, as on a full disk; nothing where it can be."""
@@ -351,9 +355,3 @@ def explain(error: Exception, directory: str | Path) -> str:
 def _number_of(db: sqlite3.Connection, key: str) -> int | None:
     row = db.execute("select number from job where key = ?", (key,)).fetchone()
     return None if row is None else int(row[0])
-
-
-def _remove(db: sqlite3.Connection, which: str, *values: int) -> bool:
-    removed = db.execute(f"delete from job where {which}", values)
-    db.execute("delete from copy where job not in (select number from job)")
-    return bool(removed.rowcount)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import stat
 import sys
 import time
 import traceback
@@ -25,10 +26,9 @@ from tonnage.errors import TonnageError
 from tonnage.processes import Process
 from tonnage.program_places import open_private
 
-POLL_S = 0.5
-"""How often the copies that are no children of this spooler are looked at, and those whose end was ordered."""
-LOOK_S = 5.0
-"""How often it looks for jobs of which nobody told, as whoever submitted them was killed before."""
+LOOK_S = 1.0
+"""How often it looks at what nobody tells it of: an end without its waiting process, a job whose submitter was killed
+before it could say so, cancelled copies that do not end, room on the disk."""
 _LOG_BYTES = 1 << 20
 """A log that has grown beyond this begins anew."""
 LOST = Ended("unknown", None, "the process that waited for it ended before it did")
@@ -53,38 +53,29 @@ class Spooler:
         """Returns when nothing was to do for ``idle_s``, or at SIGTERM; what runs goes on. RequestError where the spool
         is not one to go on with: who asks next is told the same."""
         busy_at_s = time.monotonic()
-        while True:
+        heard = None
+        while heard is None or heard.si_signo != signal.SIGTERM:
             try:
                 self._reap()
-                limit_s = POLL_S if self.settle() else LOOK_S
+                self.settle()
                 for one in self._spool.due(len(os.sched_getaffinity(0))):
                     self._start(one)
                 if self._spool.numbers():
                     busy_at_s = time.monotonic()
                 elif time.monotonic() - busy_at_s >= idle_s and self._may_end():
                     return
-                else:
-                    limit_s = min(max(busy_at_s + idle_s - time.monotonic(), 0), LOOK_S)
                 self._hindered = ""
             except (SchedulerError, OSError) as error:
                 # No process to be had now, or no room on the disk: later there will be.
                 if str(error) != self._hindered:
                     _log(str(error))
                 self._hindered = str(error)
-                limit_s = POLL_S
-            heard = signal.sigtimedwait({signal.SIGCHLD, signal.SIGTERM}, limit_s)
-            if heard is not None and heard.si_signo == signal.SIGTERM:
-                return
+            heard = signal.sigtimedwait({signal.SIGCHLD, signal.SIGTERM}, LOOK_S)
 
-    def settle(self) -> bool:
-        """Looks which copies have ended, and which must be made to; whether some are to be looked at again soon: those
-        whose end no child's tells of, and cancelled ones."""
-        is_watched = False
+    def settle(self) -> None:
+        """Looks which copies have ended, and which must be made to."""
         for one in self._spool.running():
-            waiter = one.waiter and Process.of(one.waiter.pid)
-            waits = waiter is not None and waiter == one.waiter
-            is_child = waiter is not None and waits and waiter.parent == self._me.pid
-            is_watched |= not is_child or one.cancelled_ns is not None
+            waits = one.waiter is not None and one.waiter.alive
             if one.cancelled_ns is not None:
                 self._enforce(one, time.time_ns() - one.cancelled_ns, one.waiter if waits else None)
             if waits or (one.program is not None and one.program.alive):
@@ -94,7 +85,6 @@ class Spooler:
             else:
                 never_ran = one.cancelled_ns is not None and one.program is None
                 self._spool.end(one.job, one.copy, NEVER_RAN if never_ran else LOST, one.waiter)
-        return is_watched
 
     def _enforce(self, one: Copy, late_ns: int, waiter: Process | None) -> None:
         if waiter is not None and not one.foreground:
@@ -177,13 +167,9 @@ def main(directory: str, idle: str) -> int:
         # Whoever started it hears of what is damaged.
         spool.check()
         _leave_the_terminal(spool)
-    except (OSError, TonnageError) as error:
-        sys.stderr.write(f"{explain(error, directory)}\n")
-        return 1
-    try:
         Spooler(spool, lock).serve(float(idle))
-    except TonnageError as error:
-        _log(str(error))
+    except (OSError, TonnageError) as error:
+        _log(explain(error, directory))
         return 1
     except Exception:
         _log(traceback.format_exc())
@@ -202,12 +188,16 @@ def _leave_the_terminal(spool: Spool) -> None:
 
 
 def _log(text: str) -> None:
+    """To standard error: of whoever started the spooler, and once it serves the log."""
     # A full disk is no reason to stop.
     with suppress(OSError):
-        if os.fstat(sys.stderr.fileno()).st_size > _LOG_BYTES:
-            os.ftruncate(sys.stderr.fileno(), 0)
-        line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text.rstrip()}\n"
-        os.write(sys.stderr.fileno(), line.encode("utf-8", "surrogateescape"))
+        file = sys.stderr.fileno()
+        found = os.fstat(file)
+        if stat.S_ISREG(found.st_mode):
+            text = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}"
+            if found.st_size > _LOG_BYTES:
+                os.ftruncate(file, 0)
+        os.write(file, f"{text.rstrip()}\n".encode("utf-8", "surrogateescape"))
 
 
 if __name__ == "__main__":
