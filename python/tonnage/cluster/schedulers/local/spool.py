@@ -225,12 +225,6 @@ class Spool:
                 "hint: put that file back, or give another --key"
             )
 
-    def check(self) -> None:
-        """RequestError where what waits or runs is damaged."""
-        with self._transaction() as db:
-            turn_of(db, 0)
-            copies_of(db.execute(f"{_COPIES} ended_ns is null"))
-
     def entry(self, number: int) -> Entry | None:
         """What was asked for; None where the spool has no such job, or one that cannot be read."""
         with self._transaction() as db:

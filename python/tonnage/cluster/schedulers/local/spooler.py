@@ -165,7 +165,7 @@ def main(directory: str, idle: str) -> int:
                 # Whoever started the spooler may have ignored some, which programs would inherit.
                 signal.signal(number, signal.SIG_DFL)
         # Whoever started it hears of what is damaged.
-        spool.check()
+        spool.jobs(0)
         _leave_the_terminal(spool)
         Spooler(spool, lock).serve(float(idle))
     except (OSError, TonnageError) as error:
