@@ -205,6 +205,43 @@ def test_a_copy_that_a_killed_spooler_had_begun_to_start_is_started_by_the_next_
         assert [line.exit_status for line in local.jobs(ended=True)] == [0, 0]
 
 
+KILLED = """
+import os, signal, sys
+from tonnage.cluster.schedulers.local import spooler
+from tonnage.cluster.schedulers.local.spool import Spool
+
+moment, claim = sys.argv.pop(), Spool.claim
+
+
+def killed(*arguments):
+    if moment == "after":
+        claim(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+Spool.claim = killed
+spooler.main(*sys.argv[1:])
+"""
+"""A spooler that is killed beside the one statement by which a copy gets its process."""
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_spooler_that_is_killed_as_it_writes_down_a_process_starts_nothing_twice_and_loses_nothing(
+    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with own_local() as local:
+        spool = spool_of(local)
+        number, _ = spool.add(request("sh", "-c", "echo ran >> ran; exit 5", key="k", directory=tmp_path))
+        argv = [sys.executable, "-c", KILLED, str(spool.directory), "30", moment]
+        assert subprocess.run(argv, timeout=60, check=False).returncode == -signal.SIGKILL
+        # Nobody asks for anything: the process that it had forked calls the next spooler.
+        until(lambda: number not in spool.numbers(), "the job's end")
+        (line,) = local.jobs(ended=True)
+        assert (line.state, line.exit_status) == ("failed", 5)
+        assert (tmp_path / "ran").read_text() == "ran\n"
+
+
 def test_a_copy_that_was_claimed_before_the_spooler_was_killed_is_left_to_its_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
