@@ -77,10 +77,6 @@ _COPIES = f"select job, copy, 1, {_REST} from copy where"
 _ACTIVE = "select job from copy where ended_ns is null"
 
 
-class _Undone(Exception):
-    """A transaction that was only tried."""
-
-
 class Spool:
     """Every process of this user may open it. It stays the directory that was opened: what lies there is run, so
     nothing is looked for under a name that could come to mean another directory."""
@@ -327,9 +323,8 @@ class Spool:
     def _unwritable(self) -> str:
         """Why nothing can be written down now, as on a full disk; nothing where it can be."""
         try:
-            with suppress(_Undone), self._transaction("immediate") as db:
+            with self.change() as db:
                 db.execute(f"pragma user_version = {_VERSION}")
-                raise _Undone
         except TonnageError as error:
             return f"may be out of date: {error}"
         return ""
