@@ -28,7 +28,6 @@ from tonnage.cluster.scheduler import (
 from tonnage.cluster.schedulers.answers import Nonsense, Record, Refusals, document, with_key
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolOutput, ask
-from tonnage.machine.user import user_name
 
 _T = TypeVar("_T")
 _START = 'cd -- "$1" || exit; shift; exec "$@"'
@@ -103,7 +102,7 @@ class Pbs:
         return Submitted(numbers[-1], numbers[-1])
 
     def find(self, key: str) -> Submitted | None:
-        job = with_key(self.jobs(user=user_name(), ended=True), key)
+        job = with_key(self, key)
         return None if job is None else Submitted(job.job, job.job)
 
     def interactive(self, request: JobRequest) -> int:
@@ -218,8 +217,8 @@ def _size(request: JobRequest) -> list[str]:
     spread = request.spread
     options = []
     if spread is None:
-        chunk = f"select=1:ncpus={request.slots}{_of_chunk(request.terms)}"
-        options += ["-l", chunk + (f":host={request.hosts[0]}" if _pinned(request) else "")]
+        host = f":host={request.hosts[0]}" if request.hosts and not request.prefer else ""
+        options += ["-l", f"select=1:ncpus={request.slots}{_of_chunk(request.terms)}{host}"]
         if request.terms.exclusive:
             options += ["-l", "place=excl"]
     else:
@@ -280,10 +279,6 @@ def _launch(request: JobRequest) -> list[str]:
     """The site's ``mpiexec`` knows the job's nodes; a single process is the job itself."""
     spread = request.spread
     return [] if spread is None or spread.processes == 1 else ["mpiexec", "-n", str(spread.processes)]
-
-
-def _pinned(request: JobRequest) -> bool:
-    return bool(request.hosts) and not request.prefer
 
 
 def _name(name: str) -> str:

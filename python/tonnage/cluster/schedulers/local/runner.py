@@ -41,7 +41,7 @@ class Attended:
         self._spool = spool
         self._me = Process.this()
 
-    def look(self) -> Copy | None:
+    def check(self) -> Copy | None:
         """What the spool says; None where it is not this process that runs the copy."""
         found = self._patient(lambda: self._spool.copy(self.number, self.copy))
         return None if found is None or found.waiter != self._me else found
@@ -51,7 +51,7 @@ class Attended:
 
     def ordered_ns(self) -> int | None:
         """When somebody ordered its end, in nanoseconds since 1970; None: nobody has."""
-        found = self.look()
+        found = self.check()
         return None if found is None else found.cancelled_ns
 
     def note(self, pid: int) -> None:
@@ -78,7 +78,7 @@ def attend(spool: Spool, number: int, copy: int) -> None:
     """In the background, in a process that blocks all signals and that the spooler forked for this copy. Does nothing
     where the spooler was killed before it could write that down."""
     mine = Attended(spool, number, copy)
-    found = mine.look()
+    found = mine.check()
     if found is None:
         return
     entry = mine.entry()
@@ -102,7 +102,7 @@ def attend_here(spool: Spool, request: JobRequest, *, timeout_s: float) -> int:
     ended = Ended("cancelled", None, "interrupted before it began")
     try:
         wake(spool, timeout_s=timeout_s)
-        while (found := mine.look()) is not None and found.state == "pending":
+        while (found := mine.check()) is not None and found.state == "pending":
             time.sleep(LOOK_S)
             ensure_spooler(spool, timeout_s=timeout_s)
         if found is None or found.cancelled_ns is not None:

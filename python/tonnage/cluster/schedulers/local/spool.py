@@ -16,10 +16,12 @@ process is there before it is written down, and does nothing before: of a copy t
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import re
 import sqlite3
+import struct
 import time
 import weakref
 from collections.abc import Iterator
@@ -55,6 +57,10 @@ FORGET_AFTER = 500
 LATELY_NS = 3600 * 10**9
 """How long a job that ended is listed."""
 FILE = "jobs.sqlite"
+LOCK = "spooler"
+"""The file of a spool's directory that a spooler holds a lock of."""
+_FLOCK = "hhqqi0q"
+"""C's ``struct flock``: type, whence, start, length, process."""
 _VERSION = 1
 _TABLES = (
     """create table job (number integer primary key autoincrement, key text not null unique,
@@ -68,6 +74,8 @@ _TABLES = (
     "create index ended on copy (ended_ns) where ended_ns is not null",
     f"pragma user_version = {_VERSION}",
 )
+_LOOK_S = 0.05
+"""How often it is looked whether a spooler has ended."""
 _2020_S = 1_577_836_800
 """In seconds since 1970."""
 _HELD = re.compile(r"/proc/self/fd/[0-9]+")
@@ -105,12 +113,25 @@ class Spool:
             # What a spooler left beside it tells that there was one before.
             made_anew = bool({*os.listdir(self.open_directory)} - {FILE, f"{FILE}-journal"})  # noqa: PTH208 - names alone
             before_first = int(time.time()) - _2020_S if made_anew else 0
+            self._await_end_of_spooler()
             with self.change() as db:
                 if db.execute("pragma user_version").fetchone() == (0,):
                     for statement in _TABLES:
                         db.execute(statement)
                     db.execute("insert into sqlite_sequence (name, seq) values ('job', ?)", (before_first,))
                     db.execute(f"pragma application_id = {before_first}")
+
+    def _await_end_of_spooler(self) -> None:
+        """SQLite takes a journal for one of the file that has the name now. So none is written while a spooler, which
+        ends when it finds its file gone, may have the one before open."""
+        until_s = time.monotonic() + self._timeout_s
+        while self._version() == 0 and spooler(self) is not None:
+            if time.monotonic() > until_s:
+                raise SchedulerError(
+                    f"the spooler of what was {self.directory / FILE} before still runs; nothing was changed; "
+                    "hint: try again"
+                )
+            time.sleep(_LOOK_S)
 
     def _version(self) -> int:
         with self._transaction() as db:
@@ -332,6 +353,24 @@ class Spool:
     def _update(self, what: str, values: tuple[object, ...], number: int, copy: int) -> bool:
         with self.change() as db:
             return db.execute(f"update copy set {what} and job = ? and copy = ?", (*values, number, copy)).rowcount == 1
+
+
+def spooler(spool: Spool) -> int | None:
+    """The process that runs this spool's jobs, 0 where its number does not count here; None where none does.
+
+    Its lock is a record lock, as only those can be looked at without being taken, end with their process, and are not
+    inherited by the processes that it starts.
+    """
+    try:
+        file = os.open(spool.open_directory / LOCK, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
+        return None if kind == fcntl.F_UNLCK else max(int(pid), 0)
+    finally:
+        os.close(file)
 
 
 def explain(error: Exception, directory: str | Path) -> str:

@@ -20,8 +20,8 @@ from typing import NoReturn
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.local.rows import Copy, Ended
 from tonnage.cluster.schedulers.local.runner import GRACE_NS, attend
-from tonnage.cluster.schedulers.local.spool import Spool, explain
-from tonnage.cluster.schedulers.local.spooler_contact import LOCK, wake
+from tonnage.cluster.schedulers.local.spool import LOCK, Spool, explain
+from tonnage.cluster.schedulers.local.spooler_contact import wake
 from tonnage.errors import TonnageError
 from tonnage.processes import Process
 from tonnage.program_places import open_private
