@@ -153,8 +153,6 @@ def test_queues_and_hosts_stand_under_lsfs_headings(local: Local, tmp_path: Path
 def test_a_sites_jobs_are_told_and_ended_though_our_names_hide_its_own(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if name == "pbs":
-        pytest.importorskip("psij", reason="PBS needs PSI/J: install the extra pbs")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("FLUX_URI", "local:///nowhere")
     # Installed before the site's own were on PATH: all four hide those of LSF.

@@ -69,10 +69,8 @@ def value(answers: dict[str, Answer], host: str = "here") -> Any:
     return answers[host].value
 
 
-def start(host_group: RemoteHostGroup, *argv: str, **more: Any) -> dict[str, Any]:
-    found: dict[str, Any] = value(
-        host_group.ask("start-program", {"here": {"argv": argv, **more}}, timeout_s=PATIENCE_S)
-    )
+def start(host_group: RemoteHostGroup, *argv: str) -> dict[str, Any]:
+    found: dict[str, Any] = value(host_group.ask("start-program", {"here": {"argv": argv}}, timeout_s=PATIENCE_S))
     return found
 
 
@@ -103,6 +101,13 @@ def test_a_duty_that_fails_is_a_problem_and_the_next_one_is_done(host_group: Rem
     assert value(host_group.ask("facts", {"here": {}}, timeout_s=PATIENCE_S))["hostname"] == NODE
 
 
+def printed(host_group: RemoteHostGroup, handle: str, text: str) -> str:
+    """All that a program has printed, once that has a text in it."""
+    until(lambda: text in wait(host_group, handle, timeout_s=0)["out"], f"the output {text!r}")
+    found: str = wait(host_group, handle, timeout_s=0)["out"]
+    return found
+
+
 def test_the_words_of_a_program_arrive_byte_for_byte(host_group: RemoteHostGroup) -> None:
     words = ["$(id)", "`id`", "a'b\"c", "\n", "*", "~", "!1", "\\", ";", "ü", os.fsdecode(b"\xff"), ""]
     code = "import os, sys; os.write(1, b'\\0'.join(map(os.fsencode, sys.argv[1:])))"
@@ -110,13 +115,9 @@ def test_the_words_of_a_program_arrive_byte_for_byte(host_group: RemoteHostGroup
     assert told["out"].split("\0") == words and told["status"] == 0 and not told["running"]
 
 
-def test_a_program_has_its_environment_its_directory_and_its_status(
-    host_group: RemoteHostGroup, tmp_path: Path
-) -> None:
-    script = 'printf "%s %s" "$LAMP" "$PWD"; echo no >&2; exit 7'
-    handle = start(host_group, "sh", "-c", script, environment={"LAMP": "lit"}, directory=str(tmp_path))["handle"]
-    told = wait(host_group, handle)
-    assert (told["out"], told["err"], told["status"]) == (f"lit {tmp_path}", "no\n", 7)
+def test_a_program_has_its_outputs_and_its_status(host_group: RemoteHostGroup) -> None:
+    told = wait(host_group, start(host_group, "sh", "-c", "printf yes; echo no >&2; exit 7")["handle"])
+    assert (told["out"], told["err"], told["status"]) == ("yes", "no\n", 7)
     assert told["began_ns"] < told["ended_ns"]
     killed = wait(host_group, start(host_group, "sh", "-c", "kill -9 $$")["handle"])
     assert killed["status"] == 137
@@ -145,15 +146,13 @@ def test_a_program_that_is_not_there_is_a_problem_in_words(host_group: RemoteHos
     assert gone.problem and "program-99" in gone.problem
 
 
-def test_a_program_is_awaited_by_what_it_says_and_by_where_it_listens(host_group: RemoteHostGroup) -> None:
+def test_a_program_is_awaited_by_where_it_listens(host_group: RemoteHostGroup) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     code = f"""import socket, sys, time
-print("soon", flush=True)
 s = socket.create_server(("127.0.0.1", {port}))
 sys.stdin.read(); time.sleep(600)"""
     handle = start(host_group, sys.executable, "-I", "-c", code)["handle"]
-    assert wait(host_group, handle, said="soon")["ready"]
     told = wait(host_group, handle, listening=port)
     assert told["ready"] and told["running"]
     with socket.create_server(("127.0.0.1", 0)) as other:
@@ -167,12 +166,12 @@ def test_a_stopped_program_is_asked_first_and_takes_all_it_started_with_it(host_
     polite = start(host_group, "sh", "-c", "trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.01; done")[
         "handle"
     ]
-    assert wait(host_group, polite, said="up")["ready"]
+    printed(host_group, polite, "up")
     told = value(host_group.ask("stop-program", {"here": {"handle": polite}}, timeout_s=PATIENCE_S))
     assert told["status"] == 3 and told["out"] == "up\nbye\n" and told["ready"]
     deaf = start(host_group, "sh", "-c", "trap '' TERM; setsid sleep 600 & echo $!; sleep 600; :")["handle"]
-    apart = int(wait(host_group, deaf, said="\n")["out"])
-    words = {"handle": deaf, "grace_s": 0.1}
+    apart = int(printed(host_group, deaf, "\n"))
+    words = {"handle": deaf}
     assert value(host_group.ask("stop-program", {"here": words}, timeout_s=PATIENCE_S))["status"] == 137
     assert not alive(apart)
     assert "was stopped" in (

@@ -81,8 +81,6 @@ SITES = {
 def test_another_users_job_with_the_key_is_no_receipt(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if site == "pbs":
-        pytest.importorskip("psij")
     commands = StandIns(tmp_path, monkeypatch)
     name = {"openlava": "lsf"}.get(site, site.partition("'")[0])
 

@@ -445,8 +445,7 @@ def test_a_job_that_was_started_before_the_host_went_down_never_runs_again(local
     spool = spool_of(local)
     wanted = request(*shell("echo ran > ran"), key="k", directory=tmp_path)
     number, _ = spool.add(wanted)
-    spool.begin(1, Process.this())
-    assert spool.claim(number, WHOLE, Process.this(), Process(os.getpid(), 1, "another-boot"))
+    assert spool.claim(number, WHOLE, Process(os.getpid(), 1, "another-boot"))
     assert ended(local, str(number)).state == "unknown"
     assert not (tmp_path / "ran").exists()
 

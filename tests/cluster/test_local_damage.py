@@ -17,7 +17,7 @@ from tonnage.cluster.scheduler import SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.rows import UNREADABLE
-from tonnage.cluster.schedulers.local.spool import FILE, Spool
+from tonnage.cluster.schedulers.local.spool import FILE, LOCK, Spool
 from tonnage.errors import RequestError
 
 from .local_spool import LIMIT_S, ended, own_local, request, spool_of, until
@@ -112,7 +112,7 @@ def test_a_job_of_which_nobody_can_tell_what_it_asks_for_is_listed(base: Path, t
 
 def test_slots_are_counted_where_the_spoolers_file_has_anything_else_in_it(local: Local, base: Path) -> None:
     spool = spool_of(local)
-    (spool.directory / spooler_contact.LOCK).write_bytes(b"\xff" * 3000)
+    (spool.directory / LOCK).write_bytes(b"\xff" * 3000)
     job = local.submit(request("true", key="k", directory=base)).job
     assert ended(local, job).state == "done"
     assert local.hosts()[0].slots > 0

@@ -19,6 +19,7 @@ from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.rows import WHOLE, Ended
+from tonnage.cluster.schedulers.local.runner import attend
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.machine.user_state import user_state
 from tonnage.processes import Process
@@ -181,9 +182,8 @@ def test_of_many_that_would_start_a_copy_one_does(tmp_path: Path, monkeypatch: p
     spool = Spool(user_state("local", "host"))
     number, _ = spool.add(request("true", key="k", directory=tmp_path))
     me = Process.this()
-    spool.begin(1, me)
     with ThreadPoolExecutor(8) as pool:
-        won = list(pool.map(lambda _: spool.claim(number, WHOLE, me, me), range(64)))
+        won = list(pool.map(lambda _: spool.claim(number, WHOLE, me), range(64)))
     assert won.count(True) == 1
 
 
@@ -195,15 +195,51 @@ def test_a_copy_that_a_killed_spooler_had_begun_to_start_is_started_by_the_next_
         spool = spool_of(local)
         slots = local.hosts()[0].slots
         late, _ = spool.add(request("sh", "-c", "echo ran >> ran", key="late", directory=tmp_path, slots=slots))
-        # As a process that is on its way from a killed spooler to its claim.
-        killed, late_one = Process(os.getpid(), 1, "killed"), Process.this()
-        (begun,) = spool.begin(slots, killed)
-        assert (begun.job, spool.begin(slots, killed)) == (late, []), "its slots are taken"
+        assert [one.job for one in spool.due(slots)] == [late], "as the killed spooler saw it"
         local.submit(request("true", key="k", directory=tmp_path))
         until(lambda: not local.jobs(), "the end of both jobs")
-        assert not spool.claim(late, WHOLE, killed, late_one), "it comes too late to run it again"
+        # As the process that the killed spooler had forked for it, of which the spool does not know.
+        attend(spool, late, WHOLE)
+        assert not spool.claim(late, WHOLE, Process.this()), "it comes too late to run it again"
         assert (tmp_path / "ran").read_text() == "ran\n"
         assert [line.exit_status for line in local.jobs(ended=True)] == [0, 0]
+
+
+KILLED = """
+import os, signal, sys
+from tonnage.cluster.schedulers.local import spooler
+from tonnage.cluster.schedulers.local.spool import Spool
+
+moment, claim = sys.argv.pop(), Spool.claim
+
+
+def killed(*arguments):
+    if moment == "after":
+        claim(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+Spool.claim = killed
+spooler.main(*sys.argv[1:])
+"""
+"""A spooler that is killed beside the one statement by which a copy gets its process."""
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_spooler_that_is_killed_as_it_writes_down_a_process_starts_nothing_twice_and_loses_nothing(
+    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with own_local() as local:
+        spool = spool_of(local)
+        number, _ = spool.add(request("sh", "-c", "echo ran >> ran; exit 5", key="k", directory=tmp_path))
+        argv = [sys.executable, "-c", KILLED, str(spool.directory), "30", moment]
+        assert subprocess.run(argv, timeout=60, check=False).returncode == -signal.SIGKILL
+        # Nobody asks for anything: the process that it had forked calls the next spooler.
+        until(lambda: number not in spool.numbers(), "the job's end")
+        (line,) = local.jobs(ended=True)
+        assert (line.state, line.exit_status) == ("failed", 5)
+        assert (tmp_path / "ran").read_text() == "ran\n"
 
 
 def test_a_copy_that_was_claimed_before_the_spooler_was_killed_is_left_to_its_process(
@@ -213,12 +249,8 @@ def test_a_copy_that_was_claimed_before_the_spooler_was_killed_is_left_to_its_pr
     with own_local() as local:
         spool = spool_of(local)
         number, _ = spool.add(request("touch", "ran", key="k", directory=tmp_path))
-        killed = Process(os.getpid(), 1, "killed")
-        (begun,) = spool.begin(1, killed) and spool.running()
-        assert spool.claim(number, WHOLE, killed, Process.this())
-        # As a spooler that looked before the claim, and acts after it.
-        spool.give_back(begun)
-        # It finds the copy claimed by us, who live, and has nothing to start.
+        assert spool.claim(number, WHOLE, Process.this())
+        # The spooler finds the copy claimed by us, who live, and has nothing to start.
         after = local.submit(request("true", key="after", directory=tmp_path)).job
         until(lambda: int(after) not in spool.numbers(), "the end of the job behind it")
         assert [line.state for line in local.jobs()] == ["running"] and not (tmp_path / "ran").exists()

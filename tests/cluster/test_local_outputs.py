@@ -185,15 +185,12 @@ def test_a_copy_that_hangs_before_its_program_is_there_is_ended_by_cancel(tmp_pa
         try:
             process = Process.of(waiter.pid)
             assert process is not None
-            spool.begin(1, Process.this())
-            assert spool.claim(number, WHOLE, Process.this(), process)
+            assert spool.claim(number, WHOLE, process)
             long_cancelled(spool, number)
-            held.children[waiter.pid] = (number, WHOLE)
             held.settle()
             assert waiter.wait(60) == -9
         finally:
             waiter.kill()
-    held.children.clear()
     held.settle()
     end = spool.copy(number, WHOLE)
     assert end is not None
@@ -209,8 +206,7 @@ def test_who_only_claims_a_copy_so_that_it_does_not_run_is_not_signalled(tmp_pat
             process = Process.of(claimer.pid)
             assert process is not None
             number, _ = spool.add(request("true", key="k", directory=tmp_path), waiter=process)
-            spool.begin(1, Process.this())
-            assert spool.claim(number, WHOLE, process, process)
+            assert spool.claim(number, WHOLE, process)
             long_cancelled(spool, number)
             a_spooler(spool).settle()
             with pytest.raises(subprocess.TimeoutExpired):

@@ -209,9 +209,9 @@ def test_no_job_is_run_that_another_user_could_have_written(base: Path, change: 
     assert number == 1
     change(spool.directory / FILE)
     with pytest.raises(RequestError, match="not safe from other users"):
-        spool.begin(1, Process.this())
+        spool.due(1)
     with pytest.raises(RequestError, match="not safe from other users"):
-        spool.claim(number, WHOLE, Process.this(), Process.this())
+        spool.claim(number, WHOLE, Process.this())
 
 
 def test_jobs_of_an_older_version_are_left_as_they_are_and_told_of(base: Path) -> None:

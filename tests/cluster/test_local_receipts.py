@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from tonnage.cluster.scheduler import SchedulerError
-from tonnage.cluster.schedulers.local import Local
+from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.rows import WHOLE, Ended
-from tonnage.cluster.schedulers.local.spool import FILE, Spool
+from tonnage.cluster.schedulers.local.spool import FILE, LOCK, Spool
 from tonnage.processes import Process
 
 from .local_spool import ended, kill_spooler, own_local, request, spool_of, until
@@ -89,12 +89,50 @@ def test_a_number_of_a_spool_that_was_taken_away_is_of_no_other_job(local: Local
     assert [line.state for line in local.jobs()] != [] and new != "1"
 
 
+HOLDS = """
+import fcntl, sys
+file = open(sys.argv[1], "r+")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("serves", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_no_spool_is_made_anew_while_a_spooler_may_have_the_file_before_open(tmp_path: Path) -> None:
+    # Its transaction would be undone with the journal of the new file, which has the same name.
+    spool = Spool(tmp_path / "spool")
+    number, _ = spool.add(request("true", key="old", directory=tmp_path))
+    (spool.directory / LOCK).touch(0o600)
+    moved(spool)
+    argv = [sys.executable, "-c", HOLDS, str(spool.directory / LOCK)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline() == "serves\n"
+        with pytest.raises(SchedulerError, match="before still runs; nothing was changed; hint: try again"):
+            Spool(spool.directory, timeout_s=0.2)
+        assert (spool.directory / FILE).stat().st_size == 0
+        process.stdin.close()
+    assert Spool(spool.directory).numbers() == []
+    (spool.directory / "elsewhere").replace(spool.directory / FILE)
+    assert Spool(spool.directory).numbers() == [number]
+
+
+def test_a_spooler_makes_room_for_the_spool_that_takes_the_place_of_its_own(local: Local, tmp_path: Path) -> None:
+    spool = spool_of(local)
+    local.submit(request("true", key="old", directory=tmp_path))
+    before = spooler_contact.spooler(spool)
+    ended(local, "1")
+    moved(spool)
+    new = local.submit(request("sh", "-c", "exit 3", key="new", directory=tmp_path)).job
+    assert ended(local, new).exit_status == 3
+    assert spooler_contact.spooler(spool_of(local)) not in (None, before)
+
+
 def test_who_waits_for_a_job_of_a_spool_that_was_taken_away_writes_nothing_of_another(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
     number, _ = spool.add(request("true", key="new", directory=tmp_path))
     me, other = Process.this(), Process(os.getpid(), 1, "another")
-    spool.begin(1, me)
-    assert spool.claim(number, WHOLE, me, me)
+    assert spool.claim(number, WHOLE, me)
     spool.note_program(number, WHOLE, other, other)
     assert not spool.end(number, WHOLE, Ended("failed", 1, ""), other)
     (copy,) = spool.running()

@@ -36,8 +36,6 @@ time_limit = "{limit}"
 @pytest.fixture(params=list(SITES))
 def name(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
-    if request.param == "pbs":
-        pytest.importorskip("psij", reason="PBS needs PSI/J: install the extra pbs")
     commands = StandIns(tmp_path, monkeypatch)
     install(commands, request.param, tmp_path / "site", user_name())
     monkeypatch.setenv("FLUX_URI", "local:///nowhere")

@@ -101,6 +101,27 @@ def test_jobs_are_read_with_key_server_hosts_and_times() -> None:
     assert failed.ended_at_s is not None
 
 
+@pytest.mark.parametrize(
+    ("letters", "status", "state"),
+    [
+        ("QWTM", None, "pending"),
+        ("HSU", None, "suspended"),
+        ("RBE", None, "running"),
+        ("FX", 0, "done"),
+        ("FX", 3, "failed"),
+        ("FX", 265, "cancelled"),
+    ],
+)
+def test_a_letter_is_a_state_and_what_an_end_means_its_exit_status_says(
+    letters: str, status: int | None, state: str
+) -> None:
+    for letter in letters:
+        record = {"job_state": letter, "Exit_status": status, "comment": "why"}
+        (job,) = parse_jobs(json.dumps({"Jobs": {"1.pbs": record}}))
+        assert (job.state, job.exit_status) == (state, status)
+        assert (job.reason == "why") == (state in ("pending", "suspended"))
+
+
 def test_queues_and_hosts() -> None:
     assert [(queue.name, queue.open, queue.slots, queue.pending, queue.running) for queue in parse_queues(QUEUES)] == [
         ("debug", True, 576, 25, 7),

@@ -90,8 +90,6 @@ def test_submit_gives_each_scheduler_its_own_options(
     site: tuple[str, StandIns], capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, commands = site
-    if name == "pbs":
-        pytest.importorskip("psij")
     assert run_command(["submit", *TYPED]) == 0
     assert "7" in capsys.readouterr().out
     words = submitted(commands)
@@ -112,8 +110,6 @@ def test_what_it_cannot_do_is_refused_before_its_command_is_run(
 
 def test_iobsub_gives_each_scheduler_what_bsubs_user_means(site: tuple[str, StandIns]) -> None:
     name, commands = site
-    if name == "pbs":
-        pytest.importorskip("psij")
     wanted = {
         "lsf": ["-w", "exit(3)", "-W", "1:30", "-P", "p", "-c", "5"],
         "pbs": ["-l", "walltime=1:30:00", "-A", "p", "-W", "depend=afternotok:3"],

@@ -30,7 +30,7 @@ ENGINE = "tonnage/_native.abi3.so"
 LARGEST_WHEEL = 8_000_000
 LARGEST_REST = 2_000_000
 """Of a wheel, besides its engine, which is larger than it is for users where it is not a release build."""
-EXTRAS = ("report", "notebook", "serve", "stage", "mpi", "pbs")
+EXTRAS = ("report", "notebook", "serve", "stage", "mpi")
 """All but `mpich`, which is an MPI of its own, and `dev`."""
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 ALL = "TONNAGE_ALL_INSTALLS" in os.environ

@@ -83,8 +83,6 @@ def site(
             monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
             found = by_name("slurm", timeout_s=20)
         else:
-            if name == "pbs":
-                pytest.importorskip("psij", reason="PBS needs PSI/J: install the extra pbs")
             install(StandIns(tmp_path, monkeypatch), name, tmp_path / "site", user_name())
             monkeypatch.setenv("FLUX_URI", "local:///nowhere")
             found = by_name(name, timeout_s=20)

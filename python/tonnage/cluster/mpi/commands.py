@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from tonnage.cluster.host_group import Arguments
 from tonnage.cluster.mpi.binomial_tree import children, parent
@@ -46,10 +46,6 @@ class Problem(NamedTuple):
                 return cls(*here, kind, str(error))
         return cls(*here, "other", f"{type(error).__name__}: {error}")
 
-    def as_list(self) -> list[Any]:
-        """As it stands in a message."""
-        return list(self)
-
     def error(self) -> Exception:
         """To be raised in the first process; it says where."""
         where = f"process {self.rank} on {self.host}"
@@ -86,9 +82,7 @@ class Answer:
 
     def message(self, serial: int) -> bytes:
         """Encodes the answer for the process above."""
-        return json.dumps(
-            [serial, [one.as_list() for one in self.problems], self.notes, self.lost, self.signal]
-        ).encode()
+        return json.dumps([serial, self.problems, self.notes, self.lost, self.signal]).encode()
 
 
 def read_answer(message: bytes) -> tuple[int, Answer]:

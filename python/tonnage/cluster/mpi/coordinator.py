@@ -7,13 +7,12 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from tonnage.cluster.host_group import Answer as ServiceAnswer
 from tonnage.cluster.host_group import Arguments, perform
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import clock_offsets
-from tonnage.cluster.mpi.commands import Answer, Command, Problem, carry_out, pass_on
+from tonnage.cluster.mpi.commands import Answer, Command, carry_out, pass_on
 from tonnage.cluster.mpi.ranks import Ranks
 from tonnage.cluster.mpi.time_limits import ORDER_S, silent_s
 from tonnage.cluster.mpi.transport import Tag
@@ -84,10 +83,6 @@ class Coordinator:
         if answer.problems:
             raise answer.problems[0].error()
         return answer.notes
-
-    def problem(self, told: Sequence[Any]) -> Exception:
-        """The error of a process that could not say what its tasks did."""
-        return Problem(*told).error()
 
     def begin(self, members: Sequence[int]) -> None:
         """Tells the prepared processes to go to the start line."""

@@ -15,7 +15,7 @@ from tonnage.cluster.live_figures import Live
 from tonnage.cluster.local_launcher import Local
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import run_together
-from tonnage.cluster.mpi.commands import Command
+from tonnage.cluster.mpi.commands import Command, Problem
 from tonnage.cluster.mpi.coordinator import Coordinator
 from tonnage.cluster.mpi.io_library import with_io_library
 from tonnage.cluster.mpi.phase_share import PhaseShare
@@ -73,7 +73,7 @@ class MpiStep:
 
     def result(self) -> PhaseResult:
         if self._part.problems:
-            raise self._coordinator.problem(self._part.problems[0])
+            raise Problem(*self._part.problems[0]).error()
         assert self._part.share is not None
         result = _native.write_share(self._part.share, self._ensemble.run_directory, self._record, self._line_ns)
         last_ns = max((task["end_ns"] for task in result["tasks"]), default=self._came_ns)

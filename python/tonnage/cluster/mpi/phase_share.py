@@ -180,7 +180,7 @@ class PhaseShare:
             try:
                 self._add(phase.share())
             except (OSError, ValueError, MemoryError) as error:
-                self.problems.append(Problem.of(error, self._ranks).as_list())
+                self.problems.append([*Problem.of(error, self._ranks)])
         elif (meeting := phase.meeting()) is not None:
             self._pause = self._ranks.transport.poll_pause(_MEETING_REST_S)
             self._arrived[self._ranks.rank] = meeting

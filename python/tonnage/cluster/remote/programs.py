@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -62,7 +62,7 @@ class ProgramState(TypedDict):
 class _Program:
     """One that was started: what it prints is read as it comes, so that it never waits for a reader."""
 
-    def __init__(self, argv: Sequence[str], environment: Mapping[str, str], directory: str | None) -> None:
+    def __init__(self, argv: Sequence[str]) -> None:
         self.began_ns = time.time_ns()
         self.ended_ns: int | None = None
         self.pid: int | None = None
@@ -79,8 +79,6 @@ class _Program:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**os.environ, **environment},
-                cwd=directory,
                 start_new_session=True,
                 pass_fds=[tell],
             )
@@ -146,10 +144,6 @@ class _Program:
             assert self._supervisor.stdin
             self._supervisor.stdin.close()
 
-    def has_printed(self, text: str) -> bool:
-        wanted = os.fsencode(text)
-        return wanted in self._out or wanted in self._err
-
     def state(self, *, ready: bool) -> ProgramState:
         return {
             "running": not self.gone,
@@ -168,21 +162,16 @@ _programs: dict[str, _Program] = {}
 _numbers = itertools.count(1)
 
 
-def start_program(
-    argv: Sequence[str], environment: Mapping[str, str] | None = None, directory: str | None = None
-) -> Handle:
+def start_program(argv: Sequence[str]) -> Handle:
     """Service ``start-program``: starts a program from a list of words and returns ``{"handle", "pid"}``.
 
-    ``environment``: what is added to this process's. ToolMissing where it is not installed, ToolError where it cannot
-    be started, both with the reason.
+    ToolMissing where it is not installed, ToolError where it cannot be started, both with the reason.
     """
     if not argv or not all(isinstance(word, str) and "\0" not in word for word in argv) or not argv[0]:
         raise TonnageError("a program is a list of words; the first is its name")
     if len(_programs) >= MOST_PROGRAMS:
         raise TonnageError(f"{MOST_PROGRAMS} programs were started here and not stopped; hint: stop some")
-    if directory is not None and not Path(directory).is_dir():
-        raise ToolError(f"{argv[0]} cannot be run: there is no directory {directory}")
-    program = _Program(argv, environment or {}, directory)
+    program = _Program(argv)
     with program.changed:
         known = program.changed.wait_for(
             lambda: program.pid is not None or program.refused is not None or program.gone, START_S
@@ -198,9 +187,9 @@ def start_program(
     return {"handle": handle, "pid": program.pid}
 
 
-def await_program(handle: str, timeout_s: float, said: str | None = None, listening: int | None = None) -> ProgramState:
-    """Service ``await-program``: returns when the program has ended, or at the limit; whichever of these is given ends
-    the wait as well: it has ``said`` this text, it is ``listening`` at this TCP port.
+def await_program(handle: str, timeout_s: float, listening: int | None = None) -> ProgramState:
+    """Service ``await-program``: returns when the program has ended, or at the limit, or where that is given when it is
+    ``listening`` at this TCP port.
 
     ``{"running", "pid", "status", "out", "err", "cut", "began_ns", "ended_ns", "ready"}``: status 128 + n after signal
     n; None while it runs, or where nobody saw its end; ``cut``: more was printed than is kept; instants are this host's
@@ -210,24 +199,22 @@ def await_program(handle: str, timeout_s: float, said: str | None = None, listen
     until_s = time.monotonic() + timeout_s
     with program.changed:
         while True:
-            ready = (said is not None and program.has_printed(said)) or (
-                listening is not None and program.pid is not None and _listens(program.pid, listening)
-            )
+            ready = listening is not None and program.pid is not None and _listens(program.pid, listening)
             left_s = until_s - time.monotonic()
             if ready or program.gone or left_s <= 0:
                 break
             program.changed.wait(left_s if listening is None else min(left_s, _LOOK_S))
-        return program.state(ready=ready or (program.gone and said is None and listening is None))
+        return program.state(ready=ready or (program.gone and listening is None))
 
 
-def stop_program(handle: str, grace_s: float = GRACE_S) -> ProgramState:
-    """Service ``stop-program``: asks it to end (SIGTERM), ends it and all that it started after ``grace_s``, and
+def stop_program(handle: str) -> ProgramState:
+    """Service ``stop-program``: asks it to end (SIGTERM), ends it and all that it started after ``GRACE_S``, and
     forgets it. The same as ``await-program``; an end that the kernel holds back for longer is not waited for."""
     program = _program_of(handle)
     del _programs[handle]
     program.ask_to_end()
     with program.changed:
-        program.changed.wait_for(lambda: program.gone, grace_s)
+        program.changed.wait_for(lambda: program.gone, GRACE_S)
     program.end()
     with program.changed:
         ended = program.changed.wait_for(lambda: program.gone, _HELD_S)

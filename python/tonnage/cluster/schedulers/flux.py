@@ -27,7 +27,6 @@ from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, d
 from tonnage.cluster.schedulers.tool_output import hosts as named
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolOutput, ask
-from tonnage.machine.user import user_name
 
 _IN_NAME = ".tonnage-"
 """Before the key, in the job's name, and before the server after it."""
@@ -77,7 +76,7 @@ class Flux:
         return Submitted(numbers[0], numbers[0])
 
     def find(self, key: str) -> Submitted | None:
-        job = with_key(self.jobs(user=user_name(), ended=True), key)
+        job = with_key(self, key)
         return None if job is None else Submitted(job.job, job.job)
 
     def interactive(self, request: JobRequest) -> int:

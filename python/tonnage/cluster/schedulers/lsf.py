@@ -27,7 +27,6 @@ from tonnage.cluster.scheduler import (
 )
 from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, document, with_key
 from tonnage.machine.site_tools import ToolError, ToolMissing, ToolOutput, ToolSilent, ask, site_tool
-from tonnage.machine.user import user_name
 
 _RECEIPT = re.compile(r"^Job <(\d+)> is submitted to .*$", re.MULTILINE)
 _REFUSALS = Refusals(
@@ -117,7 +116,7 @@ class Lsf:
         return Submitted(receipt[1], receipt[0])
 
     def find(self, key: str) -> Submitted | None:
-        job = with_key(self.jobs(user=user_name(), ended=True), key)
+        job = with_key(self, key)
         if job is None:
             return None
         return Submitted(job.job, f"Job <{job.job}> is submitted to queue <{job.queue}>.")

@@ -1,8 +1,7 @@
-"""PBS Pro and OpenPBS, through PSI/J's executor.
+"""PBS Pro and OpenPBS, by their own commands.
 
-PSI/J submits and reads states. It quotes attributes inside quotes, so that a host or an array limit is refused, knows
-no time limit, and leaves its script behind. So ``qsub`` gets the command line of this page, whose program PBS runs from
-a list of words, with our time limit, and PSI/J's files are in a directory of their own that goes.
+PSI/J's executor for PBS quotes attributes inside quotes, so that a host or an array limit is refused, knows no time
+limit, and leaves its script behind; ``qsub`` takes the program as a list of words.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import tempfile
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
@@ -41,14 +38,22 @@ from tonnage.cluster.scheduler import (
 from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, document, with_key
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolOutput, ask
-from tonnage.machine.user import user_name
 
 _T = TypeVar("_T")
 _START = 'cd -- "$1" || exit; shift; exec "$@"'
 _START_COPY = 'cd -- "$1" || exit; shift; TONNAGE_COPY="$PBS_ARRAY_INDEX" LSB_JOBINDEX="$PBS_ARRAY_INDEX" exec "$@"'
 _REFUSALS = Refusals(r"^qsub: |^usage: qsub", no_queue="Unknown queue")
 _USABLE = {"free", "job-busy", "job-exclusive", "busy", "resv-exclusive"}
-_SUSPENDED = {"S", "U", "H"}
+_STATES: dict[str, State] = {
+    **dict.fromkeys("MQTW", "pending"),
+    **dict.fromkeys("HSU", "suspended"),
+    **dict.fromkeys("BER", "running"),
+    **dict.fromkeys(
+        "FX", "done"
+    ),  # or failed: of whatever ended PBS says this, and what it means is in its exit status
+}
+_KILLED = 256 + 9
+"""Exit status of a job that PBS ended."""
 
 
 class Pbs:
@@ -97,26 +102,17 @@ class Pbs:
         ]
 
     def submit(self, request: JobRequest) -> Submitted:
-        command = self.command(request)
-        _psij()
-        from psij import Job as PsijJob
-        from psij import JobSpec, SubmitException
-
-        job = PsijJob(JobSpec(executable=request.argv[0], arguments=list(request.argv[1:])))
         try:
-            with tempfile.TemporaryDirectory(prefix="tonnage-psij-") as place:
-                _executor(command, self._run, Path(place)).submit(job)
+            said = ask(self.command(request), timeout_s=self._timeout_s, environment=os.environ)
         except ToolError as error:
             raise _REFUSALS.scheduler_error(error) from None
-        except SubmitException as error:
-            # It is ours to run qsub: this one comes before.
-            raise SchedulerError(f"PSI/J refused: {error}") from None
-        if not job.native_id:
+        numbers = said.out.split()
+        if not numbers:
             raise SubmissionUnknown("qsub printed no number of a job")
-        return Submitted(job.native_id, job.native_id)
+        return Submitted(numbers[-1], numbers[-1])
 
     def find(self, key: str) -> Submitted | None:
-        job = with_key(self.jobs(user=user_name(), ended=True), key)
+        job = with_key(self, key)
         return None if job is None else Submitted(job.job, job.job)
 
     def interactive(self, request: JobRequest) -> int:
@@ -142,9 +138,6 @@ class Pbs:
     def set_cap(self, job: str, cap: int) -> None:
         self._ask("qalter", f"-Wmax_run_subjobs={cap}", job)
 
-    def _run(self, argv: list[str]) -> str:
-        return ask(argv, timeout_s=self._timeout_s, environment=os.environ).out
-
     def _ask(self, *argv: str) -> ToolOutput:
         try:
             return ask(argv, timeout_s=self._timeout_s)
@@ -152,89 +145,24 @@ class Pbs:
             raise SchedulerError(str(error)) from None
 
 
-def _psij() -> None:
-    """SchedulerError where PSI/J is not installed: a site without PBS does without it."""
-    try:
-        import psij  # noqa: F401
-    except ImportError:
-        raise SchedulerError("PBS needs the package psij-python; hint: pip install 'tonnage[pbs]'") from None
-
-
-def _executor(command: list[str], run: Callable[[list[str]], str], place: Path) -> Any:
-    """PSI/J's own, with our command line and our time limit."""
-    from psij.executors.batch.pbs import PBSJobExecutor
-    from psij.executors.batch.pbs_base import PBSExecutorConfig
-
-    class Executor(PBSJobExecutor):
-        # PSI/J gives these to the classes that it finds as plug-ins.
-        _NAME_ = "pbs"
-        _VERSION_ = "0.9"
-
-        def generate_submit_script(self, job: Any, context: Any, submit_file: Any) -> None:
-            """PBS gets the program as words, not in a script."""
-
-        def get_submit_command(self, job: Any, submit_file_path: Path) -> list[str]:  # noqa: ARG002
-            return command
-
-        def _run_command(self, cmd: list[str]) -> str:
-            return run(cmd)
-
-        def _start_queue_poll_thread(self) -> Any:
-            return _NoThread()
-
-    return Executor(config=PBSExecutorConfig(work_directory=place))
-
-
-class _NoThread:
-    """Replaces the thread in which PSI/J would poll its jobs: that thread never ends, and takes signals meant for this
-    process."""
-
-    def register_job(self, job: Any) -> None:
-        """Does nothing: a submission does not poll its job."""
-
-
-def _states(text: str) -> Mapping[str, State]:
-    """By PSI/J's table: PBS says F of whatever ended, and what that means is in its exit status."""
-    _psij()
-    from psij import JobState
-
-    kept: dict[Any, State] = {
-        JobState.QUEUED: "pending",
-        JobState.ACTIVE: "running",
-        JobState.COMPLETED: "done",
-        JobState.FAILED: "failed",
-        JobState.CANCELED: "cancelled",
-    }
-    with tempfile.TemporaryDirectory(prefix="tonnage-psij-") as place:
-        read = _executor([], lambda _: "", Path(place)).parse_status_output(0, text)
-    return {number: kept.get(status.state, "unknown") for number, status in read.items()}
-
-
 def parse_jobs(text: str) -> list[Job]:
     """What ``qstat -f -t -F json`` printed; SchedulerError where that is no list of jobs."""
-    jobs = document(text, "qstat", "JSON object").get("Jobs")
-    if not jobs:
-        return []
-    try:
-        states = _states(text)
-        return [_of_record(number, record, states[number]) for number, record in jobs.items()]
-    except SchedulerError:
-        raise
-    except Exception as error:
-        raise SchedulerError(f"qstat printed a job that PSI/J cannot read: {error!r}") from None
+    return _each(_of_record, text, "qstat", "Jobs")
 
 
-def _of_record(number: str, record: Record, state: State) -> Job:
+def _of_record(number: str, record: Record) -> Job:
     variables = record.get("Variable_List")
     about = variables if isinstance(variables, dict) else {}
     copy = re.search(r"\[(\d+)\]", number)
-    waits = state == "pending"
+    state, status = _STATES[record["job_state"]], _count(record.get("Exit_status"))
+    if state == "done" and status:
+        state = "cancelled" if status == _KILLED else "failed"
     return Job(
         job=re.sub(r"\[\d+\]", "[]", number),
         copy=int(copy[1]) if copy else None,
         name=str(record.get("Job_Name", "")),
         user=str(record.get("Job_Owner", "")).partition("@")[0],
-        state="suspended" if waits and record.get("job_state") in _SUSPENDED else state,
+        state=state,
         queue=str(record.get("queue", "")),
         from_host=str(about.get("PBS_O_HOST", "")),
         hosts=tuple(dict.fromkeys(re.findall(r"([^+/]+)/[^+]*", str(record.get("exec_host", ""))))),
@@ -245,8 +173,8 @@ def _of_record(number: str, record: Record, state: State) -> Job:
         started_at_s=_when(record.get("stime")),
         # What changed last of a job that ended is that it ended.
         ended_at_s=_when(record.get("mtime")) if state in ("done", "failed", "cancelled") else None,
-        exit_status=_count(record.get("Exit_status")),
-        reason=str(record.get("comment", "")) if waits else "",
+        exit_status=status,
+        reason=str(record.get("comment", "")) if state in ("pending", "suspended") else "",
     )
 
 
@@ -283,7 +211,7 @@ def _each(made: Callable[[str, Record], _T], text: str, tool: str, under: str) -
     """What ``made`` makes of each record of a table that ``tool`` printed."""
     try:
         return [made(name, record) for name, record in document(text, tool, "JSON object").get(under, {}).items()]
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise Nonsense(tool, f"table {under!r} of PBS's", text) from None
 
 
@@ -299,8 +227,8 @@ def _size(request: JobRequest) -> list[str]:
     spread = request.spread
     options = []
     if spread is None:
-        chunk = f"select=1:ncpus={request.slots}{_of_chunk(request.terms)}"
-        options += ["-l", chunk + (f":host={request.hosts[0]}" if _pinned(request) else "")]
+        host = f":host={request.hosts[0]}" if request.hosts and not request.prefer else ""
+        options += ["-l", f"select=1:ncpus={request.slots}{_of_chunk(request.terms)}{host}"]
         if request.terms.exclusive:
             options += ["-l", "place=excl"]
     else:
@@ -361,10 +289,6 @@ def _launch(request: JobRequest) -> list[str]:
     """The site's ``mpiexec`` knows the job's nodes; a single process is the job itself."""
     spread = request.spread
     return [] if spread is None or spread.processes == 1 else ["mpiexec", "-n", str(spread.processes)]
-
-
-def _pinned(request: JobRequest) -> bool:
-    return bool(request.hosts) and not request.prefer
 
 
 def _name(name: str) -> str:

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tonnage.cluster.hostlist import how_many, unfold
-from tonnage.cluster.scheduler import Job, NoSuchQueue, SchedulerError, SubmissionUnknown
+from tonnage.cluster.scheduler import Job, NoSuchQueue, Scheduler, SchedulerError, SubmissionUnknown
 from tonnage.machine.site_tools import ToolError, ToolSilent
 from tonnage.machine.user import user_name
 
@@ -70,9 +70,10 @@ def hosts(text: str) -> tuple[str, ...]:
     return unfold(text)
 
 
-def with_key(jobs: Iterable[Job], key: str) -> Job | None:
-    """The one that this user submitted with that key: others can choose the same."""
+def with_key(scheduler: Scheduler, key: str) -> Job | None:
+    """The job that this user submitted with that key: others can choose the same."""
     me = user_name()
+    jobs = scheduler.jobs(user=me, ended=True)
     return next((job for job in jobs if job.key == key and job.user == me), None)
 
 

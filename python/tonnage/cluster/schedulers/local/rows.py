@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from tonnage.cluster.array_numbers import Range
 from tonnage.cluster.job_terms import Terms
@@ -24,7 +24,6 @@ UNREADABLE = "what was asked for cannot be read: another version of Tonnage subm
 class Entry(NamedTuple):
     """A job as it was submitted."""
 
-    number: int
     request: JobRequest
     umask: int
     environment: dict[str, str]
@@ -38,10 +37,11 @@ class Copy:
     copy: int
     count: int
     """Of copies that are told of as one, of which this is the first."""
-    state: Literal[State, "starting"]
+    state: State
     foreground: bool
     """``waiter`` asked for it, and runs it with its own terminal."""
     waiter: Process | None
+    """Who runs its program; of a pending one in the foreground who will."""
     program: Process | None
     started_ns: int | None
     cancelled_ns: int | None
@@ -64,43 +64,34 @@ class Damaged(Exception):
     """A row is not one that a spool writes."""
 
 
-def job_lines(db: sqlite3.Connection, where: str) -> dict[int, tuple[Job, int | None]]:
-    """What is listed of each job, and the cap of one that is an array. Those that cannot be read are listed, and can be
-    cancelled, all the same."""
-    found: dict[int, tuple[Job, int | None]] = {}
-    rows = db.execute(f"select number, slots, key, submitted_ns, cap, request from job where {where}")
+def jobs_of(rows: Iterable[tuple[Any, ...]]) -> dict[int, Job]:
+    """What the lines of each job have in common. One that cannot be read is listed, and can be cancelled, all the
+    same."""
+    found: dict[int, Job] = {}
     for number, slots, key, submitted_ns, cap, text in rows:
         line = Job(job=str(number), slots=slots, key=key, submitted_at_s=submitted_ns / 1e9)
         request = request_of(text)
         if request is None:
-            found[number] = replace(line, reason=UNREADABLE), None
+            found[number] = replace(line, reason=UNREADABLE)
         else:
-            line = replace(line, name=request.name, server=request.server)
-            found[number] = line, (cap or 0) if request.copies else None
+            limit = (cap or 0) if request.copies else None
+            found[number] = replace(line, name=request.name, server=request.server, cap=limit)
     return found
 
 
-def may_be_late(copy: Copy, reasons: dict[int, str]) -> bool:
-    """Whether it may have come further than is written down."""
-    if copy.ended_ns is not None or (copy.state == "pending" and copy.job in reasons):
-        return False
-    return copy.state != "running" or copy.program is None or not copy.program.alive
-
-
-def line_of(copy: Copy, line: Job, cap: int | None, reasons: dict[int, str], late: str) -> Job:
-    """``late``: why it may have come further than is written down."""
+def line_of(copy: Copy, job: Job, waits: str) -> Job:
+    """``waits``: why one that is pending waits."""
     began = copy.started_ns is not None
-    waits = line.reason or (reasons.get(copy.job, "") if copy.state == "pending" else "") or late
     return replace(
-        line,
+        job,
         copy=None if copy.copy == WHOLE or copy.count > 1 else copy.copy,
         count=copy.count,
-        cap=None if began else cap,
-        state="running" if copy.state == "starting" else copy.state,
+        cap=None if began else job.cap,
+        state=copy.state,
         started_at_s=copy.started_ns and copy.started_ns / 1e9,
         ended_at_s=copy.ended_ns / 1e9 if began and copy.ended_ns else None,
         exit_status=copy.status,
-        reason=(copy.reason or late) if began else waits,
+        reason=copy.reason if began else job.reason or (waits if copy.state == "pending" else ""),
     )
 
 
@@ -123,7 +114,7 @@ def copies_of(rows: Iterable[tuple[Any, ...]]) -> list[Copy]:
     found = []
     for job, copy, count, state, foreground, *processes, began, ordered, ended, status, reason in rows:
         try:
-            if state not in (*get_args(State), "starting"):
+            if state not in get_args(State):
                 raise ValueError(f"it has the state {state!r}")
             times = (began, ordered, ended)
             for instant in times:

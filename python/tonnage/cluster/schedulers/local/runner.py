@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
-from tonnage.cluster.schedulers.local.rows import UNREADABLE, WHOLE, Ended, Entry
+from tonnage.cluster.schedulers.local.rows import UNREADABLE, WHOLE, Copy, Ended, Entry
 from tonnage.cluster.schedulers.local.spool import FILE, Spool
 from tonnage.cluster.schedulers.local.spooler_contact import ensure_spooler, wake
 from tonnage.cluster.schedulers.local.streams import UnfitError, open_streams
@@ -31,19 +31,63 @@ CANNOT_RUN, NOT_FOUND = 126, 127
 Known = TypeVar("Known")
 
 
-def attend(spool: Spool, number: int, copy: int, starter: Process) -> None:
-    """In the background, in a process that blocks all signals and that ``starter`` forked for this copy."""
-    me = Process.this()
-    if not _patient(spool, lambda: spool.claim(number, copy, starter, me)):
+class Attended:
+    """A copy that this process runs, in its spool. It goes on through a full disk or a damaged file, for nobody else
+    could tell how the copy ends."""
+
+    def __init__(self, spool: Spool, number: int, copy: int) -> None:
+        self.number = number
+        self.copy = copy
+        self._spool = spool
+        self._me = Process.this()
+
+    def check(self) -> Copy | None:
+        """What the spool says; None where it is not this process that runs the copy."""
+        found = self._patient(lambda: self._spool.copy(self.number, self.copy))
+        return None if found is None or found.waiter != self._me else found
+
+    def entry(self) -> Entry | None:
+        return self._patient(lambda: self._spool.entry(self.number))
+
+    def ordered_ns(self) -> int | None:
+        """When somebody ordered its end, in nanoseconds since 1970; None: nobody has."""
+        found = self.check()
+        return None if found is None else found.cancelled_ns
+
+    def note(self, pid: int) -> None:
+        """Which process it is. On a full disk it goes unsaid: only who finds the copy without us would read it."""
+        identity = Process.of(pid)
+        if identity is not None:
+            with suppress(TonnageError):
+                self._spool.note_program(self.number, self.copy, identity, self._me)
+
+    def end(self, ended: Ended) -> None:
+        self._patient(lambda: self._spool.end(self.number, self.copy, ended, self._me))
+
+    def _patient(self, act: Callable[[], Known]) -> Known:
+        while True:
+            try:
+                return act()
+            except TonnageError:
+                if not (self._spool.open_directory / FILE).exists():
+                    raise
+            time.sleep(ROOM_S)
+
+
+def attend(spool: Spool, number: int, copy: int) -> None:
+    """In the background, in a process that blocks all signals and that the spooler forked for this copy. Does nothing
+    where the spooler was killed before it could write that down."""
+    mine = Attended(spool, number, copy)
+    found = mine.check()
+    if found is None:
         return
-    entry = _patient(spool, lambda: spool.entry(number))
-    if _ordered_ns(spool, number, copy, me) is not None:
-        ended = Ended("cancelled", None, "cancelled before it began")
+    entry = mine.entry()
+    if found.cancelled_ns is not None:
+        mine.end(Ended("cancelled", None, "cancelled before it began"))
     elif entry is None:
-        ended = Ended("failed", None, UNREADABLE)
+        mine.end(Ended("failed", None, UNREADABLE))
     else:
-        ended = _run(spool, entry, copy, me)
-    _patient(spool, lambda: spool.end(number, copy, ended, me))
+        mine.end(_run(mine, entry))
 
 
 def attend_here(spool: Spool, request: JobRequest, *, timeout_s: float) -> int:
@@ -54,20 +98,17 @@ def attend_here(spool: Spool, request: JobRequest, *, timeout_s: float) -> int:
     number, is_new = spool.add(request, waiter=me)
     if not is_new:
         raise SchedulerError(f"job {number} has the key {request.key} already; nothing was started")
+    mine = Attended(spool, number, WHOLE)
     ended = Ended("cancelled", None, "interrupted before it began")
     try:
         wake(spool, timeout_s=timeout_s)
-        while not spool.claim(number, WHOLE, me, me):
-            _refuse_cancelled(spool, number, me)
+        while (found := mine.check()) is not None and found.state == "pending":
             time.sleep(LOOK_S)
             ensure_spooler(spool, timeout_s=timeout_s)
-        _refuse_cancelled(spool, number, me)
-
-        def note(pid: int) -> None:
-            _note(spool, number, WHOLE, pid, me)
-
-        status = run_in_foreground(request.argv, directory=request.directory, started=note)
-        ended = _ending(status, cancelled=_ordered_ns(spool, number, WHOLE, me) is not None)
+        if found is None or found.cancelled_ns is not None:
+            raise SchedulerError(f"job {number} was cancelled before it began")
+        status = run_in_foreground(request.argv, directory=request.directory, started=mine.note)
+        ended = _ending(status, cancelled=mine.ordered_ns() is not None)
         return status
     except ToolError as error:
         code = NOT_FOUND if isinstance(error, ToolMissing) else CANNOT_RUN
@@ -80,62 +121,30 @@ def attend_here(spool: Spool, request: JobRequest, *, timeout_s: float) -> int:
         wake(spool, timeout_s=timeout_s)
 
 
-def _refuse_cancelled(spool: Spool, number: int, me: Process) -> None:
-    if _ordered_ns(spool, number, WHOLE, me) is not None:
-        raise SchedulerError(f"job {number} was cancelled before it began")
-
-
-def _patient(spool: Spool, act: Callable[[], Known]) -> Known:
-    """What ``act`` returns, which a full disk or a damaged file only delays: nobody else could tell how the copy
-    ended."""
-    while True:
-        try:
-            return act()
-        except TonnageError:
-            if not (spool.open_directory / FILE).exists():
-                raise
-        time.sleep(ROOM_S)
-
-
-def _ordered_ns(spool: Spool, number: int, copy: int, me: Process) -> int | None:
-    """When somebody ordered the end of the copy that ``me`` waits for, in nanoseconds since 1970; None: nobody has."""
-    found = _patient(spool, lambda: spool.copy(number, copy))
-    return None if found is None or found.waiter != me else found.cancelled_ns
-
-
-def _note(spool: Spool, number: int, copy: int, pid: int, me: Process) -> None:
-    identity = Process.of(pid)
-    if identity is not None:
-        # On a full disk it goes unsaid: only who finds the copy without us would read it.
-        with suppress(TonnageError):
-            spool.note_program(number, copy, identity, me)
-
-
-def _run(spool: Spool, entry: Entry, copy: int, me: Process) -> Ended:
-    request = entry.request
+def _run(mine: Attended, entry: Entry) -> Ended:
     streams: list[int] = []
     os.umask(entry.umask)
     adopt_orphans()
     try:
-        open_streams(request, entry.number, copy, streams)
-        program = _start(entry, copy, streams)
+        open_streams(entry.request, mine.number, mine.copy, streams)
+        program = _start(entry, mine.copy, streams)
     except (UnfitError, OSError) as error:
-        return _not_run(request, streams, error)
+        return _not_run(entry.request, streams, error)
     finally:
         for file in streams:
             os.close(file)
-    _note(spool, entry.number, copy, program.pid, me)
-    is_cancelled = _await(spool, entry.number, copy, program.pid, me)
+    mine.note(program.pid)
+    is_cancelled = _await(mine, program.pid)
     status = program.wait()
     return _ending(128 - status if status < 0 else status, cancelled=is_cancelled)
 
 
-def _await(spool: Spool, number: int, copy: int, program: int, me: Process) -> bool:
+def _await(mine: Attended, program: int) -> bool:
     """Until the program has ended, and where that was ordered all that it started; whether it was.
 
     The spooler sends SIGTERM when it is to be looked for an order; it stays pending until it is waited for here.
     """
-    while (ordered_ns := _ordered_ns(spool, number, copy, me)) is None:
+    while (ordered_ns := mine.ordered_ns()) is None:
         if _has_ended(program):
             return False
         signal.sigwait({signal.SIGCHLD, signal.SIGTERM})

@@ -77,21 +77,24 @@ class Local:
 
     def command(self, request: JobRequest) -> list[str]:
         """The program itself: no tool stands between. RequestError as ``submit``."""
-        self._refuse(request)
+        self._check_place(request)
         return list(request.program)
 
     def submit(self, request: JobRequest) -> Submitted:
         """The job with this key where there is one: a second submission of it adds nothing."""
         with self._spool() as spool:
-            number, is_new = spool.add(self._fitted(spool, request))
+            wanted = self._fitted(spool, request)
             try:
-                spooler_contact.wake(spool, timeout_s=self._timeout_s)
-            except (SchedulerError, OSError) as error:
+                spooler_contact.ensure_spooler(spool, timeout_s=self._timeout_s)
+            except SchedulerError as error:
                 why, _, hint = str(error).partition("; hint: ")
                 hint = hint or f"see {spool.directory / 'log'}"
-                if is_new and spool.withdraw(number):
-                    raise SchedulerError(f"{why}; nothing was submitted; hint: {hint}") from None
-                raise SubmissionUnknown(f"job {number} waits, but {why}; hint: {hint}") from None
+                raise SchedulerError(f"{why}; nothing was submitted; hint: {hint}") from None
+            number, _ = spool.add(wanted)
+            try:
+                spooler_contact.wake(spool, timeout_s=self._timeout_s)
+            except SchedulerError as error:  # it ended meanwhile
+                raise SubmissionUnknown(f"job {number} waits, but {error}") from None
         return _receipt(number)
 
     def check_receipt(self, key: str, job: str) -> None:
@@ -179,17 +182,13 @@ class Local:
         return number
 
     def _check_place(self, request: JobRequest) -> None:
-        """For what there is none of on one host."""
+        """RequestError or SchedulerError for what one host, or the local scheduler, has none of."""
         if request.queue not in (None, QUEUE):
             raise NoSuchQueue(f"there is no queue {request.queue}; hint: the local scheduler has one, {QUEUE}")
         if request.hosts and not request.prefer and not any(self._is_here(host) for host in request.hosts):
             raise SchedulerError(
                 f"the local scheduler runs jobs on {self._host} only, not on {', '.join(request.hosts)}"
             )
-        self._refuse(request)
-
-    def _refuse(self, request: JobRequest) -> None:
-        """RequestError for what no local scheduler has."""
         if request.spread is not None and request.spread.nodes > 1:
             raise RequestError(
                 f"{request.spread.nodes} nodes are asked for, and the local scheduler has {self._host} alone"

@@ -8,23 +8,25 @@ why the journal is not SQLite's write-ahead log.
 The numbers of a spool that was made anew, where ``jobs.sqlite`` was moved away, begin at the seconds since 2020: a
 number that somebody remembers is of no other job. ``application_id`` of the file is the number before its first.
 
-A copy goes one way: ``pending``; ``starting``, when it has its slots and ``waiter`` is who may start it; ``running``,
-when ``waiter`` is who waits for its program; then how it ended. Each step is taken by one statement that names the
-state before it, so that of several who would take it one does.
+A copy goes one way: ``pending``; ``running``, when ``waiter`` is the process that runs its program; then how it ended.
+Each step is taken by one statement that names the state before it, so that of several who would take it one does. The
+process is there before it is written down, and does nothing before: of a copy that is not ``running`` no program runs.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import re
 import sqlite3
+import struct
 import time
 import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from tonnage.cluster.array_numbers import each
@@ -36,9 +38,8 @@ from tonnage.cluster.schedulers.local.rows import (
     Ended,
     Entry,
     copies_of,
-    job_lines,
+    jobs_of,
     line_of,
-    may_be_late,
     request_of,
     turn_of,
 )
@@ -56,6 +57,10 @@ FORGET_AFTER = 500
 LATELY_NS = 3600 * 10**9
 """How long a job that ended is listed."""
 FILE = "jobs.sqlite"
+LOCK = "spooler"
+"""The file of a spool's directory that a spooler holds a lock of."""
+_FLOCK = "hhqqi0q"
+"""C's ``struct flock``: type, whence, start, length, process."""
 _VERSION = 1
 _TABLES = (
     """create table job (number integer primary key autoincrement, key text not null unique,
@@ -69,6 +74,8 @@ _TABLES = (
     "create index ended on copy (ended_ns) where ended_ns is not null",
     f"pragma user_version = {_VERSION}",
 )
+_LOOK_S = 0.05
+"""How often it is looked whether a spooler has ended."""
 _2020_S = 1_577_836_800
 """In seconds since 1970."""
 _HELD = re.compile(r"/proc/self/fd/[0-9]+")
@@ -76,10 +83,6 @@ _AWAY = "move it away, and the jobs in it are forgotten"
 _REST = "state, foreground, waiter, program, started_ns, cancelled_ns, ended_ns, status, reason"
 _COPIES = f"select job, copy, 1, {_REST} from copy where"
 _ACTIVE = "select job from copy where ended_ns is null"
-
-
-class _Undone(Exception):
-    """A transaction that was only tried."""
 
 
 class Spool:
@@ -110,12 +113,25 @@ class Spool:
             # What a spooler left beside it tells that there was one before.
             made_anew = bool({*os.listdir(self.open_directory)} - {FILE, f"{FILE}-journal"})  # noqa: PTH208 - names alone
             before_first = int(time.time()) - _2020_S if made_anew else 0
+            self._await_end_of_spooler()
             with self.change() as db:
                 if db.execute("pragma user_version").fetchone() == (0,):
                     for statement in _TABLES:
                         db.execute(statement)
                     db.execute("insert into sqlite_sequence (name, seq) values ('job', ?)", (before_first,))
                     db.execute(f"pragma application_id = {before_first}")
+
+    def _await_end_of_spooler(self) -> None:
+        """SQLite takes a journal for one of the file that has the name now. So none is written while a spooler, which
+        ends when it finds its file gone, may have the one before open."""
+        until_s = time.monotonic() + self._timeout_s
+        while self._version() == 0 and spooler(self) is not None:
+            if time.monotonic() > until_s:
+                raise SchedulerError(
+                    f"the spooler of what was {self.directory / FILE} before still runs; nothing was changed; "
+                    "hint: try again"
+                )
+            time.sleep(_LOOK_S)
 
     def _version(self) -> int:
         with self._transaction() as db:
@@ -196,19 +212,15 @@ class Spool:
             self.forget()
         return number, True
 
-    def withdraw(self, number: int) -> bool:
-        """Takes a job back that was just added; False where a copy of it began meanwhile, and nothing was done."""
-        begun = "select job from copy where state != 'pending'"
-        with self.change() as db:
-            return _remove(db, f"number = ? and number not in ({begun})", number)
-
     def forget(self) -> None:
         """Removes what ended long ago."""
         ended = f"number not in ({_ACTIVE})"
         newest = f"select number from job where {ended} order by number desc limit ?"
         oldest_ns = time.time_ns() - REMEMBERED_NS
         with self.change() as db:
-            _remove(db, f"{ended} and (submitted_ns < ? or number not in ({newest}))", oldest_ns, REMEMBERED)
+            old = f"{ended} and (submitted_ns < ? or number not in ({newest}))"
+            db.execute(f"delete from job where {old}", (oldest_ns, REMEMBERED))
+            db.execute("delete from copy where job not in (select number from job)")
 
     def find(self, key: str) -> int | None:
         """The number of the job with that key."""
@@ -230,18 +242,12 @@ class Spool:
                 "hint: put that file back, or give another --key"
             )
 
-    def check(self) -> None:
-        """RequestError where what waits or runs is damaged."""
-        with self._transaction() as db:
-            turn_of(db, 0)
-            copies_of(db.execute(f"{_COPIES} ended_ns is null"))
-
     def entry(self, number: int) -> Entry | None:
         """What was asked for; None where the spool has no such job, or one that cannot be read."""
         with self._transaction() as db:
             row = db.execute("select request, umask, environment from job where number = ?", (number,)).fetchone()
         request = None if row is None else request_of(row[0])
-        return None if request is None else Entry(number, request, row[1], json.loads(row[2]))
+        return None if request is None else Entry(request, row[1], json.loads(row[2]))
 
     def numbers(self, *, ended: bool = False) -> list[int]:
         """The jobs that wait or run, or those that ended, in the order of submission."""
@@ -270,31 +276,19 @@ class Spool:
 
     # Copies
 
-    def begin(self, slots: int, starter: Process) -> list[Copy]:
-        """Gives the copies whose turn it is their slots; those that ``starter`` is to start, which are the ones in the
-        background."""
-        begun: list[Copy] = []
+    def due(self, slots: int) -> list[Copy]:
+        """The copies whose turn it is."""
+        found: list[Copy] = []
         with self._transaction() as db:
             for number, count in turn_of(db, slots).starts.items():
                 where = "job = ? and state = 'pending' and ended_ns is null order by rowid limit ?"
-                begun += copies_of(db.execute(f"{_COPIES} {where}", (number, count)))
-        if begun:
-            # One that is cancelled meanwhile gets none, and whoever would claim it finds that.
-            what = "state = 'starting', started_ns = ?, waiter = coalesce(waiter, ?) where state = 'pending'"
-            values = ((time.time_ns(), str(starter), one.job, one.copy) for one in begun)
-            with self.change() as db:
-                db.executemany(f"update copy set {what} and job = ? and copy = ?", values)
-        return [one for one in begun if not one.foreground]
+                found += copies_of(db.execute(f"{_COPIES} {where}", (number, count)))
+        return found
 
-    def claim(self, number: int, copy: int, starter: Process, waiter: Process) -> bool:
-        """Writes down that ``waiter`` runs a copy; False where ``starter`` may not start it, or somebody has."""
-        what = "state = 'running', waiter = ?, started_ns = ? where state = 'starting' and waiter = ?"
-        return self._update(what, (str(waiter), time.time_ns(), str(starter)), number, copy)
-
-    def give_back(self, one: Copy) -> None:
-        """Lets a copy wait again that nobody will start; whoever was to start it may not do so any more."""
-        what = "state = 'pending', waiter = null, started_ns = null where state = 'starting' and waiter = ?"
-        self._update(what, (str(one.waiter),), one.job, one.copy)
+    def claim(self, number: int, copy: int, waiter: Process) -> bool:
+        """Writes down that ``waiter`` runs a copy; False where it does not wait any more."""
+        what = "state = 'running', waiter = ?, started_ns = ? where state = 'pending'"
+        return self._update(what, (str(waiter), time.time_ns()), number, copy)
 
     def note_program(self, number: int, copy: int, program: Process, waiter: Process) -> None:
         """Which process a copy is, for whoever finds it without ``waiter``, who waits for it."""
@@ -314,7 +308,7 @@ class Spool:
 
     def running(self) -> list[Copy]:
         """Those that have slots, and those in the foreground that wait for some."""
-        where = "ended_ns is null and (state in ('starting', 'running') or foreground)"
+        where = "ended_ns is null and (state = 'running' or foreground)"
         with self._transaction() as db:
             return copies_of(db.execute(f"{_COPIES} {where}"))
 
@@ -324,8 +318,9 @@ class Spool:
         since_ns = time.time_ns() - LATELY_NS if ended else 1 << 62
         listed = f"in ({_ACTIVE} union select job from copy where ended_ns >= {since_ns})"
         with self._transaction() as db:
-            reasons = turn_of(db, slots).reasons
-            lines = job_lines(db, f"number {listed}")
+            waits = turn_of(db, slots).reasons
+            columns = "number, slots, key, submitted_ns, cap, request"
+            jobs = jobs_of(db.execute(f"select {columns} from job where number {listed}"))
             copies = copies_of(
                 db.execute(
                     f"select job, min(copy), count(*), {_REST} from copy where job {listed}"
@@ -334,16 +329,23 @@ class Spool:
                     " order by job, started_ns is null, min(copy)"
                 )
             )
-        late = {id(copy) for copy in copies if may_be_late(copy, reasons)}
-        why = self._unwritable() if late else ""
-        return [line_of(copy, *lines[copy.job], reasons, why if id(copy) in late else "") for copy in copies]
+        lines = [line_of(copy, jobs[copy.job], waits.get(copy.job, "")) for copy in copies]
+        # Running, but no program is there; pending, and nothing keeps it waiting: it has come further.
+        late = [
+            copy.ended_ns is None and (not line.reason if copy.program is None else not copy.program.alive)
+            for copy, line in zip(copies, lines, strict=True)
+        ]
+        why = self._unwritable() if any(late) else ""
+        return [
+            replace(line, reason=line.reason or why) if is_late else line
+            for is_late, line in zip(late, lines, strict=True)
+        ]
 
     def _unwritable(self) -> str:
         """Why nothing can be written down now, as on a full disk; nothing where it can be."""
         try:
-            with suppress(_Undone), self._transaction("immediate") as db:
+            with self.change() as db:
                 db.execute(f"pragma user_version = {_VERSION}")
-                raise _Undone
         except TonnageError as error:
             return f"may be out of date: {error}"
         return ""
@@ -351,6 +353,24 @@ class Spool:
     def _update(self, what: str, values: tuple[object, ...], number: int, copy: int) -> bool:
         with self.change() as db:
             return db.execute(f"update copy set {what} and job = ? and copy = ?", (*values, number, copy)).rowcount == 1
+
+
+def spooler(spool: Spool) -> int | None:
+    """The process that runs this spool's jobs, 0 where its number does not count here; None where none does.
+
+    Its lock is a record lock, as only those can be looked at without being taken, end with their process, and are not
+    inherited by the processes that it starts.
+    """
+    try:
+        file = os.open(spool.open_directory / LOCK, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
+        return None if kind == fcntl.F_UNLCK else max(int(pid), 0)
+    finally:
+        os.close(file)
 
 
 def explain(error: Exception, directory: str | Path) -> str:
@@ -363,9 +383,3 @@ def explain(error: Exception, directory: str | Path) -> str:
 def _number_of(db: sqlite3.Connection, key: str) -> int | None:
     row = db.execute("select number from job where key = ?", (key,)).fetchone()
     return None if row is None else int(row[0])
-
-
-def _remove(db: sqlite3.Connection, which: str, *values: int) -> bool:
-    removed = db.execute(f"delete from job where {which}", values)
-    db.execute("delete from copy where job not in (select number from job)")
-    return bool(removed.rowcount)

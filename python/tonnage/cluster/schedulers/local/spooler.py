@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import stat
 import sys
 import time
 import traceback
@@ -19,19 +20,17 @@ from typing import NoReturn
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.local.rows import Copy, Ended
 from tonnage.cluster.schedulers.local.runner import GRACE_NS, attend
-from tonnage.cluster.schedulers.local.spool import Spool, explain
-from tonnage.cluster.schedulers.local.spooler_contact import LOCK, wake
+from tonnage.cluster.schedulers.local.spool import LOCK, Spool, explain
+from tonnage.cluster.schedulers.local.spooler_contact import wake
 from tonnage.errors import TonnageError
 from tonnage.processes import Process
 from tonnage.program_places import open_private
 
-POLL_S = 0.5
-"""How often the copies that are no children of this spooler are looked at, and those whose end was ordered."""
-LOOK_S = 5.0
-"""How often it looks for jobs of which nobody told, as whoever submitted them was killed before."""
+LOOK_S = 1.0
+"""How often it looks at what nobody tells it of: an end without its waiting process, a job whose submitter was killed
+before it could say so, cancelled copies that do not end, room on the disk."""
 _LOG_BYTES = 1 << 20
 """A log that has grown beyond this begins anew."""
-NOT_STARTED = Ended("failed", None, "its process ended before it could start it")
 LOST = Ended("unknown", None, "the process that waited for it ended before it did")
 NEVER_RAN = Ended("cancelled", None, "ended before its program began")
 
@@ -45,8 +44,6 @@ class Spooler:
         self._spool = spool
         self._lock = lock
         self._me = Process.this()
-        self.children: dict[int, tuple[int, int]] = {}
-        """The processes that wait for programs: number → job and copy."""
         self._signalled: set[tuple[Process, int]] = set()
         """Programs that were sent a signal from here, and which."""
         self._hindered = ""
@@ -56,60 +53,38 @@ class Spooler:
         """Returns when nothing was to do for ``idle_s``, or at SIGTERM; what runs goes on. RequestError where the spool
         is not one to go on with: who asks next is told the same."""
         busy_at_s = time.monotonic()
-        while True:
+        heard = None
+        while heard is None or heard.si_signo != signal.SIGTERM:
             try:
                 self._reap()
-                limit_s = POLL_S if self.settle() else LOOK_S
-                for one in self._spool.begin(len(os.sched_getaffinity(0)), self._me):
-                    self.children[self._fork(one)] = (one.job, one.copy)
+                self.settle()
+                for one in self._spool.due(len(os.sched_getaffinity(0))):
+                    self._start(one)
                 if self._spool.numbers():
                     busy_at_s = time.monotonic()
                 elif time.monotonic() - busy_at_s >= idle_s and self._may_end():
                     return
-                else:
-                    limit_s = min(max(busy_at_s + idle_s - time.monotonic(), 0), LOOK_S)
                 self._hindered = ""
             except (SchedulerError, OSError) as error:
                 # No process to be had now, or no room on the disk: later there will be.
                 if str(error) != self._hindered:
                     _log(str(error))
                 self._hindered = str(error)
-                limit_s = POLL_S
-            heard = signal.sigtimedwait({signal.SIGCHLD, signal.SIGTERM}, limit_s)
-            if heard is not None and heard.si_signo == signal.SIGTERM:
-                return
+            heard = signal.sigtimedwait({signal.SIGCHLD, signal.SIGTERM}, LOOK_S)
 
-    def settle(self) -> bool:
-        """Looks which copies have ended, and which must be made to; whether some are to be looked at again soon: those
-        whose end nobody tells of for certain, and cancelled ones."""
-        is_watched = False
+    def settle(self) -> None:
+        """Looks which copies have ended, and which must be made to."""
         for one in self._spool.running():
-            is_child = self._is_child(one)
-            if one.state == "starting" and not one.foreground:
-                if not is_child:  # whoever was to fork its process was killed, or could not
-                    self._spool.give_back(one)
-                continue
             waits = one.waiter is not None and one.waiter.alive
-            is_watched |= not is_child or one.cancelled_ns is not None
             if one.cancelled_ns is not None:
                 self._enforce(one, time.time_ns() - one.cancelled_ns, one.waiter if waits else None)
-            if is_child or waits or (one.program is not None and one.program.alive):
+            if waits or (one.program is not None and one.program.alive):
                 continue
             if one.state == "pending":
                 self._spool.cancel(one.job)
-            elif one.state == "starting":
-                self._spool.end(one.job, one.copy, NOT_STARTED, one.waiter)
             else:
                 never_ran = one.cancelled_ns is not None and one.program is None
                 self._spool.end(one.job, one.copy, NEVER_RAN if never_ran else LOST, one.waiter)
-        return is_watched
-
-    def _is_child(self, one: Copy) -> bool:
-        """Whether a process from here waits for it, or is about to: for it, and not for one that had its number in a
-        spool that was taken away."""
-        waiter = one.waiter and one.waiter.pid
-        children = [pid for pid, child in self.children.items() if child == (one.job, one.copy)]
-        return waiter in children or (waiter == self._me.pid and bool(children))
 
     def _enforce(self, one: Copy, late_ns: int, waiter: Process | None) -> None:
         if waiter is not None and not one.foreground:
@@ -124,14 +99,9 @@ class Spooler:
                 one.program.signal(number, group=not one.foreground)
 
     def _reap(self) -> None:
-        while self.children:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-            if not pid:
-                break
-            number, copy = self.children.pop(pid)
-            found = self._spool.copy(number, copy)
-            if found is not None and found.state == "starting":
-                self._spool.end(number, copy, NOT_STARTED, self._me)
+        with suppress(ChildProcessError):  # there is none
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
 
     def _may_end(self) -> bool:
         """Whether nobody has submitted anything; whoever does so from now on finds no spooler."""
@@ -142,15 +112,30 @@ class Spooler:
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
             return True
 
-    def _fork(self, one: Copy) -> int:
-        """The process of its own that a copy has."""
-        return os.fork() or self._be_copy(one)
+    def _start(self, one: Copy) -> None:
+        if one.foreground and one.waiter is not None:
+            self._spool.claim(one.job, one.copy, one.waiter)
+        else:
+            self._fork(one)
 
-    def _be_copy(self, one: Copy) -> NoReturn:
+    def _fork(self, one: Copy) -> None:
+        """Gives a copy a process of its own, which waits until the spool says so, or this process is no more."""
+        ready, go = os.pipe()
+        try:
+            child = Process.of(os.fork() or self._be_copy(one, ready, go))
+            if child is not None:
+                self._spool.claim(one.job, one.copy, child)
+        finally:
+            os.close(ready)
+            os.close(go)
+
+    def _be_copy(self, one: Copy, ready: int, go: int) -> NoReturn:
         code = 1
         try:
             os.setsid()
-            attend(self._spool, one.job, one.copy, self._me)
+            os.close(go)
+            os.read(ready, 1)
+            attend(self._spool, one.job, one.copy)
             if os.getppid() != self._me.pid:
                 wake(self._spool, timeout_s=30)
             code = 0
@@ -180,15 +165,11 @@ def main(directory: str, idle: str) -> int:
                 # Whoever started the spooler may have ignored some, which programs would inherit.
                 signal.signal(number, signal.SIG_DFL)
         # Whoever started it hears of what is damaged.
-        spool.check()
+        spool.jobs(0)
         _leave_the_terminal(spool)
-    except (OSError, TonnageError) as error:
-        sys.stderr.write(f"{explain(error, directory)}\n")
-        return 1
-    try:
         Spooler(spool, lock).serve(float(idle))
-    except TonnageError as error:
-        _log(str(error))
+    except (OSError, TonnageError) as error:
+        _log(explain(error, directory))
         return 1
     except Exception:
         _log(traceback.format_exc())
@@ -207,12 +188,16 @@ def _leave_the_terminal(spool: Spool) -> None:
 
 
 def _log(text: str) -> None:
+    """To standard error: of whoever started the spooler, and once it serves the log."""
     # A full disk is no reason to stop.
     with suppress(OSError):
-        if os.fstat(sys.stderr.fileno()).st_size > _LOG_BYTES:
-            os.ftruncate(sys.stderr.fileno(), 0)
-        line = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text.rstrip()}\n"
-        os.write(sys.stderr.fileno(), line.encode("utf-8", "surrogateescape"))
+        file = sys.stderr.fileno()
+        found = os.fstat(file)
+        if stat.S_ISREG(found.st_mode):
+            text = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}"
+            if found.st_size > _LOG_BYTES:
+                os.ftruncate(file, 0)
+        os.write(file, f"{text.rstrip()}\n".encode("utf-8", "surrogateescape"))
 
 
 if __name__ == "__main__":

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
-import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 import tonnage
 from tonnage.cluster.scheduler import SchedulerError
-from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.cluster.schedulers.local.spool import Spool, spooler
 from tonnage.machine.site_tools import ToolError, ask
 
 IDLE_S = 30.0
 """How long a spooler with nothing to do stays."""
-LOCK = "spooler"
-"""The file of a spool's directory that a spooler holds a lock of."""
-_FLOCK = "hhqqi0q"
-"""C's ``struct flock``: type, whence, start, length, process."""
-
-
-def spooler(spool: Spool) -> int | None:
-    """The process that runs this spool's jobs, 0 where its number does not count here; None where none does.
-
-    Its lock is a record lock, as only those can be looked at without being taken, end with their process, and are not
-    inherited by the processes that it starts.
-    """
-    try:
-        file = os.open(spool.open_directory / LOCK, os.O_RDWR)
-    except FileNotFoundError:
-        return None
-    try:
-        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
-        return None if kind == fcntl.F_UNLCK else max(int(pid), 0)
-    finally:
-        os.close(file)
 
 
 def slots(spool: Spool) -> int:
