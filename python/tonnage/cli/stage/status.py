@@ -20,6 +20,7 @@ COMMAND = Command(
     "status",
     "say where a mover stands",
     "Prints what is safe, what waits and why, and what failed. Of a mover that does not run, what its journal says. "
+    "What was removed at the destination afterwards only `tonnage stage wait` and `verify` find. "
     "Exit code 1 where files failed, or where a mover that does not run left some.",
     (*WHICH, JSON, Option(("--watch",), "go on until the mover ends, with a panel")),
     (

@@ -212,7 +212,7 @@ def _check_sharing(asked: Given, files: bool) -> None:
         )
     if len(several) > asked.number("--tasks"):
         _refuse(
-            f"-d names {len(several)} directories for {asked.number('--tasks')} tasks", f"add --tasks {len(several)}"
+            f"-d names {len(several)} directories for {_tasks(asked.number('--tasks'))}", f"add --tasks {len(several)}"
         )
     if len(set(map(os.path.realpath, several))) < len(several):
         _refuse("-d names a directory twice", "name each once")
@@ -286,7 +286,7 @@ def _sweep(asked: Given) -> tuple[int, ...]:
     if first > last or first < 1:
         _refuse(f"-f {first} is above -l {last}", "make -l larger")
     if last > tasks:
-        _refuse(f"-l {last} is more than the {tasks} tasks there are", f"add --tasks {last}")
+        _refuse(f"-l {last} is more than {_tasks(tasks)}", f"add --tasks {last}")
     return tuple(range(first, last + 1, asked.number("-s")))
 
 
@@ -377,3 +377,7 @@ def operations_kept(request: Request, made: int | None) -> int:
     """How many of each task."""
     items = request.items if made is None else made
     return min(items * (max(request.sweep) if request.collective else 1), OPERATIONS_MOST)
+
+
+def _tasks(number: int) -> str:
+    return "1 task" if number == 1 else f"{number} tasks"
