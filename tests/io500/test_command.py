@@ -484,3 +484,10 @@ def test_a_killed_command_leaves_what_a_resume_needs(here: Path) -> None:
     kept = Kept.load(here / "results" / "then")
     assert kept.begun == "mdtest-hard-write"
     assert [figure.name for figure in kept.done[0]] == PHASES[:4]
+
+
+def test_one_api_for_all_phases_may_be_mpi_io(here: Path, io500: Io500) -> None:
+    (here / "mpi.ini").write_text(f"{SMALL}[global]\napi = MPIIO\n")
+    code, out, err = io500("mpi.ini", "--dry-run")
+    assert code == 0, err
+    assert all("-a MPIIO" in line for line in out.splitlines() if line.partition(": ")[2].startswith(("ior", "mdtest")))
