@@ -353,7 +353,11 @@ def test_the_generator_alone_can_be_measured(mdtest: Mdtest) -> None:
         ("-n 10 -I 5 -x s", "-n 10 with -I 5 makes 2 directories, and -x is for the files of one", "leave -I out"),
         ("-n 2 -z 2 -b 2", "-n 2 is less than one item in each of 7 directories", "use -n 7"),
         ("-n 10 -a MPIIO -k", "-k makes files without opening them, and MPI-IO has no such call", "leave -k out"),
-        ("-n 10 -a MPIIO --posix.odirect", "--posix.odirect is an option of POSIX, and the files are MPIIO's", "leave one of them out"),
+        (
+            "-n 10 -a MPIIO --posix.odirect",
+            "--posix.odirect is POSIX's, and the files are MPIIO's",
+            "leave one of them out",
+        ),
         ("-n 10 -a MMAP", "-a: MMAP is not in this build, which has POSIX, MPIIO and DUMMY", "mount it, and use POSIX"),
         ("-n 10 -E -F -X", "-X checks what is read", "add -E and -e SIZE"),
         ("-n 10 -C -E -w 1 -e 2", "-e 2 reads more than -w 1 writes", "use -w 2"),

@@ -209,7 +209,7 @@ def _check_mpiio(asked: Given) -> None:
     if asked["-k"]:
         _refuse("-k makes files without opening them, and MPI-IO has no such call", "leave -k out")
     if asked["--posix.odirect"]:
-        _refuse("--posix.odirect is an option of POSIX, and the files are MPIIO's", "leave one of them out")
+        _refuse("--posix.odirect is POSIX's, and the files are MPIIO's", "leave one of them out")
 
 
 def _check_sharing(asked: Given, files: bool) -> None:
