@@ -115,7 +115,7 @@ def read_log(data: bytes) -> Log:
     try:
         regions = regions_of(data)
     except BadHeader as error:
-        raise UnreadableLog(f"it is damaged: {error}") from None
+        raise UnreadableLog(f"it is damaged or cut off: {error}") from None
     _require_trust(regions)
     damaged = [at for at, one in enumerate(regions.modules) if one.wrong]
     with tempfile.TemporaryDirectory(prefix="tonnage-darshan-") as place:
