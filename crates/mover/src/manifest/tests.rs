@@ -61,7 +61,7 @@ fn what_was_removed_or_replaced_since_is_lost_and_what_another_mover_placed_is_n
     let (to, _manifest) = staged(&[(b"d/kept", b"1"), (b"d/gone", b"2"), (b"replaced", b"3"), (b"staged again", b"4")]);
     assert_eq!(lost(to.path(), ID).unwrap(), Vec::<String>::new());
     rename(to.path().join("d/gone"), to.path().join("elsewhere")).unwrap();
-    fs::write(to.path().join("replaced"), "another").unwrap();
+    OpenOptions::new().append(true).open(to.path().join("replaced")).unwrap().write_all(b"more").unwrap();
     let other = Manifest::open(&Tree::open(to.path()).unwrap(), &"f".repeat(32)).unwrap();
     other.append(&[stage(to.path(), b"staged again", b"newer")], true).unwrap();
     assert_eq!(lost(to.path(), ID).unwrap(), ["d/gone", "replaced"]);
