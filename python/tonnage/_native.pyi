@@ -52,9 +52,9 @@ class Scratch:
     def path(self) -> str: ...
     def keep(self) -> None:
         """Leaves it and all in it to a later run, instead of ``remove``."""
-    def remove(self) -> None:
+    def remove(self, until_ns: int | None = None) -> None:
         """Removes the data files that Tonnage made in it, the marker and the directory. Anything else stays and
-        is an OSError.
+        is an OSError. ``until_ns``: also files of trees that were changed after this, by the file system's clock.
         """
 
 @final
@@ -158,6 +158,10 @@ def stage_verify(to: str, threads: int, on_progress: Callable[[int, int, int, in
     """Compares a tree with the manifests in it (``crates/mover/src/manifest/verify.rs`` ``Report``). ``on_progress``
     gets, a few times a second, files checked and of how many, bytes and of how many; where it says False the check
     ends."""
+
+def stage_lost(to: str, id: str) -> list[str]:
+    """Paths that the mover ``id`` placed in the tree ``to`` and that are not there any more with the kind and the size
+    of the manifests. Nothing is read. OSError where the tree or its manifests cannot be opened."""
 
 def stage_entries(state: str, kind: str, after: int, limit: int) -> list[dict[str, Any]]:
     """At most ``limit`` entries of a journal with numbers above ``after``: ``id``, ``path``, ``size``, ``reason``.

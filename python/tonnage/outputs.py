@@ -53,11 +53,13 @@ def lines(name: str, first: str, others: str | None = None) -> Form:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One file that is to be written. ``asked_by``: the option that names it."""
+    """One file that is to be written. ``asked_by``: the option that names it. ``otherwise``: what to do where it cannot
+    be."""
 
     path: Path
     asked_by: str
     form: Form
+    otherwise: str = "move it away, or give another place"
 
     def check(self) -> os.stat_result | None:
         """What is there now and may be replaced; None: nothing. RequestError for anything else."""
@@ -130,8 +132,8 @@ class Output:
             os.fsync(file.fileno())
             self._name(fresh, found)
 
-    def _refused(self, wrong: str, hint: str = "move it away, or give another place") -> RequestError:
-        return RequestError(f"{self.asked_by}: {wrong}; hint: {hint}")
+    def _refused(self, wrong: str, hint: str | None = None) -> RequestError:
+        return RequestError(f"{self.asked_by}: {wrong}; hint: {hint or self.otherwise}")
 
     def _is_ours(self) -> bool:
         try:

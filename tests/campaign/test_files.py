@@ -150,6 +150,8 @@ def test_files_that_an_earlier_run_left_are_written_under_watch(tmp_path: Path) 
         ("wear_out = true\n", "wear_out needs time_limit"),
         ('check_written = true\npayload = "constant"\n', "check_written needs payload unique"),
         ("mknod = true\nfile_size = 1\n", "mknod makes empty files, and file_size is above 0"),
+        ('mknod = true\nstorage = "mpiio"\n', "mknod makes files without opening them, and MPI-IO has no such call"),
+        ('direct = "yes"\nstorage = "mpiio"\n', "storage mpiio works through the page cache"),
         ("shared_files = true\n", "shared_files are files in one tree for all tasks"),
         ('collective = true\ntime_limit = "1s"\n', "collective does not go with time_limit"),
         ('before_phase = "sync"\n', "workload.before_phase: a command is a list of arguments"),

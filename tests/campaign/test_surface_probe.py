@@ -172,3 +172,12 @@ def test_an_interrupted_search_goes_on_where_it_stood(tmp_path: Path) -> None:
 def test_no_time_is_no_budget(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["probe", MODEL, *more, "--budget", "0s"]) == 2
     assert "0 is no time" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "number"), [(["64KiB"], "is 1"), ("4KiB", "is 1"), ([], "are 0"), ([1, 2, 3], "are 3")]
+)
+def test_a_surface_that_has_not_two_ends_is_told_in_words_of_the_house(given: object, number: str) -> None:
+    with pytest.raises(RequestError, match=f"a surface is between two sizes, and here {number}; hint: write") as told:
+        build_campaign({"target": "/x", "search": {"surface": given}})
+    assert "tuple" not in str(told.value)

@@ -10,6 +10,7 @@ from tonnage.demand.profile import main_file_system, profile_of
 from tonnage.errors import RequestError
 from tonnage.placement.io_demand import demand_of_uses
 from tonnage.placement.task_caps import Capacity, Plateau, choose_cap
+from tonnage.report.answers.demand import answer
 
 MIB = 1 << 20
 NAMES = Metadata(opens=4, stats=0, seeks=0, syncs=0, busy_s=0.0, first_s=0.0, last_s=10.0)
@@ -61,6 +62,20 @@ def test_several_runs_have_intervals_and_bounds_that_hold_for_each() -> None:
     assert profile.runs == 4
     assert flow.at_once == Bounds(2, 4), "in the fullest moment of all of them"
     assert flow.waiting.low < flow.waiting.median < flow.waiting.high and flow.waiting.confidence == 0.95
+
+
+def test_calls_of_each_size_are_of_one_run_and_not_of_all_of_them_together() -> None:
+    bins = [(0, 0, 0, 0, count, 0, 0, 0, 0, 0) for count in (1000, 1000, 1200)]
+    uses = [replace(JOB, file_systems=(replace(PLACE, writes=replace(WRITES, bins=one)),)) for one in bins]
+    (flow,) = profile_of(uses).places[0].flows
+    assert flow.sizes[4].low < flow.sizes[4].median == 1000 < flow.sizes[4].high
+    shown = dict(answer(["a", "b", "c"], profile_of(uses), (), uses).tables)
+    assert "1,000 [818, 1,380]" in str(shown["Sizes of calls on /scratch"])
+
+
+def test_what_could_not_be_read_is_no_job_without_files() -> None:
+    with pytest.raises(RequestError, match="no record of a file can be read: module POSIX cannot be read; hint"):
+        profile_of([replace(JOB, file_systems=(), problems=("module POSIX cannot be read",))])
 
 
 def test_a_run_without_such_calls_counts_as_none_of_them() -> None:

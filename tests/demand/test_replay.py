@@ -183,3 +183,12 @@ def test_an_existing_file_of_another_kind_stays(tmp_path: Path) -> None:
 def test_options_of_a_campaign_want_one(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demand", str(log("own")), *words]) == 2
     assert "--campaign" in capsys.readouterr().err
+
+
+@needs_darshan
+def test_opens_that_the_job_did_not_make_are_told() -> None:
+    """A run of the replay opens a shared file for its writes, for its reads, and to look at the page cache."""
+    (place,) = use("shared").file_systems
+    made = replay_of(use("shared"), place, target="/x", sweep=False)
+    words = "each step opens its files anew, and reads open them once more, to see what the page cache has of them"
+    assert f"{words}; the job opened files {place.metadata.opens} times in all" in made.left_out

@@ -253,3 +253,24 @@ def resumed_elsewhere(stage: Stage) -> None:
     assert temporaries(stage) == []
     there = contents(stage.remote)
     assert all(there[name] == found for name, found in contents(stage.local).items())
+
+
+def test_a_wait_tells_what_was_removed_at_the_destination_since(stage: Stage) -> None:
+    stage.run(program="echo one > a; echo two > b; echo three > c")
+    stage("start", *stage.trees, "--name", "run7")
+    assert "3 files, 14 B safe in" in stage("wait", "--name", "run7").out
+    (stage.remote / "a").unlink()
+    (stage.remote / "b").write_text("something else")
+    said = stage("wait", "--name", "run7", check=1)
+    assert "safe" not in said.out and f"3 files, 14 B were copied to {stage.remote}" in said.out
+    assert "2 files of these are not there any more as they were: a, b; hint: `tonnage stage verify --to" in said.err
+
+
+def test_a_resume_whose_journal_was_removed_does_not_say_that_nothing_was_begun(stage: Stage) -> None:
+    stage.run(program="echo one > a")
+    for left in stage.state.glob("journal*"):
+        left.unlink()
+    said = stage("resume", "--state", stage.state, check=2)
+    assert "a mover was begun in" in said.err and "its journal was removed; hint: `tonnage stage start`" in said.err
+    again = stage("resume", "--state", stage.shell.home, check=2)
+    assert "nothing was begun in" in again.err

@@ -87,7 +87,7 @@ def test_a_mover_that_nobody_knows(stage: Stage, action: str) -> None:
         ((), "no mover is known on this host"),
         (("--name", "nobody"), "no mover is called 'nobody'"),
         (("--from", str(stage.local)), "no mover is known for"),
-        (("--state", str(stage.local)), "there is no journal in"),
+        (("--state", str(stage.local)), "nothing was begun in" if action == "resume" else "there is no journal in"),
     ):
         said = stage(action, *words, check=2)
         assert hint in said.err and "; hint: " in said.err and said.err.count("\n") == 1, said.err

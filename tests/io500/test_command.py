@@ -302,6 +302,47 @@ def test_a_cleanup_removes_what_an_interrupt_left(here: Path, io500: Io500, monk
     assert io500("few.ini", "--cleanup")[0] == 2
 
 
+def test_a_cleanup_leaves_files_that_came_into_a_tree_of_mdtest_after_its_phase(
+    here: Path, io500: Io500, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody's own file in the place of one of mdtest's, by its very name."""
+    results = interrupted(here, io500, monkeypatch)
+    (mark,) = (here / "data" / "then" / "mdtest-easy").rglob("TONNAGE-SCRATCH")
+    ours = sorted(path for path in everything_below(mark.parent) if path.is_file() and path != mark)
+    theirs = ours[len(ours) // 2]
+    theirs.unlink()
+    left_ns = mark.stat().st_mtime_ns
+    while True:  # until the file system's clock, which may step by milliseconds, says later
+        theirs.write_text("precious")
+        if theirs.stat().st_ctime_ns > left_ns:
+            break
+    code, _, err = io500("--resume", str(results), "--cleanup")
+    assert code == 1 and str(theirs) in err
+    assert [path for path in everything_below(here / "data") if path.is_file()] == [mark, theirs]
+    assert theirs.read_text() == "precious"
+
+
+def test_more_searchers_than_tasks_are_refused_before_anything_is_made(here: Path, io500: Io500) -> None:
+    (here / "many.ini").write_text(f"{SMALL}[find]\nnproc = 3\n")
+    for more in (("--dry-run",), ()):
+        code, out, err = io500("many.ini", *more)
+        assert (code, out) == (
+            2,
+            "",
+        ) and "[find] nproc = 3: there is one task; hint: start 3, or leave nproc out" in err
+    assert not (here / "data").exists()
+    assert io500("many.ini", "--tasks", "3", "--dry-run")[0] == 0
+
+
+@pytest.mark.parametrize("key", ["datadir", "resultdir"])
+def test_a_directory_that_cannot_be_made_is_refused_by_a_dry_run(here: Path, io500: Io500, key: str) -> None:
+    (here / "file").write_text("precious")
+    for value in ("/dev/null/x", "file/x/y"):
+        (here / "nowhere.ini").write_text(f"{SMALL}[global]\n{key} = {value}\n")
+        code, out, err = io500("nowhere.ini", "--dry-run")
+        assert (code, out) == (2, "") and f"[global] {key} = {value}: " in err and "is no directory; hint: " in err
+
+
 def test_the_extended_phases_of_md_workbench_are_refused_by_name(here: Path, io500: Io500) -> None:
     code, out, err = io500("small.ini", "--mode", "extended")
     assert (code, out) == (2, "")
@@ -443,3 +484,10 @@ def test_a_killed_command_leaves_what_a_resume_needs(here: Path) -> None:
     kept = Kept.load(here / "results" / "then")
     assert kept.begun == "mdtest-hard-write"
     assert [figure.name for figure in kept.done[0]] == PHASES[:4]
+
+
+def test_one_api_for_all_phases_may_be_mpi_io(here: Path, io500: Io500) -> None:
+    (here / "mpi.ini").write_text(f"{SMALL}[global]\napi = MPIIO\n")
+    code, out, err = io500("mpi.ini", "--dry-run")
+    assert code == 0, err
+    assert all("-a MPIIO" in line for line in out.splitlines() if line.partition(": ")[2].startswith(("ior", "mdtest")))

@@ -181,3 +181,32 @@ def test_a_shim_that_another_user_could_have_written_is_not_loaded(tmp_path: Pat
     code, _, err = ior(tmp_path, *words, "-O", "tonnageOut=second", ranks=1)
     assert code == 2 and "is not safe from other users" in err
     assert not (tmp_path / "second").exists()
+
+
+@pytest.mark.parametrize(("words", "extra"), [("-u", {}), ("-u -N 1", ROMIO), ("-S", {})])
+def test_mdtest_makes_reads_and_removes_files_by_mpi_io(tmp_path: Path, words: str, extra: dict[str, str]) -> None:
+    given = ["-n", "20", "-F", "-w", "3901", "-e", "3901", "-C", "-T", "-E", "-r", "-y", "-d", "data", *words.split()]
+    given += [] if "-S" in words else ["-X"]
+    done = tonnage(2, "mdtest", "-a", "MPIIO", *given, cwd=tmp_path, extra={**extra, "TONNAGE_OUT": "run"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"File creation +\d", done.stdout) and re.search(r"File removal +\d", done.stdout)
+    kept = manifest(tmp_path / "run")
+    assert kept["target"]["kind"] == "mpiio" and kept["mpiio"]["shim"]
+    phases = {line["phase"]: line for line in lines(tmp_path / "run")}
+    assert all(line["status"] == "ok" for line in phases.values()), phases
+    assert phases["read"]["bytes"] == phases["read"]["operations"] * 3901 > 0
+    assert phases["create"]["bytes"] == phases["create"]["operations"] * 3901 > 0
+    assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+
+
+def test_a_file_that_is_there_is_not_made_again_by_mpi_io_and_a_link_is_not_followed(tmp_path: Path) -> None:
+    """Between two runs somebody puts a link in the place of a file."""
+    given = ["mdtest", "-a", "MPIIO", "-n", "3", "-F", "-u", "-d", "data"]
+    assert tonnage(1, *given, "-C", cwd=tmp_path).returncode == 0
+    (tmp_path / "theirs").write_text("precious")
+    (first,) = [path for path in (tmp_path / "data").rglob("*") if path.name.endswith(".0") and path.is_file()]
+    first.unlink()
+    first.symlink_to(tmp_path / "theirs")
+    done = tonnage(1, *given, "-E", "-w", "8", "-e", "8", cwd=tmp_path)
+    assert done.returncode == 1 and "too many levels of symbolic links" in (done.stdout + done.stderr).lower()
+    assert (tmp_path / "theirs").read_text() == "precious"

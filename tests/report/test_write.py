@@ -40,6 +40,12 @@ def test_a_file_that_is_no_report_is_not_replaced(run: Path, tmp_path: Path) -> 
     assert mine.read_text() == "<html>years of work</html>"
 
 
+def test_a_run_that_takes_no_report_does_not_blame_an_option_that_was_not_given(run: Path) -> None:
+    (run / "report.html").write_text("<html>years of work</html>")
+    with pytest.raises(errors.RequestError, match=r"^report: .* is there and .*; hint: report a copy of the run$"):
+        write_report(run)
+
+
 def test_a_link_and_what_is_no_file_are_not_written_through(run: Path, tmp_path: Path) -> None:
     report = write_report(run)
     before = report.read_bytes()

@@ -50,5 +50,6 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stage::stage_status, module)?)?;
     module.add_function(wrap_pyfunction!(stage::stage_entries, module)?)?;
     module.add_function(wrap_pyfunction!(stage::stage_verify, module)?)?;
+    module.add_function(wrap_pyfunction!(stage::stage_lost, module)?)?;
     Ok(())
 }

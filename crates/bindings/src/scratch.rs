@@ -74,9 +74,10 @@ impl Scratch {
         scratch.keep().map_err(|error| errors::storage(&error))
     }
 
-    fn remove(&self, py: Python<'_>) -> PyResult<()> {
+    #[pyo3(signature = (until_ns=None))]
+    fn remove(&self, py: Python<'_>, until_ns: Option<i128>) -> PyResult<()> {
         let Some(scratch) = self.take() else { return Ok(()) };
-        py.detach(|| scratch.remove()).map_err(|error| errors::storage(&error))
+        py.detach(|| scratch.remove_until(until_ns)).map_err(|error| errors::storage(&error))
     }
 }
 

@@ -87,6 +87,11 @@ pub fn stage_entries<'py>(py: Python<'py>, state: PathBuf, kind: &str, after: i6
     Ok(pythonize::pythonize(py, &entries)?)
 }
 
+#[pyfunction]
+pub fn stage_lost(py: Python<'_>, to: PathBuf, id: &str) -> PyResult<Vec<String>> {
+    py.detach(|| tonnage_mover::manifest::lost(&to, id)).map_err(failed)
+}
+
 /// `on_progress(files, of_files, bytes, of_bytes)` returns whether to go on.
 #[pyfunction]
 pub fn stage_verify<'py>(

@@ -177,6 +177,15 @@ class Search(DocumentTable):
             refuse(key, f"a {key} of 0s cannot be met, for no operation takes no time", "give a time such as 20ms")
         return objective_ns
 
+    @field_validator("surface", mode="before")
+    @classmethod
+    def _has_two_ends(cls, surface: Any) -> Any:
+        if surface is not None and not (isinstance(surface, list | tuple) and len(surface) == 2):
+            number = len(surface) if isinstance(surface, list | tuple) else 1
+            are = "is" if number == 1 else "are"
+            refuse("surface", f"a surface is between two sizes, and here {are} {number}", 'write ["4KiB", "16MiB"]')
+        return surface
+
     @model_validator(mode="after")
     def _can_claim_something(self) -> Search:
         if self.max_tasks == 1:

@@ -19,6 +19,7 @@ from tonnage.errors import MeasurementError, RequestError
 from tonnage.records.line_types import Json
 from tonnage.records.phase_specs import PoolSpec
 
+_MARKER = "TONNAGE-SCRATCH"
 _PREFIX = ".tonnage-"
 """Of the names of scratch directories (``crates/storage/src/scratch``)."""
 
@@ -79,6 +80,18 @@ def _read(found: Sequence[Json]) -> list[Leftover]:
     return [
         Leftover(item["path"], item["run_id"], item["host"], item["pid"], item["state"], item["why"]) for item in found
     ]
+
+
+def left_at_ns(leftover: Leftover) -> int:
+    """When a run left it that ``kept`` it, by the clock of its file system. OSError where it is gone."""
+    return Path(leftover.path, _MARKER).stat().st_mtime_ns
+
+
+def remove_kept(leftover: Leftover, until_ns: int | None) -> None:
+    """Removes what a run kept, or one that died left, as :func:`remove_leftover` does; files that were changed after
+    ``until_ns`` stay and are an OSError."""
+    parent, name = os.path.split(leftover.path)
+    _native.Scratch.reopen_named(parent, name).remove(until_ns)
 
 
 def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: bool = False) -> None:

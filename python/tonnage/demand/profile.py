@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tonnage.analysis.statistics.intervals import median_interval
-from tonnage.demand.job_use import Bounds, FileSystemUse, JobUse, Order, Transfers
+from tonnage.demand.job_use import BIN_NAMES, Bounds, FileSystemUse, JobUse, Order, Transfers
 from tonnage.errors import RequestError
 
 
@@ -46,6 +46,8 @@ class Flow:
     operations: Over
     transfer_size: Over | None
     """None where it is not known."""
+    sizes: tuple[Over, ...]
+    """Calls of each range of sizes (``job_use.BIN_NAMES``) in a run; stdio's have none, and are in no range."""
     ranks: Bounds
     at_once: Bounds
     """Calls in progress at the same moment, at most, in the fullest moment of all runs."""
@@ -118,7 +120,10 @@ def profile_of(uses: Sequence[JobUse]) -> Profile:
                 f"{first.program} ran with {first.processes} and with {other.processes} processes, which are two "
                 "demands; hint: ask for one number of processes at a time"
             )
+    problems = tuple(dict.fromkeys(problem for use in uses for problem in use.problems))
     if not any(use.file_systems for use in uses):
+        if problems:
+            raise RequestError(f"no record of a file can be read: {'; '.join(problems)}; hint: give a whole log")
         raise RequestError(
             "no file was opened, so nothing was asked of any storage; hint: give a log of a job that was"
         )
@@ -131,7 +136,7 @@ def profile_of(uses: Sequence[JobUse]) -> Profile:
         runs=len(uses),
         run_s=Over.within([use.lasted_s for use in uses], [use.lasted for use in uses]),
         places=tuple(sorted(places, key=lambda place: -place.bytes)),
-        problems=tuple(dict.fromkeys(problem for use in uses for problem in use.problems)),
+        problems=problems,
     )
 
 
@@ -188,6 +193,7 @@ def _flow(uses: Sequence[JobUse], mount: str, operation: str) -> Flow | None:
         bytes=over(lambda one: one.moved),
         operations=over(lambda one: one.calls),
         transfer_size=optional(lambda one: one.transfer_size),
+        sizes=tuple(Over.of([0 if one is None else one.bins[at] for one in every]) for at in range(len(BIN_NAMES))),
         ranks=bounds(lambda one: one.ranks),
         at_once=Bounds(max(one.low for one in at_once), max(one.high for one in at_once)),
         mean_at_once=bounds(lambda one: one.mean_at_once),

@@ -94,6 +94,12 @@ def _left_out(use: JobUse, place: FileSystemUse, steps: Sequence[Step]) -> list[
     """Sentences without a full stop."""
     told = list(use.problems)
     told += [sentence for moved in place.transfers if (sentence := _of_order(moved)) is not None]
+    streams = [step for step in steps if not _is_small(step)]
+    if len(streams) > 1 or (streams and place.reads is not None):
+        anew = "each step opens its files anew" + (
+            ", and reads open them once more, to see what the page cache has of them" if place.reads is not None else ""
+        )
+        told.append(f"{anew}; the job opened files {place.metadata.opens} times in all")
     if any("think" in dict(step.keys) for step in steps):
         told.append("pauses are spread evenly over the calls of a step: the job may have made them in groups")
     if len(use.file_systems) > 1:

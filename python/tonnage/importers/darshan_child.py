@@ -1,7 +1,8 @@
 """Reads a Darshan log with PyDarshan in a process of its own, for a damaged log may end the library that reads it.
 
-``python -m tonnage.importers.darshan_child LOG`` writes a line of JSON to its output and then arrays of numpy, as
-``tonnage.importers.darshan_log`` reads them back.
+``python -m tonnage.importers.darshan_child LOG [DAMAGED…]`` writes a line of JSON to its output and then arrays of
+numpy, as ``tonnage.importers.darshan_log`` reads them back. DAMAGED: modules that are not read, by their place among
+those that the log has.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, BinaryIO, TypedDict
 
 import numpy as np
@@ -80,14 +81,12 @@ class _Reader:
     def names(self) -> dict[int, str]:
         found, count = self.ffi.new("struct darshan_name_record **"), self.ffi.new("int *")
         self.library.darshan_log_get_name_records(self.log["handle"], found, count)
-        names = {found[0][at].id: self._text(found[0][at].name) for at in range(count[0])}
-        if not names:
-            self.problems.append("the names of its files are not in it: it may be cut off")
-        return names
+        return {found[0][at].id: self._text(found[0][at].name) for at in range(count[0])}
 
     def modules(self) -> dict[str, bool]:
-        """Whether each that the log has is partial: the program's table was full."""
-        return {name: told["partial_flag"] for name, told in self.backend.log_get_modules(self.log).items()}
+        """Whether each that the log has is partial: the program's table was full. In the log's order."""
+        found = self.backend.log_get_modules(self.log)
+        return {name: found[name]["partial_flag"] for name in sorted(found, key=lambda one: found[one]["idx"])}
 
     def records(self, module: str) -> Iterator[Any]:
         """Buffers, one a record, until the end or until the log breaks off."""
@@ -173,14 +172,15 @@ def _heat(reader: _Reader) -> list[np.ndarray[Any, Any]]:
     return [*columns, np.concatenate([empty, *reads]), np.concatenate([empty, *writes])]
 
 
-def _answer(path: str, out: BinaryIO) -> None:
+def _answer(path: str, damaged: Collection[int], out: BinaryIO) -> None:
     reader = _Reader(path)
     # Of a log that breaks off the library forgets its modules once it has failed to read the names.
     job, modules = reader.job(), reader.modules()
     mounts, names = reader.mounts(), reader.names()
     body, tables = io.BytesIO(), []
+    left_out = [name for at, name in enumerate(modules) if at in damaged]
     for name in (*GENERIC, DXT, HEAT):
-        if name not in modules:
+        if name not in modules or name in left_out:
             continue
         is_generic = name in GENERIC
         counters = reader.backend.counter_names(name) if is_generic else []
@@ -195,6 +195,7 @@ def _answer(path: str, out: BinaryIO) -> None:
         "names": names,
         "tables": tables,
         "partial": [name for name, partial in modules.items() if partial],
+        "left_out": left_out,
         "others": [name for name in modules if name not in (*GENERIC, DXT, HEAT)],
         "problems": reader.problems,
     }
@@ -203,10 +204,10 @@ def _answer(path: str, out: BinaryIO) -> None:
     out.flush()
 
 
-def main(path: str) -> int:
+def main(path: str, *damaged: str) -> int:
     """Exit code. The library says what it does not like on the error output itself."""
     try:
-        _answer(path, sys.stdout.buffer)
+        _answer(path, {*map(int, damaged)}, sys.stdout.buffer)
     except ImportError as error:
         sys.stderr.write(f"{error}\n")
         return NOT_INSTALLED
@@ -217,4 +218,4 @@ def main(path: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tonnage.importers.darshan_child import DXT, GENERIC, HEAT, NOT_INSTALLED
+from tonnage.importers.darshan_regions import BadHeader, Regions, regions_of
 from tonnage.importers.detect import DARSHAN_MARKS
 
 INSTALL_HINT = 'pip install "tonnage[darshan]", which has it for Python 3.10 to 3.12 on x86_64'
@@ -111,19 +112,42 @@ def read_log(data: bytes) -> Log:
         old = data.startswith((b"\x1f\x8b", b"BZh"))
         older = "; logs of Darshan 2 are compressed as a whole and are not read" if old else ""
         raise UnreadableLog(f"this is no log of Darshan 3, whose mark it does not have{older}")
+    try:
+        regions = regions_of(data)
+    except BadHeader as error:
+        raise UnreadableLog(f"it is damaged or cut off: {error}") from None
+    _require_trust(regions)
+    damaged = [at for at, one in enumerate(regions.modules) if one.wrong]
     with tempfile.TemporaryDirectory(prefix="tonnage-darshan-") as place:
         path = Path(place) / "log.darshan"
         path.write_bytes(data)
-        answer = _asked(path)
+        answer = _asked(path, damaged)
     head, _, body = answer.partition(b"\n")
     try:
-        return _log(json.loads(head), io.BytesIO(body))
+        log = _log(json.loads(head), io.BytesIO(body), regions.problems)
     except (ValueError, KeyError, EOFError, IndexError) as error:
         raise UnreadableLog(f"its reader gave no whole answer ({error})") from None
+    if (damaged or regions.problems) and not any(len(found.ids) for found in log.modules.values()):
+        raise UnreadableLog("it is damaged, and no record of a file is left of it: " + "; ".join(log.problems))
+    return log
 
 
-def _asked(path: Path) -> bytes:
-    argv = [sys.executable, "-P", "-m", "tonnage.importers.darshan_child", str(path)]
+def _require_trust(regions: Regions) -> None:
+    """UnreadableLog where nothing can be said of the job, or of which files its records are."""
+    for part, found in (("the description of its job", regions.job), ("the names of its files", regions.names)):
+        if found is None:
+            if regions.modules:
+                raise UnreadableLog(f"it is damaged: it has records of files, and not {part}")
+        elif found.cut:
+            raise UnreadableLog(f"it is cut off within {part}")
+        elif found.wrong:
+            raise UnreadableLog(
+                f"it is damaged: {part} {'does' if found is regions.job else 'do'} not agree with the check sum"
+            )
+
+
+def _asked(path: Path, damaged: Sequence[int]) -> bytes:
+    argv = [sys.executable, "-P", "-m", "tonnage.importers.darshan_child", str(path), *map(str, damaged)]
     if sys.version_info < (3, 11):
         argv.remove("-P")
     try:
@@ -140,13 +164,14 @@ def _asked(path: Path) -> bytes:
     raise UnreadableLog("it is damaged or cut off: " + "; ".join(dict.fromkeys(said[-2:])))
 
 
-def _log(told: Any, body: io.BytesIO) -> Log:
+def _log(told: Any, body: io.BytesIO, missing: Sequence[str]) -> Log:
     job = told["job"]
     names = {int(key): name for key, name in told["names"].items()}
     modules: dict[str, Counters] = {}
     calls: Calls | None = None
     heat: tuple[HeatRow, ...] = ()
-    problems: list[str] = list(told["problems"])
+    problems: list[str] = [*missing, *told["problems"]]
+    problems += [f"module {name} does not agree with its check sum; it is left out" for name in told["left_out"]]
     untrue: list[str] = []
     for table in told["tables"]:
         module = table["module"]

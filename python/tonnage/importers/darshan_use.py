@@ -86,8 +86,10 @@ def use_of(log: Log) -> JobUse:
             path = normpath(name)
             where[key] = next((mount for mount in mounts if _is_below(path, mount[0])), (UNKNOWN, UNKNOWN))
     nowhere = {key for key, name in log.names.items() if name in _STREAMS}
-    problems = [*log.problems, *_partial(log)]
     tables = _tables(log)
+    problems = [*log.problems, *_partial(log)]
+    if log.others and not tables:
+        problems.append(f"its records are of {', '.join(log.others)}, which are not read")
     places: dict[tuple[str, str], None] = {}
     for _, counters in tables:
         for key in np.unique(counters.ids):

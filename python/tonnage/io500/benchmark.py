@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tonnage.analysis.io500 import Benchmark, PhaseFigure
 from tonnage.campaign.observer import Observer
+from tonnage.compat.measure import Ranks
 from tonnage.errors import RequestError
 from tonnage.io500 import data_directory
 from tonnage.io500.benchmark_progress import Kept
@@ -25,6 +26,7 @@ from tonnage.program_places import working_directory
 from tonnage.records import Run
 
 Say = Callable[[str], None]
+_CLOCKS_NS = 10 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,25 @@ def plan(config: Config, *, mode: str, tasks: int, repeat: int, timestamp: str |
         raise refusal(config, "mdworkbench", "run", complaint)
     for step in _steps(config, mode):
         check(step, config, directories_of(kept, 1), tasks)
+        _check_searchers(step, config, tasks)
     root, out = Path(kept.here, data), Path(kept.here, results)
     _apart(root, out)
+    for key, path in (("datadir", root), ("resultdir", out)):
+        if why := data_directory.why_not_made(path):
+            raise refusal(config, "global", key, why)
     data_directory.refuse_content(root)
     data_directory.refuse_results(out)
     return kept
+
+
+def _check_searchers(step: Step, config: Config, tasks: int) -> None:
+    searchers = config.number_if(step.name, "nproc") if step.program == "find" else None
+    if searchers is not None and searchers > tasks:
+        complaint = (
+            f"there {'is one task' if tasks == 1 else f'are {tasks} tasks'}",
+            f"start {searchers}, or leave nproc out: then all of them search",
+        )
+        raise refusal(config, step.name, "nproc", complaint)
 
 
 def begin(kept: Kept) -> None:
@@ -173,13 +189,16 @@ def _repetition(
         kept.save(save_at)
         _wait(config, step, tell)
         began = now()
-        measured = _again(step, spelled) if again else None
+        measured = _again(step, spelled, kept.trees) if again else None
         names = [] if measured else files_of(step, config, spelled, kept.tasks)
         before = {name for name in names if os.path.lexists(name)}
         measured = measured or _step(step, config, spelled, kept.tasks, observer)
         # A phase that ended well wrote all of its files; of one that did not, those are its own that were not there.
         ended_well = not measured.is_interrupted and measured.figure.value > 0
         kept.written |= data_directory.identities(name for name in names if ended_well or name not in before)
+        if step.program == "mdtest" and step.is_write:
+            found = data_directory.trees(Path(spelled.data, step.section), _runs(spelled))
+            kept.trees |= {path: left_ns + _clocks_ns(kept.tasks) for path, left_ns in found.items()}
         if measured.is_interrupted:
             kept.save(save_at)
             return True
@@ -205,15 +224,20 @@ def _step(step: Step, config: Config, place: RepetitionPaths, tasks: int, observ
     return replace(measured, figure=replace(measured.figure, problems=(*measured.figure.problems, problem)))
 
 
-def _again(step: Step, place: RepetitionPaths) -> PhaseOutcome | None:
+def _clocks_ns(tasks: int) -> int:
+    """How far the clocks of the hosts may be apart: some file systems take a client's time."""
+    return 0 if Ranks.here().nodes(tasks) == 1 else _CLOCKS_NS
+
+
+def _again(step: Step, place: RepetitionPaths, until: Mapping[str, int]) -> PhaseOutcome | None:
     """A phase that an interrupt cut: what it left is removed, and it is measured anew. A removal cannot be: what is
     left of its items is no longer what the others had."""
     if step.is_removal:
         reason = "an interrupt cut it, and half of a removal cannot be measured again"
-        data_directory.remove_trees(Path(place.data, step.section), _runs(place))
+        data_directory.remove_trees(Path(place.data, step.section), _runs(place), until)
         return PhaseOutcome(PhaseFigure(step.name, step.group, step.unit, 0.0, 0.0, problems=(reason,)), ())
     if step.program == "mdtest" and step.is_write:
-        data_directory.remove_trees(Path(place.data, step.section), _runs(place))
+        data_directory.remove_trees(Path(place.data, step.section), _runs(place), until)
     return None
 
 
@@ -256,7 +280,7 @@ def _remove(kept: Kept, repetition: int) -> list[str]:
     # With uniqueDir each file has a directory of its own.
     data_directory.remove_empty(sorted({str(Path(name).parent) for name in written} - shared))
     for section in ("mdtest-easy", "mdtest-hard"):
-        problems += data_directory.remove_trees(Path(spelled.data, section), _runs(spelled))
+        problems += data_directory.remove_trees(Path(spelled.data, section), _runs(spelled), kept.trees)
     for section in ("ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard"):
         Path(spelled.results, f"{section}.stonewall").unlink(missing_ok=True)
     return problems

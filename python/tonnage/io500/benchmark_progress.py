@@ -37,6 +37,9 @@ class Kept:
     """Of each repetition, in order."""
     written: dict[str, Identity] = field(default_factory=dict)
     """The files of IOR that its phases wrote, by their absolute names: what may be removed."""
+    trees: dict[str, int] = field(default_factory=dict)
+    """Until when files of the trees of mdtest are those that its phases wrote, by the paths of the trees: nanoseconds
+    since 1970, by their file system's clock."""
     begun: str | None = None
     """The phase that was begun last and is not done."""
     is_complete: bool = False

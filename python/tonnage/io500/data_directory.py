@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tonnage.campaign.scratch import leftovers, remove_leftover
+from tonnage.campaign.scratch import left_at_ns, leftovers, remove_kept, remove_leftover
 from tonnage.errors import RequestError
 
 BELOW = ("ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard")
@@ -45,6 +45,19 @@ def _is_there(path: Path, key: str) -> bool:
     if path.is_symlink() or not path.is_dir():
         raise RequestError(f"[global] {key} = {path}: it is no directory; hint: give another {key}")
     return True
+
+
+def why_not_made(path: Path) -> tuple[str, str] | None:
+    """Why a directory cannot be made, and what to do; None where nothing speaks against it. One that is there can be
+    used as far as is known before anything is written."""
+    there = next(part for part in (path, *path.parents) if os.path.lexists(part))
+    if there == path:
+        return None
+    if not there.is_dir():
+        return f"{there} is no directory", "give a path below one"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"you may make nothing in {there}", "give a path below a directory of yours"
+    return None
 
 
 def make(paths: Iterable[Path]) -> list[str]:
@@ -129,15 +142,29 @@ def remove_files(written: Mapping[str, Identity]) -> list[str]:
     return problems
 
 
-def remove_trees(directory: Path, runs: Collection[str]) -> list[str]:
-    """Removes the trees in it that phases of mdtest left, whose marks have one of these runs; what stays, and why."""
+def trees(directory: Path, runs: Collection[str]) -> dict[str, int]:
+    """The trees in it that phases of mdtest left, whose marks have one of these runs, and when that was."""
+    found: dict[str, int] = {}
+    for left in leftovers(directory) if directory.is_dir() else ():
+        if left.run_id in runs and left.state == "kept":
+            with suppress(OSError):
+                found[left.path] = left_at_ns(left)
+    return found
+
+
+def remove_trees(directory: Path, runs: Collection[str], until: Mapping[str, int]) -> list[str]:
+    """Removes the trees in it that phases of mdtest left, whose marks have one of these runs; what stays, and why.
+    ``until``: when the phase that wrote a tree left it; what was changed since is not the benchmark's."""
     problems: list[str] = []
     if not directory.is_dir():
         return problems
     for left in leftovers(directory):
         if left.run_id in runs and left.state in ("kept", "dead"):
             try:
-                remove_leftover(left)
+                if left.path in until:
+                    remove_kept(left, until[left.path])
+                else:
+                    remove_leftover(left)
             except (OSError, ValueError) as error:
                 problems.append(f"{left.path} cannot be removed: {error}")
     return problems

@@ -27,9 +27,9 @@ def script_of(step: Step, config: Config) -> str | None:
 
 
 def tasks_of(step: Step, config: Config, tasks: int) -> int:
-    """Returns how many tasks search: ``nproc`` of the configuration, at most all."""
+    """How many search: ``nproc`` of the configuration, or all."""
     given = config.number_if(step.name, "nproc") if step.program == "find" else None
-    return min(given, tasks) if given else tasks
+    return tasks if given is None else given
 
 
 def run(

@@ -57,25 +57,26 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     from tonnage.analysis import analyse
 
     run = Run.open(run_path)
-    _output(_path_of(run, out)).check()
+    _output(run, out).check()
     trials, tasks = run.each_trial(), run.each_task()
     return write_page(run, analyse(run, trials, tasks), trials, tasks, out)
 
 
 def write_page(run: Run, analysis: Analysis, trials: Trials, tasks: Tasks, out: str | Path | None = None) -> Path:
     """The same of a run whose trials and tasks were read and analysed."""
-    page = _output(_path_of(run, out))
+    page = _output(run, out)
     page.check()
     page.write(render(analysis, Source.of(run, trials, tasks)))
     return page.path
 
 
-def _output(path: Path) -> Output:
-    return Output(path, "--out", Form("a report of Tonnage", lambda file: MARKER.encode() in file.read(1024)))
+_FORM = Form("a report of Tonnage", lambda file: MARKER.encode() in file.read(1024))
 
 
-def _path_of(run: Run, out: str | Path | None) -> Path:
-    return Path(out) if out is not None else run.path / _FILE
+def _output(run: Run, out: str | Path | None) -> Output:
+    if out is not None:
+        return Output(Path(out), "--out", _FORM)
+    return Output(run.path / _FILE, "report", _FORM, "report a copy of the run")
 
 
 def render(analysis: Analysis, source: Source) -> str:
@@ -115,7 +116,7 @@ def render(analysis: Analysis, source: Source) -> str:
 
 def write_answer(answer: Answer, out: str | Path) -> Path:
     """Writes the page of an answer; errors as of ``write_report``."""
-    page = _output(Path(out))
+    page = Output(Path(out), "--out", _FORM)
     page.check()
     page.write(render_answer(answer))
     return page.path

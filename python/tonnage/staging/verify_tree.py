@@ -42,6 +42,12 @@ class Verified:
         return len(self.report["damaged"])
 
 
+def lost(to: str, mover: str) -> list[str]:
+    """Paths that this mover placed in ``to`` and that are not there any more as they were: removed, or replaced by
+    something of another size. OSError where nobody can look."""
+    return _native.stage_lost(to, mover)
+
+
 def verify(to: Path, threads: int | None, on_progress: Callable[[int, int, int, int], bool]) -> Verified:
     """Reads every file that has a line. RequestError where there is no tree, or no manifest in it."""
     if not to.is_dir():

@@ -82,11 +82,11 @@ impl Shared {
             Kind::Directory => format!("a directory has the name {place}; hint: rename it or exclude the file"),
             _ if there.mtime_ns > source.mtime_ns => {
                 format!(
-                    "another file, newer than the source's, has the name {place}; hint: move it away, or stage with overwrite=always"
+                    "another file, newer than the source's, has the name {place}; hint: move it away, or stage with --overwrite always"
                 )
             }
             _ => format!(
-                "another file has the name {place}; hint: move it away, or stage with overwrite=older or overwrite=always"
+                "another file has the name {place}; hint: move it away, or stage with --overwrite older or --overwrite always"
             ),
         };
         attempt_error::refused(reason)
@@ -168,7 +168,7 @@ impl Shared {
                 let place = attempt_error::place(&self.parts.to, path);
                 let why = "its file system takes that name neither by a link nor by a rename that replaces nothing";
                 Err(attempt_error::refused(format!(
-                    "cannot give {place} to a file: {why}; hint: exclude it, or stage with overwrite=always"
+                    "cannot give {place} to a file: {why}; hint: exclude it, or stage with --overwrite always"
                 )))
             }
         }

@@ -28,7 +28,7 @@ use crate::journal_entry::{Entry, Placed, State};
 use crate::path::TreePath;
 use crate::tree::Tree;
 pub use manifest_line::Line;
-pub use verify::{Report, Seen, verify};
+pub use verify::{Report, Seen, lost, verify};
 
 /// One mover's manifest, open for more.
 #[derive(Debug)]

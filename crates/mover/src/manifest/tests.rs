@@ -57,6 +57,18 @@ fn a_line_comes_back_as_it_was_written_whatever_its_name() {
 }
 
 #[test]
+fn what_was_removed_or_replaced_since_is_lost_and_what_another_mover_placed_is_not() {
+    let (to, _manifest) = staged(&[(b"d/kept", b"1"), (b"d/gone", b"2"), (b"replaced", b"3"), (b"staged again", b"4")]);
+    assert_eq!(lost(to.path(), ID).unwrap(), Vec::<String>::new());
+    rename(to.path().join("d/gone"), to.path().join("elsewhere")).unwrap();
+    OpenOptions::new().append(true).open(to.path().join("replaced")).unwrap().write_all(b"more").unwrap();
+    let other = Manifest::open(&Tree::open(to.path()).unwrap(), &"f".repeat(32)).unwrap();
+    other.append(&[stage(to.path(), b"staged again", b"newer")], true).unwrap();
+    assert_eq!(lost(to.path(), ID).unwrap(), ["d/gone", "replaced"]);
+    assert!(lost(to.path(), &"0".repeat(32)).unwrap().is_empty(), "nothing was placed by it");
+}
+
+#[test]
 fn a_line_with_one_bit_changed_is_no_line_whichever_it_is() {
     let version = Version { kind: Kind::File, ino: 1, size: 9, mtime_ns: 5, ctime_ns: 0, mode: 0o644, links: 1, uid: 0, gid: 0 };
     let mut text = Vec::new();

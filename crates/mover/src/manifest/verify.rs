@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -80,6 +80,8 @@ pub struct Seen {
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 const BUFFER: usize = 1 << 20;
+/// Threads that ask whether files are still there.
+const LOOKS_AT_ONCE: usize = 8;
 
 /// Compares the tree at `to` with all manifests in it, reading files past the cache, on `threads` threads. `on_progress` is called a
 /// few times a second on the caller's thread; where it says `false` the check ends.
@@ -176,18 +178,11 @@ impl Check<'_> {
     }
 
     fn look(&self, line: &Line, buffer: &mut Buffer) -> io::Result<Verdict> {
-        let handle = match self.tree.open_beneath(&line.path, OFlags::PATH) {
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Verdict::Missing),
-            other => other?,
+        let handle = match placed(self.tree, line)? {
+            Ok(handle) => handle,
+            Err(verdict) => return Ok(verdict),
         };
-        let found = Version::of(&handle)?;
-        let sized = matches!(line.kind, Kind::File | Kind::Link);
-        if found.kind != line.kind {
-            return Ok(Verdict::Kind);
-        }
-        if sized && found.size != line.size {
-            return Ok(Verdict::Size);
-        }
+        let sized = has_size(line.kind);
         let Some(expected) = line.checksum.filter(|_| sized) else {
             return Ok(if line.kind == Kind::File { Verdict::WholeBySize } else { Verdict::Whole });
         };
@@ -209,6 +204,52 @@ impl Check<'_> {
         self.bytes.fetch_add(read, Ordering::Relaxed);
         !self.halt.load(Ordering::Relaxed)
     }
+}
+
+fn has_size(kind: Kind) -> bool {
+    matches!(kind, Kind::File | Kind::Link)
+}
+
+/// What has the name of an entry, where it is of its kind and size.
+fn placed(tree: &Tree, line: &Line) -> io::Result<std::result::Result<OwnedFd, Verdict>> {
+    let handle = match tree.open_beneath(&line.path, OFlags::PATH) {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Err(Verdict::Missing)),
+        other => other?,
+    };
+    let found = Version::of(&handle)?;
+    if found.kind != line.kind {
+        return Ok(Err(Verdict::Kind));
+    }
+    Ok(if has_size(line.kind) && found.size != line.size { Err(Verdict::Size) } else { Ok(handle) })
+}
+
+/// Paths that the mover `id` placed in the tree `to` and that are no longer there with the kind and the size that manifests have:
+/// removed or replaced since. No file is read. What cannot be looked at is among them.
+pub fn lost(to: &Path, id: &str) -> Result<Vec<String>> {
+    let tree = Tree::open(to)?;
+    let at = TreePath::root().join(STATE_DIRECTORY.as_bytes()).join(super::name(id).as_bytes());
+    let shown = tree.path().join(at.as_path());
+    let mut own = Known::default();
+    match open_one(&tree, &at) {
+        Ok(file) => own.read(file, &shown.display().to_string()).map_err(|error| MoverError::path("read", &shown, error))?,
+        // Nothing was placed yet.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(MoverError::path("open manifest", &shown, error)),
+    }
+    // Another mover may have placed a newer file there.
+    let known = read_all(&tree)?.lines;
+    let gone = &|path: &&TreePath| known.get(path).is_some_and(|line| !matches!(placed(&tree, line), Ok(Ok(_))));
+    let paths: Vec<&TreePath> = own.lines.keys().collect();
+    let mut lost: Vec<String> = std::thread::scope(|scope| {
+        // What a look takes is mostly the way to a server: several are on it at once.
+        let parts = paths.chunks(paths.len().div_ceil(LOOKS_AT_ONCE).max(1));
+        let looks: Vec<_> = parts
+            .map(|part| scope.spawn(move || part.iter().copied().filter(gone).map(ToString::to_string).collect::<Vec<_>>()))
+            .collect();
+        looks.into_iter().flat_map(|look| look.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    lost.sort_unstable();
+    Ok(lost)
 }
 
 /// What manifests say.

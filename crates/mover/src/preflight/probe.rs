@@ -66,7 +66,7 @@ pub(super) fn probe(tree: &Tree, shown: &Path, state: &Path, overwrite: Overwrit
         Ok(Replaces::Never) => {
             let wrong = format!("the file system of destination {shown} has neither links nor a rename that replaces nothing");
             let hint = "a file that others put there meanwhile could be lost: stage to another file system, or let any file be \
-                replaced (overwrite=always)";
+                replaced with --overwrite always";
             return Err(refused(&wrong, hint));
         }
         Err((MAKE, error)) => {

@@ -20,6 +20,11 @@ pub(crate) trait FileAccess: Debug + Send + Sync + 'static {
     /// Prepares one task's way to one of `files`, and records there what became of the request.
     fn lane(&self, files: &Arc<Files>, request: &OpenRequest) -> Result<Lane>;
 
+    /// One task's way to the names of a tree in `files`.
+    fn names(&self, files: &Files, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        Ok(Box::new(files.tree_names(request)?))
+    }
+
     /// See [`Storage::tasks_at`].
     fn tasks_at(&self, _processes: &[u32]) {}
 }
@@ -43,7 +48,7 @@ impl<A: FileAccess> Storage for FileStorage<A> {
     }
 
     fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
-        self.files.names(request)
+        self.access.names(&self.files, request)
     }
 
     fn length(&self, file: u32) -> Result<u64> {

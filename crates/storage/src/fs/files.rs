@@ -8,7 +8,7 @@ use rustix::fs::{self, Advice, FallocateFlags, OFlags};
 use rustix::io::Errno;
 use tonnage_workload::{CachePolicy, Op};
 
-use crate::api::{CacheState, Facts, Names, NamesRequest, Note, OpenRequest, Space};
+use crate::api::{CacheState, Facts, NamesRequest, Note, OpenRequest, Space};
 use crate::error::{Result, StorageError};
 use crate::fs::accounting::is_file_counted;
 use crate::fs::cache_state::cached_bytes;
@@ -88,7 +88,7 @@ impl Files {
     }
 
     /// One task's way to the names of a tree, which lives where the file of its number would.
-    pub(crate) fn names(&self, request: &NamesRequest) -> Result<Box<dyn Names>> {
+    pub(crate) fn tree_names(&self, request: &NamesRequest) -> Result<TreeNames> {
         let Some(scratch) = self.place.scratch(request.number) else {
             let text = "trees are made in a scratch directory only; give a directory instead of names of files";
             return Err(StorageError::Unsupported(text.to_owned()));
@@ -100,7 +100,7 @@ impl Files {
             return Err(StorageError::Unsupported(text));
         }
         self.set_direct(request.number, direct, None);
-        Ok(Box::new(TreeNames::new(scratch, *request, direct)?))
+        TreeNames::new(scratch, *request, direct)
     }
 
     /// Why transfers of `bytes` bytes to a file, or to those of a tree of that number, cannot go past the cache.

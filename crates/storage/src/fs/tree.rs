@@ -1,9 +1,10 @@
 //! A task's way to the names of a tree on a file system: `*at` calls on short names, relative to a directory that is
 //! held open. A create, a stat or a remove is then one bare system call (and a close), as in the best loop in C.
 
+use std::ffi::CString;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, Advice, AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
@@ -50,6 +51,20 @@ impl TreeNames {
             open: OpenFile::default(),
             listing: Box::new_uninit_slice(LISTING_BYTES),
         })
+    }
+
+    /// Where an item of the entered directory is, for a library that takes paths: below the handle that is held.
+    pub(crate) fn place_of(&mut self, kind: ItemKind, number: u64) -> io::Result<CString> {
+        let name = self.spelling.of(kind, number);
+        let here = entered(&self.held, self.here)?;
+        let mut place = format!("/proc/self/fd/{}/", here.as_raw_fd()).into_bytes();
+        place.extend_from_slice(name.to_bytes());
+        Ok(CString::new(place)?)
+    }
+
+    /// Where the open file is, for the same.
+    pub(crate) fn place_of_open(&self) -> io::Result<CString> {
+        Ok(CString::new(format!("/proc/self/fd/{}", self.open.handle()?.as_raw_fd()))?)
     }
 
     fn open_directory(&self, directory: u64) -> rustix::io::Result<OwnedFd> {

@@ -12,7 +12,7 @@ use libloading::Library;
 use crate::error::{Result, StorageError};
 
 /// What `shim.c` calls itself in this version.
-const ABI: c_int = 1;
+const ABI: c_int = 2;
 /// For a sentence of MPI.
 const TEXT_ROOM: usize = 1024;
 /// For all hints in effect.
@@ -27,6 +27,9 @@ pub(super) type Opened = *mut c_void;
 pub(super) const WRITES: c_int = 1;
 /// A flag of `open`: nobody else has the file open.
 pub(super) const UNIQUE: c_int = 2;
+
+/// A flag of `open`: the file must not be there yet, and is made.
+pub(super) const MAKES: c_int = 4;
 
 macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*);)+) => {
@@ -74,6 +77,7 @@ functions! {
     preallocate: fn(Opened, i64);
     sync: fn(Opened);
     close: fn(Opened);
+    remove: fn(*const c_char);
     hints: fn(Opened, *mut c_char, c_int);
 }
 

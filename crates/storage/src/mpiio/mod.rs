@@ -7,13 +7,14 @@
 mod file;
 mod group;
 mod library;
+mod names;
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::api::{Lane, OpenRequest};
+use crate::api::{Lane, Names, NamesRequest, OpenRequest};
 use crate::error::{Result, StorageError};
 use crate::fs::direct::NO_DIRECT;
 use crate::fs::file_storage::FileAccess;
@@ -21,6 +22,7 @@ use crate::fs::files::Files;
 use crate::target::{DirectMode, FileView, MpiioSpec, TargetSpec};
 use file::MpiioFile;
 use library::{Mpi, hints_text, mpi, mpi_at};
+use names::MpiioNames;
 
 const WHY: &str = "MPI-IO opens files through the page cache";
 
@@ -108,6 +110,15 @@ impl FileAccess for Mpiio {
             return Err(StorageError::Unsupported(text.to_owned()));
         }
         Ok(Lane::Sync(Box::new(MpiioFile::new(self, Arc::clone(files), *request, partners))))
+    }
+
+    fn names(&self, files: &Files, request: &NamesRequest) -> Result<Box<dyn Names>> {
+        if let Some(call) = self.slow {
+            files.note("mpiio-by-python", || by_python(call));
+        }
+        let tree = files.tree_names(request)?;
+        let failed = |error: std::io::Error| StorageError::Unsupported(format!("MPI-IO cannot be used: {error}"));
+        Ok(Box::new(MpiioNames::new(self, tree).map_err(failed)?))
     }
 
     fn tasks_at(&self, processes: &[u32]) {

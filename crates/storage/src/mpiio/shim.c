@@ -15,10 +15,10 @@
 #include <mpi.h>
 
 /* Raised with every change of a signature or a flag; `library.rs` knows the same number. */
-enum { ABI = 1 };
+enum { ABI = 2 };
 
 /* Flags of `tonnage_mpiio_open`. */
-enum { WRITES = 1, UNIQUE = 2 };
+enum { WRITES = 1, UNIQUE = 2, MAKES = 4 };
 
 /* Where MPI cannot be used: no code of MPI is as large. */
 enum { NO_THREADS = -1, ENDED = -2 };
@@ -185,7 +185,7 @@ static int info_of(const char *hints, MPI_Info *info)
     return code;
 }
 
-/* Opens a file that is there. All processes of the group call it. */
+/* Opens a file that is there, or makes one that is not. All processes of the group call it. */
 int tonnage_mpiio_open(void *of, const char *path, int flags, const char *hints, void **found)
 {
     struct group *group = of;
@@ -194,6 +194,8 @@ int tonnage_mpiio_open(void *of, const char *path, int flags, const char *hints,
     int mode = flags & WRITES ? MPI_MODE_RDWR : MPI_MODE_RDONLY, code = MPI_SUCCESS, size = 0;
     if (flags & UNIQUE)
         mode |= MPI_MODE_UNIQUE_OPEN;
+    if (flags & MAKES)
+        mode |= MPI_MODE_CREATE | MPI_MODE_EXCL;
     if (!(opened = malloc(sizeof *opened)))
         return MPI_ERR_NO_MEM;
     if ((code = MPI_Comm_size(group->communicator, &size)) == MPI_SUCCESS && *hints)
@@ -285,6 +287,16 @@ int tonnage_mpiio_close(void *file)
     code = MPI_File_close(&opened->file);
     end(opened->alone);
     free(opened);
+    return code;
+}
+
+/* Removes a file that this process has not open. */
+int tonnage_mpiio_remove(const char *path)
+{
+    int code;
+    begin(1);
+    code = MPI_File_delete(path, MPI_INFO_NULL);
+    end(1);
     return code;
 }
 

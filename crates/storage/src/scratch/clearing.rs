@@ -1,6 +1,7 @@
 //! Removes a tree that Tonnage made: exactly the files and directories that are spelled like its names.
 //!
-//! Every step is relative to a handle that is held, follows no link and crosses no mount. What is not ours stays, with
+//! Where the caller knows when the tree was left, files that were changed since then are not ours either, whatever they
+//! are called. Every step is relative to a handle that is held, follows no link and crosses no mount. What is not ours stays, with
 //! all directories on the way to it.
 
 use std::ffi::{CStr, OsStr};
@@ -16,17 +17,28 @@ use crate::error::Result;
 use crate::fs::held_directories::{failed, is_regular, open_below};
 use crate::names::{Spelled, spelled};
 
+/// Until when what is spelled like a tree's item is one of it: nanoseconds since 1970, by the file system's clock.
+pub(crate) type Until = Option<i128>;
+
 /// How often a directory is listed at most; what is still in it then is told as what stays.
 const PASSES: u32 = 100;
 
-/// Removes the tree with the root `name` in `parent`, which is at `path` and on file system `device`. Gives the first
+/// Removes the tree with the root `name` in `parent`, which is at `path`. Gives the first
 /// thing in it that is not ours.
-pub(crate) fn remove_tree(parent: impl AsFd, name: &CStr, path: &Path, device: u64) -> Result<Option<PathBuf>> {
-    remove_directory(parent, name, &path.join(text(name)), device, MAX_DEPTH)
+pub(crate) fn remove_tree(parent: impl AsFd, name: &CStr, path: &Path, tree: Tree) -> Result<Option<PathBuf>> {
+    remove_directory(parent, name, &path.join(text(name)), tree, MAX_DEPTH)
+}
+
+/// What is the same in every directory of a tree.
+#[derive(Clone, Copy)]
+pub(crate) struct Tree {
+    /// The file system that holds it.
+    pub(crate) device: u64,
+    pub(crate) until: Until,
 }
 
 /// Removes a directory of a tree and what is in it; `levels` more may be below.
-fn remove_directory(parent: impl AsFd, name: &CStr, path: &Path, device: u64, levels: u32) -> Result<Option<PathBuf>> {
+fn remove_directory(parent: impl AsFd, name: &CStr, path: &Path, tree: Tree, levels: u32) -> Result<Option<PathBuf>> {
     let stays = || Ok(Some(path.to_owned()));
     let held = match open_below(&parent, name) {
         Ok(held) => held,
@@ -37,10 +49,10 @@ fn remove_directory(parent: impl AsFd, name: &CStr, path: &Path, device: u64, le
         Err(errno) => return Err(failed("open the directory", path, errno)),
     };
     let stat = fs::fstat(&held).map_err(|errno| failed("measure", path, errno))?;
-    if stat.st_dev != device {
+    if stat.st_dev != tree.device {
         return stays();
     }
-    if let Some(foreign) = empty(&held, path, device, levels)? {
+    if let Some(foreign) = empty(&held, path, tree, levels)? {
         return Ok(Some(foreign));
     }
     match fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -53,7 +65,7 @@ fn remove_directory(parent: impl AsFd, name: &CStr, path: &Path, device: u64, le
 }
 
 /// Removes all that is ours in a directory; the first thing that is not.
-fn empty(held: &OwnedFd, path: &Path, device: u64, levels: u32) -> Result<Option<PathBuf>> {
+fn empty(held: &OwnedFd, path: &Path, tree: Tree, levels: u32) -> Result<Option<PathBuf>> {
     let mut foreign = None;
     for _ in 0..PASSES {
         let mut removed = false;
@@ -63,7 +75,7 @@ fn empty(held: &OwnedFd, path: &Path, device: u64, levels: u32) -> Result<Option
             if matches!(entry.file_name().to_bytes(), b"." | b"..") {
                 continue;
             }
-            match remove_entry(held, &entry, path, device, levels)? {
+            match remove_entry(held, &entry, path, tree, levels)? {
                 Some(stays) => {
                     foreign.get_or_insert(stays);
                 }
@@ -78,18 +90,20 @@ fn empty(held: &OwnedFd, path: &Path, device: u64, levels: u32) -> Result<Option
     Ok(foreign)
 }
 
-fn remove_entry(held: &OwnedFd, entry: &DirEntry, path: &Path, device: u64, levels: u32) -> Result<Option<PathBuf>> {
+fn remove_entry(held: &OwnedFd, entry: &DirEntry, path: &Path, tree: Tree, levels: u32) -> Result<Option<PathBuf>> {
     let name = entry.file_name();
     let path = path.join(text(name));
     match spelled(name.to_bytes()) {
-        Some(Spelled::ItemFile) if is_file(held, entry, &path)? => match fs::unlinkat(held, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(None),
-            // Something is mounted on it.
-            Err(Errno::BUSY) => Ok(Some(path)),
-            Err(errno) => Err(failed("remove", &path, errno)),
-        },
+        Some(Spelled::ItemFile) if is_file(held, entry, &path)? && is_of_then(held, name, &path, tree.until)? => {
+            match fs::unlinkat(held, name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => Ok(None),
+                // Something is mounted on it.
+                Err(Errno::BUSY) => Ok(Some(path)),
+                Err(errno) => Err(failed("remove", &path, errno)),
+            }
+        }
         Some(Spelled::ItemDirectory) => remove_empty(held, name, &path),
-        Some(Spelled::TreeDirectory) if levels > 0 => remove_directory(held, name, &path, device, levels - 1),
+        Some(Spelled::TreeDirectory) if levels > 0 => remove_directory(held, name, &path, tree, levels - 1),
         _ => Ok(Some(path)),
     }
 }
@@ -114,6 +128,16 @@ fn is_file(held: &OwnedFd, entry: &DirEntry, path: &Path) -> Result<bool> {
             Err(errno) => Err(failed("measure", path, errno)),
         },
         _ => Ok(false),
+    }
+}
+
+/// Whether the file was last changed by then: the change time, for anybody may set the other ones.
+fn is_of_then(held: &OwnedFd, name: &CStr, path: &Path, until: Until) -> Result<bool> {
+    let Some(until) = until else { return Ok(true) };
+    match fs::statat(held, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(i128::from(stat.st_ctime) * 1_000_000_000 + i128::from(stat.st_ctime_nsec) <= until),
+        Err(Errno::NOENT) => Ok(true),
+        Err(errno) => Err(failed("measure", path, errno)),
     }
 }
 

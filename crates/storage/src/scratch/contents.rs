@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use crate::error::Result;
 use crate::fs::held_directories::{failed, is_regular};
 use crate::names::is_tree_name;
-use crate::scratch::clearing::remove_tree;
+use crate::scratch::clearing::{Tree, Until, remove_tree};
 use crate::scratch::directory::Directory;
 use crate::scratch::marker::MARKER_NAME;
 use crate::scratch::mover_leftovers::{STATE_DIRECTORY, is_temporary, remove_state};
@@ -20,6 +20,11 @@ use crate::snapshots::subvolumes::{is_room_name, remove_room};
 /// Removes the data files, which are the regular files named like one, the trees, and what a mover left between two
 /// scratch directories. Gives the first thing that is none of them nor the marker; it stays.
 pub(crate) fn remove_data(of: &Directory) -> Result<Option<PathBuf>> {
+    remove_data_until(of, None)
+}
+
+/// The same; files of trees that were changed later than `until` stay.
+pub(crate) fn remove_data_until(of: &Directory, until: Until) -> Result<Option<PathBuf>> {
     of.require_ours()?;
     let device = fs::fstat(of).map_err(|errno| failed("measure", of.path(), errno))?.st_dev;
     let mut foreign = None;
@@ -30,7 +35,7 @@ pub(crate) fn remove_data(of: &Directory) -> Result<Option<PathBuf>> {
             continue;
         }
         if is_tree_name(name.to_bytes()) {
-            foreign = foreign.or(remove_tree(of, name, of.path(), device)?);
+            foreign = foreign.or(remove_tree(of, name, of.path(), Tree { device, until })?);
         } else if name == STATE_DIRECTORY {
             foreign = foreign.or(remove_state(of, of.path(), device)?);
         } else if is_room_name(name.to_bytes()) {

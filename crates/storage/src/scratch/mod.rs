@@ -22,7 +22,7 @@ use rustix::io::Errno;
 
 use crate::error::{Result, StorageError};
 use crate::fs::held_directories::{failed, open_below, open_directory};
-use crate::scratch::contents::remove_data;
+use crate::scratch::contents::remove_data_until;
 use crate::scratch::directory::Directory;
 use crate::scratch::marker::{End, MARKER_NAME, Marker, State};
 use crate::scratch::marker_file::MarkerFile;
@@ -179,9 +179,15 @@ impl Scratch {
 
     /// Removes the data files in it, the marker and the directory. If anything else is inside, that, the marker and
     /// the directory stay, and the error names it.
-    pub fn remove(mut self) -> Result<()> {
+    pub fn remove(self) -> Result<()> {
+        self.remove_until(None)
+    }
+
+    /// The same of a directory that was left at `until` (nanoseconds since 1970, by the clock of its file system):
+    /// files of trees that were changed later are no longer those that Tonnage made.
+    pub fn remove_until(mut self, until: Option<i128>) -> Result<()> {
         self.check_place()?;
-        if let Some(foreign) = remove_data(&self.directory)? {
+        if let Some(foreign) = remove_data_until(&self.directory, until)? {
             let action = "remove the scratch directory, because Tonnage did not make";
             return Err(failed(action, &foreign, rustix::io::Errno::NOTEMPTY));
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from tonnage.analysis.figure_texts import count, some
@@ -72,11 +72,11 @@ def cache_read(evidence: Evidence) -> Iterator[Finding]:
             continue
         shares = [point.cache_device_share for point in warm if point.cache_device_share is not None]
         ends = list(dict.fromkeys((share(min(shares)), share(max(shares))))) if shares else ["less than 95 %"]
-        tasks = some([str(point.tasks) for point in warm])
+        tasks = _tasks(warm)
         yield Finding(
             "cache-read",
             subject(op, group),
-            f"{' to '.join(ends)} of the bytes came from a device, at {tasks} tasks; the rest came from this host's "
+            f"{' to '.join(ends)} of the bytes came from a device, at {tasks}; the rest came from this host's "
             "page cache",
             "These are figures of memory, not of the storage: read with direct I/O, drop the cache before each trial, "
             "or use files larger than memory.",
@@ -90,15 +90,21 @@ def cache_unknown(evidence: Evidence) -> Iterator[Finding]:
     for op, group, points in evidence.curves():
         cached = [point for point in points if _may_be_cached(evidence, point)]
         if cached:
-            tasks = some([str(point.tasks) for point in cached])
+            tasks = _tasks(cached)
             yield Finding(
                 "cache-unknown",
                 subject(op, group),
                 f"up to {share(max(point.cached_share or 0 for point in cached))} of the files was in this host's page "
-                f"cache before the reads, at {tasks} tasks, and nobody counted truly what came from a device",
+                f"cache before the reads, at {tasks}, and nobody counted truly what came from a device",
                 "These may be figures of memory: read with direct I/O, drop the cache before each trial, or use files "
                 "larger than memory.",
             )
+
+
+def _tasks(points: Sequence[Point]) -> str:
+    """``1 task``, ``1, 2 and 4 tasks``."""
+    numbers = some([str(point.tasks) for point in points])
+    return f"{numbers} task" if numbers == "1" else f"{numbers} tasks"
 
 
 def _may_be_cached(evidence: Evidence, point: Point) -> bool:
@@ -127,7 +133,7 @@ def read_ahead(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "read-ahead",
             subject(op, group),
-            f"{' and '.join(told)}, at {some([str(point.tasks) for point in found])} tasks",
+            f"{' and '.join(told)}, at {_tasks(found)}",
             "The kernel fetched more than each operation asked for, and later ones found their bytes in memory: these "
             "latencies are no device's. Read with direct I/O to time the device.",
         )

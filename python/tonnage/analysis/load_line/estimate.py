@@ -339,7 +339,7 @@ def _why_not(curve: Curve, values: Mapping[int, Sequence[float]], knee: tuple[in
         )
     if high * BEYOND > top:
         return (
-            f"the points beyond {high} tasks lie too close to it to show that throughput no longer rises; "
+            f"the points beyond {count(high, 'task')} lie too close to it to show that throughput no longer rises; "
             f"{more} may show it"
         )
     return ""

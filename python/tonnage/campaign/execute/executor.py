@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from tonnage.campaign.execute.run_phase import Status, TrialRun
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.target import Target
+from tonnage.cluster.mpi.io_library import io_library
 from tonnage.records.phase_specs import PhaseSpec
 
 S = TypeVar("S", bound=Setting)
@@ -18,9 +19,11 @@ Refusal = tuple[str, str]
 class Executor(Generic[S]):
     """Carries out the trials of one kind of workload. It has no state."""
 
-    def check(self, setting: S, target: Target) -> None:  # noqa: ARG002  (for kinds that look)
+    def check(self, setting: S, target: Target) -> None:
         """RequestError if the target, or this host, cannot do it. Looks, and touches nothing."""
-        return
+        # A job may run where another MPI is.
+        if setting.storage == "mpiio" and target.scheme == "path" and setting.partition is None:
+            io_library()
 
     def not_with_objects(self, setting: S, target: Target) -> Iterator[Refusal]:  # noqa: ARG002  (for kinds that look)
         """What the objects of a pool or a bucket, which ``target`` is, do not do."""

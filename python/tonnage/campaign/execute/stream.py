@@ -9,7 +9,6 @@ from tonnage.campaign.execute.executor import Executor, Refusal
 from tonnage.campaign.execute.run_phase import PhaseOutcome, Status, TrialRun
 from tonnage.campaign.kinds.stream import StreamSetting, hog_bytes
 from tonnage.campaign.target import Target
-from tonnage.cluster.mpi.io_library import io_library
 from tonnage.records.phase_specs import Limit, PhaseSpec, RateLimits, Source, Work
 
 _PARTS_MOST = 10_000
@@ -20,11 +19,6 @@ _LEAST_PART_BYTES = 5 << 20
 
 class StreamExecutor(Executor[StreamSetting]):
     """A write starts on fresh files; anything else has its files laid out first where they are not there."""
-
-    def check(self, setting: StreamSetting, target: Target) -> None:
-        # A job may run where another MPI is.
-        if setting.storage == "mpiio" and target.scheme == "path" and setting.partition is None:
-            io_library()
 
     def not_with_objects(self, setting: StreamSetting, target: Target) -> Iterator[Refusal]:
         if target.bucket is None:

@@ -12,6 +12,7 @@ from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scale
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field
 from tonnage.field_types import Count, Device, Flag, Length, Sweep, Tasks, Time
+from tonnage.records.phase_specs import TargetSpec
 from tonnage.units import format_size
 
 Phase = Literal[
@@ -25,6 +26,7 @@ Sync = Literal["none", "fsync-each"]
 Cache = Literal["keep", "drop"]
 Payload = Literal["unique", "constant"]
 Direct = Literal["yes", "no"]
+Way = Literal["posix", "mpiio"]
 
 _ITEMS = 1000
 """Items in a directory where nothing is said."""
@@ -186,6 +188,10 @@ class FilesSetting(Setting):
         return Setting.is_checked(self, target) and not (target.scheme == "path" and self._writes_over)
 
     @property
+    def opening(self) -> TargetSpec:
+        return {"mpiio": {"collective": False}} if self.storage == "mpiio" else {}
+
+    @property
     def smaller(self) -> str:
         return "use fewer items, smaller files or fewer tasks"
 
@@ -214,6 +220,7 @@ class FilesSetting(Setting):
             + f"  {self.directories}"
             + (f"  {format_size(self.file_size)}" if self.file_size else "")
             + (f"  {self.sync}" if self.sync != "none" else "")
+            + (f"  {self.storage}" if self.storage != "posix" else "")
             + ("  direct" if self.direct == "yes" else "")
             + "".join(f"  {key}" for key in ("syncfs", "mknod", "shared_files", "collective") if getattr(self, key))
             + ("  random" if self.order == "random" else "")
@@ -254,6 +261,11 @@ class Files(WorkloadSection):
         0, description="a task stats the items of the task so many further on, reads two and removes three times that"
     )
     operations: Count = Field(1000, description="operations of each task in open-write-close")
+    storage: Sweep[Way] = Field(
+        ("posix",),
+        description="how files are made, opened, read, written, closed and removed: by the file system's own "
+        "calls, or by MPI-IO's",
+    )
     direct: Sweep[Direct] = Field(
         ("no",), description="files are written and read past the page cache (O_DIRECT) or through it"
     )
@@ -296,6 +308,8 @@ class Files(WorkloadSection):
             refuse("wear_out", "wear_out needs time_limit", 'add time_limit = "10s"')
         if self.made is not None and (not self.keep or "create" in self.phases):
             refuse("made", "made tells what an earlier run created", "set keep = true, and leave create out")
+        if "mpiio" in self.storage and "yes" in self.direct:
+            refuse("direct", "storage mpiio works through the page cache", 'set direct = "no" or storage = "posix"')
         for key in ("verify", "check_written"):
             if getattr(self, key) and self.payload == "constant":
                 refuse(
@@ -317,6 +331,8 @@ class Files(WorkloadSection):
 
     def _who_makes(self) -> None:
         """The rules of what is made, and by whom."""
+        if self.mknod and "mpiio" in self.storage:
+            refuse("mknod", "mknod makes files without opening them, and MPI-IO has no such call", "leave it out")
         if self.mknod and any(self.file_size) and "create" in self.phases and not self.collective:
             refuse("mknod", "mknod makes empty files, and file_size is above 0", "leave one of them out")
         if self.shared_files and (self.what != ("files",) or self.directories != ("shared",)):

@@ -40,12 +40,18 @@ def run(arguments: Arguments) -> int:
     from tonnage.cli.stage.start import attached, in_background
     from tonnage.staging.control_socket import answers
     from tonnage.staging.mover_host import JOURNAL
+    from tonnage.staging.mover_plan import StagePlan
 
     state = find(arguments)
     if answers(state):
         raise RequestError(f"the mover of {state} runs; hint: `tonnage stage wait` waits for it")
     if not os.path.lexists(state / JOURNAL):
-        raise RequestError(f"there is no journal in {state}: nothing was begun; hint: begin with `tonnage stage start`")
+        if StagePlan.load(state) is None:
+            raise RequestError(f"nothing was begun in {state}; hint: begin with `tonnage stage start`")
+        raise RequestError(
+            f"a mover was begun in {state}, and its journal was removed; hint: `tonnage stage start` begins anew, and "
+            "copies nothing that is at the destination already"
+        )
     plan = saved_plan(arguments, state)
     dropping = arguments.drop_attributes or plan.drop_attributes
     plan = plan.model_copy(update={"trees_changed": arguments.trees_changed, "drop_attributes": dropping})

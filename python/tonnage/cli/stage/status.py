@@ -20,7 +20,8 @@ COMMAND = Command(
     "status",
     "say where a mover stands",
     "Prints what is safe, what waits and why, and what failed; for a mover that does not run, from its "
-    "journal. The exit code is 1 if files failed, or if a mover that does not run left some.",
+    "journal. Only `tonnage stage wait` and `verify` find what was removed at the destination afterwards. "
+    "The exit code is 1 if files failed, or if a mover that does not run left some.",
     (*WHICH, JSON, Option(("--watch",), "update a progress panel until the mover ends")),
     (
         ("tonnage stage status", "the only mover, or that of PERSIST_DIR"),

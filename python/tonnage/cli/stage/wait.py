@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.shared_options import WHICH
-from tonnage.cli.stage.status_text import RESUME, details, totals_text
+from tonnage.cli.stage.status_text import RESUME, details, files_text, totals_text
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.units import parse_time
+
+if TYPE_CHECKING:
+    from tonnage.staging.mover_status import Status
 
 COMMAND = Command(
     "wait",
     "wait until everything written so far is safe",
     "Requests a new scan and returns when all files that it found are safe at the destination; the mover "
-    "continues. The exit code is 1 if a file was given up or the time was over.",
+    "continues. At the end it checks that all of them are still there. The exit code is 1 if a file was given up, "
+    "or was removed or replaced at the destination since, or the time was over.",
     (*WHICH, Option(("--timeout",), "give up after TIME", "TIME", "never", parse=parse_time)),
     (
         ("tonnage stage wait", "between two steps of a job"),
         ("tonnage stage wait --name run7 --timeout 10m || exit 1", "at most ten minutes"),
     ),
-    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.wait_for_mover"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.verify_tree", "tonnage.staging.wait_for_mover"),
 )
+_NAMED = 3
+"""Of what is lost."""
 
 
 def run(arguments: Arguments) -> int:
@@ -48,9 +55,9 @@ def run(arguments: Arguments) -> int:
         return complain("interrupted; the mover goes on; hint: `tonnage stage status`", 130)
     finally:
         shown.close()
-    print(f"{totals_text(status['done'])} safe in {status['to']}")
+    code = _still_there(status)
     if is_safe(status) and ran:
-        return 0
+        return code
     print("\n".join(details(status)), file=sys.stderr)
     left, failed = totals_text(status["queued"]), totals_text(status["failed"])
     if not in_time:
@@ -60,3 +67,23 @@ def run(arguments: Arguments) -> int:
     if status["queued"]["files"]:
         return complain(f"the mover does not run and {left} are left; hint: `tonnage stage resume --wait`", 1)
     return complain(f"the mover does not run, so nobody knows what was written since it ended; {RESUME}", 1)
+
+
+def _still_there(status: Status) -> int:
+    """Says what is safe; exit code 1 where some of it is no longer at the destination."""
+    from tonnage.staging.verify_tree import lost
+
+    done, to = totals_text(status["done"]), status["to"]
+    try:
+        gone = lost(to, status["id"])
+    except OSError as error:
+        print(f"{done} were copied to {to}")
+        return complain(f"nobody can see whether they are there: {error}; hint: see that {to} is mounted", 1)
+    if not gone:
+        print(f"{done} safe in {to}")
+        return 0
+    print(f"{done} were copied to {to}")
+    named = ", ".join(gone[:_NAMED]) + (f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else "")
+    are = "is not there any more as it was" if len(gone) == 1 else "are not there any more as they were"
+    hint = f"`tonnage stage verify --to {to}` names each"
+    return complain(f"{files_text(len(gone))} of these {are}: {named}; hint: {hint}", 1)

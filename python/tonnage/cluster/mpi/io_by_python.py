@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
 
-_WRITES, _UNIQUE = 1, 2
+_WRITES, _UNIQUE, _MAKES = 1, 2, 4
 """Flags of ``open``, as in ``shim.c``."""
 _NO_THREADS = -1
 
@@ -56,6 +56,7 @@ class _Functions:
             "preallocate": (_POINTER, _LONG),
             "sync": (_POINTER,),
             "close": (_POINTER,),
+            "remove": (ctypes.c_char_p,),
             "hints": (_POINTER, _POINTER, _INT),
         }
         self.made = {
@@ -121,6 +122,8 @@ class _Functions:
         mode = mpi.MODE_RDWR if flags & _WRITES else mpi.MODE_RDONLY
         if flags & _UNIQUE:
             mode |= mpi.MODE_UNIQUE_OPEN
+        if flags & _MAKES:
+            mode |= mpi.MODE_CREATE | mpi.MODE_EXCL
         words, info = hints.decode().split("\n")[:-1], mpi.INFO_NULL
         if words:
             info = mpi.Info.Create(dict(zip(words[::2], words[1::2], strict=True)))
@@ -173,6 +176,10 @@ class _Functions:
         with self._on(file):
             self._handles.pop(file).Close()
         self._mine.discard(file)
+
+    def remove(self, path: bytes) -> None:
+        with self._turn:
+            self._mpi.File.Delete(path.decode(), self._mpi.INFO_NULL)
 
     def hints(self, file: int, text: int, room: int) -> None:
         with self._on(file):

@@ -9,7 +9,8 @@ from tonnage.command_option import Option
 from tonnage.compat.front_end import FrontEnd, number, size
 from tonnage.errors import RequestError
 
-_OTHER_MODULE = "this build has only POSIX and DUMMY"
+_OTHER_MODULE = "this build has only POSIX, MPIIO and DUMMY"
+_NO_HINTS = "the files of mdtest are opened without hints and views here"
 _NO_DELAY = "this build's DUMMY takes no time"
 
 
@@ -18,8 +19,9 @@ def _number(*names: str, help: str, value: str = "N", default: int = 0, least: i
 
 
 def _api(text: str) -> str:
-    if text not in ("POSIX", "DUMMY"):
-        raise RequestError(f"{text} is not in this build, which has POSIX and DUMMY; hint: mount it, and use POSIX")
+    if text not in ("POSIX", "MPIIO", "DUMMY"):
+        hint = "hint: mount it, and use POSIX"
+        raise RequestError(f"{text} is not in this build, which has POSIX, MPIIO and DUMMY; {hint}")
     return text
 
 
@@ -120,7 +122,7 @@ MDTEST = FrontEnd(
         Option(("--warningAsErrors",), "no effect: a phase that fails is an error anyway"),
         Option(("--showRankStatistics",), "also print columns over the tasks, not only over the iterations"),
         Option(("-g",), "Lustre: default directory layout", refused="set it first, with lfs setdirstripe"),
-        Option(("-a",), "how files are reached: POSIX, or DUMMY, which touches none", "API", "POSIX", parse=_api),
+        Option(("-a",), "how files are reached: POSIX, MPIIO; DUMMY touches none", "API", "POSIX", parse=_api),
         _number("-b", help="subdirectories of each directory of the tree, down to level -z", default=1),
         Option(("-d",), "directory to work in; with -u also several, DIR@DIR", "DIR", "./out"),
         _number("-B", help="1: tasks do not wait", refused="mdtest 4.1 itself ends with an error for it"),
@@ -159,11 +161,11 @@ MDTEST = FrontEnd(
         _number("--dummy.delay-close", help="microseconds to wait in each close", refused=_NO_DELAY),
         _number("--dummy.delay-sync", help="microseconds to wait in each sync", refused=_NO_DELAY),
         _number("--dummy.delay-xfer", help="microseconds to wait in each transfer", refused=_NO_DELAY),
-        Option(("--mpiio.showHints",), "print the MPI-IO hints in effect", refused=_OTHER_MODULE),
-        Option(("--mpiio.preallocate",), "reserve the space of a file before it is written", refused=_OTHER_MODULE),
-        Option(("--mpiio.useStridedDatatype",), "describe strided offsets by an MPI data type", refused=_OTHER_MODULE),
-        Option(("--mpiio.useFileView",), "give each task a file view", refused=_OTHER_MODULE),
-        Option(("--mpiio.hintsFileName",), "file with MPI-IO hints", "FILE", refused=_OTHER_MODULE),
+        Option(("--mpiio.showHints",), "print the MPI-IO hints in effect", refused=_NO_HINTS),
+        Option(("--mpiio.preallocate",), "reserve the space of a file before it is written", refused=_NO_HINTS),
+        Option(("--mpiio.useStridedDatatype",), "describe strided offsets by an MPI data type", refused=_NO_HINTS),
+        Option(("--mpiio.useFileView",), "give each task a file view", refused=_NO_HINTS),
+        Option(("--mpiio.hintsFileName",), "file with MPI-IO hints", "FILE", refused=_NO_HINTS),
         Option(("--mmap.madv_dont_need",), "madvise DONTNEED for each mapping", refused=_OTHER_MODULE),
         Option(("--mmap.madv_pattern",), "madvise RANDOM or SEQUENTIAL for each mapping", refused=_OTHER_MODULE),
         _number("--tasks", help="number of tasks; under MPI, all its processes", default=1, least=1),

@@ -25,6 +25,8 @@ class Request:
     places: tuple[str, ...]
     """The directories of ``-d``."""
     dummy: bool
+    mpiio: bool
+    """Files are made, opened, closed and removed by MPI-IO."""
     tasks: int
     sweep: tuple[int, ...]
     """Numbers of tasks with which everything is done, one after the other."""
@@ -103,6 +105,7 @@ def understand(asked: Given, words: tuple[str, ...], ranks: Ranks = ALONE) -> Re
         words=words,
         places=tuple(filter(None, asked.text("-d").split("@"))),
         dummy=asked["-a"] == "DUMMY",
+        mpiio=asked["-a"] == "MPIIO",
         tasks=tasks,
         sweep=_sweep(asked),
         iterations=asked.number("-i"),
@@ -186,6 +189,8 @@ def _check_phases(asked: Given, phases: Mapping[str, bool], directories: bool, f
         )
     if phases["rename"] and not phases["remove"]:
         _refuse("-U would leave directories under other names, which no later run finds", "add -r")
+    if asked["-a"] == "MPIIO":
+        _check_mpiio(asked)
     if asked["-U"] and not directories:
         _refuse("-U renames directories, and -F is about files only", "leave one of them out")
     if not files and not (phases["create"] or phases["stat"] or phases["rename"] or phases["remove"]):
@@ -200,6 +205,13 @@ def _check_phases(asked: Given, phases: Mapping[str, bool], directories: bool, f
         _refuse("-b 0 makes no tree of -z levels", "use -b 1 or more")
 
 
+def _check_mpiio(asked: Given) -> None:
+    if asked["-k"]:
+        _refuse("-k makes files without opening them, and MPI-IO has no such call", "leave -k out")
+    if asked["--posix.odirect"]:
+        _refuse("--posix.odirect is POSIX's, and the files are MPIIO's", "leave one of them out")
+
+
 def _check_sharing(asked: Given, files: bool) -> None:
     """What may be said about where things are, and who makes them."""
     several = [place for place in asked.text("-d").split("@") if place]
@@ -212,7 +224,7 @@ def _check_sharing(asked: Given, files: bool) -> None:
         )
     if len(several) > asked.number("--tasks"):
         _refuse(
-            f"-d names {len(several)} directories for {asked.number('--tasks')} tasks", f"add --tasks {len(several)}"
+            f"-d names {len(several)} directories for {_tasks(asked.number('--tasks'))}", f"add --tasks {len(several)}"
         )
     if len(set(map(os.path.realpath, several))) < len(several):
         _refuse("-d names a directory twice", "name each once")
@@ -286,7 +298,7 @@ def _sweep(asked: Given) -> tuple[int, ...]:
     if first > last or first < 1:
         _refuse(f"-f {first} is above -l {last}", "make -l larger")
     if last > tasks:
-        _refuse(f"-l {last} is more than the {tasks} tasks there are", f"add --tasks {last}")
+        _refuse(f"-l {last} is more than {_tasks(tasks)}", f"add --tasks {last}")
     return tuple(range(first, last + 1, asked.number("-s")))
 
 
@@ -323,6 +335,7 @@ def campaign_of(request: Request, made: int | None) -> dict[str, object]:
                 "direct": "yes" if request.direct else "no",
                 "mknod": request.mknod,
                 "shared_files": request.shared,
+                **({"storage": "mpiio"} if request.mpiio else {}),
                 "time_limit_ns": request.limit_s * 10**9 or None,
                 "wear_out": bool(request.limit_s),
                 **({} if made is None else {"made": made, "items_per_directory": max(request.items, made)}),
@@ -377,3 +390,7 @@ def operations_kept(request: Request, made: int | None) -> int:
     """Returns how many operations of each task are kept."""
     items = request.items if made is None else made
     return min(items * (max(request.sweep) if request.collective else 1), OPERATIONS_MOST)
+
+
+def _tasks(number: int) -> str:
+    return "1 task" if number == 1 else f"{number} tasks"

@@ -49,7 +49,7 @@ def answer(given: Sequence[str], profile: Profile, told: Sequence[Statement], us
     tables = []
     for place in profile.places:
         tables.append((f"{place.mount} ({place.type})", _flows(place)))
-        if sizes := _sizes(uses, place):
+        if sizes := _sizes(place):
             tables.append((f"Sizes of calls on {place.mount}", sizes))
     exhibits = _exhibits(uses[0], profile.places[0].mount)
     return Answer("Demand", facts, (*told, *unknown), exhibits, tuple(tables), _NOTES)
@@ -152,18 +152,12 @@ def _tasks(value: float) -> str:
     return units.significant(value, 2)
 
 
-def _sizes(uses: Sequence[JobUse], place: FileSystemProfile) -> Table | None:
-    """Calls by size, of all runs together."""
-    found: dict[str, list[int]] = {}
-    for use in uses:
-        for one in use.file_systems:
-            for moved in one.transfers if one.mount == place.mount else ():
-                row = found.setdefault(moved.operation, [0] * len(BIN_NAMES))
-                found[moved.operation] = [before + more for before, more in zip(row, moved.bins, strict=True)]
-    used = [at for at in range(len(BIN_NAMES)) if any(row[at] for row in found.values())]
+def _sizes(place: FileSystemProfile) -> Table | None:
+    """Calls of one run by size."""
+    used = [at for at in range(len(BIN_NAMES)) if any(flow.sizes[at].high for flow in place.flows)]
     if not used:
         return None
-    rows = tuple((name, *(units.count(row[at]) for at in used)) for name, row in found.items())
+    rows = tuple((flow.operation, *(over(flow.sizes[at], units.count) for at in used)) for flow in place.flows)
     return Table.of((text_column("calls of bytes"), *(BIN_NAMES[at] for at in used)), rows)
 
 

@@ -403,7 +403,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s Z -d 'print a tab
 complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l warningAsErrors -d 'no effect: a phase that fails is an error anyway'
 complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -l showRankStatistics -d 'also print columns over the tasks, not only over the iterations'
 complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s g -d 'Lustre: default directory layout'
-complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s a -d 'how files are reached: POSIX, or DUMMY, which touches none' -r
+complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s a -d 'how files are reached: POSIX, MPIIO; DUMMY touches none' -r
 complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s b -d 'subdirectories of each directory of the tree, down to level -z' -r
 complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s d -d 'directory to work in; with -u also several, DIR@DIR' -r
 complete -c tonnage -n '__fish_seen_subcommand_from mdtest' -s B -d '1: tasks do not wait' -r
