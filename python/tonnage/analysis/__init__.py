@@ -16,6 +16,7 @@ from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
+from tonnage.analysis.load_line.accelerators import trained_of
 from tonnage.analysis.load_line.estimate import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
 from tonnage.analysis.load_line.latency_line import latency_lines
 from tonnage.analysis.load_line.search import Search
@@ -25,8 +26,10 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
 from tonnage.records.line_types import TaskLine, TrialLine
 
-_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint", "application")
+_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint", "application", "training")
 """Kinds of workload that have no load line."""
+_UNSTEADY = ("command", "network", "checkpoint", "application", "training")
+"""Kinds of workload without a steady window: copies are few and long, rounds pause, accelerators are read ahead for."""
 _MOST_IDLE = 0.01
 """Trials are long against an operation; where they are not, their rate is that of short trials and no more is said."""
 
@@ -99,6 +102,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         balances=evidence.balances,
         applications=applications_of(measured, trials),
         surfaces=surfaces,
+        trained=trained_of(run.manifest, measured, trials),
         doubts=doubts(findings, measured, lines, trials),
         state=run.state,
     )
@@ -196,8 +200,9 @@ def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, .
 
 def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     """Whether a load line was asked for: by a search, or by a sweep over three numbers of tasks or more. The tasks of a
-    ``tail`` are a writer and readers, of a ``stage`` only the application's, and those of a ``checkpoint`` pause
-    and meet: there is no load line of these. Of a surface all sizes are estimated together."""
+    ``tail`` are a writer and readers, of a ``stage`` only the application's, those of a ``checkpoint`` pause and
+    meet, and those of a ``training`` read for accelerators: there is no load line of these. Of a surface all sizes are
+    estimated together."""
     if _is_surface(run):
         return False
     tried = len({point.tasks for point in curve if any(point.values)})
@@ -219,14 +224,14 @@ def _is_surface(run: Run) -> bool:
 
 
 def _steady(run: Run, points: Sequence[Point], tasks: Mapping[str, Sequence[TaskLine]]) -> dict[str, Steady]:
-    """Steady windows by record. A command's copies are too few and too long for one, and rounds are not steady."""
+    """Steady windows by record, of kinds of workload that have any."""
     from tonnage.analysis.load_line.trial_checks import of_tasks, steady_window
     from tonnage.units import BANDWIDTH
 
     windows, kept = {}, run.kept("series")
     if not kept:
         return {}
-    for point in (point for point in points if point.kind not in ("command", "network", "checkpoint", "application")):
+    for point in (point for point in points if point.kind not in _UNSTEADY):
         for record in filter(kept.__contains__, point.records):
             series = run.series(record)
             if series and point.kind == "tail":

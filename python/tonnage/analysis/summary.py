@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.analysis.findings.undoing import undone_by
+from tonnage.analysis.load_line.accelerators import Trained
 from tonnage.analysis.plain_objects import without_ends
 from tonnage.analysis.results import Devices, Divided, Finding, Intervals, LoadLine, Point, Surface
 from tonnage.analysis.run_analysis import Analysis
@@ -34,6 +35,8 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         found["comparisons"] = [asdict(comparison) for comparison in analysis.comparisons]
     if analysis.surfaces:
         found["surfaces"] = [_surface(surface) for surface in analysis.surfaces]
+    if analysis.trained:
+        found["training"] = [_trained(trained) for trained in analysis.trained]
     if analysis.snapshots:
         found["snapshots"] = [_snapshots(cost) for cost in analysis.snapshots]
     if analysis.devices:
@@ -89,6 +92,13 @@ def _surface(surface: Surface) -> dict[str, Any]:
         "tasks": list(surface.tasks),
         "rates_bytes_per_s": [list(row) for row in surface.rates_bytes_per_s],
     }
+
+
+def _trained(trained: Trained) -> dict[str, Any]:
+    points = [
+        {**asdict(one), "utilisations": list(one.utilisations), "records": list(one.records)} for one in trained.points
+    ]
+    return {**asdict(trained), "points": points}
 
 
 def _point(point: Point) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tonnage import __version__
+from tonnage.campaign.accelerators import objective_of
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.execute import executor_of
 from tonnage.campaign.execute.run_phase import PhaseRunner, RunClock
@@ -443,6 +444,10 @@ def _schedule(
 
 
 def _whole(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[Schedule, StreamSetting | None]:
+    if campaign.accelerators is not None:
+        from tonnage.campaign.accelerator_probe import AcceleratorProbe
+
+        return AcceleratorProbe(campaign, seed), None
     if campaign.search is None:
         return Sweep(campaign, seed), None
     from tonnage.campaign.probe import Probe
@@ -494,4 +499,18 @@ def _manifest(
         "ceilings": [],
         "cost": None,
         "search": None if search is None else search.model_dump(mode="json", exclude={"shares"}),
+        **_feeding(campaign),
     }
+
+
+def _feeding(campaign: Campaign) -> Manifest:
+    """What the answer of a search for accelerators rests on; nothing of another run."""
+    if campaign.accelerators is None:
+        return {}
+    utilisation = objective_of(campaign.accelerators, campaign.workloads[0])
+    search: Json = {
+        **campaign.accelerators.model_dump(mode="json"),
+        "utilisation": utilisation,
+        "scale": campaign.scale,
+    }
+    return {"accelerators": search}
