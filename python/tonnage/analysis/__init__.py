@@ -21,6 +21,7 @@ from tonnage.analysis.load_line.estimate import SUSTAIN, Estimate, estimate, loa
 from tonnage.analysis.load_line.latency_line import latency_lines
 from tonnage.analysis.load_line.search import Search
 from tonnage.analysis.load_line.trial_checks import Steady, halves_apart, too_short
+from tonnage.analysis.points import points_of
 from tonnage.analysis.results import Finding, LoadLine, Model, Point, Promise, Surface
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
@@ -40,8 +41,6 @@ __all__ = [
 
 def measured_points(run: Run) -> list[Point]:
     """The points measured so far: what :class:`Search` decides on."""
-    from tonnage.analysis.points import points_of
-
     return points_of(run, run.each_trial())
 
 
@@ -52,13 +51,12 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     from tonnage.analysis.findings import Evidence, judge, within_trial
     from tonnage.analysis.findings.undoing import doubts
     from tonnage.analysis.method_promises import promises_of
-    from tonnage.analysis.points import points_of
     from tonnage.analysis.snapshots import rounds_in, snapshots_of
     from tonnage.analysis.tiers.crossover import tiers_of
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
     events, measured, bases = run.events(), points_of(run, trials), bases_of(run.manifest)
-    curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
+    curves = _curves(run, measured)
     searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
     estimates = _corrected(run, searched, long := _long_trials(trials), curves)
     campaign, (surfaces, lines) = run.manifest.get("campaign") or {}, _surfaces(run, measured, trials)
@@ -108,11 +106,12 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     )
 
 
-def _curves(points: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
+def _curves(run: Run, points: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
+    """Those of which a load line was asked for."""
     curves: dict[tuple[str, str], list[Point]] = defaultdict(list)
     for point in points:
         curves[point.op, point.group].append(point)
-    return curves
+    return {key: curve for key, curve in curves.items() if _has_line(run, curve)}
 
 
 def _estimate(run: Run, curve: Sequence[Point], trials: Trials) -> Estimate:

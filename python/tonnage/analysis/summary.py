@@ -14,12 +14,13 @@ from tonnage.analysis.results import Devices, Divided, Finding, Intervals, LoadL
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import SnapshotCost
 from tonnage.analysis.statistics.fixed_cost import Change, Cost
+from tonnage.records.line_types import Json
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 
 def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any]:
     """The object; ``report_path`` is None where no report was written."""
-    found = {
+    found: dict[str, Any] = {
         "run": analysis.run,
         "report": None if report_path is None else str(report_path),
         "load_lines": [_load_line(line, analysis) for line in analysis.load_lines],
@@ -36,7 +37,7 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
     if analysis.surfaces:
         found["surfaces"] = [_surface(surface) for surface in analysis.surfaces]
     if analysis.trained:
-        found["training"] = [_trained(trained) for trained in analysis.trained]
+        found["training"] = list(map(_trained, analysis.trained))
     if analysis.snapshots:
         found["snapshots"] = [_snapshots(cost) for cost in analysis.snapshots]
     if analysis.devices:
@@ -47,8 +48,7 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         found["balances"] = [
             {**(told := asdict(balance)), "parts": list(told["parts"])} for balance in analysis.balances
         ]
-    known: dict[str, Any] = without_ends(found)
-    return known
+    return dict(without_ends(found))
 
 
 NEW_KEYS = frozenset({"state", "undone_by", "undoes_answer"})
@@ -94,7 +94,7 @@ def _surface(surface: Surface) -> dict[str, Any]:
     }
 
 
-def _trained(trained: Trained) -> dict[str, Any]:
+def _trained(trained: Trained) -> Json:
     points = [
         {**asdict(one), "utilisations": list(one.utilisations), "records": list(one.records)} for one in trained.points
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.analysis.load_line.accelerators import FeedingSearch, stretches
-from tonnage.campaign.accelerators import objective_of, training_of
+from tonnage.campaign.kinds.accelerator_search import objective_of, training_of
 from tonnage.campaign.kinds.training import PHASE, with_accelerators
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Trial

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
-from tonnage.campaign.accelerators import AcceleratorSearch, check_feeding
+from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream, searched
 from tonnage.document_table import DocumentTable, refuse, time_field, unit_field
@@ -384,7 +384,9 @@ class Campaign(DocumentTable):
         found = (setting for workload in self.workloads for setting in workload.settings(self.scale))
         # Of a search for the most accelerators, what it may come to.
         if self.accelerators is not None:
-            return list(dict.fromkeys(map(self.accelerators.largest, found)))
+            from tonnage.campaign.kinds.accelerator_search import largest
+
+            return list(dict.fromkeys(largest(self.accelerators, setting) for setting in found))
         return list(dict.fromkeys(found))
 
     @property
@@ -448,6 +450,8 @@ class Campaign(DocumentTable):
         if self.accelerators is not None:
             if self.search is not None:
                 refuse("accelerators", "[search] and [accelerators] are two searches", "keep one of them")
+            from tonnage.campaign.kinds.accelerator_search import check_feeding
+
             check_feeding(self.accelerators, self.workloads, written=bool((info.context or {}).get("written")))
         return self
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tonnage import _native
-from tonnage.campaign.accelerators import objective_of, training_of
 from tonnage.campaign.execute import executor_of
 from tonnage.campaign.free_space import check_space, free_bytes, search_space
 from tonnage.campaign.kinds import Setting
@@ -203,6 +202,8 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
 
 
 def _feeding_text(campaign: Campaign, plan: Plan) -> str:
+    from tonnage.campaign.kinds.accelerator_search import objective_of, training_of
+
     search, setting = campaign.accelerators, training_of(plan.settings[0])
     share = objective_of(search, campaign.workloads[0]) if search else 0
     return (

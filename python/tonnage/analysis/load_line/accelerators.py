@@ -1,7 +1,7 @@
 """How many accelerators a storage feeds: the largest number whose utilisation is at least an objective.
 
-What a trial tells is its stretch: how much longer its steps took than the accelerators computed, 1 over the utilisation.
-It does not fall where accelerators are added, so a latency and a stretch have one estimator (``latency_line.crossing``).
+What a trial tells is its stretch: how much longer its steps took than the accelerators computed, 1 ÷ utilisation. It
+does not fall where accelerators are added, so a latency and a stretch have one estimator (``latency_line.crossing``).
 """
 
 from __future__ import annotations
@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from tonnage.analysis.load_line.latency_line import crossing
 from tonnage.analysis.load_line.search import LoadBisection
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval
 from tonnage.records import Trials
-from tonnage.records.line_types import Json, TrialLine
+from tonnage.records.line_types import Json, Manifest, TrialLine
 from tonnage.records.phase_results import TrainingResult
 
 _STEPS_LEAST = 2
 """Of which the first counts for nothing."""
 _IDLE = 0.1
 """Readers that wait so much of their time, while accelerators wait for batches, could read more if they might."""
+_FULL = 0.9
+"""Of the most that was read: where that much was, more accelerators get no more."""
 _BUSY = 0.9
 """Of the processors: nobody reads more than that."""
 _GROWS = 0.5
@@ -145,7 +146,7 @@ class FeedingSearch:
         return self._bisection.next(measured, self._stretch)
 
 
-def trained_of(manifest: Mapping[str, Any], points: Sequence[Point], trials: Trials) -> tuple[Trained, ...]:
+def trained_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> tuple[Trained, ...]:
     """Of each training of a run what was measured, and the answer of the search, where the run is one."""
     groups: dict[str, list[Point]] = {}
     for point in points:
@@ -232,9 +233,11 @@ def _limit(fed: Sequence[FedPoint], exceeds: int) -> str:
     point = next(one for one in fed if one.accelerators == exceeds)
     if point.cpu_share is not None and point.cpu_share >= _BUSY:
         return "processors"
-    if point.idle >= _IDLE:
+    beyond = [one for one in fed if one.accelerators > exceeds]
+    most = max((one.bandwidth_bytes_per_s for one in beyond), default=point.bandwidth_bytes_per_s)
+    if point.idle >= _IDLE and point.bandwidth_bytes_per_s < _FULL * most:
         return "prefetch"
-    more = next((one for one in fed if one.accelerators > exceeds), None)
+    more = beyond[0] if beyond else None
     if more is not None and exceeds == 1:
         grown = more.bandwidth_bytes_per_s / point.bandwidth_bytes_per_s - 1
         if grown >= _GROWS * (more.accelerators / point.accelerators - 1):

@@ -29,14 +29,6 @@ def _operations(text: str) -> tuple[str, ...]:
     return found
 
 
-def _model(text: str) -> str:
-    from tonnage.published.training_models import training_models
-
-    if text not in training_models():
-        raise RequestError(f"{text!r} is no model; hint: they are {', '.join(training_models())}")
-    return text
-
-
 COMMAND = Command(
     "probe",
     "find the load line of a storage",
@@ -75,7 +67,6 @@ COMMAND = Command(
             "find the most accelerators that are fed instead: samples are read as MLPerf Storage has it for MODEL, and "
             "count as fed where they compute 90 % of the time (cosmoflow: 70 %); --budget is then 5m unless given",
             "MODEL",
-            parse=_model,
         ),
         Option(
             ("--utilisation",), "with --training: the share of the time that counts as fed", "SHARE", parse=parse_share
