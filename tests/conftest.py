@@ -19,7 +19,10 @@ settings.load_profile("any machine")
 
 
 def pytest_configure() -> None:
-    """Tests use the engine that is built: none starts the release build because one of another profile is there."""
+    """Tests use the engine that is built: none starts the release build because one of another profile is there. And
+    they calculate in one thread: several of each of the processes beside each other wait for one another most of the
+    time."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with suppress(OSError, ValueError):
         _, profile = (warm_start.ROOT / ".venv/.tonnage-built").read_text().splitlines()
         os.environ.setdefault("TONNAGE_BUILD_PROFILE", profile)

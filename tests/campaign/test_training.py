@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from pathlib import Path
+
 import pytest
 from tonnage.campaign.accelerator_probe import AcceleratorProbe
 from tonnage.campaign.campaign_file import parse_campaign, probe_campaign
 from tonnage.campaign.execute.training import phase_spec
 from tonnage.campaign.kinds.training import TrainingSetting
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.observer import Observer
+from tonnage.campaign.plan import check, make_plan
+from tonnage.campaign.run_lifecycle import resume_run, run_campaign
 from tonnage.errors import RequestError
 from tonnage.published.training_models import training_models
+from tonnage.records import Run
+from tonnage.records.line_types import TrialLine
 
 OWN = 'sample_size = "1MiB"\nbatch = 4\ncompute = "20ms"\n'
 
@@ -143,3 +152,60 @@ def test_trials_of_a_search_double_until_accelerators_starve_and_repeat_one_sett
     lines[3]["status"] = "failed"
     assert search.next(lines, 0) is None
     assert set(search.stopped(lines, "budget").values()) == {"failed"}
+
+
+class _Interrupting(Observer):
+    """Sends Ctrl-C after so many phases."""
+
+    def __init__(self, phases: int) -> None:
+        self.left = phases
+
+    def recorded(self, line: TrialLine) -> None:
+        self.left -= line["status"] == "ok"
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupted_search_goes_on_where_it_stood(tmp_path: Path) -> None:
+    campaign = training(OWN, '[accelerators]\nmost = 16\nbudget = "60s"\n').model_copy(update={"seed": 3})
+    out = str(tmp_path / "run")
+    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=_Interrupting(5))
+    assert ended.state == "interrupted"
+    before = Run.open(out).trials()
+    assert resume_run(out, observer=Observer()).state == "complete"
+    after = Run.open(out).trials()
+    assert [one["setting"] for one in after[: len(before)]] == [one["setting"] for one in before]
+    assert len(after) > len(before) and "accelerators" in Run.open(out).manifest
+
+
+def test_a_data_set_is_laid_out_once_and_again_after_a_resume_and_nothing_stays(tmp_path: Path) -> None:
+    (place := tmp_path / "data").mkdir()
+    text = 'accelerators = [1, 2]\ndataset = "12MiB"\nsteps = 4\n[repeat]\ncount = 2\n'
+    campaign = training(OWN.replace("20ms", "1ms"), text)
+    campaign = campaign.model_copy(update={"seed": 3, "target": str(place)})
+    out = str(tmp_path / "run")
+    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=_Interrupting(3))
+    assert (ended.state, list(place.iterdir())) == ("interrupted", [])
+    assert [line["phase"] for line in Run.open(out).trials()][:3] == ["write", "train", "train"]
+    assert resume_run(out, observer=Observer()).state == "complete"
+    assert list(place.iterdir()) == []
+    lines = Run.open(out).trials()
+    assert [line["phase"] for line in lines].count("write") == 2, "the first data set went with the interrupt"
+    measured = [line for line in lines if line["phase"] == "train" and line["status"] == "ok"]
+    assert sorted(line["setting"]["accelerators"] for line in measured) == [1, 1, 2, 2]
+    # 4 steps of 4 samples for each accelerator.
+    assert all(line["operations"] == 16 * line["setting"]["accelerators"] for line in measured)
+    assert all(line["cache"]["state"] in ("cold", "warm", "unknown") for line in measured)
+
+
+def test_a_data_set_that_does_not_fit_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    campaign = training(OWN, 'accelerators = 1\ndataset = "900TB"\n').model_copy(update={"target": str(tmp_path)})
+    with pytest.raises(RequestError, match=r"hint: use a smaller dataset or scale"):
+        run_campaign(campaign, text=None, command_line=["test"], out=str(tmp_path / "run"), observer=Observer())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_data_set_without_a_batch_for_each_is_refused() -> None:
+    campaign = training(OWN, 'accelerators = 64\ndataset = "10MiB"\n')
+    with pytest.raises(RequestError, match=r"its 9 samples are no batch of 4 for each of 64 accelerators"):
+        check(campaign, make_plan(campaign))

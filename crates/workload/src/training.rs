@@ -1,5 +1,5 @@
-//! `training`: accelerators that are fed with samples from files. Its keys are those of the benchmarks DLIO and MLPerf
-//! Storage, as far as they have them.
+//! `training`: accelerators that are fed with samples from files, with the terms of the benchmarks DLIO and `MLPerf`
+//! Storage.
 
 use serde::{Deserialize, Serialize};
 
