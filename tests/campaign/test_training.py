@@ -125,6 +125,8 @@ def test_a_search_is_about_a_training() -> None:
 def test_options_of_a_probe_that_have_no_meaning_for_a_training_are_refused() -> None:
     with pytest.raises(RequestError, match=r"^--max-tasks has no meaning with --training; hint: leave one"):
         probe_campaign("sim:", {"training": "unet3d-h100", "max_tasks": 8})
+    with pytest.raises(RequestError, match=r"^--surface has no meaning with --training; hint: leave one"):
+        probe_campaign("sim:", {"training": "unet3d-h100", "surface": True})
     with pytest.raises(RequestError, match=r"^--utilisation is about --training; hint: give --training unet3d-h100"):
         probe_campaign("sim:", {"utilisation": 0.9})
 

@@ -174,7 +174,7 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
     if given.get("budget_ns") == 0:
         raise RequestError("--budget: 0 is no time; hint: give some seconds, such as 60s")
     if "training" in given:
-        return _training_campaign(target, given)
+        return _training_campaign(target, {**given, "surface": asked.get("surface") or None})
     for key in _OF_TRAINING:
         if key in given:
             raise RequestError(f"--{key} is about --training; hint: give --training unet3d-h100, or leave it out")
@@ -202,7 +202,7 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
 def _training_campaign(target: str, given: Json) -> Campaign:
     """The campaign of ``--training``. RequestError where another option has no meaning for it."""
     for key in _NOT_OF_TRAINING:
-        if key in given:
+        if given.get(key) is not None:
             option = _OPTIONS.get(f"search.{key}", f"--{key}").replace("_", "-")
             raise RequestError(f"{option} has no meaning with --training; hint: leave one of them out")
     workload: Json = {
