@@ -57,6 +57,14 @@ class Options(TypedDict, total=False):
     open_loop: bool
     surface: bool
     """The load line of every transfer size from 4 KiB to 16 MiB, in 300 s by default."""
+    training: str
+    """``"unet3d-h100"``: the most accelerators that are fed with its samples, in 300 s by default."""
+    utilisation: float | str
+    """With ``training``: the share of the time that counts as fed."""
+    accelerators: int
+    """With ``training``: the largest number tried."""
+    scale: float
+    """With ``training``: samples of so many times their size."""
     space: int | str
     """Bytes of files at once, at most."""
     seed: int
@@ -164,7 +172,7 @@ def _of_tables(text: str) -> str:
 
 def _asked(options: Options) -> ProbeOptions:
     given: dict[str, Any] = {name: value for name, value in dict(options).items() if value is not None}
-    for name in ("max_tasks", "queue_depth", "seed"):
+    for name in ("max_tasks", "queue_depth", "seed", "accelerators"):
         if not isinstance(given.get(name, 1), int) or isinstance(given.get(name), bool):
             raise RequestError(f"{name}: {given[name]!r} is not a whole number; hint: give an int")
     for name in ("budget", "p99", "p999"):

@@ -104,6 +104,17 @@ def is_factor(value: float) -> bool:
     return 0 < value <= 1e6
 
 
+def parse_factor(text: str) -> float:
+    """What amounts of work are multiplied by, as ``0.01``."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not is_factor(value):
+        raise RequestError(f"{text!r} is not a factor above 0; hint: write it like 0.01")
+    return value
+
+
 def parse_count(text: str) -> int:
     """Parses a whole number from 1 on, as ``8``."""
     digits = text.lstrip("0") if text.isascii() and text.isdigit() else ""

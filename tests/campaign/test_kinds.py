@@ -25,6 +25,7 @@ OTHERWISE = {
     "checkpoint": {"transfers"},  # block_size
     "stage": {"from_device", "check"},  # device, check_copies
     "network": {"at_once"},  # the number of pairs
+    "training": {"dataset"},  # dataset_files
 }
 """Knobs that settings have under another name, for records had that name first, or in another form."""
 HOME = Path(tonnage.campaign.__file__).parent
@@ -128,7 +129,10 @@ def test_a_mistake_in_a_table_of_any_kind_has_its_line() -> None:
 
 @pytest.mark.parametrize("kind", WORKLOADS)
 def test_a_table_of_each_kind_comes_back_from_a_manifest_as_it_was(kind: str) -> None:
-    needed = {"argv": ["true"], "copies": 1} if kind == "command" else {}
+    needed: dict[str, object] = {
+        "command": {"argv": ["true"], "copies": 1},
+        "training": {"model": "unet3d-h100"},
+    }.get(kind, {})
     given = build_campaign({"target": ["/tmp/a", "/tmp/b"], "workload": {"kind": kind, **needed}})
     assert type(given.workloads[0]) is WORKLOADS[kind]
     stored = given.model_dump(mode="json")

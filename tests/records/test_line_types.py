@@ -25,14 +25,14 @@ RESULTS = {
     "CopyResult": phase_results.CopyResult,
     "CheckpointResult": phase_results.CheckpointResult, "HeldResult": phase_results.GroupPlacement,
     "PlacementResult": phase_results.PlacementResult, "TaskResult": phase_results.TaskResult,
-    "PhaseResult": phase_results.PhaseResult,
+    "PhaseResult": phase_results.PhaseResult, "TrainingResult": phase_results.TrainingResult,
 }  # fmt: skip
 SPECS = {
     "TaskRange": phase_specs.TaskRange, "Limit": phase_specs.Limit, "Pace": phase_specs.RateLimits,
     "Geometry": phase_specs.Geometry, "Tree": phase_specs.Tree, "PhaseSpec": phase_specs.PhaseSpec,
     "Cut": phase_specs.Cut, "PoolSpec": phase_specs.PoolSpec, "FileView": phase_specs.FileView,
     "MpiioSpec": phase_specs.MpiioSpec, "ExportSpec": phase_specs.ExportSpec, "BucketSpec": phase_specs.BucketSpec,
-    "Delays": phase_specs.Delays, "TargetSpec": phase_specs.TargetSpec,
+    "Delays": phase_specs.Delays, "TargetSpec": phase_specs.TargetSpec, "Dataset": phase_specs.Dataset,
 }  # fmt: skip
 MOVER = {
     "Totals": mover_status.Totals, "Waiting": mover_status.PathReason, "Failure": mover_status.PathReason,
@@ -41,7 +41,7 @@ MOVER = {
 TYPES = RESULTS | SPECS | MOVER
 NOT_OF_THE_ENGINE = {"TaskResult": {"tasks", "together"}, "PhaseResult": {"stage", "network"}}
 """What other programs' phases have besides."""
-WORKS = ("Stream", "Files", "Tail", "Command", "Find", "Checkpoint")
+WORKS = ("Stream", "Files", "Tail", "Command", "Find", "Checkpoint", "Training")
 PLAIN = {
     "u8": int,
     "u16": int,
@@ -77,7 +77,7 @@ def fits(rust: str, kind: Any, types: dict[str, Any] = RESULTS | SPECS) -> bool:
         return any(typing.get_origin(each) is dict for each in kinds)
     if rust in PLAIN and rust != "String":
         return PLAIN[rust] in kinds
-    if rust == "RoundWindow":
+    if rust in ("RoundWindow", "[u64; 3]"):
         return list[int] in kinds
     known = types | {"Source": phase_specs.Source, "Work": phase_specs.Work, "Means": phase_specs.SnapshotMeans}
     if rust in known:

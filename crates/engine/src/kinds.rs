@@ -12,6 +12,7 @@ use crate::remote_barrier::RemoteBarrier;
 use crate::stream::StreamWorkload;
 use crate::tail::TailWorkload;
 use crate::task::PhaseWorkload;
+use crate::training::TrainingWorkload;
 
 /// What does the work of `spec`.
 pub fn workload_of(spec: &PhaseSpec, remote_barrier: Option<&Arc<RemoteBarrier>>) -> Box<dyn PhaseWorkload> {
@@ -22,5 +23,6 @@ pub fn workload_of(spec: &PhaseSpec, remote_barrier: Option<&Arc<RemoteBarrier>>
         Work::Command(command) => Box::new(CommandWorkload::new(command.clone(), spec.tasks)),
         Work::Find(find) => Box::new(FindWorkload::new(find.clone(), spec.tasks)),
         Work::Checkpoint(checkpoint) => Box::new(CheckpointWorkload::new(checkpoint.clone(), spec)),
+        Work::Training(training) => Box::new(TrainingWorkload::new(training.clone(), spec.seed)),
     }
 }

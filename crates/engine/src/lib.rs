@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! Phase::prepare ─ kinds ─→ PhaseWorkload ─→ Worker, one a task: stream (sync_loop, queued_loop), files, tail,
-//!       │                                          │               checkpoint, command, find
+//!       │                                          │               checkpoint, command, find, training
 //!       │ go                                       │ steering carries out its Program (workload), stonewall, retry
 //! start_line: all tasks begin at once           ▼ counts in its TaskCounters and its Tally
 //!       └─ supervisor: counters → series, stalls, live figures ─→ phase_outcome: PhaseResult
@@ -22,6 +22,7 @@ mod command;
 mod files;
 mod find;
 mod kinds;
+mod lane_port;
 mod memory_hog;
 mod phase;
 mod phase_outcome;
@@ -39,6 +40,7 @@ mod sync_loop;
 mod tail;
 mod task;
 mod task_counters;
+mod training;
 mod transfers;
 
 pub use ceiling::memory_copy_bytes_per_s;

@@ -188,6 +188,7 @@ impl Supervisor {
             copies: Vec::new(),
             checkpoint: None,
             found: None,
+            training: None,
             placement,
         };
         self.shared.workload.after(&mut result);

@@ -1,6 +1,5 @@
 //! `tail`: task 0 writes a file, the others follow it while it grows.
 
-mod lane_port;
 mod progress;
 mod reader;
 mod writer;
@@ -12,8 +11,8 @@ use tonnage_records::{FollowResult, Followed, LatencyRecorder, Note, PhaseResult
 use tonnage_storage::{CacheState, OpenRequest, Slots, Storage, StorageError};
 use tonnage_workload::{Arena, Follower, Op, Payload, PayloadKind, PhaseSpec, Tail, Verifier};
 
+use crate::lane_port::Port;
 use crate::task::{PhaseWorkload, Shared, Worker, of_places};
-use lane_port::Port;
 use progress::Progress;
 use reader::Reader;
 use writer::Writer;

@@ -24,6 +24,7 @@ mod series_row;
 mod share;
 mod table;
 mod tally;
+mod training;
 
 pub use file_error::FileError;
 pub use files::{PhaseFiles, create_file, write_series};
@@ -41,3 +42,4 @@ pub use rows::{NOTHING, Rows, RowsError, Value};
 pub use series_row::SeriesRow;
 pub use share::{Share, ShareError};
 pub use tally::{DAMAGE_KEPT, Followed, SIDES, Side, Silence, parts_of};
+pub use training::TrainingResult;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::placement::PlacementResult;
+use crate::training::TrainingResult;
 
 /// What ended a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -317,6 +318,9 @@ pub struct PhaseResult {
     pub checkpoint: Option<CheckpointResult>,
     /// Of a `find` phase: files that match.
     pub found: Option<u64>,
+    /// Of a `training` phase.
+    #[serde(default)]
+    pub training: Option<TrainingResult>,
     /// Where the storage says where its objects are.
     pub placement: Option<PlacementResult>,
 }

@@ -39,6 +39,7 @@ mod stream;
 mod tail;
 #[cfg(test)]
 mod tests;
+mod training;
 mod trial;
 
 pub use event_loop::Visit;

@@ -11,7 +11,7 @@ use crate::model::ModelSpec;
 use crate::names::Names;
 use crate::pages::Pages;
 use crate::state::{Outcome, SimulatorError, State};
-use crate::{checkpoint, command, files, find, fluid_model, stream, tail};
+use crate::{checkpoint, command, files, find, fluid_model, stream, tail, training};
 
 /// A modelled storage and its virtual clock. What one phase leaves in files, cache and burst buffer, the next one finds.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Simulator {
     pub fn run(&mut self, spec: &PhaseSpec, record: Option<PhaseFiles>) -> Result<PhaseResult, SimulatorError> {
         spec.check()?;
         let (model, state, now_ns) = (&self.model.of_work(&spec.work), &mut self.state, self.now_ns);
-        let Outcome { finish, cache, parts, follow, copies, checkpoint, found, fact } = match &spec.work {
+        let Outcome { finish, cache, parts, follow, copies, checkpoint, found, training, fact } = match &spec.work {
             Work::Stream(stream) if fluid_model::takes(model, spec, stream) => {
                 fluid_model::run(model, state, spec, stream, now_ns, record)?
             }
@@ -77,6 +77,7 @@ impl Simulator {
             Work::Command(command) => command::run(model, state, spec, command, now_ns, record)?,
             Work::Find(work) => find::run(model, state, spec, work, now_ns, record)?,
             Work::Checkpoint(work) => checkpoint::run(model, state, spec, work, now_ns, record)?,
+            Work::Training(work) => training::run(model, state, spec, work, now_ns, record)?,
             Work::Files(work) => files::run(model, state, spec, work, now_ns, record)?,
         };
         self.now_ns = finish.end_ns;
@@ -99,6 +100,7 @@ impl Simulator {
             copies,
             checkpoint,
             found,
+            training,
             placement: None,
         })
     }

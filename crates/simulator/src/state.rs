@@ -1,7 +1,7 @@
 //! What a modelled storage holds between phases, and what one kind of workload leaves of a phase.
 
 use thiserror::Error;
-use tonnage_records::{CacheFacts, CheckpointResult, CopyResult, FileError, FollowResult, Part};
+use tonnage_records::{CacheFacts, CheckpointResult, CopyResult, FileError, FollowResult, Part, TrainingResult};
 use tonnage_workload::SpecError;
 
 use crate::burst::Burst;
@@ -59,6 +59,7 @@ pub(crate) struct Outcome {
     pub checkpoint: Option<CheckpointResult>,
     /// Files that match.
     pub found: Option<u64>,
+    pub training: Option<TrainingResult>,
     /// What the storage did of what it was asked.
     pub fact: Option<(&'static str, bool)>,
 }
@@ -74,6 +75,7 @@ impl Outcome {
             copies: Vec::new(),
             checkpoint: None,
             found: None,
+            training: None,
             fact: None,
         }
     }

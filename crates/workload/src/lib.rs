@@ -11,7 +11,8 @@
 //!            ├─ command ─────→ Copies: dealt to whoever is free                  │ when, and whether at all
 //!            ├─ find ────────→ Finds: files, to whoever is free                  │
 //!            ├─ tail ────────→ Appends of the writer; Followers read             ┘
-//!            └─ checkpoint ──→ Rounds of streams with snapshots, Removals
+//!            ├─ checkpoint ──→ Rounds of streams with snapshots, Removals
+//!            └─ training ────→ Feeding: samples to accelerators
 //! payload: Payload names the bytes of a seed ──→ Arena stamps them for a write ──→ Verifier checks them after a read
 //! ```
 
@@ -33,6 +34,7 @@ mod stream;
 mod tail;
 mod terms;
 mod terms_of_phase;
+mod training;
 mod walk;
 
 pub use checkpoint::{Checkpoint, CheckpointStep, Coordination, Means, SnapshotCommand};
@@ -47,12 +49,13 @@ pub use payload::{Arena, CELL_BYTES, Damage, Payload, PayloadKind, Verifier};
 pub use permutation::Permutation;
 pub use phase::{PhaseSpec, Work};
 pub use program::{
-    Appends, Attempts, Copies, Deal, Finds, FollowStep, Follower, ItemOf, Items, Nanoseconds, Operations, Program, RemovalStep,
-    Removals, RetryRule, RoundStep, Rounds, Search, Step, Terms, TimeUnit, Transfer, Transfers, WallState,
+    Appends, Attempts, Copies, Deal, Fed, FeedStep, Feeding, Finds, FollowStep, Follower, ItemOf, Items, Nanoseconds, Operations,
+    Program, RemovalStep, Removals, RetryRule, RoundStep, Rounds, Search, Step, Terms, TimeUnit, Transfer, Transfers, WallState,
 };
 pub use source::Source;
 pub use spec_error::SpecError;
 pub use stream::{Ops, Stream, first_below};
 pub use tail::{Follow, Tail, Waiting};
 pub use terms::{CachePolicy, Durability, MOST_ROUNDS, Op, TaskRange};
+pub use training::{Dataset, SAMPLE_STEP, Sample, Shuffle, Training, TrainingStep};
 pub use walk::{Place, Walk};

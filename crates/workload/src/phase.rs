@@ -12,6 +12,7 @@ use crate::spec_error::SpecError;
 use crate::stream::Stream;
 use crate::tail::Tail;
 use crate::terms::TaskRange;
+use crate::training::Training;
 
 /// What the tasks of a phase do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +30,8 @@ pub enum Work {
     Find(Find),
     /// Rounds of writing, with or without a snapshot each.
     Checkpoint(Checkpoint),
+    /// Accelerators that are fed with samples.
+    Training(Training),
 }
 
 /// One phase: everything that the engine or the simulator has to know. It crosses from Python as JSON.
@@ -92,7 +95,7 @@ impl Work {
         match self {
             Self::Files(files) => files.moved_bytes() == 0,
             Self::Command(_) | Self::Find(_) => true,
-            Self::Stream(_) | Self::Tail(_) | Self::Checkpoint(_) => false,
+            Self::Stream(_) | Self::Tail(_) | Self::Checkpoint(_) | Self::Training(_) => false,
         }
     }
 
@@ -104,7 +107,7 @@ impl Work {
             // What mixes works on files that are there.
             Self::Stream(stream) => (!stream.reads()).then(|| stream.all_bytes(total)),
             Self::Files(files) => files.takes_bytes(total),
-            Self::Tail(_) | Self::Command(_) | Self::Find(_) | Self::Checkpoint(_) => None,
+            Self::Tail(_) | Self::Command(_) | Self::Find(_) | Self::Checkpoint(_) | Self::Training(_) => None,
         }
     }
 
@@ -115,7 +118,7 @@ impl Work {
             Self::Stream(stream) => stream.verify,
             Self::Files(files) => files.verify || files.check_written && files.op.writes(),
             Self::Tail(tail) => tail.verify,
-            Self::Command(_) | Self::Find(_) => false,
+            Self::Command(_) | Self::Find(_) | Self::Training(_) => false,
             Self::Checkpoint(checkpoint) => checkpoint.verify && matches!(checkpoint.step, CheckpointStep::Restart),
         }
     }
@@ -150,6 +153,8 @@ impl PhaseSpec {
                 Err(SpecError::LimitedRounds)
             }
             Work::Checkpoint(checkpoint) => checkpoint.check(self.tasks),
+            Work::Training(_) if self.pace != Pace::default() => Err(SpecError::ComputingPaces),
+            Work::Training(training) => training.check(self.tasks),
         }
     }
 
@@ -160,6 +165,7 @@ impl PhaseSpec {
             Work::Tail(_) => "the writer of a tail never begins again",
             Work::Command(_) => "each copy of a command runs once",
             Work::Find(_) => "a search looks at each file once",
+            Work::Training(_) => "a training phase has epochs",
             Work::Stream(_) | Work::Checkpoint(_) => return Ok(()),
         };
         let wears = self.limit.wear_out && !matches!(self.work, Work::Files(_));

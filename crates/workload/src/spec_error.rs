@@ -71,6 +71,24 @@ pub enum SpecError {
     /// A tail phase is one process.
     #[error("the writer of a tail and its readers run in one process; use the local launcher")]
     TailApart,
+    /// The readers of a training phase are one process.
+    #[error(
+        "accelerators and their readers run in one process, readers × accelerators tasks of it, at most 65536 of each; use the local launcher"
+    )]
+    TrainingApart,
+    /// When samples are read follows from when batches are taken.
+    #[error("the pace of training is what its accelerators compute; leave pace out")]
+    ComputingPaces,
+    /// Not one batch for each accelerator.
+    #[error(
+        "a data set of {samples} samples has no batch for each of {accelerators} accelerators; use more files or fewer accelerators"
+    )]
+    NoBatch {
+        /// Of the data set.
+        samples: u64,
+        /// As given.
+        accelerators: u32,
+    },
     /// What is worked on once cannot be begun again.
     #[error("{0}; leave {1} out")]
     Once(&'static str, &'static str),

@@ -16,17 +16,21 @@ from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
+from tonnage.analysis.load_line.accelerators import trained_of
 from tonnage.analysis.load_line.estimate import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
 from tonnage.analysis.load_line.latency_line import latency_lines
 from tonnage.analysis.load_line.search import Search
 from tonnage.analysis.load_line.trial_checks import Steady, halves_apart, too_short
+from tonnage.analysis.points import points_of
 from tonnage.analysis.results import Finding, LoadLine, Model, Point, Promise, Surface
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
 from tonnage.records.line_types import TaskLine, TrialLine
 
-_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint", "application")
+_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint", "application", "training")
 """Kinds of workload that have no load line."""
+_UNSTEADY = ("command", "network", "checkpoint", "application", "training")
+"""Kinds of workload without a steady window: copies are few and long, rounds pause, accelerators are read ahead for."""
 _MOST_IDLE = 0.01
 """Trials are long against an operation; where they are not, their rate is that of short trials and no more is said."""
 
@@ -37,8 +41,6 @@ __all__ = [
 
 def measured_points(run: Run) -> list[Point]:
     """The points measured so far: what :class:`Search` decides on."""
-    from tonnage.analysis.points import points_of
-
     return points_of(run, run.each_trial())
 
 
@@ -49,13 +51,12 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     from tonnage.analysis.findings import Evidence, judge, within_trial
     from tonnage.analysis.findings.undoing import doubts
     from tonnage.analysis.method_promises import promises_of
-    from tonnage.analysis.points import points_of
     from tonnage.analysis.snapshots import rounds_in, snapshots_of
     from tonnage.analysis.tiers.crossover import tiers_of
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
     events, measured, bases = run.events(), points_of(run, trials), bases_of(run.manifest)
-    curves = {key: curve for key, curve in _curves(measured).items() if _has_line(run, curve)}
+    curves = _curves(run, measured)
     searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
     estimates = _corrected(run, searched, long := _long_trials(trials), curves)
     campaign, (surfaces, lines) = run.manifest.get("campaign") or {}, _surfaces(run, measured, trials)
@@ -99,16 +100,18 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         balances=evidence.balances,
         applications=applications_of(measured, trials),
         surfaces=surfaces,
+        trained=trained_of(run.manifest, measured, trials),
         doubts=doubts(findings, measured, lines, trials),
         state=run.state,
     )
 
 
-def _curves(points: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
+def _curves(run: Run, points: Sequence[Point]) -> dict[tuple[str, str], list[Point]]:
+    """Those of which a load line was asked for."""
     curves: dict[tuple[str, str], list[Point]] = defaultdict(list)
     for point in points:
         curves[point.op, point.group].append(point)
-    return curves
+    return {key: curve for key, curve in curves.items() if _has_line(run, curve)}
 
 
 def _estimate(run: Run, curve: Sequence[Point], trials: Trials) -> Estimate:
@@ -196,8 +199,9 @@ def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, .
 
 def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     """Whether a load line was asked for: by a search, or by a sweep over three numbers of tasks or more. The tasks of a
-    ``tail`` are a writer and readers, of a ``stage`` only the application's, and those of a ``checkpoint`` pause
-    and meet: there is no load line of these. Of a surface all sizes are estimated together."""
+    ``tail`` are a writer and readers, of a ``stage`` only the application's, those of a ``checkpoint`` pause and
+    meet, and those of a ``training`` read for accelerators: there is no load line of these. Of a surface all sizes are
+    estimated together."""
     if _is_surface(run):
         return False
     tried = len({point.tasks for point in curve if any(point.values)})
@@ -219,14 +223,14 @@ def _is_surface(run: Run) -> bool:
 
 
 def _steady(run: Run, points: Sequence[Point], tasks: Mapping[str, Sequence[TaskLine]]) -> dict[str, Steady]:
-    """Steady windows by record. A command's copies are too few and too long for one, and rounds are not steady."""
+    """Steady windows by record, of kinds of workload that have any."""
     from tonnage.analysis.load_line.trial_checks import of_tasks, steady_window
     from tonnage.units import BANDWIDTH
 
     windows, kept = {}, run.kept("series")
     if not kept:
         return {}
-    for point in (point for point in points if point.kind not in ("command", "network", "checkpoint", "application")):
+    for point in (point for point in points if point.kind not in _UNSTEADY):
         for record in filter(kept.__contains__, point.records):
             series = run.series(record)
             if series and point.kind == "tail":

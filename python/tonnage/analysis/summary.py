@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.analysis.findings.undoing import undone_by
+from tonnage.analysis.load_line.accelerators import Trained
 from tonnage.analysis.plain_objects import without_ends
 from tonnage.analysis.results import Devices, Divided, Finding, Intervals, LoadLine, Point, Surface
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import SnapshotCost
 from tonnage.analysis.statistics.fixed_cost import Change, Cost
+from tonnage.records.line_types import Json
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 
 def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any]:
     """The object; ``report_path`` is None where no report was written."""
-    found = {
+    found: dict[str, Any] = {
         "run": analysis.run,
         "report": None if report_path is None else str(report_path),
         "load_lines": [_load_line(line, analysis) for line in analysis.load_lines],
@@ -34,6 +36,8 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         found["comparisons"] = [asdict(comparison) for comparison in analysis.comparisons]
     if analysis.surfaces:
         found["surfaces"] = [_surface(surface) for surface in analysis.surfaces]
+    if analysis.trained:
+        found["training"] = list(map(_trained, analysis.trained))
     if analysis.snapshots:
         found["snapshots"] = [_snapshots(cost) for cost in analysis.snapshots]
     if analysis.devices:
@@ -44,8 +48,7 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         found["balances"] = [
             {**(told := asdict(balance)), "parts": list(told["parts"])} for balance in analysis.balances
         ]
-    known: dict[str, Any] = without_ends(found)
-    return known
+    return dict(without_ends(found))
 
 
 NEW_KEYS = frozenset({"state", "undone_by", "undoes_answer"})
@@ -89,6 +92,13 @@ def _surface(surface: Surface) -> dict[str, Any]:
         "tasks": list(surface.tasks),
         "rates_bytes_per_s": [list(row) for row in surface.rates_bytes_per_s],
     }
+
+
+def _trained(trained: Trained) -> Json:
+    points = [
+        {**asdict(one), "utilisations": list(one.utilisations), "records": list(one.records)} for one in trained.points
+    ]
+    return {**asdict(trained), "points": points}
 
 
 def _point(point: Point) -> dict[str, Any]:

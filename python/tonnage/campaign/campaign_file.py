@@ -104,6 +104,14 @@ class ProbeOptions(TypedDict, total=False):
     open_loop: bool | None
     surface: bool | None
     """Find the load line of every transfer size from 4 KiB to 16 MiB, instead of one."""
+    training: str | None
+    """A published configuration of MLPerf Storage: find the most accelerators that are fed with its samples."""
+    utilisation: float | str | None
+    """With ``training``: the share of the time that counts as fed."""
+    accelerators: int | None
+    """With ``training``: the largest number tried."""
+    scale: float | None
+    """With ``training``: samples of so many times their size."""
     transfer_size: int | str | None
     direct: str | None
     storage: str | None
@@ -119,7 +127,19 @@ _SEARCH = ("op", "budget_ns", "max_tasks", "p99_ns", "p999_ns", "open_loop", "su
 _WORKLOAD = ("transfer_size", "direct", "storage", "access", "queue_depth", "verify")
 
 
+_OF_TRAINING = ("utilisation", "accelerators", "scale")
+_NOT_OF_TRAINING = (
+    "op", "max_tasks", "p99_ns", "p999_ns", "open_loop", "surface", "storage", "access", "queue_depth", "verify",
+)  # fmt: skip
+
+
 _OPTIONS = {
+    "accelerators.utilisation": "--utilisation",
+    "accelerators.most": "--accelerators",
+    "accelerators.budget_ns": "--budget",
+    "accelerators.budget": "--budget",
+    "workload.model": "--training",
+    "workload.dataset": "--space",
     **{f"workload.{key}": f"--{key}" for key in _WORKLOAD},
     **{f"search.{key}": f"--{key.removesuffix('_ns')}" for key in _SEARCH},
     **{f"search.{key.removesuffix('_ns')}": f"--{key.removesuffix('_ns')}" for key in _SEARCH},
@@ -153,6 +173,11 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
     given: Json = {key: value for key, value in asked.items() if value is not None and key != "surface"}
     if given.get("budget_ns") == 0:
         raise RequestError("--budget: 0 is no time; hint: give some seconds, such as 60s")
+    if "training" in given:
+        return _training_campaign(target, {**given, "surface": asked.get("surface") or None})
+    for key in _OF_TRAINING:
+        if key in given:
+            raise RequestError(f"--{key} is about --training; hint: give --training unet3d-h100, or leave it out")
     if asked.get("surface"):
         if "transfer_size" in given:
             raise RequestError("--transfer: --surface looks at a range of transfer sizes; hint: leave one of them out")
@@ -172,3 +197,30 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
         },
         stored=True,
     )
+
+
+def _training_campaign(target: str, given: Json) -> Campaign:
+    """The campaign of ``--training``. RequestError where another option has no meaning for it."""
+    for key in _NOT_OF_TRAINING:
+        if given.get(key) is not None:
+            option = _OPTIONS.get(f"search.{key}", f"--{key}").replace("_", "-")
+            raise RequestError(f"{option} has no meaning with --training; hint: leave one of them out")
+    workload: Json = {
+        "kind": "training",
+        "model": given["training"],
+        **{key: given[key] for key in ("transfer_size", "direct") if key in given},
+        **({"dataset": given["space"]} if "space" in given else {}),
+    }
+    names = {"utilisation": "utilisation", "most": "accelerators", "budget_ns": "budget_ns"}
+    campaign = build_campaign(
+        {
+            "name": "probe",
+            "target": target,
+            **{key: given[key] for key in ("seed", "scale") if key in given},
+            "workload": workload,
+            "accelerators": {key: given[option] for key, option in names.items() if option in given},
+            "budget": {"space": given["space"]} if "space" in given else {},
+        },
+        stored=True,
+    )
+    return on_target(campaign)

@@ -24,6 +24,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
+from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.stream import Stream, searched
 from tonnage.document_table import DocumentTable, refuse, time_field, unit_field
@@ -357,6 +358,7 @@ class Campaign(DocumentTable):
     repeat: Repeat = Repeat()
     budget: Budget = Budget()
     search: Search | None = Field(None)
+    accelerators: AcceleratorSearch | None = Field(None)
     job: Job = Job()
     normalise: Normalise | None = Field(None)
 
@@ -389,7 +391,17 @@ class Campaign(DocumentTable):
     def settings(self) -> list[Setting]:
         """Returns every combination of the factors of every workload, in the order of the file."""
         found = (setting for workload in self.workloads for setting in workload.settings(self.scale))
+        # Of a search for the most accelerators, what it may come to.
+        if self.accelerators is not None:
+            from tonnage.campaign.kinds.accelerator_search import largest
+
+            return list(dict.fromkeys(largest(self.accelerators, setting) for setting in found))
         return list(dict.fromkeys(found))
+
+    @property
+    def decides_as_it_goes(self) -> bool:
+        """Whether a search says which trial is next, until its time is over."""
+        return self.search is not None or self.accelerators is not None
 
     @model_validator(mode="after")
     def _names_or_directories(self) -> Campaign:
@@ -413,7 +425,7 @@ class Campaign(DocumentTable):
             )
         trials = settings * (self.repeat.fixed or self.repeat.at_most)
         # A budget of time ends the rest.
-        bounded = self.search is not None or (self.budget.time_ns is not None and self.repeat.fixed is None)
+        bounded = self.decides_as_it_goes or (self.budget.time_ns is not None and self.repeat.fixed is None)
         if trials > MOST_TRIALS and not bounded:
             refuse(
                 "repeat",
@@ -440,6 +452,16 @@ class Campaign(DocumentTable):
         names = [workload.name for workload in self.workloads]
         if len(names) > 1 and (len(set(names)) < len(names) or not all(names)):
             refuse("workload", "several [[workload]] tables need a name each, all different", 'add name = "…" to each')
+        return self
+
+    @model_validator(mode="after")
+    def _accelerators_are_one_setting(self, info: ValidationInfo) -> Campaign:
+        if self.accelerators is not None:
+            if self.search is not None:
+                refuse("accelerators", "[search] and [accelerators] are two searches", "keep one of them")
+            from tonnage.campaign.kinds.accelerator_search import check_feeding
+
+            check_feeding(self.accelerators, self.workloads, written=bool((info.context or {}).get("written")))
         return self
 
     @model_validator(mode="after")

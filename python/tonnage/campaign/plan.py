@@ -15,7 +15,7 @@ from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target
 from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
-from tonnage.units import format_size, size_text
+from tonnage.units import format_size, rate_text, size_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,10 @@ def make_plan(campaign: Campaign) -> Plan:
         return Plan(target, (), None, None, space, free, None, None, 0, campaign.search.budget_ns)
     found = campaign.settings()
     repeat = campaign.repeat
+    if campaign.accelerators is not None:
+        most = max(setting.space_bytes for setting in found)
+        time_ns = campaign.accelerators.budget_ns
+        return Plan(target, tuple(found), None, None, most, free, None, None, 0, time_ns)
     repetitions = repeat.fixed or repeat.at_most
     # A block that is begun again until the time is over moves as much as the storage takes.
     endless = any(workload.is_endless for workload in campaign.workloads)
@@ -175,6 +179,8 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
             f"search    load line of {', '.join(search.op)} within {search.max_tasks} tasks, transfers of "
             f"{' to '.join(map(format_size, sizes))}"
         )
+    elif campaign.accelerators is not None:
+        lines.append(f"search    {_feeding_text(campaign, plan)}")
     else:
         per_block = len(plan.settings)
         count = f"{plan.trials} trials" if plan.trials else f"at most {plan.trials_most} trials"
@@ -193,6 +199,17 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
     lines.append(f"space     at most {size_text(plan.space_bytes)}{free}")
     lines.append(f"time      {_time_text(plan)}")
     return lines
+
+
+def _feeding_text(campaign: Campaign, plan: Plan) -> str:
+    from tonnage.campaign.kinds.accelerator_search import objective_of, training_of
+
+    search, setting = campaign.accelerators, training_of(plan.settings[0])
+    share = objective_of(search, campaign.workloads[0]) if search else 0
+    return (
+        f"accelerators that compute {share:.0%} of the time, up to {setting.accelerators}: "
+        f"{setting.model or 'training'}, {rate_text(setting.demand_bytes_per_s)} for each"
+    )
 
 
 def _setting_text(setting: Setting) -> str:

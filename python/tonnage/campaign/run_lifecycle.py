@@ -24,9 +24,10 @@ from tonnage.campaign.model import Campaign
 from tonnage.campaign.observer import Observer, Snapshots
 from tonnage.campaign.plan import Plan, check, make_plan
 from tonnage.campaign.resource_needs import check_needs
-from tonnage.campaign.schedule import Schedule, Sweep
+from tonnage.campaign.schedule import Schedule
+from tonnage.campaign.schedule_of_campaign import answer_basis, schedule_of
 from tonnage.campaign.scratch import RunScratch
-from tonnage.campaign.search_bounds import fit_search, frees_late, space_of
+from tonnage.campaign.search_bounds import fit_search, frees_late
 from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.campaign.target_facts import check_same_target, stripe_scratch, target_facts
@@ -39,7 +40,6 @@ from tonnage.cluster.mpi.io_library import io_library
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.machine.host_facts import host_facts
 from tonnage.machine.host_load import load
-from tonnage.machine.mounts import mount_of
 from tonnage.program_places import working_directory
 from tonnage.records import Run, RunWriter
 from tonnage.records.line_types import Json, Manifest, TrialLine
@@ -434,26 +434,12 @@ def _state(ended: str, schedule: Schedule, batch: Batch | None) -> str:
 def _schedule(
     campaign: Campaign, plan: Plan, seed: int, batch: Batch | None, out: Path
 ) -> tuple[Schedule, StreamSetting | None]:
-    schedule, pilot = _whole(campaign, plan, seed, out)
+    schedule, pilot = schedule_of(campaign, plan, seed, out)
     if batch is None:
         return schedule, pilot
     from tonnage.campaign.jobs.trial_batch import BatchSchedule, allocations_of
 
     return BatchSchedule(schedule, batch, allocations_of(campaign)), pilot
-
-
-def _whole(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[Schedule, StreamSetting | None]:
-    if campaign.search is None:
-        return Sweep(campaign, seed), None
-    from tonnage.campaign.probe import Probe
-    from tonnage.campaign.surface_probe import SurfaceProbe
-
-    target = plan.target
-    mount = mount_of(target.path) if target.path else None
-    device = target.path is not None and not (mount and mount.memory_backed)
-    kind = Probe if campaign.search.surface is None else SurfaceProbe
-    probe = kind(campaign, seed, space_of(campaign, plan, out), device=device)
-    return probe, probe.pilot() if device or "read" in campaign.search.op[:1] else None
 
 
 def _check_out(path: Path) -> None:
@@ -494,4 +480,5 @@ def _manifest(
         "ceilings": [],
         "cost": None,
         "search": None if search is None else search.model_dump(mode="json", exclude={"shares"}),
+        **answer_basis(campaign),
     }

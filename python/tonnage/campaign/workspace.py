@@ -74,6 +74,8 @@ class Workspace:
         """What the names of new files in each of the directories end in while they are made; empty: nothing."""
         self.frees_late: tuple[Path, ...] = ()
         """Directories of which what was removed must be free before more is written."""
+        self.dataset: object = None
+        """The data set of a training (``kinds/training.py``) that is laid out; None: none is."""
         self.written_operations: int | None = None
         """Of each task, in the last write of files that the user named; None before one."""
 
@@ -138,6 +140,7 @@ class Workspace:
         """Removes all data files, whichever storage made them; not those that are to be overwritten in place.
         MeasurementError where they cannot be removed: what comes next would not begin on fresh ones."""
         self._laid_out.clear()
+        self.dataset = None
         if self._target.existing == "overwrite":
             return
         try:

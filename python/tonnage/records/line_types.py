@@ -21,6 +21,7 @@ from tonnage.records.phase_results import (
     StageResult,
     TailResult,
     TaskResult,
+    TrainingResult,
     VerifyResult,
 )
 
@@ -188,6 +189,7 @@ class TrialLine(Totals, total=False):
     stage: StageResult | None
     checkpoint: CheckpointResult | None
     found: int
+    training: TrainingResult
     network: NetworkResult | None
     objects: ObjectsLine | None
     ensemble: Gathering | None

@@ -35,12 +35,12 @@ AMPLIFIED = 1.05
 
 _WITHOUT_WRITES = {
     "read", "check", "make-tree", "remove-tree", "make-directory", "stat-directory", "rename-directory",
-    "remove-directory", "stat", "rename", "read-directory", "remove", "restart", "drop",
+    "remove-directory", "stat", "rename", "read-directory", "remove", "restart", "drop", "train",
 }  # fmt: skip
 """Phases in which nothing is written that could be made durable."""
 _CHANGES_NOTHING = {"read", "check", "make-tree", "remove-tree", "stat-directory", "stat", "read-directory", "find"}
 """Phases that change neither names nor bytes, or that no sync of the file system follows."""
-_READS = ("read", "restart")
+_READS = ("read", "restart", "train")
 
 NO_CACHE_FACTS: CacheFacts = {
     "cached_before_bytes": None,
@@ -185,6 +185,7 @@ def trial_line(
         "checkpoint": result.get("checkpoint") if result else None,
         "network": result.get("network") if result else None,
         **({"found": found} if (found := result.get("found") if result else None) is not None else {}),
+        **({"training": fed} if (fed := result.get("training") if result else None) is not None else {}),
         "objects": objects_of(result),
         "ensemble": gathering,
         "meanwhile": meanwhile,

@@ -132,6 +132,19 @@ class CheckpointResult(TypedDict):
     windows: list[list[int]]
 
 
+class TrainingResult(TypedDict):
+    """The accelerators of a ``training`` workload's phase."""
+
+    accelerators: int
+    readers: int
+    batch_samples: int
+    compute_ns: int
+    windows: list[list[int]]
+    starved_ns: int
+    uneven_ns: int
+    idle_ns: int
+
+
 class GroupPlacement(TypedDict):
     """A placement group that a phase worked on."""
 
@@ -266,6 +279,7 @@ class PhaseResult(EngineResult, total=False):
     follow: TailResult | None
     copies: list[CopyResult]
     checkpoint: CheckpointResult | None
+    training: TrainingResult | None
     found: int | None
     placement: PlacementResult | None
     stage: StageResult | None

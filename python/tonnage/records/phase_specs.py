@@ -73,10 +73,19 @@ class SnapshotMeans(TypedDict, total=False):
     timeout_ns: int | None
 
 
+class Dataset(TypedDict):
+    """The samples of a training, and their files."""
+
+    files: int
+    samples_per_file: int
+    sample_bytes: int
+    spread_bytes: int
+
+
 class Work(TypedDict, total=False):
     """What the tasks of a phase do: the keys of its ``kind``."""
 
-    kind: Literal["stream", "files", "tail", "command", "find", "checkpoint"]
+    kind: Literal["stream", "files", "tail", "command", "find", "checkpoint", "training"]
     op: str
     read_percent: int | None
     geometry: Geometry
@@ -126,6 +135,15 @@ class Work(TypedDict, total=False):
     size_bytes: int | None
     changed_since_ns: int | None
     files: int
+    dataset: Dataset
+    accelerators: int
+    readers: int
+    batch_samples: int
+    prefetch_batches: int
+    compute_ns: int
+    steps: int | None
+    epochs: int
+    shuffle: str
 
 
 class PhaseSpec(TypedDict, total=False):

@@ -21,7 +21,7 @@ from tonnage.report import phrases
 from tonnage.report.columns import blocks_of, laid_out
 from tonnage.report.figures.table import Column, Table
 from tonnage.report.sections import findings as findings_section
-from tonnage.report.sections import load_line, sentences_of, surface
+from tonnage.report.sections import load_line, sentences_of, surface, training
 from tonnage.report.sections import point_table as points
 from tonnage.report.sections.section_type import Titled
 
@@ -141,6 +141,9 @@ def _tables(analysis: Analysis, width: int, room: int) -> list[Line]:
     if analysis.surfaces:
         named = {units.size(one.transfer_size) for whole in analysis.surfaces for one in whole.sizes if one.reached}
         return _laid_out("", surface.side_by_side(analysis), width, max(room - 1, len(named) + 2), named)
+    if (fed := training.screen_table(analysis)) is not None:
+        answers = (one.answer for one in analysis.trained if one.answer is not None)
+        return _laid_out(*fed, width, room - 1, {str(one.accelerators) for one in answers})
     curves: dict[tuple[str, str], list[Point]] = {}
     for point in analysis.points:
         curves.setdefault((point.op, point.group), []).append(point)

@@ -11,8 +11,8 @@ use tonnage_storage::Watch;
 use tonnage_workload::{FollowStep, Follower, Op, Tail, Verifier, Waiting};
 
 use super::FILE;
-use super::lane_port::Port;
 use super::progress::Progress;
+use crate::lane_port::Port;
 use crate::retry::Retries;
 use crate::task::{TaskContext, Worker};
 use crate::task_counters::Step;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tonnage_workload::{Appends, Arena, Durability, Op, Tail};
 
 use super::FILE;
-use super::lane_port::Port;
 use super::progress::Progress;
 use crate::clock::Clock;
+use crate::lane_port::Port;
 use crate::retry::Retries;
 use crate::steering::Steering;
 use crate::task::{TaskContext, Worker};

@@ -65,6 +65,8 @@ fn add(mut sum: PhaseResult, other: PhaseResult) -> PhaseResult {
     }
     // The writer of a tail and its readers run in one process.
     sum.follow = sum.follow.or(other.follow);
+    // So do the readers of accelerators.
+    sum.training = sum.training.or(other.training);
     sum.copies.extend(other.copies);
     sum.checkpoint = sum.checkpoint.zip(other.checkpoint).map(|(ours, theirs)| add_checkpoint(ours, &theirs));
     sum.found = sum.found.zip(other.found).map(|(ours, theirs)| ours + theirs);

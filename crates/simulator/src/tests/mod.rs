@@ -7,6 +7,7 @@ mod nodes;
 mod paced;
 mod stream;
 mod tail;
+mod training;
 
 use tonnage_records::PhaseResult;
 use tonnage_workload::{Access, Geometry, Layout, Limit, Op, Pace, PhaseSpec, Stream, TaskRange, Work};

@@ -14,6 +14,7 @@
 //! ```
 
 mod copies;
+mod feeding;
 mod finds;
 mod follow;
 mod names;
@@ -32,6 +33,7 @@ use starts::Starts;
 use stop_rule::{AtQuota, StopRule};
 
 pub use copies::{Copies, Deal};
+pub use feeding::{Fed, FeedStep, Feeding};
 pub use finds::{Finds, Search};
 pub use follow::{FollowStep, Follower};
 pub use names::{ItemOf, Items};

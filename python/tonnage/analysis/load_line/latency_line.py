@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Latencies = Mapping[int, Sequence[float]]
-"""Load → percentile of each of its trials, in any unit."""
+"""Load → percentile of each of its trials, in any unit, or anything else that does not fall where the load grows."""
 Waits = Mapping[int, Sequence[Mapping[str, int]]]
 """Load → latency summary of each of its trials."""
 OBJECTIVES = ("p99_ns", "p999_ns")

@@ -196,14 +196,42 @@ _CLOSE_RATES = 0.08
 """Rates nearer to each other than this count as neighbours."""
 
 
+class LoadBisection:
+    """The decisions on a number of tasks or accelerators, whose largest that keeps an objective is looked for, once
+    numbers on both sides of it, or the largest, were measured. The same trials and seed give the same decisions."""
+
+    def __init__(self, most: int, seed: str) -> None:
+        self.most = most
+        self._random = random.Random(seed)
+
+    def next(self, values: Latencies, objective: float) -> int | None:
+        """The number that the next trial has; None where the answer is known."""
+        found = crossing(values, objective)
+        return None if self._is_known(values, found) else self._of(values, found)
+
+    def _is_known(self, values: Latencies, found: Crossing) -> bool:
+        ends = found.shown_within or 0, found.shown_above or self.most + 1
+        return ends[0] + 1 == ends[1] and all(len(values[n]) >= _ENOUGH_WAITS for n in ends if n in values)
+
+    def _of(self, values: Latencies, found: Crossing) -> int:
+        low, high = found.meets or 0, found.exceeds or self.most + 1
+        near = around(values, found, self._random)
+        if high - low > 1 and (
+            not low or found.gap > _TELLING_WAIT * found.noise or len(values[near]) >= _ENOUGH_WAITS
+        ):
+            return (low + high) // 2
+        hole = _hole(values, found)
+        return near if hole is None or len(values[near]) < _REPEATED else hole
+
+
 class LatencySearch:
     """The decisions for one operation on tasks. The same trials and seed give the same decisions."""
 
     def __init__(self, op: str, max_tasks: int, objectives: Objectives, seed: int) -> None:
-        self.max_tasks = max_tasks
         self.objectives = objectives
         self._doublings = {min(1 << i, max_tasks) for i in range(max_tasks.bit_length() + 1)}
-        self._random = random.Random(f"latency-{seed}-{op}")
+        self._bisection = LoadBisection(max_tasks, f"latency-{seed}-{op}")
+        self._random = random.Random(f"latency-{seed}-{op}-objective")
 
     def next(self, measured: Mapping[str, Latencies]) -> int | None:
         """Tasks of the next trial; None where every objective's answer is known, or the search for the load line has
@@ -213,24 +241,10 @@ class LatencySearch:
             values = measured.get(percentile, {})
             if not self._doublings <= values.keys():
                 return None
-            found = crossing(values, objective_ns)
-            if not self._is_known(values, found):
-                wanted.append(self._of(values, found))
+            tasks = self._bisection.next(values, objective_ns)
+            if tasks is not None:
+                wanted.append(tasks)
         return self._random.choice(wanted) if wanted else None
-
-    def _is_known(self, values: Latencies, found: Crossing) -> bool:
-        ends = found.shown_within or 0, found.shown_above or self.max_tasks + 1
-        return ends[0] + 1 == ends[1] and all(len(values[n]) >= _ENOUGH_WAITS for n in ends if n in values)
-
-    def _of(self, values: Latencies, found: Crossing) -> int:
-        low, high = found.meets or 0, found.exceeds or self.max_tasks + 1
-        near = around(values, found, self._random)
-        if high - low > 1 and (
-            not low or found.gap > _TELLING_WAIT * found.noise or len(values[near]) >= _ENOUGH_WAITS
-        ):
-            return (low + high) // 2
-        hole = _hole(values, found)
-        return near if hole is None or len(values[near]) < _REPEATED else hole
 
 
 class RateSearch:

@@ -21,6 +21,7 @@ EXECUTORS = OnDemand[type[Executor[Any]]](
         "find": f"{_HERE}.find:FindExecutor",
         "stage": f"{_HERE}.stage:StageExecutor",
         "network": f"{_HERE}.network:NetworkExecutor",
+        "training": f"{_HERE}.training:TrainingExecutor",
     }
 )
 """Kind → what carries its trials out."""

@@ -165,7 +165,7 @@ class _Submitter:
                 return self._settled("interrupted")
             is_done = self._stands(entry, ending)
             state = str(Run.open(self.run.path).manifest["state"])
-            if state == "complete" or self.campaign.search is not None:
+            if state == "complete" or self.campaign.decides_as_it_goes:
                 return state
             # A run that goes on after a failure does so too where the job could not: it lost a process, say.
             if self.campaign.on_error == "stop" and (state == "failed" or not is_done):
@@ -207,7 +207,7 @@ class _Submitter:
         """Submits the next stretch; None where nothing is left."""
         lines = Run.open(self.run.path).trials()
         trial = None
-        if self.campaign.search is None:
+        if not self.campaign.decides_as_it_goes:
             trial = self._schedule().next(lines, spent_on(lines))
             if trial is None:
                 return None
@@ -265,7 +265,7 @@ class _Submitter:
         on = f" on {', '.join(ending.hosts)}" if ending.hosts else ""
         reason = f"{who} {ending.state}{on} at {now}: {why or 'the scheduler does not say why'}"
         reason += self._down(ending.hosts)
-        if self.campaign.search is not None:
+        if self.campaign.decides_as_it_goes:
             self._settled("failed")
             raise MeasurementError(f"{reason}; {self._again}")
         step = ending.progress.step if ending.progress else None

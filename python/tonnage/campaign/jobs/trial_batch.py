@@ -58,7 +58,7 @@ class Batch:
 
 def settings_of(batch: Batch, campaign: Campaign) -> tuple[Setting, ...]:
     """The settings that the batch's job may be asked for; none for a search, which decides as it goes."""
-    if campaign.search is not None:
+    if campaign.decides_as_it_goes:
         return ()
     allocations = allocations_of(campaign)
     return tuple(

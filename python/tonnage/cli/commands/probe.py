@@ -10,7 +10,7 @@ from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, VERBOSE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.units import parse_count, parse_size, parse_time
+from tonnage.units import parse_count, parse_factor, parse_share, parse_size, parse_time
 
 if TYPE_CHECKING:
     from tonnage.campaign.model import Campaign
@@ -63,6 +63,19 @@ COMMAND = Command(
             "find the load line of every transfer size from 4KiB to 16MiB instead of one; --budget is then 5m unless "
             "given",
         ),
+        Option(
+            ("--training",),
+            "find the most accelerators that are fed instead: samples are read as MLPerf Storage has it for MODEL, and "
+            "count as fed where they compute 90 % of the time (cosmoflow: 70 %); --budget is then 5m unless given",
+            "MODEL",
+        ),
+        Option(
+            ("--utilisation",), "with --training: the share of the time that counts as fed", "SHARE", parse=parse_share
+        ),
+        Option(
+            ("--accelerators",), "with --training: largest number of accelerators tried", "N", "64", parse=parse_count
+        ),
+        Option(("--scale",), "with --training: samples of so many times their size", "FACTOR", parse=parse_factor),
         Option(("--seed",), "seed of payloads and orders", "N", "random, and recorded", parse=_seed),
         Option(
             ("--direct",),
@@ -117,6 +130,10 @@ COMMAND = Command(
             "also the largest load that keeps p99 within 20 ms, for a script",
         ),
         ("tonnage probe --surface /scratch/me", "the load line at every transfer size, in 5 minutes"),
+        (
+            "tonnage probe --training unet3d-h100 /scratch/me",
+            "how many GPUs of kind H100 are fed with 3D U-Net's samples",
+        ),
         ("tonnage probe sim:knee=8,plateau=2GB/s,noise=20%", "the same on a model whose answer is known"),
     ),
     loads=(
@@ -137,11 +154,15 @@ def campaign_of(arguments: Arguments) -> Campaign:
         {
             "op": arguments.op,
             "budget_ns": arguments.budget,
-            "max_tasks": arguments.max_tasks or _processes(),
+            "max_tasks": arguments.max_tasks or (None if arguments.training else _processes()),
             "p99_ns": arguments.p99,
             "p999_ns": arguments.p999,
             "open_loop": arguments.open_loop or None,
             "surface": arguments.surface or None,
+            "training": arguments.training,
+            "utilisation": arguments.utilisation,
+            "accelerators": arguments.accelerators,
+            "scale": arguments.scale,
             "transfer_size": arguments.transfer,
             "direct": arguments.direct,
             "storage": arguments.storage,

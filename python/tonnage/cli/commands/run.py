@@ -11,21 +11,11 @@ from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
 from tonnage.printable_text import one_line
-from tonnage.units import is_factor, parse_count, parse_time
+from tonnage.units import parse_count, parse_factor, parse_time
 
 if TYPE_CHECKING:
     from tonnage.campaign.model import Campaign
     from tonnage.campaign.run_lifecycle import Outcome
-
-
-def _factor(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not is_factor(value):
-        raise RequestError(f"{text!r} is not a factor above 0; hint: write it like 0.01")
-    return value
 
 
 COMMAND = Command(
@@ -48,7 +38,7 @@ COMMAND = Command(
             "multiply the work of every workload (block sizes, files, copies), never its tasks",
             "FACTOR",
             "the file's",
-            parse=_factor,
+            parse=parse_factor,
         ),
         Option(("--only",), "run only this [[workload]] table; may be repeated", "WORKLOAD", repeats=True),
         Option(("--without",), "leave out this [[workload]] table; may be repeated", "WORKLOAD", repeats=True),

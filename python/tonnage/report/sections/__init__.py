@@ -32,6 +32,7 @@ from tonnage.report.sections import (
     surface,
     tail,
     tiers,
+    training,
     trials,
     workflow,
 )
@@ -40,6 +41,7 @@ from tonnage.report.sections.section_type import Section
 
 SECTIONS: tuple[Section, ...] = (
     surface.SECTION,
+    training.SECTION,
     load_line.SECTION,
     io500.SECTION,
     snapshots.SECTION,
@@ -68,7 +70,7 @@ SECTIONS: tuple[Section, ...] = (
 
 _TERMINAL = (
     "load line", "mixed", "files", "tail", "workflow", "links", "tiers", "snapshots", "application", "command",
-    "comparisons", "devices", "hosts", "divided", "balance", "surface",
+    "comparisons", "devices", "hosts", "divided", "balance", "surface", "training",
 )  # fmt: skip
 
 

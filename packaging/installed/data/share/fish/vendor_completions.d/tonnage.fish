@@ -54,6 +54,10 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l p99 -d 'also find 
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l p999 -d 'the same for p99.9; both may be given' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l open-loop -d 'with --p99 or --p999: find the largest offered rate instead, latency counted from the intended start'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l surface -d 'find the load line of every transfer size from 4KiB to 16MiB instead of one; --budget is then 5m unless given'
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l training -d 'find the most accelerators that are fed instead: samples are read as MLPerf Storage has it for MODEL, and count as fed where they compute 90 % of the time (cosmoflow: 70 %); --budget is then 5m unless given' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l utilisation -d 'with --training: the share of the time that counts as fed' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l accelerators -d 'with --training: largest number of accelerators tried' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l scale -d 'with --training: samples of so many times their size' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l seed -d 'seed of payloads and orders' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l direct -d 'bypass the page cache (O_DIRECT): where the file system can, always, or never' -x -a 'auto yes no'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l storage -d 'interface that reads and writes the files' -x -a 'posix uring mmap mpiio'

@@ -26,6 +26,11 @@ impl Port {
         Ok(Self { lane, memory })
     }
 
+    /// Its memory, where that is not the queue's: for the next lane.
+    pub fn into_memory(self) -> Option<Slots> {
+        self.memory
+    }
+
     pub const fn lane(&mut self) -> &mut Lane {
         &mut self.lane
     }

@@ -1,0 +1,141 @@
+//! `training` in virtual time: readers of samples, each an operation on the device, and the accelerators that they feed.
+
+use tonnage_records::{CacheFacts, PhaseFiles, TrainingResult};
+use tonnage_workload::{FeedStep, Feeding, Op, PhaseSpec, Sample, Training, TrainingStep};
+
+use crate::event_loop::{EIO, EventHandler, EventLoop};
+use crate::model::ModelSpec;
+use crate::state::{Outcome, SimulatorError, State};
+
+/// What a reader is at.
+#[derive(Clone, Copy)]
+enum Reader {
+    /// It reads, from when on and until when; 0 if that will succeed, else the error.
+    Reads { sample: Sample, from_ns: u64, until_ns: u64, errno: i32 },
+    /// It waits, and is looked at again at an instant that is known, or when another is asked for.
+    Waits { until_ns: Option<u64> },
+    /// It has ended, or not begun.
+    Rests,
+}
+
+struct TrainingPlay {
+    feeding: Feeding,
+    readers: Vec<Reader>,
+    /// Bytes a second that the device gives to many.
+    plateau: f64,
+    read_bytes: u64,
+}
+
+/// Runs the readers from `start_ns` on. Laying out takes no time of a model, whose files are as long as they are read.
+pub(crate) fn run(
+    model: &ModelSpec,
+    state: &mut State,
+    spec: &PhaseSpec,
+    training: &Training,
+    start_ns: u64,
+    files: Option<PhaseFiles>,
+) -> Result<Outcome, SimulatorError> {
+    let mut event_loop = EventLoop::new(model, spec, start_ns, &mut state.counters, files);
+    if training.step == TrainingStep::LayOut {
+        return Ok(Outcome::of(event_loop.finish()?));
+    }
+    let mut play = TrainingPlay {
+        feeding: Feeding::new(training, spec.seed, start_ns, spec.limit.time_ns),
+        readers: vec![Reader::Rests; spec.tasks.here as usize],
+        plateau: model.plateau(Op::Read, training.transfer_size),
+        read_bytes: 0,
+    };
+    event_loop.run(spec.tasks.here as usize, &mut play)?;
+    let stopped = event_loop.is_stopping();
+    let read_bytes = play.read_bytes;
+    let finish = event_loop.finish()?;
+    let fed = play.feeding.finish(finish.end_ns, stopped);
+    let result = TrainingResult {
+        accelerators: training.accelerators,
+        readers: training.readers,
+        batch_samples: training.batch_samples,
+        compute_ns: training.compute_ns,
+        windows: fed.windows,
+        starved_ns: fed.starved_ns,
+        uneven_ns: fed.uneven_ns,
+        idle_ns: fed.idle_ns,
+    };
+    // A model has no cache of files that it never wrote.
+    let cache =
+        CacheFacts { cached_before_bytes: Some(0), examined_bytes: None, device_bytes: Some(read_bytes), hole_bytes: Some(0) };
+    Ok(Outcome { cache: Some(cache), training: Some(result), ..Outcome::of(finish) })
+}
+
+impl EventHandler for TrainingPlay {
+    fn is_in_flight(&self, lane: usize) -> bool {
+        matches!(self.readers[lane], Reader::Reads { .. })
+    }
+
+    fn step(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> Option<u64> {
+        match self.readers[lane] {
+            // It was to be looked at while it waited, and waits no longer.
+            Reader::Reads { until_ns, .. } if until_ns > now_ns => return None,
+            Reader::Reads { sample, from_ns, errno, .. } => self.end(event_loop, lane, (sample, from_ns, errno), now_ns),
+            Reader::Waits { until_ns } if until_ns.is_some_and(|until_ns| until_ns > now_ns) => return None,
+            Reader::Waits { .. } => event_loop.wake(lane, now_ns),
+            Reader::Rests if event_loop.runners[lane].is_over => return None,
+            Reader::Rests => {}
+        }
+        self.readers[lane] = Reader::Rests;
+        if event_loop.is_stopping() {
+            return None;
+        }
+        self.begin(event_loop, lane, now_ns)
+    }
+}
+
+impl TrainingPlay {
+    fn end(&mut self, event_loop: &mut EventLoop, lane: usize, (sample, from_ns, errno): (Sample, u64, i32), now_ns: u64) {
+        event_loop.alight(lane);
+        event_loop.arrive(lane, now_ns);
+        if errno != 0 {
+            event_loop.fail(lane, (sample.file, sample.offset), "read", errno);
+            return;
+        }
+        self.read_bytes += sample.bytes;
+        event_loop.record(lane, now_ns, now_ns - from_ns, sample.bytes);
+        if self.feeding.completed(lane as u32, now_ns) {
+            self.ask_again(event_loop, now_ns);
+        }
+    }
+
+    /// Those who wait for others may go on, or know until when.
+    fn ask_again(&mut self, event_loop: &mut EventLoop, now_ns: u64) {
+        for (lane, reader) in self.readers.iter_mut().enumerate() {
+            if let Reader::Waits { until_ns } = reader {
+                *until_ns = Some(now_ns);
+                event_loop.schedule(lane, now_ns);
+            }
+        }
+    }
+
+    fn begin(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> Option<u64> {
+        match self.feeding.next(lane as u32, now_ns) {
+            FeedStep::Done => {
+                let timed_out = self.feeding.timed_out();
+                let ended_ns = event_loop.runners[lane].end_ns;
+                event_loop.ended(lane, ended_ns, timed_out);
+                None
+            }
+            FeedStep::Wait(until_ns) => {
+                self.readers[lane] = Reader::Waits { until_ns };
+                until_ns
+            }
+            FeedStep::Read(sample) => {
+                event_loop.board(lane, 1);
+                let cost_s = sample.bytes as f64 / self.plateau;
+                let mean_ns = event_loop.speed.device_ns(cost_s, now_ns);
+                let end_ns = event_loop.end_of(lane, now_ns, mean_ns);
+                let errno = if event_loop.draws_fault() { EIO } else { 0 };
+                self.readers[lane] = Reader::Reads { sample, from_ns: now_ns, until_ns: end_ns, errno };
+                event_loop.visit(lane, (Some(Op::Read), sample.file, sample.offset, sample.bytes), now_ns, end_ns);
+                Some(end_ns)
+            }
+        }
+    }
+}

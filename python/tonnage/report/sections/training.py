@@ -1,0 +1,244 @@
+"""Accelerators that are fed: how many, and how much of the time each number of them computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tonnage import units
+from tonnage.analysis.figure_texts import count
+from tonnage.analysis.load_line.accelerators import FedPoint, Feeding, Trained
+from tonnage.analysis.run_analysis import Analysis
+from tonnage.published.training_models import training_models
+from tonnage.report import phrases
+from tonnage.report.answer import Statement
+from tonnage.report.figures import hover
+from tonnage.report.figures.axes import tasks_axis
+from tonnage.report.figures.colours import KNEE, KNEE_BAND, band_colour, line_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, interval_band, layout
+from tonnage.report.figures.plotly import Trace
+from tonnage.report.figures.table import Table
+from tonnage.report.page_data import Source
+from tonnage.report.sections.section_type import Section, Titled
+
+_DEVICE_LEAST = 0.95
+"""Of the bytes read: of fewer from a device the cache answered."""
+_LIMITS = {
+    "storage": "the storage limits: it gives no more",
+    "readers": "the readers limit: more of them get more out of the storage (readers)",
+    "prefetch": "what is read ahead limits: readers wait for room while accelerators wait for batches (prefetch)",
+    "processors": "the processors of this host limit: the readers use nearly all of their time",
+}
+
+
+def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
+    """One, with a choice of the training."""
+    if not analysis.trained:
+        return []
+    variants = tuple(Variant(one.group or "training", (_figure(one),)) for one in analysis.trained)
+    introduction = "The share of the time in which accelerators compute, and do not wait for samples."
+    return [Exhibit("training", "Accelerators fed", introduction, "Workload", variants)]
+
+
+def _figure(trained: Trained) -> Figure:
+    points = trained.points
+    numbers = [one.accelerators for one in points]
+    colour = line_colour("read")
+    traces: list[Trace] = [
+        *interval_band(
+            numbers,
+            [100 * one.low for one in points],
+            [100 * one.high for one in points],
+            band_colour("read"),
+        ),
+        {
+            "x": numbers,
+            "y": [100 * one.utilisation for one in points],
+            "mode": "lines+markers",
+            "name": "median",
+            "line": {"color": colour, "width": 2.5},
+            "text": [_hovered(one) for one in points],
+            "hovertemplate": "%{text}<extra></extra>",
+        },
+        {
+            "x": [one.accelerators for one in points for _ in one.utilisations],
+            "y": [100 * share for one in points for share in one.utilisations],
+            "mode": "markers",
+            "name": "trial",
+            "marker": {"color": colour, "size": 6, "opacity": 0.6},
+            "hovertemplate": "%{x} accelerators<br>%{y:.3g} %<extra></extra>",
+        },
+    ]
+    answer = trained.answer
+    if answer is not None:
+        traces += _answer_marks(answer, numbers)
+    title = f"Utilisation of {trained.model or 'the accelerators'} by their number"
+    told = _statement(trained).text
+    return Figure(
+        title=title,
+        caption="Time of computing over all time, without the first step of an epoch. Band: interval of the median."
+        + (" Dashed: what counts as fed." if answer else ""),
+        alt=f"{title}. {told}",
+        traces=traces,
+        layout=layout(
+            {**tasks_axis(numbers), "title": "Accelerators"},
+            {"title": "Utilisation (%)", "range": [0, 105]},
+            height=420,
+        ),
+        table=_table(trained),
+    )
+
+
+def _answer_marks(answer: Feeding, numbers: Sequence[int]) -> list[Trace]:
+    """What counts as fed, and the interval of the answer."""
+    ends = [min(numbers), max(numbers)]
+    objective = 100 * answer.utilisation
+    marks: list[Trace] = [
+        {
+            "x": ends,
+            "y": [objective, objective],
+            "mode": "lines",
+            "name": "fed",
+            "line": {"color": KNEE, "width": 1.5, "dash": "dash"},
+            "hoverinfo": "skip",
+        }
+    ]
+    if answer.shown and answer.low and answer.high:
+        marks.append(
+            {
+                "x": [answer.low, answer.high, answer.high, answer.low],
+                "y": [0, 0, 105, 105],
+                "mode": "lines",
+                "fill": "toself",
+                "fillcolor": KNEE_BAND,
+                "line": {"width": 0},
+                "name": "answer's interval",
+                "hoverinfo": "skip",
+            }
+        )
+    return marks
+
+
+def _hovered(one: FedPoint) -> str:
+    return "<br>".join(
+        (
+            count(one.accelerators, "accelerator"),
+            f"{units.share(one.utilisation)} of the time {_bounds(one)}",
+            f"{units.rate(one.bandwidth_bytes_per_s)}, {units.significant(one.samples_per_s)} samples a second",
+            hover.records(one.records),
+        )
+    )
+
+
+def _bounds(one: FedPoint) -> str:
+    if not one.confidence:
+        return "[–]"
+    return f"[{100 * one.low:.3g} %, {100 * one.high:.3g} %]"
+
+
+def tables(analysis: Analysis) -> list[Titled]:
+    """One a training, a row for each number of accelerators."""
+    return [(phrases.subject("train", one.group), _table(one)) for one in analysis.trained]
+
+
+def _table(trained: Trained) -> Table:
+    columns = (
+        "accelerators", "utilisation", "interval", "n", "samples/s", "read", "starved", "uneven", "readers idle",
+        "from device",
+    )  # fmt: skip
+    rows = tuple(
+        (
+            str(one.accelerators),
+            units.share(one.utilisation),
+            _bounds(one),
+            str(len(one.utilisations)),
+            units.significant(one.samples_per_s),
+            units.rate(one.bandwidth_bytes_per_s),
+            units.share(one.starved),
+            units.share(one.uneven),
+            units.share(one.idle),
+            units.NOT_KNOWN if one.device_share is None else units.share(one.device_share),
+        )
+        for one in trained.points
+    )
+    return Table.of(columns, rows)
+
+
+def screen_table(analysis: Analysis) -> Titled | None:
+    """What a search measured, for one screen; None where the run is no search for accelerators."""
+    searched = [one for one in analysis.trained if one.answer is not None]
+    if not searched:
+        return None
+    table = _table(searched[0])
+    kept = range(6)
+    return "", Table(tuple(table.columns[k] for k in kept), tuple(tuple(row[k] for k in kept) for row in table.rows))
+
+
+def sentences(analysis: Analysis) -> list[Statement]:
+    """One a training."""
+    return [_statement(one) for one in analysis.trained]
+
+
+def _statement(trained: Trained) -> Statement:
+    curve = ("train", trained.group)
+    if trained.answer is None:
+        largest = trained.points[-1]
+        said = (
+            f"{_accelerators(trained, largest.accelerators)} compute {units.share(largest.utilisation)} "
+            f"{_bounds(largest)} of the time{_of_model(trained)}"
+        )
+        return Statement(trained.group, said, tuple(_basis(trained, largest)), curve=curve)
+    answer = trained.answer
+    near = next((one for one in trained.points if one.accelerators == max(answer.accelerators, 1)), trained.points[0])
+    limit = (_LIMITS[answer.limit],) if answer.limit else ()
+    why = (*limit, *_basis(trained, near))
+    return Statement(trained.group, _answered(trained, answer), why, sure=answer.shown and _is_cold(near), curve=curve)
+
+
+def _answered(trained: Trained, answer: Feeding) -> str:
+    at = f"at {units.share(answer.utilisation)} utilisation{_of_model(trained)}"
+    if answer.shown and answer.high == 0:
+        first = trained.points[0]
+        return (
+            f"does not feed {_accelerators(trained, 1)} {at}: it computes {units.share(first.utilisation)} "
+            f"{_bounds(first)} of the time"
+        )
+    if answer.high is None:
+        fed = f"feeds at least {_accelerators(trained, answer.low)}" if answer.low else "not shown how many are fed"
+        more = ", the most that were tried" if answer.low == answer.most else "; a longer budget may show how many more"
+        return f"{fed} {at}{more}"
+    if not answer.low and not answer.shown:
+        return f"not shown how many accelerators are fed {at}: at most {answer.high}; a longer budget may show it"
+    return f"feeds {_accelerators(trained, answer.accelerators, f' [{answer.low}, {answer.high}]')} {at}"
+
+
+def _accelerators(trained: Trained, number: int, interval: str = "") -> str:
+    """``12 accelerators [11, 13] of kind h100``."""
+    noun = "accelerator" if number == 1 else "accelerators"
+    model = training_models().get(trained.model or "")
+    return f"{number} {noun}{interval}" + (f" of kind {model.accelerator}" if model else "")
+
+
+def _of_model(trained: Trained) -> str:
+    model = training_models().get(trained.model or "")
+    scale = f" with samples of {trained.scale:g} times their size" if trained.scale != 1 else ""
+    return f", {model.model}{scale}" if model else scale
+
+
+def _basis(trained: Trained, near: FedPoint) -> Iterator[str]:
+    demand = f"an accelerator that computes all the time reads {units.rate(trained.demand_bytes_per_s)}"
+    yield f"{demand}, with {count(trained.readers, 'reader')}"
+    if near.device_share is None:
+        yield "how much of what was read came from a device is not known here"
+    elif not _is_cold(near):
+        yield f"only {units.share(near.device_share)} of what was read came from a device, the rest from the cache"
+    else:
+        yield f"{units.share(near.device_share)} of what was read came from a device"
+
+
+def _is_cold(one: FedPoint) -> bool:
+    return one.device_share is None or one.device_share >= _DEVICE_LEAST
+
+
+SECTION = Section(
+    "training", exhibits, tables=tables, sentences=sentences, kinds=frozenset({"training"}), live=exhibits
+)

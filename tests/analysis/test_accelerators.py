@@ -1,0 +1,139 @@
+"""Utilisation against the benchmark's own loop over the same reads, and what the answer says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from tonnage.analysis import analyse
+from tonnage.analysis.load_line.accelerators import utilisation_of
+from tonnage.analysis.summary import schema
+from tonnage.cli import main
+from tonnage.records import Run
+
+MODEL = "sim:knee=1,plateau=1GB/s,noise=3%"
+
+
+def loop_of_the_benchmark(loaded_ns: Sequence[Sequence[int]], batch: int, compute_ns: int, steps: int) -> float:
+    """What DLIO's training loop measures: each accelerator takes its batch when that was read and all have ended the
+    step before, and computes; the first step is left out. ``loaded_ns``: of each one, when its samples were read."""
+    free_ns, shares = 0, []
+    spent_first = [0] * len(loaded_ns)
+    for step in range(steps):
+        ends = []
+        for accelerator, instants in enumerate(loaded_ns):
+            has_it_ns = max(free_ns, instants[(step + 1) * batch - 1])
+            ends.append(has_it_ns + compute_ns)
+            if step == 0:
+                spent_first[accelerator] = ends[-1]
+        free_ns = max(ends)
+    for first_ns in spent_first:
+        shares.append((steps - 1) * compute_ns / (free_ns - first_ns))
+    return sum(shares) / len(shares)
+
+
+def campaign(target: str, compute: str, accelerators: str, more: str = "") -> str:
+    return f"""
+target = "{target}"
+seed = 3
+keep_operations = 100000
+[workload]
+kind = "training"
+sample_size = "200KiB"
+sample_spread = "60KiB"
+batch = 5
+readers = 3
+prefetch = 2
+compute = "{compute}"
+accelerators = {accelerators}
+dataset = "20MiB"
+steps = 30
+{more}
+[repeat]
+count = 2
+"""
+
+
+def carried_out(text: str, tmp_path: Path) -> Run:
+    file = tmp_path / "c.toml"
+    file.write_text(text, encoding="utf-8")
+    assert main(["run", str(file), "--no-report", "--out", str(tmp_path / "run")]) == 0
+    return Run.open(tmp_path / "run")
+
+
+@pytest.mark.parametrize("compute", ["2ms", "6ms", "20ms"])
+@pytest.mark.parametrize("place", ["sim", "directory"])
+def test_utilisation_is_what_the_benchmark_would_have_measured_of_the_same_reads(
+    place: str, compute: str, tmp_path: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    target = "sim:knee=1,plateau=1GB/s,noise=20%" if place == "sim" else str(tmp_path / "data")
+    run = carried_out(campaign(target, compute, "[1, 3]"), tmp_path)
+    lines = [line for line in run.trials() if line["phase"] == "train"]
+    assert len(lines) == 4
+    for line in lines:
+        setting = line["setting"]
+        columns = run.operations(line["record"])
+        assert columns is not None
+        loaded: list[list[int]] = [[] for _ in range(setting["accelerators"])]
+        for task, end_ns in sorted(zip(columns["task"], columns["end_ns"], strict=True), key=lambda pair: pair[1]):
+            loaded[task // setting["readers"]].append(end_ns)
+        expected = loop_of_the_benchmark(loaded, setting["batch"], setting["compute_ns"], 30)
+        assert utilisation_of(line) == pytest.approx(expected, rel=1e-9 if place == "sim" else 0.02)
+    assert not list((tmp_path / "data").iterdir()), "nothing is left in the directory"
+
+
+def answered(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    argv = ["probe", target, "--training", "unet3d-h100", "--seed", "1", "--json", "--out", str(tmp_path / "run")]
+    assert main([*argv, *words]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    jsonschema.validate(summary, schema())
+    (trained,) = summary["training"]
+    return dict(trained)
+
+
+def test_the_answer_holds_the_number_that_follows_from_the_rate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # An accelerator asks for 3.177 GB/s, and is fed with nine tenths of it: 35 GB/s are enough for 12.
+    trained = answered("sim:knee=4,plateau=35GB/s,noise=3%", tmp_path, capsys)
+    answer = trained["answer"]
+    assert answer["low"] <= 12 <= answer["high"] and answer["shown"], answer
+    assert (answer["limit"], trained["model"], answer["utilisation"]) == ("storage", "unet3d-h100", 0.9)
+    assert main(["report", str(tmp_path / "run")]) == 0
+    told = capsys.readouterr().out
+    assert f"feeds {answer['accelerators']} accelerators [{answer['low']}, {answer['high']}] of kind h100" in told
+    assert "at 90 % utilisation, unet3d" in told
+    assert main(["verify", str(tmp_path / "run")]) == 0
+
+
+def test_a_storage_that_does_not_feed_one_says_so_and_who_is_to_blame(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few_readers = answered("sim:knee=64,plateau=35GB/s,noise=3%", tmp_path / "1", capsys, "--budget", "90s")
+    assert (few_readers["answer"]["high"], few_readers["answer"]["limit"]) == (0, "readers")
+    slow = answered("sim:knee=1,plateau=1GB/s,noise=3%", tmp_path / "2", capsys, "--budget", "90s")
+    assert (slow["answer"]["high"], slow["answer"]["limit"]) == (0, "storage")
+    assert main(["report", str(tmp_path / "2" / "run")]) == 0
+    assert "does not feed 1 accelerator of kind h100 at 90 % utilisation, unet3d" in capsys.readouterr().out
+
+
+def test_a_storage_that_feeds_all_that_were_tried_says_at_least(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained = answered("sim:knee=1,plateau=900GB/s,noise=3%", tmp_path, capsys, "--accelerators", "8")
+    answer = trained["answer"]
+    assert (answer["low"], answer["high"], answer["limit"], answer["shown"]) == (8, None, None, True)
+
+
+def test_a_sweep_has_a_table_and_no_answer(tmp_path: Path) -> None:
+    run = carried_out(campaign(MODEL, "3ms", "[1, 2, 8]"), tmp_path)
+    (trained,) = analyse(run).trained
+    assert (trained.answer, [one.accelerators for one in trained.points]) == (None, [1, 2, 8])
+    # 8 accelerators ask for 8 × 5 samples of 200 KiB in 3 ms, of a device that has 1 GB/s; and wait for each other.
+    assert trained.points[2].utilisation == pytest.approx(0.003 * 1e9 / (8 * 5 * 204_800), rel=0.12)
+    assert trained.points[2].idle < 0.05 < trained.points[2].starved
