@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from tonnage.campaign.kinds.command import Argv
-from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
+from tonnage.campaign.kinds.company import CompanySection
+from tonnage.campaign.kinds.kind import Factors, Setting, scaled
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field
 from tonnage.field_types import Count, Device, Flag, Length, Sweep, Tasks, Time
@@ -17,6 +18,7 @@ from tonnage.units import format_size
 Phase = Literal[
     "make-tree", "create", "write", "stat", "read", "rename", "read-directory", "remove", "remove-tree",
     "open-write-close",
+    "churn",
 ]  # fmt: skip
 Directories = Literal["unique", "shared"]
 What = Literal["files", "directories", "both"]
@@ -35,7 +37,9 @@ OF_DIRECTORIES = {
     "remove": "remove-directory",
 }
 MAKING = {"create", "make-directory"}
-WRITING = {"create", "write", "open-write-close"}
+WRITING = {"create", "write", "open-write-close", "churn"}
+REPEATED = ("open-write-close", "churn")
+"""Phases that work on the first file of a task, again and again."""
 TREE = ("make-tree", "remove-tree")
 _TAKING = {"rename", "remove"}
 _NAME_BYTES = 1024
@@ -128,7 +132,7 @@ class FilesSetting(Setting):
             return self.tree_directories * self.tasks
         if self.shared_files and phase in _TAKING:
             return self.items_there
-        return self.tasks * (self.operations if phase == "open-write-close" else self.items_there)
+        return self.tasks * (self.operations if phase in REPEATED else self.items_there)
 
     def bytes_of(self, phase: str) -> int:
         """Bytes that one operation of a phase moves."""
@@ -152,7 +156,7 @@ class FilesSetting(Setting):
                 files = self._most(phase) * file
             elif phase == "make-directory":
                 directories = self._most(phase) * _BLOCK_BYTES
-            elif phase == "open-write-close":
+            elif phase in REPEATED:
                 # Always the first file of a task, which it makes where none is there.
                 files = max(files, self.tasks * file)
             most = max(most, files + directories)
@@ -220,7 +224,7 @@ class FilesSetting(Setting):
         )
 
 
-class Files(WorkloadSection):
+class Files(CompanySection):
     """Tasks that work on the names of trees of directories."""
 
     SETTING = FilesSetting
@@ -253,7 +257,7 @@ class Files(WorkloadSection):
     shift: Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)] = Field(
         0, description="a task stats the items of the task so many further on, reads two and removes three times that"
     )
-    operations: Count = Field(1000, description="operations of each task in open-write-close")
+    operations: Count = Field(1000, description="operations of each task in open-write-close and churn")
     direct: Sweep[Direct] = Field(
         ("no",), description="files are written and read past the page cache (O_DIRECT) or through it"
     )
@@ -344,5 +348,5 @@ class Files(WorkloadSection):
             "items_per_directory": scaled(factors["items_per_directory"] or _ITEMS, scale),
             "sequence": ",".join(self.phases),
             "read_size": factors["file_size"] if self.read_size is None else self.read_size,
-            "operations": scaled(self.operations, scale) if "open-write-close" in self.phases else 0,
+            "operations": scaled(self.operations, scale) if set(REPEATED) & set(self.phases) else 0,
         }

@@ -58,6 +58,8 @@ class Setting:
     """The only ones that take part, in this order; None: all that the launcher has."""
     tasks_per_node: int | None = None
     """Tasks on each host before the next one takes any; None: one in each process."""
+    beside: str | None = None
+    """The company (``company.Company``) that runs meanwhile; None: none does."""
 
     @property
     def placing(self) -> Placing:
@@ -71,7 +73,11 @@ class Setting:
 
     def as_dict(self) -> SettingValues:
         """As it stands in ``trials.jsonl``."""
-        return asdict(self)
+        values = asdict(self)
+        if self.beside is None:
+            # As in all records from before there was company.
+            del values["beside"]
+        return values
 
     @property
     def phases(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from tonnage.campaign.kinds.company import CompanySection
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field, unit_field
@@ -233,7 +234,7 @@ class StreamSetting(Setting):
         return self.plain(*_OF_FILES, transfer_size=transfer_size)
 
 
-class Stream(WorkloadSection):
+class Stream(CompanySection):
     """Tasks that move transfers of one size."""
 
     SETTING = StreamSetting

@@ -88,6 +88,12 @@ COMMAND = Command(
         Option(
             ("--space",), "bytes of files at once", "SIZE", "8GiB, at most a tenth of the free space", parse=parse_size
         ),
+        Option(
+            ("--beside",),
+            "find the load line while a workload of this name (metadata-storm, small-random-reads, checkpoint, drain, "
+            "stream-read, stream-write) runs at a share of the rate that it reaches alone; 50% unless given",
+            "WORKLOAD[@SHARE]",
+        ),
         Option(("--verify",), "check every byte that is read"),
         OUT,
         JSON,
@@ -104,6 +110,10 @@ COMMAND = Command(
         (
             "tonnage probe --p99 20ms --json /scratch/me > probe.json",
             "also the largest load that keeps p99 within 20 ms, for a script",
+        ),
+        (
+            "tonnage probe --beside metadata-storm@30% /scratch/me",
+            "the load line while others make and remove files at 30 % of what the storage can do",
         ),
         ("tonnage probe --surface /scratch/me", "the load line at every transfer size, in 5 minutes"),
         ("tonnage probe sim:knee=8,plateau=2GB/s,noise=20%", "the same on a model whose answer is known"),
@@ -137,6 +147,7 @@ def campaign_of(arguments: Arguments) -> Campaign:
             "access": arguments.access,
             "queue_depth": arguments.queue_depth,
             "verify": arguments.verify or None,
+            "beside": arguments.beside,
             "space": arguments.space,
             "seed": arguments.seed,
         },
