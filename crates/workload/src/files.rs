@@ -400,7 +400,9 @@ mod tests {
 
     #[test]
     fn one_file_is_visited_again_and_again() {
-        assert_eq!(places(&files(FileOp::OpenWriteClose, Tree { leaves_only: true, ..TREE }), 0), [(4, 0); 3]);
+        for op in [FileOp::OpenWriteClose, FileOp::Churn] {
+            assert_eq!(places(&files(op, Tree { leaves_only: true, ..TREE }), 0), [(4, 0); 3], "{op:?}");
+        }
     }
 
     #[test]

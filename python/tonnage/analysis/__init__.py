@@ -44,6 +44,7 @@ def measured_points(run: Run) -> list[Point]:
 
 def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) -> Analysis:
     """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
+    from tonnage.analysis.company import company_costs
     from tonnage.analysis.compare.divisors import bases_of, divide
     from tonnage.analysis.compare.rate_ratio import compare_points
     from tonnage.analysis.findings import Evidence, judge, within_trial
@@ -99,6 +100,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         balances=evidence.balances,
         applications=applications_of(measured, trials),
         surfaces=surfaces,
+        company=company_costs(trials, campaign, searched=bool(run.manifest.get("search"))),
         doubts=doubts(findings, measured, lines, trials),
         state=run.state,
     )

@@ -24,6 +24,7 @@ from tonnage.records.line_types import EventLine, Json
 if TYPE_CHECKING:
     from tonnage.analysis.applications import Application
     from tonnage.analysis.balance import Balance
+    from tonnage.analysis.company import CompanyCost
     from tonnage.analysis.findings.undoing import Doubt
     from tonnage.analysis.snapshots import SnapshotCost
     from tonnage.analysis.tiers.crossover import Tiers
@@ -67,6 +68,8 @@ class Analysis:
     """Where logs of an application were imported."""
     surfaces: tuple[Surface, ...] = ()
     """Where a search looked at a range of transfer sizes; ``load_lines`` has the line of each that was measured."""
+    company: tuple[CompanyCost, ...] = ()
+    """Where a workload was measured beside another one."""
     doubts: tuple[Doubt, ...] = ()
     """The findings that undo an answer, and which."""
     state: str = "complete"

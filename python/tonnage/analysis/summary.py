@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tonnage.analysis.company import CompanyCost
 from tonnage.analysis.findings.undoing import undone_by
 from tonnage.analysis.plain_objects import without_ends
 from tonnage.analysis.results import Devices, Divided, Finding, Intervals, LoadLine, Point, Surface
@@ -34,6 +35,8 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         found["comparisons"] = [asdict(comparison) for comparison in analysis.comparisons]
     if analysis.surfaces:
         found["surfaces"] = [_surface(surface) for surface in analysis.surfaces]
+    if analysis.company:
+        found["company"] = [_company(cost) for cost in analysis.company]
     if analysis.snapshots:
         found["snapshots"] = [_snapshots(cost) for cost in analysis.snapshots]
     if analysis.devices:
@@ -89,6 +92,10 @@ def _surface(surface: Surface) -> dict[str, Any]:
         "tasks": list(surface.tasks),
         "rates_bytes_per_s": [list(row) for row in surface.rates_bytes_per_s],
     }
+
+
+def _company(cost: CompanyCost) -> dict[str, Any]:
+    return {**asdict(cost), "held": cost.held}
 
 
 def _point(point: Point) -> dict[str, Any]:

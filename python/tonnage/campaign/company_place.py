@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tonnage.campaign.company_trials import company_setting
+from tonnage.campaign.company_trials import company_bytes
 from tonnage.campaign.execute.company import Companions
-from tonnage.campaign.kinds import Setting
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.trial_loop import clock_of
 from tonnage.campaign.workspace import Workspace
@@ -24,18 +23,6 @@ if TYPE_CHECKING:
     from tonnage.cluster.launcher import Launcher
 
 _SCHEMES = ("path", "sim", "memory", "null")
-
-
-def company_settings(campaign: Campaign) -> list[Setting]:
-    """Of each company of a campaign, alone."""
-    every = campaign.settings()
-    alike = {setting.beside: setting for setting in every if setting.beside is not None}
-    return [company_setting(text, campaign.company_length_ns, alike[text]) for text in campaign.companies]
-
-
-def company_bytes(campaign: Campaign) -> int:
-    """Bytes of files of company at once, at most: one company works at a time."""
-    return max((setting.space_bytes for setting in company_settings(campaign)), default=0)
 
 
 def check_company(campaign: Campaign, plan: Plan, start: Launcher) -> None:

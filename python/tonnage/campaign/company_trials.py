@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from tonnage.campaign.kinds import WORKLOADS, Setting, setting_of
 from tonnage.campaign.kinds.company import parse_company, table_of
+from tonnage.campaign.kinds.stream import StreamSetting
+from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Schedule, Trial
 from tonnage.errors import RequestError
 from tonnage.records.line_types import TrialLine
@@ -15,6 +17,8 @@ from tonnage.records.stop_reasons import Reason
 
 COMPANY_ALONE, COMPANY = "company-alone", "company"
 """Purposes of a record: a workload alone that is to be company, and company while another one is measured."""
+_MORE_TASKS = 4
+"""Of company, for each task that it has alone."""
 _FEWEST = 3
 """Trials of a company alone before it is company. Later ones of a campaign that measures it alone count as well."""
 
@@ -24,6 +28,27 @@ def company_setting(text: str, length_ns: int, alike: Setting) -> Setting:
     table = table_of(parse_company(text).name, length_ns)
     section = WORKLOADS[table["kind"]].model_validate(table, context={"written": False})
     return replace(section.settings()[0], devices=alike.devices, device=alike.device)
+
+
+def beside_setting(setting: Setting) -> Setting:
+    """The same while it is company: by more tasks, for a task that waits starts nothing, and company is offered at a
+    rate, not by a number of tasks. In as much space, where a task keeps room for one transfer."""
+    more = replace(setting, tasks=_MORE_TASKS * setting.tasks)
+    if not isinstance(more, StreamSetting):
+        return more
+    return replace(more, block_size=max(more.block_size // _MORE_TASKS, more.transfer_size))
+
+
+def company_settings(campaign: Campaign) -> list[Setting]:
+    """Of each company of a campaign, alone."""
+    every = campaign.settings()
+    alike = {setting.beside: setting for setting in every if setting.beside is not None}
+    return [company_setting(text, campaign.company_length_ns, alike[text]) for text in campaign.companies]
+
+
+def company_bytes(campaign: Campaign) -> int:
+    """Bytes of files of company at once, at most: one company works at a time."""
+    return max((beside_setting(setting).space_bytes for setting in company_settings(campaign)), default=0)
 
 
 def rates_alone(lines: Iterable[TrialLine], setting: Setting) -> list[float]:

@@ -82,6 +82,8 @@ class Sort(NamedTuple):
     kind: str
     workload: str
     """Its name, where a run has several of its kind; else empty."""
+    company: str
+    """What ran beside it; else empty."""
 
 
 class Lost(NamedTuple):
@@ -147,18 +149,25 @@ class Comparable:
     def _sort(self, run: Run, setting: SettingValues) -> Sort:
         kind, name = _kind(setting), str(setting.get("workload") or "")
         storage = "" if self._storages is None else self._storages.name_of(run)
-        return Sort(storage, kind, name if kind in self._named else "")
+        company = _company(run, setting)
+        return Sort(storage, kind, name if kind in self._named else "", f"beside {company}" if company else "")
 
     def _keyed(self, run: Run, setting: SettingValues) -> SettingValues:
         """``setting`` with the sort in place of the workload's name, and without what a search chose."""
         sort = self._sort(run, setting)
         parts = [part for part, several in zip(sort, self._several, strict=True) if several and part]
         chosen = {_CHOSEN: None} if id(run) in self._searched and _CHOSEN in setting else {}
-        return {**setting, "workload": ", ".join(parts), **chosen}
+        beside = {"beside": None} if _company(run, setting) else {}
+        return {**setting, "workload": ", ".join(parts), **chosen, **beside}
 
     def _lines(self, run: Run, lines: Sequence[TrialLine]) -> Iterator[TrialLine]:
         for line in lines:
             yield {**line, "setting": self._keyed(run, line["setting"])}
+
+
+def _company(run: Run, setting: SettingValues) -> str:
+    """What ran beside it; empty where nothing did. Other tools say more with that word, which is a factor of theirs."""
+    return "" if run.manifest.get("imported") else str(setting.get("beside") or "")
 
 
 def _failed(trials: Trials) -> Trials:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from tonnage.campaign.company_trials import COMPANY, company_setting, offered_rate
+from tonnage.campaign.company_trials import COMPANY, beside_setting, company_setting, offered_rate
 from tonnage.campaign.execute import executor_of
 from tonnage.campaign.execute.run_phase import Harvester, PhaseOutcome, PhaseRunner, Status, TrialRun
 from tonnage.campaign.kinds import Setting
@@ -57,7 +57,6 @@ class Company:
     number: int
     trial: Trial
     setting: Setting
-    """Of company alone."""
     text: str
     offered_per_s: int
     alone_per_s: float
@@ -112,8 +111,9 @@ class Companions:
         own = company_setting(text, self.length_ns, setting)
         offered, alone = offered_rate(runner.lines, text, own)
         laying_out = replace(runner, workspace=self.workspace, company=None)
-        asked = executor_of(own).company(own, _CompanyRun(number, trial, laying_out))
-        ensemble, other = runner.workspace.ensemble(setting), self.workspace.ensemble(own)
+        beside = beside_setting(own)
+        asked = executor_of(beside).company(beside, _CompanyRun(number, trial, laying_out))
+        ensemble, other = runner.workspace.ensemble(setting), self.workspace.ensemble(beside)
         if asked is None or not isinstance(ensemble, NativeEnsemble) or not isinstance(other, NativeEnsemble):
             raise MeasurementError(f"{own.workload}, which was to run beside it, could not be made ready")
         asked["record"] = record_name(number, COMPANY)
@@ -123,4 +123,4 @@ class Companions:
             asked["operation_log"] = runner.keep_operations
         started = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         step = ensemble.prepare_beside(spec, other, asked, LEAD_NS)
-        return Company(number, trial, own, text, offered, alone, started, step, ensemble.host)
+        return Company(number, trial, beside, text, offered, alone, started, step, ensemble.host)

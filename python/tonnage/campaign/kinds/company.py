@@ -27,13 +27,13 @@ NAMED: dict[str, Json] = {
         **_LARGE,
         "op": "read",
         "transfer_size": 4 << 10,
-        "block_size": 16 << 20,
+        "block_size": 8 << 20,
         "access": "random",
     },
-    "checkpoint": {**_LARGE, "op": "write", "transfer_size": 16 << 20, "block_size": 64 << 20},
-    "drain": {**_LARGE, "op": "read", "tasks": 2, "transfer_size": 8 << 20, "block_size": 128 << 20},
-    "stream-read": {**_LARGE, "op": "read", "transfer_size": 1 << 20, "block_size": 64 << 20},
-    "stream-write": {**_LARGE, "op": "write", "transfer_size": 1 << 20, "block_size": 64 << 20},
+    "checkpoint": {**_LARGE, "op": "write", "transfer_size": 16 << 20, "block_size": 16 << 20},
+    "drain": {**_LARGE, "op": "read", "tasks": 2, "transfer_size": 8 << 20, "block_size": 32 << 20},
+    "stream-read": {**_LARGE, "op": "read", "transfer_size": 1 << 20, "block_size": 16 << 20},
+    "stream-write": {**_LARGE, "op": "write", "transfer_size": 1 << 20, "block_size": 16 << 20},
 }
 """Name → the table of a campaign file, without its length."""
 MEANING = {

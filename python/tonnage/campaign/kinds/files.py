@@ -142,7 +142,14 @@ class FilesSetting(Setting):
 
     @property
     def name_operations(self) -> int:
-        return sum(self.operations_of(phase) for phase in self.phases)
+        return sum(self._most_operations(phase) for phase in self.phases)
+
+    def _most_operations(self, phase: str) -> int:
+        """Over all tasks, at most, also where the time ends long before all that was asked for is done."""
+        asked = self.operations_of(phase)
+        if self.time_limit_ns is None or phase not in REPEATED:
+            return asked
+        return min(asked, self.tasks * self.time_limit_ns * _FASTEST_PER_S // 10**9)
 
     @property
     def space_bytes(self) -> int:

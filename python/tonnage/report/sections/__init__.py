@@ -14,6 +14,7 @@ from tonnage.report.sections import (
     application,
     balance,
     command,
+    company,
     comparisons,
     devices,
     files,
@@ -40,6 +41,7 @@ from tonnage.report.sections.section_type import Section
 
 SECTIONS: tuple[Section, ...] = (
     surface.SECTION,
+    company.SECTION,
     load_line.SECTION,
     io500.SECTION,
     snapshots.SECTION,
@@ -68,7 +70,7 @@ SECTIONS: tuple[Section, ...] = (
 
 _TERMINAL = (
     "load line", "mixed", "files", "tail", "workflow", "links", "tiers", "snapshots", "application", "command",
-    "comparisons", "devices", "hosts", "divided", "balance", "surface",
+    "comparisons", "devices", "hosts", "divided", "balance", "surface", "company",
 )  # fmt: skip
 
 
