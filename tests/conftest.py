@@ -18,6 +18,13 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 
+def pytest_configure() -> None:
+    """Tests use the engine that is built: none starts the release build because one of another profile is there."""
+    with suppress(OSError, ValueError):
+        _, profile = (warm_start.ROOT / ".venv/.tonnage-built").read_text().splitlines()
+        os.environ.setdefault("TONNAGE_BUILD_PROFILE", profile)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _signals_as_a_user_has_them() -> None:
     """A shell starts what is in its background with Ctrl-C ignored, and every child inherits that."""
@@ -34,8 +41,9 @@ def _warm_start() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A test sees no state of the user and no mover that a test beside it has started."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
+        for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "TONNAGE_SYSTEM_CONFIG"):
             patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
         yield
         _end_spooler()

@@ -138,6 +138,10 @@ impl Model for NamesModel<'_> {
         let bytes = self.files.moved_bytes();
         let op = if self.files.op == FileOp::Read { Op::Read } else { Op::Write };
         event_loop.visit(task, ((bytes > 0).then_some(op), owner, place.number, bytes), now_ns, end_ns);
+        if self.files.op == FileOp::Churn {
+            // It is looked at, and removed.
+            (0..2).for_each(|_| event_loop.visit(task, (None, owner, place.number, 0), now_ns, end_ns));
+        }
         end_ns
     }
 

@@ -87,7 +87,8 @@ def _show(
         return
     from tonnage.report import print_screen, print_summary
 
-    if Run.open(analysis.run).manifest.get("search") and not is_verbose:
+    fits_a_screen = bool(Run.open(analysis.run).manifest.get("search") or analysis.company)
+    if fits_a_screen and not is_verbose:
         print_screen(analysis, console(), report, [_note(text) for text in below])
     else:
         print_summary(analysis, console(), report)

@@ -83,7 +83,7 @@ class Sort(NamedTuple):
     workload: str
     """Its name, where a run has several of its kind; else empty."""
     company: str
-    """What ran beside it; else empty."""
+    """What ran beside it; else empty. The last part, which a group names itself."""
 
 
 class Lost(NamedTuple):
@@ -110,7 +110,7 @@ class Comparable:
         sorts = {self._sort(run, line["setting"]): None for run in runs for line in lines[id(run)]}
         self.kinds = tuple(dict.fromkeys(sort.kind for sort in sorts))
         """Of workloads, each once."""
-        self._several = [len(set(parts)) > 1 for parts in zip(*sorts, strict=True)]
+        self._several = [len(set(parts)) > 1 for parts in zip(*(sort[:-1] for sort in sorts), strict=True)]
         own = {id(run): Groups(self._lines(run, lines[id(run)])) for run in runs}
         of_lots = [Groups(line for run in lot for line in self._lines(run, lines[id(run)])) for lot in lots]
         self._groups = reduce(Groups.together_with, of_lots)
@@ -125,7 +125,11 @@ class Comparable:
     def group_of(self, run: Run, point: Point) -> str:
         """The factors that distinguish it from other points of its operation and number of tasks, as one printable key;
         empty where there are none."""
-        return self._groups.of(self._keyed(run, point.setting))
+        return self._group(run, point.setting)
+
+    def _group(self, run: Run, setting: SettingValues) -> str:
+        # Also where all of one side had one company, and all of the other none: that is no factor of either.
+        return ", ".join(filter(None, (self._sort(run, setting).company, self._groups.of(self._keyed(run, setting)))))
 
     def lost_of(self, run: Run, points: Sequence[Point]) -> list[Lost]:
         """The settings of ``run``, of which ``points`` are all points, whose trials failed without any that ended
@@ -139,7 +143,7 @@ class Comparable:
             Lost(
                 self._sort(run, line["setting"]),
                 line["phase"],
-                self._groups.of(self._keyed(run, line["setting"])),
+                self._group(run, line["setting"]),
                 line["setting"]["tasks"],
             )
             for line in self._failed[id(run)]
@@ -155,7 +159,7 @@ class Comparable:
     def _keyed(self, run: Run, setting: SettingValues) -> SettingValues:
         """``setting`` with the sort in place of the workload's name, and without what a search chose."""
         sort = self._sort(run, setting)
-        parts = [part for part, several in zip(sort, self._several, strict=True) if several and part]
+        parts = [part for part, several in zip(sort[:-1], self._several, strict=True) if several and part]
         chosen = {_CHOSEN: None} if id(run) in self._searched and _CHOSEN in setting else {}
         beside = {"beside": None} if _company(run, setting) else {}
         return {**setting, "workload": ", ".join(parts), **chosen, **beside}

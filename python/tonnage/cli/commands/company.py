@@ -5,29 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
-from tonnage.cli.shared_options import JSON, NO_REPORT, OUT, VERBOSE
+from tonnage.cli.shared_options import JSON, NO_REPORT, OUT, SEED, VERBOSE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
-from tonnage.errors import RequestError
 from tonnage.units import parse_share, parse_time
 
 if TYPE_CHECKING:
     from tonnage.campaign.model import Campaign
 
 
-def _seed(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) < 2**63):
-        raise RequestError(f"{text!r} is not a whole number from 0 to 2^63 - 1; hint: write it like 42")
-    return int(text)
-
-
 COMMAND = Command(
     "company",
     "find which workloads slow each other on a storage",
     "Measures each WORKLOAD alone and beside each, and tells what it keeps of its throughput and how much longer its "
-    "operations wait. The one beside is offered a share of the rate that it reaches alone. Alone and beside take turns, "
-    "so that drift is no cost of company. Workloads: metadata-storm, small-random-reads, checkpoint, drain, stream-read, "
-    "stream-write. Files are made only below marked directories in DIR, which are removed at the end, also after Ctrl-C.",
+    "operations wait. The one beside is offered a share of the rate that it reaches alone. Alone and beside take "
+    "turns, so that drift is no cost of company. Workloads: metadata-storm, small-random-reads, checkpoint, drain, "
+    "stream-read, stream-write. Files are made only below marked directories in DIR, which are removed at the end, "
+    "also after Ctrl-C.",
     (
         Option(
             ("target",), "directory on the storage; or memory:, sim:knee=8,plateau=2GB/s", "DIR", completes="directory"
@@ -35,7 +29,7 @@ COMMAND = Command(
         Option(("workloads",), "one or more; all of them unless given", "WORKLOAD", optional=True, repeats=True),
         Option(("--share",), "of its rate alone, for the one beside", "SHARE", "50%", parse=parse_share),
         Option(("--budget",), "time for all of it", "TIME", "5m", parse=parse_time),
-        Option(("--seed",), "seed of payloads and orders", "N", "drawn, and recorded", parse=_seed),
+        SEED,
         Option(("--dry-run",), "print the plan and the time and space it takes; write nothing"),
         OUT,
         JSON,

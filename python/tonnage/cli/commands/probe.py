@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
-from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, VERBOSE
+from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, SEED, VERBOSE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
@@ -13,12 +13,6 @@ from tonnage.units import parse_count, parse_size, parse_time
 
 if TYPE_CHECKING:
     from tonnage.campaign.model import Campaign
-
-
-def _seed(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) < 2**63):
-        raise RequestError(f"{text!r} is not a whole number from 0 to 2^63 - 1; hint: write it like 42")
-    return int(text)
 
 
 def _operations(text: str) -> tuple[str, ...]:
@@ -62,7 +56,7 @@ COMMAND = Command(
             "find the load line of every transfer size from 4KiB to 16MiB instead of one; --budget is then 5m unless "
             "given",
         ),
-        Option(("--seed",), "seed of payloads and orders", "N", "drawn, and recorded", parse=_seed),
+        SEED,
         Option(
             ("--direct",),
             "past the page cache, through it, or past it where the file system can",

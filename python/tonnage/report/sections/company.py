@@ -79,6 +79,24 @@ def tables(analysis: Analysis) -> list[Titled]:
     return [("Beside company", _table(found))] if found else []
 
 
+def short_table(analysis: Analysis) -> Table | None:
+    """For a screen; None where nothing was measured alone and beside company."""
+    found = _compared(analysis)
+    if not found:
+        return None
+    columns = (text_column("measured"), text_column("beside"), "keeps", "interval", "p99 ×", text_column("interval"))
+    rows = tuple(
+        (_name(one), one.beside, units.share(one.rate.ratio), _percents(one.rate), _ratio(one.p99), _interval(one.p99))
+        for one in found
+        if one.rate is not None
+    )
+    return Table.of(columns, rows)
+
+
+def _percents(share: Share) -> str:
+    return f"[{100 * share.low:.0f}, {100 * share.high:.0f}]" if share.confidence else units.NOT_MEASURED
+
+
 def _table(found: Sequence[CompanyCost]) -> Table:
     columns = (
         text_column("measured"),
@@ -145,9 +163,7 @@ def _kept(one: CompanyCost, rate: Share) -> str:
 
 
 def _percent(share: Share) -> str:
-    return f"{units.share(share.ratio)}" + (
-        f" [{100 * share.low:.0f}, {100 * share.high:.0f}]" if share.confidence else ""
-    )
+    return f"{units.share(share.ratio)} {_percents(share)}" if share.confidence else units.share(share.ratio)
 
 
 def _bracket(share: Share) -> str:
