@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tonnage.analysis.company import CompanyCost
+from tonnage.analysis.company_costs import CompanyCost
 from tonnage.analysis.plain_objects import plain
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, SurfaceSize
 from tonnage.errors import RequestError

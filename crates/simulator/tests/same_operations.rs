@@ -161,9 +161,8 @@ fn names() -> impl Strategy<Value = Vec<PhaseSpec>> {
         let whole = |op| phase(tasks, Limit::default(), Pace::default(), seed, Work::Files(files(op)));
         let before: &[FileOp] = match op {
             FileOp::MakeTree => &[],
-            FileOp::Create | FileOp::MakeDirectory | FileOp::OpenWriteClose | FileOp::Churn | FileOp::RemoveTree => {
-                &[FileOp::MakeTree]
-            }
+            _ if op.repeats() => &[FileOp::MakeTree],
+            FileOp::Create | FileOp::MakeDirectory | FileOp::RemoveTree => &[FileOp::MakeTree],
             FileOp::StatDirectory | FileOp::RenameDirectory | FileOp::RemoveDirectory => {
                 &[FileOp::MakeTree, FileOp::MakeDirectory]
             }

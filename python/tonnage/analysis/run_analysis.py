@@ -24,7 +24,7 @@ from tonnage.records.line_types import EventLine, Json
 if TYPE_CHECKING:
     from tonnage.analysis.applications import Application
     from tonnage.analysis.balance import Balance
-    from tonnage.analysis.company import CompanyCost
+    from tonnage.analysis.company_costs import CompanyCost
     from tonnage.analysis.findings.undoing import Doubt
     from tonnage.analysis.snapshots import SnapshotCost
     from tonnage.analysis.tiers.crossover import Tiers

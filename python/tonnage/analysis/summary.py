@@ -7,13 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tonnage.analysis.company import CompanyCost
+from tonnage.analysis.company_costs import CompanyCost
 from tonnage.analysis.findings.undoing import undone_by
 from tonnage.analysis.plain_objects import without_ends
 from tonnage.analysis.results import Devices, Divided, Finding, Intervals, LoadLine, Point, Surface
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import SnapshotCost
 from tonnage.analysis.statistics.fixed_cost import Change, Cost
+from tonnage.records.line_types import Json
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 
@@ -36,7 +37,7 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
     if analysis.surfaces:
         found["surfaces"] = [_surface(surface) for surface in analysis.surfaces]
     if analysis.company:
-        found["company"] = [_company(cost) for cost in analysis.company]
+        found["company"] = [dict(_company(cost)) for cost in analysis.company]
     if analysis.snapshots:
         found["snapshots"] = [_snapshots(cost) for cost in analysis.snapshots]
     if analysis.devices:
@@ -94,7 +95,7 @@ def _surface(surface: Surface) -> dict[str, Any]:
     }
 
 
-def _company(cost: CompanyCost) -> dict[str, Any]:
+def _company(cost: CompanyCost) -> Json:
     return {**asdict(cost), "held": cost.held}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.kinds.company import ALONE, DEFAULT_SHARE, NAMED, Company, check_name, table_of
+from tonnage.campaign.kinds.named_company import ALONE, DEFAULT_SHARE, NAMED, Company, check_name, table_of
 from tonnage.campaign.model import Campaign
 from tonnage.errors import RequestError
 from tonnage.units import format_time

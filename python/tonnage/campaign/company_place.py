@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tonnage.campaign.company_trials import company_bytes
-from tonnage.campaign.execute.company import Companions
+from tonnage.campaign.execute.company_phase import Companions
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.trial_loop import clock_of
 from tonnage.campaign.workspace import Workspace

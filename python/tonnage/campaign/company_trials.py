@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tonnage.campaign.kinds import WORKLOADS, Setting, setting_of
-from tonnage.campaign.kinds.company import parse_company, table_of
+from tonnage.campaign.kinds.named_company import parse_company, table_of
 from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Schedule, Trial

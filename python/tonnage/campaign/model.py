@@ -25,7 +25,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
-from tonnage.campaign.kinds.company import ALONE, CompanySection
+from tonnage.campaign.kinds.named_company import ALONE, CompanySection
 from tonnage.campaign.kinds.stream import Stream, searched
 from tonnage.document_table import DocumentTable, refuse, time_field, unit_field
 from tonnage.errors import RequestError

@@ -20,7 +20,7 @@ from tonnage.printable_text import one_line
 from tonnage.report import phrases
 from tonnage.report.columns import blocks_of, laid_out
 from tonnage.report.figures.table import Column, Table
-from tonnage.report.sections import company, load_line, sentences_of, surface
+from tonnage.report.sections import company_matrix, load_line, sentences_of, surface
 from tonnage.report.sections import findings as findings_section
 from tonnage.report.sections import point_table as points
 from tonnage.report.sections.section_type import Titled
@@ -141,7 +141,7 @@ def _tables(analysis: Analysis, width: int, room: int) -> list[Line]:
     if analysis.surfaces:
         named = {units.size(one.transfer_size) for whole in analysis.surfaces for one in whole.sizes if one.reached}
         return _laid_out("", surface.side_by_side(analysis), width, max(room - 1, len(named) + 2), named)
-    if (matrix := company.short_table(analysis)) is not None:
+    if (matrix := company_matrix.short_table(analysis)) is not None:
         return _laid_out("", matrix, width, max(room - 1, _ROWS_LEAST), ())
     curves: dict[tuple[str, str], list[Point]] = {}
     for point in analysis.points:

@@ -61,7 +61,7 @@ CompanyRecords = tuple[TrialLine, Sequence[TaskLine], Sequence[EventLine]]
 
 
 class Company(Protocol):
-    """What runs beside a phase (``company.py``)."""
+    """What runs beside a phase (``company_phase.py``)."""
 
     @property
     def step(self) -> launcher.Step:
@@ -72,7 +72,7 @@ class Company(Protocol):
 
 
 class Companions(Protocol):
-    """What may run beside the phases of a run (``company.py``)."""
+    """What may run beside the phases of a run (``company_phase.py``)."""
 
     def prepare(self, runner: PhaseRunner, number: int, trial: Trial, setting: Setting, spec: PhaseSpec) -> Company:
         """Leaves the tasks of both at their start lines. MeasurementError or RequestError where company cannot run."""

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from tonnage.campaign.kinds.command import Argv
-from tonnage.campaign.kinds.company import CompanySection
 from tonnage.campaign.kinds.kind import Factors, Setting, scaled
+from tonnage.campaign.kinds.named_company import CompanySection
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field
 from tonnage.field_types import Count, Device, Flag, Length, Sweep, Tasks, Time

@@ -59,7 +59,7 @@ class Setting:
     tasks_per_node: int | None = None
     """Tasks on each host before the next one takes any; None: one in each process."""
     beside: str | None = None
-    """The company (``company.Company``) that runs meanwhile; None: none does."""
+    """The company (``named_company.Company``) that runs meanwhile; None: none does."""
 
     @property
     def placing(self) -> Placing:

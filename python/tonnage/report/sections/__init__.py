@@ -14,7 +14,7 @@ from tonnage.report.sections import (
     application,
     balance,
     command,
-    company,
+    company_matrix,
     comparisons,
     devices,
     files,
@@ -41,7 +41,7 @@ from tonnage.report.sections.section_type import Section
 
 SECTIONS: tuple[Section, ...] = (
     surface.SECTION,
-    company.SECTION,
+    company_matrix.SECTION,
     load_line.SECTION,
     io500.SECTION,
     snapshots.SECTION,

@@ -1,6 +1,7 @@
 complete -c tonnage -n __fish_use_subcommand -l version -d 'print the version'
 complete -c tonnage -f -n __fish_use_subcommand -a probe -d 'find the load line of a storage'
 complete -c tonnage -f -n __fish_use_subcommand -a run -d 'carry out a campaign file, or resume a run'
+complete -c tonnage -f -n __fish_use_subcommand -a company -d 'find which workloads slow each other on a storage'
 complete -c tonnage -f -n __fish_use_subcommand -a io500 -d 'measure what the IO500 benchmark measures, by its own configuration'
 complete -c tonnage -f -n __fish_use_subcommand -a example -d 'print a campaign to begin with'
 complete -c tonnage -f -n __fish_use_subcommand -a import -d 'take over what another tool measured'
@@ -60,6 +61,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l storage -d 'how by
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l access -d 'order in which a task visits its transfers' -x -a 'sequential strided random'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l queue-depth -d 'operations in flight in each task; above 1 needs --storage uring' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l space -d 'bytes of files at once' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l beside -d 'find the load line while a workload of this name (metadata-storm, small-random-reads, checkpoint, drain, stream-read, stream-write) runs at a share of the rate that it reaches alone; 50% unless given' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l verify -d 'check every byte that is read'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l out -d 'run directory to make' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l json -d 'print one JSON object on stdout and nothing else there'
@@ -85,6 +87,14 @@ complete -c tonnage -n '__fish_seen_subcommand_from run' -l json -d 'print one J
 complete -c tonnage -n '__fish_seen_subcommand_from run' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-keep -d 'do not keep the load line that a search finds for placement'
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l share -d 'of its rate alone, for the one beside' -r
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l budget -d 'time for all of it' -r
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l seed -d 'seed of payloads and orders' -r
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l dry-run -d 'print the plan and the time and space it takes; write nothing'
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l out -d 'run directory to make' -r
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l json -d 'print one JSON object on stdout and nothing else there'
+complete -c tonnage -n '__fish_seen_subcommand_from company' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l tasks -d 'tasks in this process; under MPI, all its processes' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l repeat -d 'do everything so many times, for an interval of the score' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l mode -d 'which phases' -x -a 'standard extended'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage import units
-from tonnage.analysis.company import CompanyCost, Share
+from tonnage.analysis.company_costs import CompanyCost, Share
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.answer import Statement
 from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, layout, words
