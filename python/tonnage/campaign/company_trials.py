@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from tonnage.campaign.kinds import WORKLOADS, Setting, setting_of
 from tonnage.campaign.kinds.named_company import parse_company, table_of
-from tonnage.campaign.kinds.stream import StreamSetting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Schedule, Trial
 from tonnage.errors import RequestError
@@ -32,11 +31,8 @@ def company_setting(text: str, length_ns: int, alike: Setting) -> Setting:
 
 def beside_setting(setting: Setting) -> Setting:
     """The same while it is company: by more tasks, for a task that waits starts nothing, and company is offered at a
-    rate, not by a number of tasks. In as much space, where a task keeps room for one transfer."""
-    more = replace(setting, tasks=_MORE_TASKS * setting.tasks)
-    if not isinstance(more, StreamSetting):
-        return more
-    return replace(more, block_size=max(more.block_size // _MORE_TASKS, more.transfer_size))
+    rate, not by a number of tasks."""
+    return setting.by_more_tasks(_MORE_TASKS)
 
 
 def company_settings(campaign: Campaign) -> list[Setting]:

@@ -189,6 +189,10 @@ class Setting:
         """Bytes of memory on each host beside those of its tasks."""
         return 0
 
+    def by_more_tasks(self, times: int) -> Setting:
+        """The same by so many times as many tasks, in as much space as far as that goes."""
+        return replace(self, tasks=times * self.tasks)
+
     def describe(self) -> str:
         """One line for ``--dry-run``, without kind and tasks."""
         raise NotImplementedError

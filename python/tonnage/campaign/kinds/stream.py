@@ -203,6 +203,10 @@ class StreamSetting(Setting):
     def memory_bytes(self) -> int:
         return hog_bytes(self.hog) if self.hog else 0
 
+    def by_more_tasks(self, times: int) -> StreamSetting:
+        # Each keeps room for one transfer.
+        return replace(self, tasks=times * self.tasks, block_size=max(self.block_size // times, self.transfer_size))
+
     def describe(self) -> str:
         return (
             f"transfer {format_size(self.transfer_size)}  block {format_size(self.block_size)} × {self.segments}"
