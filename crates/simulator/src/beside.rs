@@ -20,7 +20,7 @@ pub type Asked<'a> = (&'a PhaseSpec, Option<PhaseFiles>);
 
 enum Run<'a> {
     Stream(StreamRun<'a>),
-    Files(Box<FilesRun<'a>>),
+    Files(FilesRun<'a>),
 }
 
 impl Simulator {
@@ -80,7 +80,7 @@ impl<'a> Run<'a> {
         }
         match &spec.work {
             Work::Stream(stream) => StreamRun::begin(model, state, (spec, stream), at, record).map(Self::Stream),
-            Work::Files(files) => Ok(Self::Files(Box::new(FilesRun::begin(model, state, (spec, files), at, record)))),
+            Work::Files(files) => Ok(Self::Files(FilesRun::begin(model, state, (spec, files), at, record))),
             _ => Err(SimulatorError::Beside("another kind")),
         }
     }
