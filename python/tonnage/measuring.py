@@ -57,6 +57,8 @@ class Options(TypedDict, total=False):
     open_loop: bool
     surface: bool
     """The load line of every transfer size from 4 KiB to 16 MiB, in 300 s by default."""
+    beside: str
+    """A workload that runs meanwhile: ``"metadata-storm@50%"``."""
     space: int | str
     """Bytes of files at once, at most."""
     seed: int

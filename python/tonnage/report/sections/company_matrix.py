@@ -8,7 +8,7 @@ from tonnage import units
 from tonnage.analysis.company_costs import CompanyCost, Share
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.answer import Statement
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, layout, words
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, words
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
@@ -48,8 +48,8 @@ def _matrix(found: Sequence[CompanyCost], what: str) -> Figure:
     most = max((share.ratio for line in shares for share in line if share is not None), default=1.0)
     trace: Trace = {
         "type": "heatmap",
-        "x": [words(f"beside {column}") for column in columns],
-        "y": [words(row) for row in rows],
+        "x": list(map(_narrow, columns)),
+        "y": list(map(_narrow, rows)),
         "z": [[None if share is None else float(f"{share.ratio:.3g}") for share in line] for line in shares],
         "text": [[_text(share) for share in line] for line in shares],
         "texttemplate": "%{text}",
@@ -57,7 +57,8 @@ def _matrix(found: Sequence[CompanyCost], what: str) -> Figure:
         "zmin": 0.0 if throughput else 1.0,
         "zmax": 1.0 if throughput else max(2.0, most),
         "hovertemplate": "%{y}<br>%{x}<br>%{text}<extra></extra>",
-        "colorbar": colour_bar("÷ alone"),
+        # Each cell has its figure.
+        "showscale": False,
     }
     return Figure(
         title="Throughput beside company ÷ alone" if throughput else "p99 beside company ÷ alone",
@@ -65,12 +66,17 @@ def _matrix(found: Sequence[CompanyCost], what: str) -> Figure:
         alt="Matrix of what company costs. " + " ".join(one.text for one in sentences_of(found)),
         traces=[trace],
         layout=layout(
-            {"title": "", "type": "category", "showgrid": False},
-            {"title": "", "type": "category", "autorange": "reversed", "showgrid": False},
-            height=200 + 56 * len(rows),
+            {"title": "Beside", "type": "category", "showgrid": False},
+            {"title": "Measured", "type": "category", "autorange": "reversed", "showgrid": False},
+            height=200 + 64 * len(rows),
         ),
         table=_table(found),
     )
+
+
+def _narrow(name: str) -> str:
+    """A name on several lines, for a small screen."""
+    return words(name).replace("-", "-<br>").replace("@", "<br>@")
 
 
 def tables(analysis: Analysis) -> list[Titled]:
