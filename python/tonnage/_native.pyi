@@ -76,6 +76,9 @@ class Target:
         line. ``share``: series, heat, histograms and operations are kept in memory for ``Phase.share``, and no file
         of a record is touched. ``processes``: of each task of the whole phase, the rank of its process.
         """
+    def start_beside(self, phase: str, company: Target, company_phase: str, lead_ns: int) -> Beside:
+        """The same for two phases at once: this one's, and that of another target, whose start line opens ``lead_ns``
+        earlier and which ends when the first has. A model needs another target of the same model."""
     def clear(self) -> None:
         """Removes all data files of the target (never the scratch directory itself)."""
     def finish(self) -> list[tuple[str, str]]:
@@ -118,6 +121,22 @@ class Phase:
         and the phase fails, where nobody calls ``wait``, ``live`` or this for 600 s."""
     def meet(self, agreed: int) -> None:
         """The largest that any process said: the tasks that wait go on."""
+
+@final
+class Beside:
+    """A phase and its company, at their start lines, running, or ended."""
+
+    def go(self) -> None:
+        """Opens the company's start line, waits for as long as it is to be ahead, and opens the other."""
+    def wait(self, timeout_s: float) -> bool:
+        """Waits without the GIL; True when all tasks of both have ended."""
+    def stop(self) -> None:
+        """As ``Phase.stop``, of both."""
+    def live(self) -> Live:
+        """As ``Phase.live``, of the measured phase alone."""
+    def results(self) -> tuple[PhaseResult, PhaseResult]:
+        """After ``wait`` was True: that of the phase and that of its company, which ended by ``time`` where it was told
+        to. Once."""
 
 @final
 class Mover:

@@ -65,6 +65,8 @@ class Options(TypedDict, total=False):
     """With ``training``: the largest number tried."""
     scale: float
     """With ``training``: samples of so many times their size."""
+    beside: str
+    """A workload that runs meanwhile: ``"metadata-storm@50%"``."""
     space: int | str
     """Bytes of files at once, at most."""
     seed: int

@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tonnage.analysis.company_costs import CompanyCost
 from tonnage.analysis.plain_objects import plain
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, SurfaceSize
 from tonnage.errors import RequestError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _THEMES = re.compile(r"@(#[0-9a-f]{6}|rgba\([\d., ]+\))\|(#[0-9a-f]{6}|rgba\([\d., ]+\))")
 """As ``report/static/report.js`` reads it: anything else stays as it is."""
 _BUCKETS = ("upper_ns", "count")
+_ENDS = ("ratio", "low", "high")
 Paths = str | Path | Sequence[str | Path]
 _NAMED = 12
 """Titles in an error: a long run has hundreds."""
@@ -132,6 +134,17 @@ class MeasuredRun:
     def load_lines(self) -> DataFrame:
         """A row a load line; ``reached`` says whether there is one."""
         return _frame(LoadLine, [plain(line) for line in self.analysis.load_lines])
+
+    @cached_property
+    def company(self) -> DataFrame:
+        """A row a workload and what ran beside it: ``rate`` and ``p99`` as ratios to alone, with their intervals."""
+        rows = []
+        for one in self.analysis.company:
+            shares = {"rate": one.rate, "p99": one.p99}
+            ends = {f"{what}_{end}": getattr(of, end, None) for what, of in shares.items() for end in _ENDS}
+            rows.append({**asdict(one), "rate": None, "p99": None, **ends, "held": one.held})
+        columns = [f"{what}_{end}" for what in ("rate", "p99") for end in _ENDS]
+        return _frame(CompanyCost, rows, *columns, "held").drop(columns=["rate", "p99"])
 
     @cached_property
     def surfaces(self) -> DataFrame:

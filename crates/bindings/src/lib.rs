@@ -10,6 +10,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands owned values to its functions")]
 
+mod beside;
 mod errors;
 mod phase;
 mod rows;
@@ -27,6 +28,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scratch::Scratch>()?;
     module.add_class::<target::Target>()?;
     module.add_class::<phase::Phase>()?;
+    module.add_class::<beside::Beside>()?;
     module.add_function(wrap_pyfunction!(tables::read_table, module)?)?;
     module.add_function(wrap_pyfunction!(tables::read_histograms, module)?)?;
     module.add_function(wrap_pyfunction!(tables::read_merged, module)?)?;

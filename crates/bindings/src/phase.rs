@@ -52,6 +52,22 @@ impl Phase {
     }
 }
 
+/// As Python has them.
+pub fn live_figures(py: Python<'_>, live: Live) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("elapsed_ns", live.elapsed_ns)?;
+    dict.set_item("bytes", live.bytes)?;
+    dict.set_item("operations", live.operations)?;
+    dict.set_item("bandwidth_bytes_per_s", live.bandwidth_bytes_per_s)?;
+    dict.set_item("recent_p99_ns", live.recent_p99_ns)?;
+    dict.set_item("p50_ns", live.p50_ns)?;
+    dict.set_item("p99_ns", live.p99_ns)?;
+    dict.set_item("heat", live.heat)?;
+    dict.set_item("running_tasks", live.running_tasks)?;
+    dict.set_item("failed", live.failed)?;
+    Ok(dict)
+}
+
 #[pymethods]
 impl Phase {
     fn go(&self, py: Python<'_>) {
@@ -105,18 +121,7 @@ impl Phase {
             State::Real(phase) => phase.live(),
             _ => Live::default(),
         };
-        let dict = PyDict::new(py);
-        dict.set_item("elapsed_ns", live.elapsed_ns)?;
-        dict.set_item("bytes", live.bytes)?;
-        dict.set_item("operations", live.operations)?;
-        dict.set_item("bandwidth_bytes_per_s", live.bandwidth_bytes_per_s)?;
-        dict.set_item("recent_p99_ns", live.recent_p99_ns)?;
-        dict.set_item("p50_ns", live.p50_ns)?;
-        dict.set_item("p99_ns", live.p99_ns)?;
-        dict.set_item("heat", live.heat)?;
-        dict.set_item("running_tasks", live.running_tasks)?;
-        dict.set_item("failed", live.failed)?;
-        Ok(dict)
+        live_figures(py, live)
     }
 
     fn result<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

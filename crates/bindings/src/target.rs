@@ -12,6 +12,7 @@ use tonnage_simulator::{ModelSpec, Simulator};
 use tonnage_storage::{BucketSpec, ExportSpec, PoolSpec, Storage, TargetSpec};
 use tonnage_workload::PhaseSpec;
 
+use crate::beside::Beside;
 use crate::errors;
 use crate::phase::Phase;
 
@@ -76,19 +77,15 @@ impl Target {
             let (files, collected) = PhaseFiles::in_memory(spec.operation_log > 0);
             return py.detach(|| Phase::prepare(&self.backend, spec, Some(files), Some(collected)));
         }
-        let files = self
-            .run_directory
-            .as_deref()
-            .map(|directory| {
-                let mut files = PhaseFiles::create(directory, &spec.record, true)?;
-                if spec.operation_log > 0 {
-                    files.keep_operations(directory, &spec.record)?;
-                }
-                Ok(files)
-            })
-            .transpose()
-            .map_err(|error| errors::files(&error))?;
+        let files = self.files_of(&spec)?;
         py.detach(|| Phase::prepare(&self.backend, spec, files, None))
+    }
+
+    fn start_beside(&self, py: Python<'_>, phase: &str, company: &Self, company_phase: &str, lead_ns: u64) -> PyResult<Beside> {
+        let read = |text: &str| serde_json::from_str::<PhaseSpec>(text).map_err(|error| errors::json("phase", &error));
+        let (own, other) = (read(phase)?, read(company_phase)?);
+        let (own_files, other_files) = (self.files_of(&own)?, company.files_of(&other)?);
+        py.detach(|| Beside::prepare((&self.backend, own, own_files), (&company.backend, other, other_files), lead_ns))
     }
 
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
@@ -128,6 +125,23 @@ impl Target {
             Backend::Real(_) => monotonic_ns(),
             Backend::Simulated(simulator) => lock(simulator).now_ns(),
         }
+    }
+}
+
+impl Target {
+    /// Where the series and histograms of a phase go.
+    fn files_of(&self, spec: &PhaseSpec) -> PyResult<Option<PhaseFiles>> {
+        self.run_directory
+            .as_deref()
+            .map(|directory| {
+                let mut files = PhaseFiles::create(directory, &spec.record, true)?;
+                if spec.operation_log > 0 {
+                    files.keep_operations(directory, &spec.record)?;
+                }
+                Ok(files)
+            })
+            .transpose()
+            .map_err(|error| errors::files(&error))
     }
 }
 

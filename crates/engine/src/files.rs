@@ -232,6 +232,7 @@ impl FileTask {
             FileOp::Create => return self.write(number, Opening::Create, tally, stop),
             FileOp::Write => return self.write(number, Opening::Write, tally, stop),
             FileOp::OpenWriteClose => return self.write(number, Opening::WriteOrCreate, tally, stop),
+            FileOp::Churn => return self.churn(number, tally, stop),
             FileOp::Read => return self.read(number, tally, stop),
             FileOp::MakeTree | FileOp::RemoveTree | FileOp::ReadDirectory => {}
         }
@@ -258,6 +259,15 @@ impl FileTask {
         let closed = self.names.close();
         written.and(closed)?;
         Ok(self.files.file_bytes)
+    }
+
+    /// A file comes and goes.
+    #[inline]
+    fn churn(&mut self, number: u64, tally: &mut Tally, stop: &AtomicBool) -> io::Result<u64> {
+        let bytes = self.write(number, Opening::Create, tally, stop)?;
+        self.names.stat(self.kind, number)?;
+        self.names.remove(self.kind, number)?;
+        Ok(bytes)
     }
 
     #[inline]
@@ -392,5 +402,6 @@ const fn verb(op: FileOp) -> &'static str {
         FileOp::Write | FileOp::OpenWriteClose => "write",
         FileOp::Read => "read",
         FileOp::ReadDirectory => "list",
+        FileOp::Churn => "make, stat and remove",
     }
 }

@@ -15,6 +15,7 @@
 //! ```
 
 mod barrier;
+mod beside;
 mod ceiling;
 mod checkpoint;
 mod clock;
@@ -43,6 +44,7 @@ mod task_counters;
 mod training;
 mod transfers;
 
+pub use beside::{Beside, Results};
 pub use ceiling::memory_copy_bytes_per_s;
 pub use clock::{Clock, monotonic_ns};
 pub use phase::{Live, Phase};

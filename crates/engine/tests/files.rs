@@ -336,6 +336,19 @@ fn one_file_is_opened_written_and_closed_by_each_task() {
 }
 
 #[test]
+fn files_come_and_go_and_none_is_left() {
+    each_kind(|storage, path| {
+        let with = |op| Files { file_bytes: 4096, tree: Tree { shared: true, ..TREE }, ..files(op) };
+        run(storage, 2, with(FileOp::MakeTree));
+        let result = run(storage, 2, with(FileOp::Churn));
+        assert_eq!((operations(&result), result.tasks[0].bytes, result.first_error.clone()), (vec![50; 2], 50 * 4096, None));
+        if let Some(path) = path {
+            assert!(!path.join("tree.00000000/f.1.0").exists());
+        }
+    });
+}
+
+#[test]
 fn the_time_limit_ends_a_phase_and_the_next_works_on_what_was_made() {
     let (_home, scratch, storage) = on_disk(StorageKind::Posix);
     let tree = Tree { depth: 0, items_per_directory: 1 << 40, ..TREE };

@@ -74,10 +74,23 @@ pub(crate) struct EventLoop<'a> {
     /// What is due besides what the lane in hand does next: when, and of which lane.
     scheduled: Vec<Reverse<(u64, u32)>>,
     in_flight: u64,
-    /// When an operation failed: no task begins anything more, and who waits ends then.
+    /// Operations of another workload that share the device.
+    beside: u64,
+    /// When an operation failed, or the phase was ended: no task begins anything more, and who waits ends then.
     failed_ns: Option<u64>,
     first_error: Option<ErrorAt>,
     damage: Vec<DamageAt>,
+}
+
+/// When which lane has something to do.
+pub(crate) struct Due(BinaryHeap<Reverse<(u64, u32)>>);
+
+impl Due {
+    /// When the first of them has.
+    #[inline]
+    pub fn next_ns(&self) -> Option<u64> {
+        self.0.peek().map(|&Reverse((now_ns, _))| now_ns)
+    }
 }
 
 /// What every phase leaves behind.
@@ -119,6 +132,7 @@ impl<'a> EventLoop<'a> {
             sampler: Sampler::new(files, tasks.first, tasks.here, start_ns, spec.interval_ns),
             scheduled: Vec::new(),
             in_flight: 0,
+            beside: 0,
             failed_ns: None,
             first_error: None,
             damage: Vec::new(),
@@ -127,6 +141,20 @@ impl<'a> EventLoop<'a> {
 
     /// Plays `lanes` lanes to their end.
     pub fn run(&mut self, lanes: usize, handler: &mut impl EventHandler) -> Result<(), FileError> {
+        let mut due = self.begin(lanes, handler);
+        self.run_on(&mut due, handler)
+    }
+
+    /// Plays on to the end.
+    pub fn run_on(&mut self, due: &mut Due, handler: &mut impl EventHandler) -> Result<(), FileError> {
+        while due.next_ns().is_some() {
+            self.step(due, handler)?;
+        }
+        Ok(())
+    }
+
+    /// Lets each of `lanes` lanes begin; what is due then.
+    pub fn begin(&mut self, lanes: usize, handler: &mut impl EventHandler) -> Due {
         let mut due = BinaryHeap::with_capacity(lanes);
         for lane in 0..lanes {
             if let Some(at_ns) = handler.step(self, lane, self.start_ns) {
@@ -134,22 +162,46 @@ impl<'a> EventLoop<'a> {
             }
             due.extend(self.scheduled.drain(..));
         }
-        while let Some(&Reverse((now_ns, lane))) = due.peek() {
-            if self.failed_ns.is_some() && !handler.is_in_flight(lane as usize) {
-                due.pop();
-                continue;
-            }
-            self.pass(now_ns)?;
-            let again = handler.step(self, lane as usize, now_ns);
-            // Replacing the top costs one sift where a pop and a push cost two.
-            if let (Some(at_ns), Some(mut top)) = (again, due.peek_mut()) {
-                *top = Reverse((at_ns, lane));
-            } else {
-                due.pop();
-            }
-            due.extend(self.scheduled.drain(..));
+        Due(due)
+    }
+
+    /// Does what is due first. Nothing where nothing is.
+    #[inline]
+    pub fn step(&mut self, due: &mut Due, handler: &mut impl EventHandler) -> Result<(), FileError> {
+        let due = &mut due.0;
+        let Some(&Reverse((now_ns, lane))) = due.peek() else { return Ok(()) };
+        if self.failed_ns.is_some() && !handler.is_in_flight(lane as usize) {
+            due.pop();
+            return Ok(());
         }
+        self.pass(now_ns)?;
+        let again = handler.step(self, lane as usize, now_ns);
+        // Replacing the top costs one sift where a pop and a push cost two.
+        if let (Some(at_ns), Some(mut top)) = (again, due.peek_mut()) {
+            *top = Reverse((at_ns, lane));
+        } else {
+            due.pop();
+        }
+        due.extend(self.scheduled.drain(..));
         Ok(())
+    }
+
+    /// So many operations of another workload share the device from now on.
+    pub fn share_with(&mut self, beside: u64) {
+        if self.beside != beside {
+            self.beside = beside;
+            self.crowd();
+        }
+    }
+
+    /// Operations in flight.
+    pub const fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// The phase ends now: what is in flight comes to its end, and nothing more begins.
+    pub fn end_at(&mut self, now_ns: u64) {
+        self.failed_ns.get_or_insert(now_ns);
     }
 
     /// Something of `lane` is due at `at_ns`.
@@ -211,7 +263,7 @@ impl<'a> EventLoop<'a> {
 
     fn crowd(&mut self) {
         let tasks = self.spec.tasks;
-        self.speed.crowd(self.in_flight * u64::from(tasks.total) / u64::from(tasks.here));
+        self.speed.crowd(self.in_flight * u64::from(tasks.total) / u64::from(tasks.here) + self.beside);
     }
 
     /// When an operation of the task at `index` ends that begins now and takes `mean_ns` on average.

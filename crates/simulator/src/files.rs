@@ -4,7 +4,7 @@ use tonnage_records::{CacheFacts, PhaseFiles};
 use tonnage_workload::{CachePolicy, FileOp, Files, ItemOf, Items, Nanoseconds, Op, PhaseSpec, Program};
 
 use crate::event_loop::{EIO, ENOSPC, EventLoop};
-use crate::lanes::{self, Model};
+use crate::lanes::{Model, Playing};
 use crate::model::ModelSpec;
 use crate::names::{Names, Refusal};
 use crate::state::{Outcome, SimulatorError, State};
@@ -18,8 +18,10 @@ struct InFlight {
     hit: bool,
 }
 
-struct NamesModel<'a> {
+pub(crate) struct NamesModel<'a> {
     files: &'a Files,
+    before: CacheFacts,
+    capacity: u64,
     /// Of each task, once it has begun.
     by_task: Vec<Option<InFlight>>,
     names: &'a mut Names,
@@ -32,6 +34,9 @@ struct NamesModel<'a> {
     moved_bytes: u64,
 }
 
+/// A phase on names that has begun.
+pub(crate) struct FilesRun<'a>(pub Playing<'a, NamesModel<'a>>);
+
 /// Runs a phase on names that starts at `start_ns`.
 pub(crate) fn run(
     model: &ModelSpec,
@@ -41,46 +46,70 @@ pub(crate) fn run(
     start_ns: u64,
     record: Option<PhaseFiles>,
 ) -> Result<Outcome, SimulatorError> {
-    let State { pages, names, counters, .. } = state;
-    let capacity = if model.direct { 0 } else { model.cache_bytes.saturating_sub(spec.hog_bytes) };
-    let reads = files.op == FileOp::Read;
-    names.shrink(if reads && files.cache == CachePolicy::Drop { 0 } else { capacity });
-    let before = CacheFacts {
-        cached_before_bytes: Some(names.cached()),
-        examined_bytes: Some(names.allocated),
-        device_bytes: None,
-        hole_bytes: Some(0),
-    };
-    let mut event_loop = EventLoop::new(model, spec, start_ns, counters, record);
-    let tasks = spec.tasks;
-    let program = |task| {
-        let items = Items(files.walk(task, tasks.total, spec.seed));
-        Program::new(items, &files.terms(spec, task), Nanoseconds, start_ns)
-    };
-    let programs: Vec<_> = (tasks.first..tasks.first + tasks.here).map(program).collect();
-    let full = model.full_after_bytes.unwrap_or(u64::MAX);
-    let bytes = files.file_bytes;
-    let op = if reads { Op::Read } else { Op::Write };
-    let moves = files.moved_bytes() > 0;
-    let work = NamesModel {
-        files,
-        by_task: vec![None; programs.len()],
-        room: full.saturating_sub(pages.allocated() + names.allocated),
-        names,
-        name_s: ModelSpec::name_weight(files.op) / model.names_per_s as f64,
-        bytes_s: if moves { bytes as f64 / model.plateau(op, bytes) } else { 0.0 },
-        device_read_bytes: 0,
-        moved_bytes: 0,
-    };
-    let work = lanes::run(&mut event_loop, 1, programs, work)?;
-    if files.syncfs && !matches!(files.op, FileOp::MakeTree | FileOp::RemoveTree) {
-        (0..work.by_task.len()).for_each(|task| event_loop.sync_at_end(task));
+    let mut run = FilesRun::begin(model, state, (spec, files), (start_ns, 0), record);
+    run.0.play()?;
+    run.finish()
+}
+
+impl<'a> FilesRun<'a> {
+    /// A phase that starts at `start_ns` beside so many operations of another workload.
+    pub fn begin(
+        model: &'a ModelSpec,
+        state: &'a mut State,
+        (spec, files): (&'a PhaseSpec, &'a Files),
+        (start_ns, beside): (u64, u64),
+        record: Option<PhaseFiles>,
+    ) -> Self {
+        let State { pages, names, counters, .. } = state;
+        let capacity = if model.direct { 0 } else { model.cache_bytes.saturating_sub(spec.hog_bytes) };
+        let reads = files.op == FileOp::Read;
+        names.shrink(if reads && files.cache == CachePolicy::Drop { 0 } else { capacity });
+        let before = CacheFacts {
+            cached_before_bytes: Some(names.cached()),
+            examined_bytes: Some(names.allocated),
+            device_bytes: None,
+            hole_bytes: Some(0),
+        };
+        let mut event_loop = EventLoop::new(model, spec, start_ns, counters, record);
+        event_loop.share_with(beside);
+        let tasks = spec.tasks;
+        let program = |task| {
+            let items = Items(files.walk(task, tasks.total, spec.seed));
+            Program::new(items, &files.terms(spec, task), Nanoseconds, start_ns)
+        };
+        let programs: Vec<_> = (tasks.first..tasks.first + tasks.here).map(program).collect();
+        let full = model.full_after_bytes.unwrap_or(u64::MAX);
+        let bytes = files.file_bytes;
+        let op = if reads { Op::Read } else { Op::Write };
+        let moves = files.moved_bytes() > 0;
+        let work = NamesModel {
+            files,
+            before,
+            capacity,
+            by_task: vec![None; programs.len()],
+            room: full.saturating_sub(pages.allocated() + names.allocated),
+            names,
+            name_s: ModelSpec::name_weight(files.op) / model.names_per_s as f64,
+            bytes_s: if moves { bytes as f64 / model.plateau(op, bytes) } else { 0.0 },
+            device_read_bytes: 0,
+            moved_bytes: 0,
+        };
+        Self(Playing::begin(event_loop, 1, programs, work))
     }
-    let device_bytes = Some(work.device_read_bytes);
-    let moved_bytes = work.moved_bytes;
-    names.keep_cached(moved_bytes, capacity);
-    let cache = reads.then_some(CacheFacts { device_bytes, ..before });
-    Ok(Outcome { cache, ..Outcome::of(event_loop.finish()?) })
+
+    /// What it leaves, once it has been played to its end.
+    pub fn finish(self) -> Result<Outcome, SimulatorError> {
+        let (mut event_loop, work) = self.0.into_parts();
+        let NamesModel { files, before, capacity, .. } = work;
+        if files.syncfs && !matches!(files.op, FileOp::MakeTree | FileOp::RemoveTree) {
+            (0..work.by_task.len()).for_each(|task| event_loop.sync_at_end(task));
+        }
+        let device_bytes = Some(work.device_read_bytes);
+        let moved_bytes = work.moved_bytes;
+        work.names.keep_cached(moved_bytes, capacity);
+        let cache = (files.op == FileOp::Read).then_some(CacheFacts { device_bytes, ..before });
+        Ok(Outcome { cache, ..Outcome::of(event_loop.finish()?) })
+    }
 }
 
 impl Model for NamesModel<'_> {
@@ -109,6 +138,10 @@ impl Model for NamesModel<'_> {
         let bytes = self.files.moved_bytes();
         let op = if self.files.op == FileOp::Read { Op::Read } else { Op::Write };
         event_loop.visit(task, ((bytes > 0).then_some(op), owner, place.number, bytes), now_ns, end_ns);
+        if self.files.op == FileOp::Churn {
+            // It is looked at, and removed.
+            (0..2).for_each(|_| event_loop.visit(task, (None, owner, place.number, 0), now_ns, end_ns));
+        }
         end_ns
     }
 

@@ -3,7 +3,7 @@
 use tonnage_records::FileError;
 use tonnage_workload::{Nanoseconds, Operations, Program, Step, WallState};
 
-use crate::event_loop::{EventHandler, EventLoop};
+use crate::event_loop::{Due, EventHandler, EventLoop};
 
 /// A task's program in virtual time.
 pub(crate) type TaskProgram<O> = Program<Nanoseconds, O>;
@@ -60,27 +60,93 @@ pub(crate) fn run<M: Model>(
     programs: Vec<TaskProgram<M::Operations>>,
     model: M,
 ) -> Result<M, FileError> {
-    let tasks = programs.len();
-    let depth = depth as usize;
-    // Operations that follow each other at once are all in flight from the beginning; others as they start.
-    let aboard = !event_loop.spec.pace.waits();
-    let lane = Lane { ends_ns: None, wakes_ns: None, aboard, is_fresh: true, from_ns: event_loop.start_ns };
-    let mut lanes = Lanes {
-        model,
-        programs,
-        all: vec![lane; tasks * depth],
-        aboard: vec![if aboard { depth } else { 0 }; tasks],
-        wall: WallState::new(tasks as u32),
-        waiting: Vec::new(),
-    };
-    for (task, &aboard) in lanes.aboard.iter().enumerate() {
-        event_loop.board(task, aboard as u64);
-    }
-    event_loop.run(tasks * depth, &mut lanes)?;
+    let mut lanes = Lanes::new(event_loop, depth, programs, model);
+    event_loop.run(lanes.all.len(), &mut lanes)?;
     Ok(lanes.model)
 }
 
+/// A phase in lanes that goes on step by step, so that another one may go on between two of them.
+pub(crate) struct Playing<'a, M: Model> {
+    pub event_loop: EventLoop<'a>,
+    lanes: Lanes<M>,
+    due: Due,
+}
+
+impl<'a, M: Model> Playing<'a, M> {
+    /// With the lanes of [`run`], which have begun.
+    pub fn begin(mut event_loop: EventLoop<'a>, depth: u32, programs: Vec<TaskProgram<M::Operations>>, model: M) -> Self {
+        let mut lanes = Lanes::new(&mut event_loop, depth, programs, model);
+        let due = event_loop.begin(lanes.all.len(), &mut lanes);
+        Self { event_loop, lanes, due }
+    }
+
+    /// To the end.
+    pub fn play(&mut self) -> Result<(), FileError> {
+        self.event_loop.run_on(&mut self.due, &mut self.lanes)
+    }
+
+    /// The phase, and the model as it is now.
+    pub fn into_parts(self) -> (EventLoop<'a>, M) {
+        (self.event_loop, self.lanes.model)
+    }
+}
+
+/// A phase that goes on step by step, whatever it does.
+pub(crate) trait Play {
+    /// When something of it is due; `None` at its end.
+    fn next_ns(&self) -> Option<u64>;
+
+    /// Does what is due first, with `beside` operations of another one in flight.
+    fn step(&mut self, beside: u64) -> Result<(), FileError>;
+
+    /// Operations in flight.
+    fn in_flight(&self) -> u64;
+
+    /// It ends now.
+    fn end_at(&mut self, now_ns: u64);
+}
+
+impl<M: Model> Play for Playing<'_, M> {
+    fn next_ns(&self) -> Option<u64> {
+        self.due.next_ns()
+    }
+
+    fn step(&mut self, beside: u64) -> Result<(), FileError> {
+        self.event_loop.share_with(beside);
+        self.event_loop.step(&mut self.due, &mut self.lanes)
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.event_loop.in_flight()
+    }
+
+    fn end_at(&mut self, now_ns: u64) {
+        self.event_loop.end_at(now_ns);
+    }
+}
+
 impl<M: Model> Lanes<M> {
+    /// Those of `programs`, with as many operations in flight as all have from the beginning.
+    fn new(event_loop: &mut EventLoop, depth: u32, programs: Vec<TaskProgram<M::Operations>>, model: M) -> Self {
+        let tasks = programs.len();
+        let depth = depth as usize;
+        // Operations that follow each other at once are all in flight from the beginning; others as they start.
+        let aboard = !event_loop.spec.pace.waits();
+        let lane = Lane { ends_ns: None, wakes_ns: None, aboard, is_fresh: true, from_ns: event_loop.start_ns };
+        let lanes = Self {
+            model,
+            programs,
+            all: vec![lane; tasks * depth],
+            aboard: vec![if aboard { depth } else { 0 }; tasks],
+            wall: WallState::new(tasks as u32),
+            waiting: Vec::new(),
+        };
+        for (task, &aboard) in lanes.aboard.iter().enumerate() {
+            event_loop.board(task, aboard as u64);
+        }
+        lanes
+    }
+
     /// Starts an operation in a lane; when it ends.
     #[inline]
     fn start(

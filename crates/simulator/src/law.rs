@@ -43,6 +43,8 @@ impl ModelSpec {
             FileOp::Stat | FileOp::StatDirectory => 0.4,
             FileOp::Read | FileOp::Write => 0.6,
             FileOp::OpenWriteClose => 0.8,
+            // To make it, to look at it, and to remove it.
+            FileOp::Churn => 2.6,
             FileOp::ReadDirectory => 2.0,
             FileOp::Rename | FileOp::RenameDirectory => 1.5,
             FileOp::Remove | FileOp::RemoveDirectory | FileOp::RemoveTree => 1.2,

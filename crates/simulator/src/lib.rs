@@ -12,6 +12,7 @@
 //!                     state: pages, names and burst buffer, as one phase leaves them to the next
 //! ```
 
+mod beside;
 mod burst;
 mod checkpoint;
 mod command;

@@ -167,6 +167,10 @@ impl Names {
                 self.allocated += files.file_bytes;
                 Ok(())
             }
+            FileOp::Churn => {
+                state.set_item(kind, place, true)?;
+                state.set_item(kind, place, false)
+            }
             FileOp::Remove => {
                 state.set_item(kind, place, false)?;
                 self.allocated = self.allocated.saturating_sub(state.file_bytes);

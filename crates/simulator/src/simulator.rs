@@ -16,9 +16,9 @@ use crate::{checkpoint, command, files, find, fluid_model, stream, tail, trainin
 /// A modelled storage and its virtual clock. What one phase leaves in files, cache and burst buffer, the next one finds.
 #[derive(Debug)]
 pub struct Simulator {
-    model: ModelSpec,
-    now_ns: u64,
-    state: State,
+    pub(crate) model: ModelSpec,
+    pub(crate) now_ns: u64,
+    pub(crate) state: State,
 }
 
 impl Simulator {
@@ -68,7 +68,7 @@ impl Simulator {
     pub fn run(&mut self, spec: &PhaseSpec, record: Option<PhaseFiles>) -> Result<PhaseResult, SimulatorError> {
         spec.check()?;
         let (model, state, now_ns) = (&self.model.of_work(&spec.work), &mut self.state, self.now_ns);
-        let Outcome { finish, cache, parts, follow, copies, checkpoint, found, training, fact } = match &spec.work {
+        let outcome = match &spec.work {
             Work::Stream(stream) if fluid_model::takes(model, spec, stream) => {
                 fluid_model::run(model, state, spec, stream, now_ns, record)?
             }
@@ -80,8 +80,14 @@ impl Simulator {
             Work::Training(work) => training::run(model, state, spec, work, now_ns, record)?,
             Work::Files(work) => files::run(model, state, spec, work, now_ns, record)?,
         };
-        self.now_ns = finish.end_ns;
-        Ok(PhaseResult {
+        self.now_ns = outcome.finish.end_ns;
+        Ok(self.result(spec, outcome))
+    }
+
+    /// The record of a phase.
+    pub(crate) fn result(&self, spec: &PhaseSpec, outcome: Outcome) -> PhaseResult {
+        let Outcome { finish, cache, parts, follow, copies, checkpoint, found, training, fact } = outcome;
+        PhaseResult {
             stop_reason: finish.stop_reason,
             tasks: finish.tasks,
             latency: finish.latency,
@@ -102,6 +108,6 @@ impl Simulator {
             found,
             training,
             placement: None,
-        })
+        }
     }
 }

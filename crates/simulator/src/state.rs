@@ -28,6 +28,9 @@ pub enum SimulatorError {
     /// A snapshot that a model does not take.
     #[error("snapshots by {0} need a real storage; use means model with sim:")]
     Means(&'static str),
+    /// Two workloads at once, of which the model knows no law.
+    #[error("a model runs streams and phases on names beside each other, without node-plateau, and this is {0}")]
+    Beside(&'static str),
     /// A read of what was not written.
     #[error("file {file} has {actual} bytes and the read needs {needed}; write it first")]
     TooShort {

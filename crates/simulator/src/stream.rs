@@ -7,9 +7,10 @@ use tonnage_workload::{
 
 use crate::burst::Burst;
 use crate::event_loop::{EIO, ENOSPC, EventLoop};
-use crate::lanes::{self, Model};
+use crate::lanes::{Model, Playing};
 use crate::model::ModelSpec;
 use crate::open_files::OpenFiles;
+use crate::pages::Pages;
 use crate::state::{Outcome, SimulatorError, State};
 
 /// An operation in flight.
@@ -26,7 +27,7 @@ const fn verb(op: Op) -> &'static str {
     SIDES[(matches!(op, Op::Read)) as usize]
 }
 
-struct StreamModel<'a> {
+pub(crate) struct StreamModel<'a> {
     stream: &'a Stream,
     /// Of each lane.
     by_lane: Vec<InFlight>,
@@ -46,6 +47,14 @@ struct StreamModel<'a> {
     kinds: Option<[Side; 2]>,
 }
 
+/// A stream that has begun.
+pub(crate) struct StreamRun<'a> {
+    pub playing: Playing<'a, StreamModel<'a>>,
+    pages: &'a mut Pages,
+    before: Option<CacheFacts>,
+    capacity: u64,
+}
+
 /// Runs a stream that starts at `start_ns`.
 pub(crate) fn run(
     model: &ModelSpec,
@@ -55,49 +64,73 @@ pub(crate) fn run(
     start_ns: u64,
     files: Option<PhaseFiles>,
 ) -> Result<Outcome, SimulatorError> {
-    let capacity = model.cache_bytes.saturating_sub(spec.hog_bytes);
-    state.pages.shrink(capacity);
-    let before = stream.reads().then(|| cache_before(state, spec, stream)).transpose()?;
-    state.burst.drain(start_ns, model.plateau(Op::Write, u64::MAX));
-    let State { pages, names, burst, counters } = state;
-    let mut event_loop = EventLoop::new(model, spec, start_ns, counters, files);
-    let mut open = OpenFiles::new(pages.allocated() + names.allocated, model.full_after_bytes);
-    let (size, tasks) = (stream.geometry.transfer_size, spec.tasks);
-    let numbers = tasks.first..tasks.first + tasks.here;
-    let file_of = numbers.clone().map(|task| open.open(stream.file(task, tasks.total), pages, !model.direct)).collect();
-    let program =
-        |task| Program::new(stream.transfers(task, tasks.total, spec.seed), &stream.terms(spec, task), Nanoseconds, start_ns);
-    let programs: Vec<_> = numbers.map(program).collect();
-    let plateau = model.plateau(Op::Write, size);
-    let none = InFlight { op: stream.op, offset: 0, errno: 0, from_device: true };
-    let mut work = StreamModel {
-        stream,
-        by_lane: vec![none; programs.len() * stream.queue_depth as usize],
-        file_of,
-        files: open,
-        burst,
-        refills: !model.direct && before.is_some_and(|facts| facts.examined_bytes <= Some(capacity)),
-        write_s: size as f64 / plateau,
-        burst_s: size as f64 / model.burst_bytes_per_s as f64,
-        read_s: size as f64 / model.plateau(Op::Read, size),
-        plateau,
-        device_read_bytes: 0,
-        kinds: stream.read_percent.is_some().then(Default::default),
-    };
-    work.open(&mut event_loop);
-    let work = lanes::run(&mut event_loop, stream.queue_depth, programs, work)?;
-    work.close(&mut event_loop);
-    let cache = before.map(|facts| CacheFacts { device_bytes: Some(work.device_read_bytes), ..facts });
-    let parts = work.kinds.as_ref().map(parts_of).unwrap_or_default();
-    for (op, kind) in SIDES.into_iter().zip(work.kinds.iter().flatten()) {
-        event_loop.part(op, &kind.recorder);
+    let mut run = StreamRun::begin(model, state, (spec, stream), (start_ns, 0), files)?;
+    run.playing.play()?;
+    run.finish()
+}
+
+impl<'a> StreamRun<'a> {
+    /// A stream that starts at `start_ns` beside so many operations of another workload.
+    pub fn begin(
+        model: &'a ModelSpec,
+        state: &'a mut State,
+        (spec, stream): (&'a PhaseSpec, &'a Stream),
+        (start_ns, beside): (u64, u64),
+        files: Option<PhaseFiles>,
+    ) -> Result<Self, SimulatorError> {
+        let capacity = model.cache_bytes.saturating_sub(spec.hog_bytes);
+        state.pages.shrink(capacity);
+        let before = stream.reads().then(|| cache_before(state, spec, stream)).transpose()?;
+        state.burst.drain(start_ns, model.plateau(Op::Write, u64::MAX));
+        let State { pages, names, burst, counters } = state;
+        let mut event_loop = EventLoop::new(model, spec, start_ns, counters, files);
+        event_loop.share_with(beside);
+        let mut open = OpenFiles::new(pages.allocated() + names.allocated, model.full_after_bytes);
+        let (size, tasks) = (stream.geometry.transfer_size, spec.tasks);
+        let numbers = tasks.first..tasks.first + tasks.here;
+        let file_of = numbers.clone().map(|task| open.open(stream.file(task, tasks.total), pages, !model.direct)).collect();
+        let program =
+            |task| Program::new(stream.transfers(task, tasks.total, spec.seed), &stream.terms(spec, task), Nanoseconds, start_ns);
+        let programs: Vec<_> = numbers.map(program).collect();
+        let plateau = model.plateau(Op::Write, size);
+        let none = InFlight { op: stream.op, offset: 0, errno: 0, from_device: true };
+        let mut work = StreamModel {
+            stream,
+            by_lane: vec![none; programs.len() * stream.queue_depth as usize],
+            file_of,
+            files: open,
+            burst,
+            refills: !model.direct && before.is_some_and(|facts| facts.examined_bytes <= Some(capacity)),
+            write_s: size as f64 / plateau,
+            burst_s: size as f64 / model.burst_bytes_per_s as f64,
+            read_s: size as f64 / model.plateau(Op::Read, size),
+            plateau,
+            device_read_bytes: 0,
+            kinds: stream.read_percent.is_some().then(Default::default),
+        };
+        work.open(&mut event_loop);
+        let playing = Playing::begin(event_loop, stream.queue_depth, programs, work);
+        Ok(Self { playing, pages, before, capacity })
     }
-    let touched = work.files.close(pages);
-    if !model.direct {
-        pages.keep_cached(&touched, capacity);
+
+    /// What it leaves, once it has been played to its end.
+    pub fn finish(self) -> Result<Outcome, SimulatorError> {
+        let Self { playing, pages, before, capacity } = self;
+        let (mut event_loop, work) = playing.into_parts();
+        let (model, stream) = (event_loop.model, work.stream);
+        work.close(&mut event_loop);
+        let cache = before.map(|facts| CacheFacts { device_bytes: Some(work.device_read_bytes), ..facts });
+        let parts = work.kinds.as_ref().map(parts_of).unwrap_or_default();
+        for (op, kind) in SIDES.into_iter().zip(work.kinds.iter().flatten()) {
+            event_loop.part(op, &kind.recorder);
+        }
+        let touched = work.files.close(pages);
+        if !model.direct {
+            pages.keep_cached(&touched, capacity);
+        }
+        let fact = (stream.preallocate && stream.writes()).then_some(("preallocated", true));
+        Ok(Outcome { cache, parts, fact, ..Outcome::of(event_loop.finish()?) })
     }
-    let fact = (stream.preallocate && stream.writes()).then_some(("preallocated", true));
-    Ok(Outcome { cache, parts, fact, ..Outcome::of(event_loop.finish()?) })
 }
 
 /// Checks that what will be read is there, and brings the cache into the state asked for.

@@ -131,6 +131,7 @@ fn names() -> impl Strategy<Value = Vec<PhaseSpec>> {
         FileOp::Remove,
         FileOp::MakeDirectory,
         FileOp::OpenWriteClose,
+        FileOp::Churn,
         FileOp::MakeTree,
     ]);
     let more = (0..3000_u64, 0..5_u32, any::<[bool; 4]>(), 1..9_u64);
@@ -160,7 +161,8 @@ fn names() -> impl Strategy<Value = Vec<PhaseSpec>> {
         let whole = |op| phase(tasks, Limit::default(), Pace::default(), seed, Work::Files(files(op)));
         let before: &[FileOp] = match op {
             FileOp::MakeTree => &[],
-            FileOp::Create | FileOp::MakeDirectory | FileOp::OpenWriteClose | FileOp::RemoveTree => &[FileOp::MakeTree],
+            _ if op.repeats() => &[FileOp::MakeTree],
+            FileOp::Create | FileOp::MakeDirectory | FileOp::RemoveTree => &[FileOp::MakeTree],
             FileOp::StatDirectory | FileOp::RenameDirectory | FileOp::RemoveDirectory => {
                 &[FileOp::MakeTree, FileOp::MakeDirectory]
             }

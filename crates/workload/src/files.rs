@@ -53,6 +53,8 @@ pub enum FileOp {
     Remove,
     /// Opens the task's first file (creating it if need be), writes `file_bytes` at its beginning, closes; again and again.
     OpenWriteClose,
+    /// Makes the task's first file, writes `file_bytes`, closes, asks for its attributes and removes it; again and again.
+    Churn,
 }
 
 /// Which of the tree's directories hold items, and whose they are.
@@ -80,7 +82,7 @@ pub struct Files {
     pub op: FileOp,
     /// Where the names are.
     pub tree: Tree,
-    /// Operations of each task for `open-write-close`; the tree says it for all others.
+    /// Operations of each task for `open-write-close` and `churn`; the tree says it for all others.
     #[serde(default)]
     pub operations: u64,
     /// Items that each task of the trial has, by number, where an earlier phase ended before all were made. Empty: all
@@ -140,10 +142,16 @@ impl FileOp {
         matches!(self, Self::MakeDirectory | Self::StatDirectory | Self::RenameDirectory | Self::RemoveDirectory)
     }
 
+    /// Whether all operations of a task are on its first file.
+    #[must_use]
+    pub const fn repeats(self) -> bool {
+        matches!(self, Self::OpenWriteClose | Self::Churn)
+    }
+
     /// Whether bytes are written.
     #[must_use]
     pub const fn writes(self) -> bool {
-        matches!(self, Self::Create | Self::Write | Self::OpenWriteClose)
+        matches!(self, Self::Create | Self::Write | Self::OpenWriteClose | Self::Churn)
     }
 }
 
@@ -213,7 +221,7 @@ impl Files {
     pub(crate) fn operations_on(&self, owner: u32) -> u64 {
         match self.op {
             FileOp::MakeTree | FileOp::RemoveTree | FileOp::ReadDirectory => self.tree.directories().unwrap_or(0),
-            FileOp::OpenWriteClose => self.operations,
+            FileOp::OpenWriteClose | FileOp::Churn => self.operations,
             _ => {
                 let all = self.tree.items().unwrap_or(0);
                 self.counts.get(owner as usize).map_or(all, |&count| count.min(all))
@@ -251,7 +259,7 @@ impl Files {
             _ => return None,
         };
         // It is always the same file.
-        let items = |task| if self.op == FileOp::OpenWriteClose { 1 } else { self.operations_of(task, total) };
+        let items = |task| if self.op.repeats() { 1 } else { self.operations_of(task, total) };
         let items = (0..total).map(items).fold(0, u64::saturating_add);
         Some(items.saturating_mul(item.saturating_add(NAME_BYTES)))
     }
@@ -263,7 +271,7 @@ impl Files {
     }
 
     pub(crate) fn check(&self, tasks: TaskRange) -> Result<(), SpecError> {
-        if self.op == FileOp::OpenWriteClose && self.operations == 0 {
+        if self.op.repeats() && self.operations == 0 {
             return Err(SpecError::Zero("operations"));
         }
         if self.tree.depth > 0 && self.tree.branch == 0 {
@@ -392,7 +400,9 @@ mod tests {
 
     #[test]
     fn one_file_is_visited_again_and_again() {
-        assert_eq!(places(&files(FileOp::OpenWriteClose, Tree { leaves_only: true, ..TREE }), 0), [(4, 0); 3]);
+        for op in [FileOp::OpenWriteClose, FileOp::Churn] {
+            assert_eq!(places(&files(op, Tree { leaves_only: true, ..TREE }), 0), [(4, 0); 3], "{op:?}");
+        }
     }
 
     #[test]

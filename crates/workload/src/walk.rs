@@ -73,7 +73,7 @@ impl Files {
             FileOp::ReadDirectory if self.random => Order::ShuffledDirectories(0, permutation()),
             FileOp::MakeTree | FileOp::ReadDirectory => Order::Down(0),
             FileOp::RemoveTree => Order::Up,
-            FileOp::OpenWriteClose => Order::Same(first),
+            FileOp::OpenWriteClose | FileOp::Churn => Order::Same(first),
             FileOp::Create | FileOp::MakeDirectory => Order::Items { next: first, room: per_directory, per_directory },
             _ if self.random => Order::Shuffled { next: 0, permutation: permutation(), first_holder, per_directory },
             _ => Order::Items { next: first, room: per_directory, per_directory },

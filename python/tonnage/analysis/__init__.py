@@ -13,6 +13,7 @@ from statistics import fmean, median
 
 from tonnage.analysis.applications import applications_of
 from tonnage.analysis.balance import Balance, balances_of
+from tonnage.analysis.company_costs import company_costs
 from tonnage.analysis.devices import devices_of
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
@@ -48,8 +49,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     """Everything that can be said about ``run``, whose lines may be read already. RecordError if it cannot be read."""
     from tonnage.analysis.compare.divisors import bases_of, divide
     from tonnage.analysis.compare.rate_ratio import compare_points
-    from tonnage.analysis.findings import Evidence, judge, within_trial
-    from tonnage.analysis.findings.undoing import doubts
+    from tonnage.analysis.findings import Evidence, judge, undoing, within_trial
     from tonnage.analysis.method_promises import promises_of
     from tonnage.analysis.snapshots import rounds_in, snapshots_of
     from tonnage.analysis.tiers.crossover import tiers_of
@@ -101,7 +101,8 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         applications=applications_of(measured, trials),
         surfaces=surfaces,
         trained=trained_of(run.manifest, measured, trials),
-        doubts=doubts(findings, measured, lines, trials),
+        company=company_costs(trials, campaign, searched=bool(run.manifest.get("search"))),
+        doubts=undoing.doubts(findings, measured, lines, trials),
         state=run.state,
     )
 

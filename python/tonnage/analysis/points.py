@@ -169,6 +169,9 @@ _OF_TASKS = frozenset(
 tasks as well: nobody varied it on purpose beside them, and a curve through both would be of neither."""
 
 
+_ALONE: SettingValues = {"beside": None}
+
+
 class Groups:
     """The factors that distinguish the points of one operation, besides the number of tasks.
 
@@ -188,7 +191,9 @@ class Groups:
             several.update((workload, line["phase"], at) for at in (tasks, _ANY))
             if "origin" not in line:
                 own |= {(workload, line["phase"], at) for at in (tasks, _ANY)}
-            for key, value in line["setting"].items():
+            # A trial without company says nothing of it, and is not as one with it.
+            setting = line["setting"] if "origin" in line else {**_ALONE, **line["setting"]}
+            for key, value in setting.items():
                 if key not in NOT_FACTORS:
                     at = tasks if key in _OF_TASKS or "origin" not in line else _ANY
                     seen[workload, key, line["phase"], at].append(repr(value))

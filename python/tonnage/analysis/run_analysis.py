@@ -24,6 +24,7 @@ from tonnage.records.line_types import CeilingEntry, CostEntry, EventLine
 if TYPE_CHECKING:
     from tonnage.analysis.applications import Application
     from tonnage.analysis.balance import Balance
+    from tonnage.analysis.company_costs import CompanyCost
     from tonnage.analysis.findings.undoing import Doubt
     from tonnage.analysis.load_line.accelerators import Trained
     from tonnage.analysis.snapshots import SnapshotCost
@@ -70,6 +71,8 @@ class Analysis:
     """Where a search looked at a range of transfer sizes; ``load_lines`` has the line of each that was measured."""
     trained: tuple[Trained, ...] = ()
     """Where accelerators were fed."""
+    company: tuple[CompanyCost, ...] = ()
+    """Where a workload was measured beside another one."""
     doubts: tuple[Doubt, ...] = ()
     """The findings that undo an answer, and which."""
     state: str = "complete"

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tonnage.analysis.company_costs import CompanyCost
 from tonnage.analysis.findings.undoing import undone_by
 from tonnage.analysis.load_line.accelerators import Trained
 from tonnage.analysis.plain_objects import without_ends
@@ -38,6 +39,8 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         found["surfaces"] = [_surface(surface) for surface in analysis.surfaces]
     if analysis.trained:
         found["training"] = list(map(_trained, analysis.trained))
+    if analysis.company:
+        found["company"] = [dict(_company(cost)) for cost in analysis.company]
     if analysis.snapshots:
         found["snapshots"] = [_snapshots(cost) for cost in analysis.snapshots]
     if analysis.devices:
@@ -99,6 +102,10 @@ def _trained(trained: Trained) -> Json:
         {**asdict(one), "utilisations": list(one.utilisations), "records": list(one.records)} for one in trained.points
     ]
     return {**asdict(trained), "points": points}
+
+
+def _company(cost: CompanyCost) -> Json:
+    return {**asdict(cost), "held": cost.held}
 
 
 def _point(point: Point) -> dict[str, Any]:

@@ -118,13 +118,15 @@ class ProbeOptions(TypedDict, total=False):
     access: str | None
     queue_depth: int | None
     verify: bool | None
+    beside: str | None
+    """A workload that runs meanwhile, at a share of the rate it reaches alone: ``"metadata-storm@50%"``."""
     space: int | str | None
     """Bytes of files at once, at most."""
     seed: int | None
 
 
 _SEARCH = ("op", "budget_ns", "max_tasks", "p99_ns", "p999_ns", "open_loop", "surface")
-_WORKLOAD = ("transfer_size", "direct", "storage", "access", "queue_depth", "verify")
+_WORKLOAD = ("transfer_size", "direct", "storage", "access", "queue_depth", "verify", "beside")
 
 
 _OF_TRAINING = ("utilisation", "accelerators", "scale")

@@ -26,6 +26,7 @@ from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
+from tonnage.campaign.kinds.named_company import ALONE, CompanySection
 from tonnage.campaign.kinds.stream import Stream, searched
 from tonnage.document_table import DocumentTable, refuse, time_field, unit_field
 from tonnage.errors import RequestError
@@ -141,6 +142,10 @@ LARGEST_TRANSFER = 1 << 30
 """That one call carries."""
 MOST_OCTAVES = 16
 """Between the smallest and the largest transfer size of a surface."""
+
+
+_COMPANY_NS, _SHORTEST_COMPANY_NS, _COMPANY_PARTS = 10**9, 250_000_000, 60
+"""Of a trial of company alone: the longest, the shortest, and the part of a search's budget."""
 
 
 class Search(DocumentTable):
@@ -379,6 +384,21 @@ class Campaign(DocumentTable):
         return name
 
     @property
+    def companies(self) -> tuple[str, ...]:
+        """What runs beside any of its workloads, each once."""
+        with_company = (workload for workload in self.workloads if isinstance(workload, CompanySection))
+        named = (text for workload in with_company for text in workload.beside or ())
+        return tuple(text for text in dict.fromkeys(named) if text != ALONE)
+
+    @property
+    def company_length_ns(self) -> int:
+        """How long a trial takes that tells what rate a company reaches alone."""
+        if self.search is not None:
+            return min(max(self.search.budget_ns // _COMPANY_PARTS, _SHORTEST_COMPANY_NS), _COMPANY_NS)
+        limits: list[int] = [ns for one in self.workloads if (ns := getattr(one, "time_limit_ns", None)) is not None]
+        return min(limits, default=_COMPANY_NS)
+
+    @property
     def workload(self) -> Stream:
         """The stream that a search measures."""
         return searched(self.workloads)
@@ -465,6 +485,14 @@ class Campaign(DocumentTable):
         return self
 
     @model_validator(mode="after")
+    def _company_is_possible(self) -> Campaign:
+        if self.companies and self.file_names:
+            refuse("workload.beside", "company has files of its own, and file_names names all", "leave one of them out")
+        if self.companies and self.place is not None:
+            refuse("workload.beside", "company leaves no files, and place keeps them", "leave one of them out")
+        return self
+
+    @model_validator(mode="after")
     def _search_is_one_setting(self, info: ValidationInfo) -> Campaign:
         if self.search is not None:
             written = bool((info.context or {}).get("written"))
@@ -474,8 +502,8 @@ class Campaign(DocumentTable):
                     "search.surface says the transfer sizes",
                     "leave transfer_size out, or surface",
                 )
-            for key in ("transfer_size", "access", "layout", "direct", "storage", "queue_depth"):
-                if len(getattr(self.workload, key)) > 1:
+            for key in ("transfer_size", "access", "layout", "direct", "storage", "queue_depth", "beside"):
+                if len(getattr(self.workload, key) or ()) > 1:
                     refuse(
                         f"workload.{key}",
                         f"a search looks at one {key} at a time",

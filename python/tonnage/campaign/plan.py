@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tonnage import _native
+from tonnage.campaign.company_trials import company_bytes
 from tonnage.campaign.execute import executor_of
 from tonnage.campaign.free_space import check_space, free_bytes, search_space
 from tonnage.campaign.kinds import Setting
@@ -197,6 +198,8 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
             lines.append(f"          … and {per_block - 40} more")
     free = f" of {size_text(plan.free_bytes)} free" if plan.free_bytes is not None else ""
     lines.append(f"space     at most {size_text(plan.space_bytes)}{free}")
+    if campaign.companies:
+        lines.append(f"company   at most {size_text(company_bytes(campaign))} more, in directories of its own")
     lines.append(f"time      {_time_text(plan)}")
     return lines
 
@@ -215,7 +218,8 @@ def _feeding_text(campaign: Campaign, plan: Plan) -> str:
 def _setting_text(setting: Setting) -> str:
     tasks = f"{setting.tasks} task{'s' if setting.tasks != 1 else ''}"
     name = f"{setting.workload}: " if setting.workload else ""
-    return f"{name}{', '.join(setting.phases):5}  {tasks:>9}  {setting.describe()}"
+    beside = f"  beside {setting.beside}" if setting.beside is not None else ""
+    return f"{name}{', '.join(setting.phases):5}  {tasks:>9}  {setting.describe()}{beside}"
 
 
 def _time_text(plan: Plan) -> str:

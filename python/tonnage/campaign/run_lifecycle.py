@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tonnage import __version__
 from tonnage.campaign.campaign_file import build_campaign
-from tonnage.campaign.execute import executor_of
-from tonnage.campaign.execute.run_phase import PhaseRunner, RunClock
+from tonnage.campaign.company_place import check_company, companions, company_scratch
+from tonnage.campaign.company_trials import WithCompany
+from tonnage.campaign.execute.run_phase import Companions, PhaseRunner, RunClock
 from tonnage.campaign.host_ceilings import measure_ceilings, sized
 from tonnage.campaign.host_queries import check_hosts, host_facts_of, loads_of
 from tonnage.campaign.kinds.kind import Setting
@@ -32,8 +32,9 @@ from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.campaign.target_facts import check_same_target, stripe_scratch, target_facts
 from tonnage.campaign.trial_loop import Loop, clock_of, failures, run_directory, spent_on
+from tonnage.campaign.try_out import try_out
 from tonnage.campaign.workspace import Workspace
-from tonnage.cluster.launcher import Ensemble, Launcher
+from tonnage.cluster.launcher import Launcher
 from tonnage.cluster.launcher_by_name import launcher
 from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi.io_library import io_library
@@ -48,9 +49,6 @@ from tonnage.records.stop_reasons import Reason, packed
 
 if TYPE_CHECKING:
     from tonnage.campaign.jobs.trial_batch import Batch
-
-_ADVISING = frozenset({"use", "give", "leave", "make", "see", "try", "check", "take", "name", "ask", "remove"})
-"""What advice of the engine begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +87,15 @@ def run_campaign(
         observer.note(f"note: {note}")
     check_hosts(campaign, plan, start)
     check_needs(campaign, plan, start)
+    check_company(campaign, plan, start)
     with Interrupts() as interrupts:
         # Before anything is made in the target: a kill leaves nothing there that no run names.
         writer = begin_run(campaign, plan, path, text=text, command_line=command_line, run_id=run_id, start=start)
-        with _made_or_discarded(writer, plan.target, campaign, run_id, start) as scratch:
-            return _carry_out(campaign, plan, start, writer, scratch, interrupts, observer, [])
+        with (
+            _made_or_discarded(writer, plan.target, campaign, run_id, start) as scratch,
+            company_scratch(plan.target, campaign, run_id) as company,
+        ):
+            return _carry_out(campaign, plan, start, writer, (scratch, company), interrupts, observer, [])
 
 
 @contextmanager
@@ -104,7 +106,7 @@ def _made_or_discarded(
     with ExitStack() as made:
         try:
             scratch = made.enter_context(RunScratch(target, campaign, run_id, start))
-            _try_out(campaign, target, scratch, start)
+            try_out(campaign, target, scratch, start)
         except BaseException:
             made.close()
             writer.discard()
@@ -164,17 +166,22 @@ def resume_run(path: str, *, observer: Observer, batch: Batch | None = None) -> 
     check(campaign, plan)
     check_hosts(campaign, plan, start)
     check_needs(campaign, plan, start)
+    check_company(campaign, plan, start)
     run_id = run.manifest["run_id"]
     job = batch is not None
-    with Interrupts() as interrupts, RunScratch(plan.target, campaign, run_id, start, alone=job) as scratch:
-        _try_out(campaign, plan.target, scratch, start)
+    with (
+        Interrupts() as interrupts,
+        RunScratch(plan.target, campaign, run_id, start, alone=job) as scratch,
+        company_scratch(plan.target, campaign, run_id) as company,
+    ):
+        try_out(campaign, plan.target, scratch, start)
         writer = RunWriter.reopen(path)
         if batch is not None:
             writer.update_manifest(**_facts_here(writer.manifest, campaign, plan, lines))
         # It may go on with other processes, on other hosts.
         known = writer.manifest.get("hosts", {})
         writer.update_manifest(launcher=start.facts(), hosts={**known, **host_facts_of(start)})
-        return _carry_out(campaign, plan, start, writer, scratch, interrupts, observer, lines, batch)
+        return _carry_out(campaign, plan, start, writer, (scratch, company), interrupts, observer, lines, batch)
 
 
 def _facts_here(manifest: Manifest, campaign: Campaign, plan: Plan, lines: Sequence[TrialLine]) -> Json:
@@ -204,13 +211,14 @@ def _carry_out(
     plan: Plan,
     start: Launcher,
     writer: RunWriter,
-    scratch: RunScratch,
+    scratches: tuple[RunScratch, RunScratch | None],
     interrupts: Interrupts,
     observer: Observer,
     lines: list[TrialLine],
     batch: Batch | None = None,
 ) -> Outcome:
     seed = campaign.seed or 0
+    scratch, company = scratches
     # The model of a job that has a part of the run has a clock of its own.
     workspace = _workspace(campaign, plan, start, writer, scratch, () if batch is not None else tuple(lines))
     every = campaign.settings()
@@ -230,18 +238,9 @@ def _carry_out(
             _measure_ceilings(campaign, every, start, seed, writer)
         schedule, pilot = _schedule(campaign, plan, seed, batch, writer.path)
         used = spent_on(lines) + (0 if plan.target.scheme == "sim" else time.monotonic_ns() - began)
-        phases = PhaseRunner(
-            writer,
-            workspace,
-            observer,
-            interrupts,
-            RunClock(workspace, every[0], used),
-            lines,
-            seed,
-            trials=plan.trials,
-            budget_ns=plan.time_ns_most,
-            keep_operations=campaign.keep_operations or 0,
-        )
+        beside = None if company is None else companions(campaign, plan, start, writer, company, lines)
+        clock = RunClock(workspace, every[0], used)
+        phases = _phases(campaign, plan, (writer, workspace, observer, interrupts, clock, lines, seed), beside)
         loop = Loop(phases, schedule, campaign.on_error, campaign.pause_ns or 0)
         if pilot is not None and not lines and not interrupts:
             loop.pilot(pilot)
@@ -253,10 +252,27 @@ def _carry_out(
     finally:
         _finish_files(workspace, writer, observer)
         troubles += _leave(scratch, well=state == "complete" and not failures(lines))
+        troubles += _leave(company, well=True) if company is not None else []
         state = _end(writer, state, start, observer, schedule, lines)
     failed = tuple(f"{line['record']}: {line['reason']}" for line in failures(lines))
     lost = (str(start.lost),) if start.lost is not None and not failed else ()
     return Outcome(writer.path, state, failed + lost, tuple(troubles))
+
+
+def _phases(
+    campaign: Campaign,
+    plan: Plan,
+    parts: tuple[RunWriter, Workspace, Observer, Interrupts, RunClock, list[TrialLine], int],
+    company: Companions | None,
+) -> PhaseRunner:
+    """What runs the phases, made of its ``parts``."""
+    return PhaseRunner(
+        *parts,
+        trials=plan.trials,
+        budget_ns=plan.time_ns_most,
+        company=company,
+        keep_operations=campaign.keep_operations or 0,
+    )
 
 
 def _workspace(
@@ -361,66 +377,6 @@ def _with_loads(writer: RunWriter, start: Launcher) -> Json:
     return {host: {**facts, "load_after": after.get(host)} for host, facts in known.items()}
 
 
-def _try_out(campaign: Campaign, target: Target, scratch: RunScratch, start: Launcher) -> None:
-    """Brings one task of each kind to the start line and drops it: what a storage refuses, it refuses now, not after an
-    hour. RequestError says what.
-
-    Of named files only what the run begins with is tried: the rest may read what that is to write.
-    """
-    opened: list[Ensemble] = []
-    try:
-        _try_each(campaign, target, scratch, start, opened)
-    except RequestError:
-        # What a setting before it made ready goes again; a scratch directory goes as a whole.
-        for ensemble in opened if not target.paths else []:
-            with suppress(OSError, ValueError):
-                ensemble.finish()
-        raise
-
-
-def _try_each(campaign: Campaign, target: Target, scratch: RunScratch, start: Launcher, opened: list[Ensemble]) -> None:
-    tried: set[str] = set()
-    for setting in campaign.settings()[: 1 if target.names else None]:
-        executor = executor_of(setting)
-        spec = executor.first_phase(setting, target) if target.names else executor.try_out(setting, target)
-        opening = setting.opening if target.scheme == "path" else {}
-        key = f"{setting.storage} {setting.direct} {setting.devices} {setting.device} {json.dumps([spec, opening])}"
-        if spec is None or key in tried:
-            continue
-        tried.add(key)
-        place = target.spec(
-            setting.storage,
-            setting.direct,
-            scratch.directories,
-            0,
-            devices=setting.devices,
-            device=setting.device,
-            run_id=scratch.run_id,
-        )
-        try:
-            target_spec: Any = {**place, **opening}
-            opened.append(start.open(target_spec, None))
-            phase_spec: Any = spec
-            opened[-1].prepare(phase_spec)
-        except (ValueError, MemoryError) as error:
-            what, hint = _advised(str(error), target, setting)
-            raise RequestError(f"{target.name} refuses this: {what}; hint: {hint}") from None
-        except OSError as error:
-            hint = "give a user with rights on it, or another pool" if target.pool else "give another directory"
-            raise RequestError(f"{target.name} refuses this: {error.strerror}; hint: {hint}") from None
-
-
-def _advised(message: str, target: Target, setting: Setting) -> tuple[str, str]:
-    """Splits an engine's message from its advice: ``…; use another pool or means``. Ours where it has none."""
-    what, _, advice = message.rpartition("; ")
-    if what and advice.partition(" ")[0] in _ADVISING:
-        return what, advice
-    if getattr(setting, "snapshot", "none") == "none":
-        return message, "change what it names"
-    means = "use other means of snapshots, or none"
-    return message, f"give a user with rights to take them, or {means}" if target.pool else means
-
-
 def _state(ended: str, schedule: Schedule, batch: Batch | None) -> str:
     """Returns the state of the run; it still runs after the part of one job."""
     if batch is None:
@@ -435,6 +391,8 @@ def _schedule(
     campaign: Campaign, plan: Plan, seed: int, batch: Batch | None, out: Path
 ) -> tuple[Schedule, StreamSetting | None]:
     schedule, pilot = schedule_of(campaign, plan, seed, out)
+    if campaign.companies:
+        schedule = WithCompany(schedule, campaign.company_length_ns)
     if batch is None:
         return schedule, pilot
     from tonnage.campaign.jobs.trial_batch import BatchSchedule, allocations_of

@@ -44,7 +44,7 @@ FRONT_ENDS = {
 """Stand-ins for other programs. In ``tonnage.compat``, each is run by this module and has its options, by its name, in
 the ``options`` beside it; ``tonnage.cli.commands.compat`` makes a command of it. Each other command is a module."""
 _TASKS = (
-    ("measure", ("probe", "run", "io500", "example", "import", "clean")),
+    ("measure", ("probe", "run", "company", "io500", "example", "import", "clean")),
     ("understand", ("report", "compare", "history", "crossover", "project", "demand", "explain", "verify", "serve")),
     ("place jobs", ("submit", "where", "load", "watch", "jobs", "cancel", "queues", "doctor")),
     ("stage files", ("stage",)),

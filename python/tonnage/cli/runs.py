@@ -88,7 +88,8 @@ def _show(
     from tonnage.report import print_screen, print_summary
 
     manifest = Run.open(analysis.run).manifest
-    if (manifest.get("search") or manifest.get("accelerators")) and not is_verbose:
+    fits_a_screen = bool(manifest.get("search") or manifest.get("accelerators") or analysis.company)
+    if fits_a_screen and not is_verbose:
         print_screen(analysis, console(), report, [_note(text) for text in below])
     else:
         print_summary(analysis, console(), report)

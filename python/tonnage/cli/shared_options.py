@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from tonnage import plugins
 from tonnage.command_option import Option, parse_port
+from tonnage.errors import RequestError
 
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < 2**63):
+        raise RequestError(f"{text!r} is not a whole number from 0 to 2^63 - 1; hint: write it like 42")
+    return int(text)
+
+
+SEED = Option(("--seed",), "seed of payloads and orders", "N", "drawn, and recorded", parse=_seed)
 OUT = Option(("--out",), "run directory to make", "DIR", "./tonnage-runs/<time>-<name>-<id>", completes="directory")
 JSON = Option(("--json",), "print one JSON object on stdout and nothing else there")
 VERBOSE = Option(("-v", "--verbose"), "print all tables and findings, not only the summary of a search")

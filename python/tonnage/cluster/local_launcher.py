@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage import _native
+from tonnage.cluster.beside import BesideStep
 from tonnage.cluster.host_group import Alone, HostGroup
 from tonnage.cluster.launcher import ANYWHERE, LauncherFacts, Placing
 from tonnage.cluster.live_figures import Live
@@ -59,6 +60,12 @@ class NativeEnsemble:
         self.host = host
         directory = None if series_directory is None else str(series_directory)
         self._target = _native.Target(json.dumps(target), series_directory=directory)
+
+    def prepare_beside(self, phase: PhaseSpec, other: NativeEnsemble, company: PhaseSpec, lead_ns: int) -> BesideStep:
+        """Leaves the tasks of a phase and those of its company, on a target of its own, at their start lines; the
+        company's opens ``lead_ns`` before the other one."""
+        phases = self._target.start_beside(json.dumps(phase), other._target, json.dumps(company), lead_ns)
+        return BesideStep(phases, [self.host] * phase["tasks"]["here"])
 
     def clear(self) -> None:
         self._target.clear()

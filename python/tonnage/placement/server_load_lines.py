@@ -259,6 +259,8 @@ def plan_kept_lines(run: Run, analysis: Analysis) -> KeepPlan:
     within a limit of time, and writes nothing."""
     paths = [entry["path"] for entry in run.manifest["target"].get("directories") or ()]
     reached = [line for line in analysis.load_lines if line.reached and line.kind == "stream"]
+    if any(point.setting.get("beside") for point in analysis.points):
+        return KeepPlan()  # what a storage carries beside others is less than it carries
     if not paths or not reached or analysis.points[0].setting.get("storage") == "null":
         return KeepPlan()
     try:

@@ -158,6 +158,17 @@ class Totals(TypedDict, total=False):
     operations_per_s: int | None
 
 
+class CompanyLine(TypedDict):
+    """What ran beside a phase (``company`` of its line and of that of the company)."""
+
+    beside: str
+    record: str
+    alone_operations_per_s: float
+    offered_operations_per_s: int
+    operations_per_s: float | None
+    p99_ns: int | None
+
+
 class TrialLine(Totals, total=False):
     """One line of ``trials.jsonl``."""
 
@@ -196,6 +207,7 @@ class TrialLine(Totals, total=False):
     meanwhile: HostEvents | None
     devices: Devices | None
     nfs: list[NfsMount] | None
+    company: CompanyLine
 
 
 class ImportedLine(TrialLine, total=False):

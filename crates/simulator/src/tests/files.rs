@@ -36,6 +36,19 @@ fn work(files: Files, tasks: u32) -> PhaseSpec {
     working(Work::Files(files), tasks)
 }
 
+/// Files that come and go for so long, in a tree that is there.
+pub fn churn(tasks: u32, seconds: u64) -> PhaseSpec {
+    let limit = Limit { time_ns: Some(seconds * 1_000_000_000), ..Limit::default() };
+    let files = Files { operations: 1 << 40, tree: Tree { shared: true, depth: 0, ..TREE }, ..files(FileOp::Churn) };
+    PhaseSpec { limit, ..work(files, tasks) }
+}
+
+/// Makes the tree of those.
+pub fn make_tree_of_churn(simulator: &mut Simulator) {
+    let tree = Tree { shared: true, depth: 0, ..TREE };
+    does(simulator, Files { tree, ..files(FileOp::MakeTree) }, 1);
+}
+
 fn steady() -> ModelSpec {
     ModelSpec { jitter: 0.0, ..ModelSpec::default() }
 }

@@ -1,5 +1,6 @@
 //! Each workload on the model against what the model says in closed form.
 
+mod beside;
 mod checkpoint;
 mod command;
 mod files;

@@ -82,6 +82,8 @@ class Sort(NamedTuple):
     kind: str
     workload: str
     """Its name, where a run has several of its kind; else empty."""
+    company: str
+    """What ran beside it; else empty. The last part, which a group names itself."""
 
 
 class Lost(NamedTuple):
@@ -108,7 +110,7 @@ class Comparable:
         sorts = {self._sort(run, line["setting"]): None for run in runs for line in lines[id(run)]}
         self.kinds = tuple(dict.fromkeys(sort.kind for sort in sorts))
         """Of workloads, each once."""
-        self._several = [len(set(parts)) > 1 for parts in zip(*sorts, strict=True)]
+        self._several = [len(set(parts)) > 1 for parts in zip(*(sort[:-1] for sort in sorts), strict=True)]
         own = {id(run): Groups(self._lines(run, lines[id(run)])) for run in runs}
         of_lots = [Groups(line for run in lot for line in self._lines(run, lines[id(run)])) for lot in lots]
         self._groups = reduce(Groups.together_with, of_lots)
@@ -123,7 +125,11 @@ class Comparable:
     def group_of(self, run: Run, point: Point) -> str:
         """The factors that distinguish it from other points of its operation and number of tasks, as one printable key;
         empty where there are none."""
-        return self._groups.of(self._keyed(run, point.setting))
+        return self._group(run, point.setting)
+
+    def _group(self, run: Run, setting: SettingValues) -> str:
+        # Also where all of one side had one company, and all of the other none: that is no factor of either.
+        return ", ".join(filter(None, (self._sort(run, setting).company, self._groups.of(self._keyed(run, setting)))))
 
     def lost_of(self, run: Run, points: Sequence[Point]) -> list[Lost]:
         """The settings of ``run``, of which ``points`` are all points, whose trials failed without any that ended
@@ -137,7 +143,7 @@ class Comparable:
             Lost(
                 self._sort(run, line["setting"]),
                 line["phase"],
-                self._groups.of(self._keyed(run, line["setting"])),
+                self._group(run, line["setting"]),
                 line["setting"]["tasks"],
             )
             for line in self._failed[id(run)]
@@ -147,18 +153,25 @@ class Comparable:
     def _sort(self, run: Run, setting: SettingValues) -> Sort:
         kind, name = _kind(setting), str(setting.get("workload") or "")
         storage = "" if self._storages is None else self._storages.name_of(run)
-        return Sort(storage, kind, name if kind in self._named else "")
+        company = _company(run, setting)
+        return Sort(storage, kind, name if kind in self._named else "", f"beside {company}" if company else "")
 
     def _keyed(self, run: Run, setting: SettingValues) -> SettingValues:
         """``setting`` with the sort in place of the workload's name, and without what a search chose."""
         sort = self._sort(run, setting)
-        parts = [part for part, several in zip(sort, self._several, strict=True) if several and part]
+        parts = [part for part, several in zip(sort[:-1], self._several, strict=True) if several and part]
         chosen = {_CHOSEN: None} if id(run) in self._searched and _CHOSEN in setting else {}
-        return {**setting, "workload": ", ".join(parts), **chosen}
+        beside = {"beside": None} if _company(run, setting) else {}
+        return {**setting, "workload": ", ".join(parts), **chosen, **beside}
 
     def _lines(self, run: Run, lines: Sequence[TrialLine]) -> Iterator[TrialLine]:
         for line in lines:
             yield {**line, "setting": self._keyed(run, line["setting"])}
+
+
+def _company(run: Run, setting: SettingValues) -> str:
+    """What ran beside it; empty where nothing did. Other tools say more with that word, which is a factor of theirs."""
+    return "" if run.manifest.get("imported") else str(setting.get("beside") or "")
 
 
 def _failed(trials: Trials) -> Trials:

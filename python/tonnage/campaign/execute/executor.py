@@ -37,6 +37,11 @@ class Executor(Generic[S]):
         """The PhaseSpec that a trial begins with, for a try on files that the user named."""
         return self.try_out(setting, target)
 
+    def company(self, setting: S, trial: TrialRun) -> PhaseSpec | None:
+        """Lays out what the tasks of ``setting`` need that run beside another phase; what they do then. None where that
+        failed."""
+        raise NotImplementedError
+
     def measure(self, setting: S, trial: TrialRun) -> Status:
         """Brings the files into the state the trial wants, measures its phases, and returns its status."""
         raise NotImplementedError

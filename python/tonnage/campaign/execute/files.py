@@ -18,6 +18,7 @@ _STEPS = {"stat": 1, "write": 1, "rename": 1, "read-directory": 1, "read": 2, "r
 """How many shifts further a phase works than the one that created, as in mdtest: no task meets its own cache."""
 _LIMITED = {
     "create", "make-directory", "write", "stat", "stat-directory", "read", "read-directory", "open-write-close",
+    "churn",
 }  # fmt: skip
 """Phases that a time limit may cut; what others left would be neither here nor there."""
 _NOT_OF_OBJECTS = ("rename", "make-tree", "remove-tree")
@@ -42,6 +43,13 @@ class FilesExecutor(Executor[FilesSetting]):
         # What moves bytes may be refused for their number.
         moving = [phase for phase in setting.phases if phase in {*WRITING, "read"} and setting.bytes_of(phase)]
         return phase_spec(setting, (moving or setting.phases)[0], "try-out", 0)
+
+    def company(self, setting: FilesSetting, trial: TrialRun) -> PhaseSpec | None:
+        trial.workspace.clear()
+        tree = phase_spec(setting, "make-tree", trial.record("make-tree"), trial.seed)
+        if trial.phase(setting, "make-tree", tree, purpose="fill").status != "ok":
+            return None
+        return phase_spec(setting, setting.phases[-1], trial.record(setting.phases[-1]), trial.seed)
 
     def measure(self, setting: FilesSetting, trial: TrialRun) -> Status:
         if setting.keep:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 from tonnage.campaign.execute.hooks import RunHooks
 from tonnage.campaign.kinds import Setting
@@ -18,6 +18,7 @@ from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster import launcher
 from tonnage.cluster.lost_process import ProcessLost
+from tonnage.errors import MeasurementError, RequestError
 from tonnage.machine.host_events import HostCounters
 from tonnage.records import (
     RunWriter,
@@ -36,6 +37,8 @@ from tonnage.records.phase_results import PhaseResult
 from tonnage.records.phase_specs import PhaseSpec
 
 TICK_S = 0.1
+_BESIDE = ("measure", "sustain", "offered")
+"""Purposes of the phases that company runs beside."""
 
 Status = Literal["ok", "failed", "interrupted"]
 Acted = tuple[PhaseResult | None, str | None]
@@ -51,6 +54,28 @@ class Harvest:
     problems: list[str]
     reason: str | None
     """Why the phase failed for want of it, or None."""
+
+
+CompanyRecords = tuple[TrialLine, Sequence[TaskLine], Sequence[EventLine]]
+"""A company's line, those of its tasks, and its events."""
+
+
+class Company(Protocol):
+    """What runs beside a phase (``company_phase.py``)."""
+
+    @property
+    def step(self) -> launcher.Step:
+        """Of both."""
+
+    def lines(self) -> CompanyRecords:
+        """Its records, once the step has told its result."""
+
+
+class Companions(Protocol):
+    """What may run beside the phases of a run (``company_phase.py``)."""
+
+    def prepare(self, runner: PhaseRunner, number: int, trial: Trial, setting: Setting, spec: PhaseSpec) -> Company:
+        """Leaves the tasks of both at their start lines. MeasurementError or RequestError where company cannot run."""
 
 
 Harvester = Callable[[PhaseResult, Callable[[], int], Callable[[], int]], Harvest]
@@ -119,6 +144,8 @@ class PhaseRunner:
     trials: int | None = None
     """How many there will be, for who watches; None where a search decides as it goes."""
     budget_ns: int | None = None
+    company: Companions | None = None
+    """None where nothing may run beside a phase."""
     keep_operations: int = 0
     """Operations of each task that are kept one by one."""
     lost: bool = False
@@ -167,14 +194,10 @@ class PhaseRunner:
         ensemble = self.workspace.ensemble(setting)
         result: PhaseResult | None = None
         reason, gathering, left, host_events = None, None, None, None
+        company: Company | None = None
         hosts: Sequence[str] = ()
         try:
-            if self.keep_operations:
-                spec = {**spec, "operation_log": self.keep_operations}
-            if not setting.is_checked(self.workspace.target):
-                spec = {**spec, "limit": {**spec.get("limit", {}), "watch_space": True}}
-            given: Any = spec
-            running = ensemble.prepare(given, setting.placing)
+            running, company = self._at_start_line(number, trial, setting, spec, purpose)
             host_events = self._until_done(running)
             told: Any = running.result()
             result = told
@@ -189,8 +212,10 @@ class PhaseRunner:
             if self.interrupts.again:
                 return PhaseOutcome("interrupted")
             reason = error.strerror or str(error)
-        except (ValueError, MemoryError) as error:
+        except (ValueError, MemoryError, RequestError, MeasurementError) as error:
             reason = str(error)
+        beside = company.lines() if company is not None and result is not None else None
+        reason = reason or _failed_company(beside)
         moved = result is not None and any(task["bytes"] for task in result["tasks"])
         devices, items = self._layout.after(setting, phase, record_name(number, phase), moved=moved)
         line = trial_line(
@@ -208,7 +233,31 @@ class PhaseRunner:
             devices=devices,
             nfs=self._nfs.take() if result else None,
         )
+        self._record_company(line, beside)
         return self._record(line, result, hosts if result else (), left, items)
+
+    def _at_start_line(
+        self, number: int, trial: Trial, setting: Setting, spec: PhaseSpec, purpose: str
+    ) -> tuple[launcher.Step, Company | None]:
+        """The phase with what the run asks of each, its tasks waiting to begin, and its company, where it has any."""
+        if self.keep_operations:
+            spec = {**spec, "operation_log": self.keep_operations}
+        if not setting.is_checked(self.workspace.target):
+            spec = {**spec, "limit": {**spec.get("limit", {}), "watch_space": True}}
+        if self.company is None or setting.beside is None or purpose not in _BESIDE:
+            return self.workspace.ensemble(setting).prepare(spec, setting.placing), None
+        company = self.company.prepare(self, number, trial, setting, spec)
+        return company.step, company
+
+    def _record_company(self, line: TrialLine, beside: CompanyRecords | None) -> None:
+        """The company's own record, and what the line of the measured phase says of it."""
+        if beside is None:
+            return
+        own, tasks, events = beside
+        line["company"] = own["company"]
+        self.writer.require_files(promised(self.writer.manifest, own, tasks, ()))
+        self.writer.append_trial(own, tasks, events)
+        self.lines.append(own)
 
     def _keep_hints(self, hints: dict[str, str]) -> None:
         """The manifest has the hints of MPI that were in effect first; each trial line has its own."""
@@ -343,3 +392,10 @@ class TrialRun:
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _failed_company(beside: CompanyRecords | None) -> str | None:
+    """Why a phase counts for nothing whose company failed."""
+    if beside is None or beside[0]["status"] != "failed":
+        return None
+    return f"the company failed: {beside[0]['reason']}"

@@ -63,6 +63,13 @@ class StreamExecutor(Executor[StreamSetting]):
     def first_phase(self, setting: StreamSetting, target: Target) -> PhaseSpec:  # noqa: ARG002
         return phase_spec(setting, "try-out", 0)
 
+    def company(self, setting: StreamSetting, trial: TrialRun) -> PhaseSpec | None:
+        if setting.op == "write":
+            trial.workspace.clear()
+        elif _lay_out(setting, trial) is not None:
+            return None
+        return phase_spec(setting, trial.record(setting.op), trial.seed)
+
     def measure(self, setting: StreamSetting, trial: TrialRun) -> Status:
         if setting.op != "write":
             missing = _lay_out(setting, trial)

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from tonnage.campaign.kinds.command import Argv
-from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
+from tonnage.campaign.kinds.kind import Factors, Setting, scaled
+from tonnage.campaign.kinds.named_company import CompanySection
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field
 from tonnage.field_types import Count, Device, Flag, Length, Sweep, Tasks, Time
@@ -18,6 +19,7 @@ from tonnage.units import format_size
 Phase = Literal[
     "make-tree", "create", "write", "stat", "read", "rename", "read-directory", "remove", "remove-tree",
     "open-write-close",
+    "churn",
 ]  # fmt: skip
 Directories = Literal["unique", "shared"]
 What = Literal["files", "directories", "both"]
@@ -37,7 +39,9 @@ OF_DIRECTORIES = {
     "remove": "remove-directory",
 }
 MAKING = {"create", "make-directory"}
-WRITING = {"create", "write", "open-write-close"}
+WRITING = {"create", "write", "open-write-close", "churn"}
+REPEATED = ("open-write-close", "churn")
+"""Phases that work on the first file of a task, again and again."""
 TREE = ("make-tree", "remove-tree")
 _TAKING = {"rename", "remove"}
 _NAME_BYTES = 1024
@@ -130,7 +134,7 @@ class FilesSetting(Setting):
             return self.tree_directories * self.tasks
         if self.shared_files and phase in _TAKING:
             return self.items_there
-        return self.tasks * (self.operations if phase == "open-write-close" else self.items_there)
+        return self.tasks * (self.operations if phase in REPEATED else self.items_there)
 
     def bytes_of(self, phase: str) -> int:
         """Bytes that one operation of a phase moves."""
@@ -140,7 +144,14 @@ class FilesSetting(Setting):
 
     @property
     def name_operations(self) -> int:
-        return sum(self.operations_of(phase) for phase in self.phases)
+        return sum(self._most_operations(phase) for phase in self.phases)
+
+    def _most_operations(self, phase: str) -> int:
+        """Over all tasks, at most, also where the time ends long before all that was asked for is done."""
+        asked = self.operations_of(phase)
+        if self.time_limit_ns is None or phase not in REPEATED:
+            return asked
+        return min(asked, self.tasks * self.time_limit_ns * _FASTEST_PER_S // 10**9)
 
     @property
     def space_bytes(self) -> int:
@@ -154,7 +165,7 @@ class FilesSetting(Setting):
                 files = self._most(phase) * file
             elif phase == "make-directory":
                 directories = self._most(phase) * _BLOCK_BYTES
-            elif phase == "open-write-close":
+            elif phase in REPEATED:
                 # Always the first file of a task, which it makes where none is there.
                 files = max(files, self.tasks * file)
             most = max(most, files + directories)
@@ -227,7 +238,7 @@ class FilesSetting(Setting):
         )
 
 
-class Files(WorkloadSection):
+class Files(CompanySection):
     """Tasks that work on the names of trees of directories."""
 
     SETTING = FilesSetting
@@ -260,7 +271,7 @@ class Files(WorkloadSection):
     shift: Annotated[int, Field(ge=0, le=2**31 - 1, strict=True)] = Field(
         0, description="a task stats the items of the task so many further on, reads two and removes three times that"
     )
-    operations: Count = Field(1000, description="operations of each task in open-write-close")
+    operations: Count = Field(1000, description="operations of each task in open-write-close and churn")
     storage: Sweep[Way] = Field(
         ("posix",),
         description="how files are made, opened, read, written, closed and removed: by the file system's own "
@@ -360,5 +371,5 @@ class Files(WorkloadSection):
             "items_per_directory": scaled(factors["items_per_directory"] or _ITEMS, scale),
             "sequence": ",".join(self.phases),
             "read_size": factors["file_size"] if self.read_size is None else self.read_size,
-            "operations": scaled(self.operations, scale) if "open-write-close" in self.phases else 0,
+            "operations": scaled(self.operations, scale) if set(REPEATED) & set(self.phases) else 0,
         }

@@ -58,6 +58,8 @@ class Setting:
     """The only ones that take part, in this order; None: all that the launcher has."""
     tasks_per_node: int | None = None
     """Tasks on each host before the next one takes any; None: one in each process."""
+    beside: str | None = None
+    """The company (``named_company.Company``) that runs meanwhile; None: none does."""
 
     @property
     def placing(self) -> Placing:
@@ -71,7 +73,11 @@ class Setting:
 
     def as_dict(self) -> SettingValues:
         """As it stands in ``trials.jsonl``."""
-        return asdict(self)
+        values = asdict(self)
+        if self.beside is None:
+            # As in all records from before there was company.
+            del values["beside"]
+        return values
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -182,6 +188,10 @@ class Setting:
     def memory_bytes(self) -> int:
         """Bytes of memory on each host beside those of its tasks."""
         return 0
+
+    def by_more_tasks(self, times: int) -> Setting:
+        """The same by so many times as many tasks, in as much space as far as that goes."""
+        return replace(self, tasks=times * self.tasks)
 
     def describe(self) -> str:
         """Returns one line for ``--dry-run``, without kind and tasks."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
+from tonnage.campaign.kinds.named_company import CompanySection
 from tonnage.campaign.target import Target
 from tonnage.document_table import refuse, time_field, unit_field
 from tonnage.field_types import Count, Depth, Device, Flag, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
@@ -202,6 +203,10 @@ class StreamSetting(Setting):
     def memory_bytes(self) -> int:
         return hog_bytes(self.hog) if self.hog else 0
 
+    def by_more_tasks(self, times: int) -> StreamSetting:
+        # Each keeps room for one transfer.
+        return replace(self, tasks=times * self.tasks, block_size=max(self.block_size // times, self.transfer_size))
+
     def describe(self) -> str:
         return (
             f"transfer {format_size(self.transfer_size)}  block {format_size(self.block_size)} × {self.segments}"
@@ -233,7 +238,7 @@ class StreamSetting(Setting):
         return self.plain(*_OF_FILES, transfer_size=transfer_size)
 
 
-class Stream(WorkloadSection):
+class Stream(CompanySection):
     """Tasks that move transfers of one size."""
 
     SETTING = StreamSetting

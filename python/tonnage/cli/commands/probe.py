@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
-from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, VERBOSE
+from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, SEED, VERBOSE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
@@ -14,12 +14,6 @@ from tonnage.units import parse_count, parse_factor, parse_share, parse_size, pa
 
 if TYPE_CHECKING:
     from tonnage.campaign.model import Campaign
-
-
-def _seed(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) < 2**63):
-        raise RequestError(f"{text!r} is not a whole number from 0 to 2^63 - 1; hint: write it like 42")
-    return int(text)
 
 
 def _operations(text: str) -> tuple[str, ...]:
@@ -76,7 +70,7 @@ COMMAND = Command(
             ("--accelerators",), "with --training: largest number of accelerators tried", "N", "64", parse=parse_count
         ),
         Option(("--scale",), "with --training: samples of so many times their size", "FACTOR", parse=parse_factor),
-        Option(("--seed",), "seed of payloads and orders", "N", "random, and recorded", parse=_seed),
+        SEED,
         Option(
             ("--direct",),
             "bypass the page cache (O_DIRECT): where the file system can, always, or never",
@@ -112,6 +106,12 @@ COMMAND = Command(
             "8GiB, at most a tenth of the free space",
             parse=parse_size,
         ),
+        Option(
+            ("--beside",),
+            "find the load line while a workload of this name (metadata-storm, small-random-reads, checkpoint, drain, "
+            "stream-read, stream-write) runs at a share of the rate that it reaches alone; 50% unless given",
+            "WORKLOAD[@SHARE]",
+        ),
         Option(("--verify",), "check every byte that is read"),
         OUT,
         JSON,
@@ -128,6 +128,10 @@ COMMAND = Command(
         (
             "tonnage probe --p99 20ms --json /scratch/me > probe.json",
             "also the largest load that keeps p99 within 20 ms, for a script",
+        ),
+        (
+            "tonnage probe --beside metadata-storm@30% /scratch/me",
+            "the load line while others make and remove files at 30 % of what the storage can do",
         ),
         ("tonnage probe --surface /scratch/me", "the load line at every transfer size, in 5 minutes"),
         (
@@ -169,6 +173,7 @@ def campaign_of(arguments: Arguments) -> Campaign:
             "access": arguments.access,
             "queue_depth": arguments.queue_depth,
             "verify": arguments.verify or None,
+            "beside": arguments.beside,
             "space": arguments.space,
             "seed": arguments.seed,
         },

@@ -210,6 +210,7 @@ def _option(key: str) -> str:
 
 def dry_run(campaign: Campaign) -> int:
     """Prints the plan after the checks that a run would make; writes nothing."""
+    from tonnage.campaign.company_place import check_company
     from tonnage.campaign.plan import check, describe, make_plan
     from tonnage.campaign.resource_needs import check_needs
     from tonnage.cluster.launcher_by_name import launcher
@@ -221,6 +222,7 @@ def dry_run(campaign: Campaign) -> int:
         refuse_here(campaign)
         check(campaign, plan)
         check_needs(campaign, plan, launcher(campaign.launcher))
+        check_company(campaign, plan, launcher(campaign.launcher))
         print("\n".join(map(one_line, describe(campaign, plan))))
         return 0
     from tonnage.campaign.jobs.run_by_jobs import planned_jobs

@@ -107,6 +107,7 @@ class Trace(TypedDict, total=False):
     showlegend: bool
     colorscale: Sequence[Sequence[Any]]
     colorbar: ColourBar
+    showscale: bool
     zmin: float
     zmax: float
     xgap: int

@@ -14,6 +14,7 @@ from tonnage.report.sections import (
     application,
     balance,
     command,
+    company_matrix,
     comparisons,
     devices,
     files,
@@ -42,6 +43,7 @@ from tonnage.report.sections.section_type import Section
 SECTIONS: tuple[Section, ...] = (
     surface.SECTION,
     training.SECTION,
+    company_matrix.SECTION,
     load_line.SECTION,
     io500.SECTION,
     snapshots.SECTION,
@@ -70,7 +72,7 @@ SECTIONS: tuple[Section, ...] = (
 
 _TERMINAL = (
     "load line", "mixed", "files", "tail", "workflow", "links", "tiers", "snapshots", "application", "command",
-    "comparisons", "devices", "hosts", "divided", "balance", "surface", "training",
+    "comparisons", "devices", "hosts", "divided", "balance", "surface", "company", "training",
 )  # fmt: skip
 
 

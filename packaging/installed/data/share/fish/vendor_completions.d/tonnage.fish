@@ -1,6 +1,7 @@
 complete -c tonnage -n __fish_use_subcommand -l version -d 'print the version'
 complete -c tonnage -f -n __fish_use_subcommand -a probe -d 'find the load line of a storage'
 complete -c tonnage -f -n __fish_use_subcommand -a run -d 'carry out a campaign file, or resume a run'
+complete -c tonnage -f -n __fish_use_subcommand -a company -d 'find which workloads slow each other on a storage'
 complete -c tonnage -f -n __fish_use_subcommand -a io500 -d 'measure what the IO500 benchmark measures, by its own configuration'
 complete -c tonnage -f -n __fish_use_subcommand -a example -d 'print a campaign to begin with'
 complete -c tonnage -f -n __fish_use_subcommand -a import -d 'take over what another tool measured'
@@ -89,6 +90,14 @@ complete -c tonnage -n '__fish_seen_subcommand_from run' -l json -d 'print one J
 complete -c tonnage -n '__fish_seen_subcommand_from run' -s v -l verbose -d 'print all tables and findings, not only the summary of a search'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-keep -d 'do not keep the load line that a search finds for placement'
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l share -d 'of its rate alone, for the one beside' -r
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l budget -d 'time for all of it' -r
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l seed -d 'seed of payloads and orders' -r
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l dry-run -d 'print the plan and the time and space it takes; write nothing'
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l out -d 'run directory to make' -r
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l json -d 'print one JSON object on stdout and nothing else there'
+complete -c tonnage -n '__fish_seen_subcommand_from company' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l tasks -d 'tasks in this process; under MPI, all its processes' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l repeat -d 'repeat the whole benchmark this often, which gives the score an interval' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l mode -d 'which phases' -x -a 'standard extended'

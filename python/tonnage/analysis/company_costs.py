@@ -1,0 +1,144 @@
+"""What company costs: throughput and p99 of a workload beside another one, as ratios to alone, with intervals.
+
+Trials alone and beside each company are drawn in blocks, one of each a block, so that both sides see the same storage
+whatever that does over the hours. A block gives one ratio. The interval is Student's of the logarithms of these ratios:
+exact where the noise of a trial is log-normal, and free of what a whole block has in common, such as drift.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tonnage.analysis.statistics.intervals import CONFIDENCE, spread, student_t
+from tonnage.records import headline, loop_rate, setting_key
+from tonnage.records.line_types import Json, SettingValues, TrialLine
+from tonnage.units import BANDWIDTH, OPERATIONS
+
+HELD = 0.9
+"""Company that reached less of its offered rate did not hold it. In short trials one that does reaches less than all:
+what it has in flight at the end is not counted."""
+_LEAST_BLOCKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A ratio to alone; ``confidence`` 0 where too few blocks give it an interval."""
+
+    ratio: float
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class CompanyCost:
+    """A workload beside a company."""
+
+    op: str
+    workload: str
+    tasks: int | None
+    """None where it is of several numbers of tasks, as in a search."""
+    beside: str
+    blocks: int
+    """Ratios are of so many pairs of trials; 0 where it was not measured alone."""
+    metric: str
+    alone: float | None
+    """Median rates, in the metric."""
+    median: float
+    rate: Share | None
+    p99: Share | None
+    """None where it was not measured alone, or nothing was timed."""
+    offered_operations_per_s: float
+    """To the company; the median over its trials, as all that is of it."""
+    reached: float
+    """Share of that which it did."""
+
+    @property
+    def held(self) -> bool:
+        """Whether the company did what it was offered."""
+        return self.reached >= HELD
+
+
+def company_costs(trials: Sequence[TrialLine], campaign: Json, *, searched: bool) -> tuple[CompanyCost, ...]:
+    """Of each workload and company, in the order of the campaign. ``searched``: of all numbers of tasks together, of
+    which none was measured alone."""
+    measured = [line for line in trials if line["purpose"] == "measure" and line["status"] == "ok"]
+    if not any("company" in line for line in measured):
+        return ()
+    sides: dict[tuple[str, str], dict[str | None, list[TrialLine]]] = defaultdict(lambda: defaultdict(list))
+    for line in measured:
+        sides[line["phase"], _without_company(line["setting"], searched=searched)][
+            line["setting"].get("beside")
+        ].append(line)
+    found = [
+        _cost(lines, by_company.get(None, ()), searched=searched)
+        for by_company in sides.values()
+        for text, lines in by_company.items()
+        if text is not None and all("company" in line for line in lines)
+    ]
+    tables: Sequence[Json] = campaign.get("workloads") or ()
+    return tuple(sorted(found, key=lambda one: _place(one, tables)))
+
+
+def _place(one: CompanyCost, tables: Sequence[Json]) -> tuple[int, int, int]:
+    """Where it stands in the campaign: its workload, its tasks, and its company in the workload's list."""
+    named = [str(table.get("name") or "") for table in tables]
+    place = named.index(one.workload) if one.workload in named else len(named)
+    companies = list(tables[place].get("beside") or ()) if place < len(named) else []
+    return place, one.tasks or 0, companies.index(one.beside) if one.beside in companies else len(companies)
+
+
+def _without_company(setting: SettingValues, *, searched: bool) -> str:
+    if searched:
+        return str(setting.get("workload") or "")
+    return setting_key({key: value for key, value in setting.items() if key != "beside"})
+
+
+def _cost(lines: Sequence[TrialLine], alone: Sequence[TrialLine], *, searched: bool) -> CompanyCost:
+    first = lines[0]
+    base = {line["repetition"]: line for line in alone}
+    pairs = [(line, base[line["repetition"]]) for line in lines if line["repetition"] in base]
+    companies = [line["company"] for line in lines]
+    rates = _positive(map(loop_rate, lines))
+    alone_rates = _positive(map(loop_rate, alone))
+    return CompanyCost(
+        op=first["phase"],
+        workload=str(first["setting"].get("workload") or ""),
+        tasks=None if searched else first["setting"]["tasks"],
+        beside=first["company"]["beside"],
+        blocks=len(pairs),
+        metric=OPERATIONS if headline(first)[1] == "1/s" else BANDWIDTH,
+        alone=statistics.median(alone_rates) if alone_rates else None,
+        median=statistics.median(rates) if rates else 0.0,
+        rate=share_of([(loop_rate(line), loop_rate(other)) for line, other in pairs]),
+        p99=share_of([(_p99(line), _p99(other)) for line, other in pairs]),
+        offered_operations_per_s=statistics.median(one["offered_operations_per_s"] for one in companies),
+        reached=statistics.median(
+            (one["operations_per_s"] or 0) / one["offered_operations_per_s"] for one in companies
+        ),
+    )
+
+
+def share_of(pairs: Iterable[tuple[float | None, float | None]]) -> Share | None:
+    """The ratio of the first of each pair to the second, which are of one block; None without a pair of values."""
+    ratios = [value / base for value, base in pairs if value and base]
+    if not ratios:
+        return None
+    found = math.exp(statistics.fmean(map(math.log, ratios)))
+    if len(ratios) < _LEAST_BLOCKS:
+        return Share(found, found, found, 0.0)
+    half = student_t(CONFIDENCE, len(ratios) - 1) * spread(ratios) / math.sqrt(len(ratios))
+    return Share(found, found * math.exp(-half), found * math.exp(half), CONFIDENCE)
+
+
+def _p99(line: Mapping[str, object] | TrialLine) -> float | None:
+    latency = line.get("latency")
+    return float(latency["p99_ns"]) if isinstance(latency, dict) else None
+
+
+def _positive(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value]
