@@ -8,7 +8,7 @@ from tonnage import units
 from tonnage.analysis.company_costs import CompanyCost, Share
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.answer import Statement
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, escaped
+from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source

@@ -65,6 +65,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l storage -d 'interf
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l access -d 'order of the transfers of a task' -x -a 'sequential strided random'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l queue-depth -d 'operations in flight in each task; above 1 needs --storage uring' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l space -d 'largest total size of the files at any time' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l beside -d 'find the load line while a workload of this name (metadata-storm, small-random-reads, checkpoint, drain, stream-read, stream-write) runs at a share of the rate that it reaches alone; 50% unless given' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l verify -d 'check every byte that is read'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l out -d 'run directory to make' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l json -d 'print one JSON object on stdout and nothing else there'
@@ -96,7 +97,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from company' -l seed -d 'seed of
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l dry-run -d 'print the plan and the time and space it takes; write nothing'
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l out -d 'run directory to make' -r
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l json -d 'print one JSON object on stdout and nothing else there'
-complete -c tonnage -n '__fish_seen_subcommand_from company' -s v -l verbose -d 'print all tables and findings, also where a screen tells what a search found'
+complete -c tonnage -n '__fish_seen_subcommand_from company' -s v -l verbose -d 'print all tables and findings, not only the summary of a search'
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l no-report -d 'do not write report.html'
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l tasks -d 'tasks in this process; under MPI, all its processes' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l repeat -d 'repeat the whole benchmark this often, which gives the score an interval' -r
