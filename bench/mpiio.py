@@ -87,7 +87,7 @@ def busy_s() -> float:
 
 
 def own_s() -> float:
-    """Of these, those of this process and of all that it waited for."""
+    """Returns those of this process and of all that it waited for."""
     uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(use.ru_utime + use.ru_stime for use in uses)
 

@@ -142,9 +142,9 @@ class MeasuredRun:
         for one in self.analysis.company:
             shares = {"rate": one.rate, "p99": one.p99}
             ends = {f"{what}_{end}": getattr(of, end, None) for what, of in shares.items() for end in _ENDS}
-            rows.append({**asdict(one), "rate": None, "p99": None, **ends, "held": one.held})
+            rows.append({**asdict(one), "rate": None, "p99": None, **ends, "at_offered_rate": one.at_offered_rate})
         columns = [f"{what}_{end}" for what in ("rate", "p99") for end in _ENDS]
-        return _frame(CompanyCost, rows, *columns, "held").drop(columns=["rate", "p99"])
+        return _frame(CompanyCost, rows, *columns, "at_offered_rate").drop(columns=["rate", "p99"])
 
     @cached_property
     def surfaces(self) -> DataFrame:

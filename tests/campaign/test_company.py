@@ -21,7 +21,7 @@ from tonnage.campaign.observer import Observer
 from tonnage.campaign.run_lifecycle import resume_run, run_campaign
 from tonnage.cli import main
 from tonnage.errors import RequestError
-from tonnage.placement.server_load_lines import plan_keeping
+from tonnage.placement.server_load_lines import plan_kept_lines
 from tonnage.records import Run
 from tonnage.records.line_types import TrialLine
 
@@ -41,8 +41,8 @@ count = 3
 """
 
 
-def measured(out: Path | str, target: str, beside: str) -> Run:
-    text = CAMPAIGN.replace("TARGET", target).replace("BESIDE", beside)
+def measured(out: Path | str, target: str, beside: str, count: int = 3) -> Run:
+    text = CAMPAIGN.replace("TARGET", target).replace("BESIDE", beside).replace("count = 3", f"count = {count}")
     campaign = parse_campaign(text, "test")
     run_campaign(campaign, text=text, command_line=["test"], out=str(out), observer=Observer())
     return Run.open(out)
@@ -133,7 +133,11 @@ def test_alone_and_beside_are_two_points_also_where_there_is_one_company(tmp_pat
     assert [(point.group, point.repetitions) for point in found.points] == [("", 3), ("beside stream-read@50%", 3)]
     (cost,) = found.company
     assert (cost.blocks, cost.beside) == (3, "stream-read@50%")
-    assert cost.rate is not None and cost.rate.low <= cost.rate.ratio <= cost.rate.high < 1
+    rate = cost.rate
+    assert rate is not None and rate.low is not None and rate.high is not None
+    assert rate.low <= rate.ratio <= rate.high < 1
+    few = analyse(measured(tmp_path / "few", MODEL, '["alone", "stream-read@50%"]', count=2)).company[0].rate
+    assert few is not None and (few.low, few.high, few.confidence) == (None, None, 0)
 
 
 def test_runs_with_and_without_company_are_never_compared(tmp_path: Path) -> None:
@@ -167,7 +171,7 @@ def test_the_matrix_is_told_on_a_page_on_a_screen_and_as_an_object(
         (name, f"{other}@40%") for name in names for other in names
     ]
     for one in told["company"]:
-        assert one["held"]
+        assert one["at_offered_rate"]
         assert one["rate"]["low"] < 0.6 * 1.1 and one["rate"]["high"] > 0.6 * 0.9
         assert one["p99"]["ratio"] > 1.3
     assert main(["report", str(out)]) == 0
@@ -192,7 +196,7 @@ def test_a_probe_beside_company_tells_what_that_reached_and_keeps_no_line_for_pl
     (line,) = told["load_lines"]
     assert 0.6e9 < line["plateau_bytes_per_s"] < 0.8e9, "what company leaves of 1 GB/s"
     run = Run.open(out)
-    assert plan_keeping(run, analyse(run)).lines == ()
+    assert plan_kept_lines(run, analyse(run)).lines == ()
     assert main(["report", str(out)]) == 0
     assert "read: measured beside stream-write@30%" in capsys.readouterr().out
 

@@ -26,11 +26,11 @@ _LEAST_BLOCKS = 3
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A ratio to alone; ``confidence`` 0 where too few blocks give it an interval."""
+    """A ratio to alone. Too few blocks give no interval: the ends are None, and ``confidence`` is 0."""
 
     ratio: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     confidence: float
 
 
@@ -58,7 +58,7 @@ class CompanyCost:
     """Share of that which it did."""
 
     @property
-    def held(self) -> bool:
+    def at_offered_rate(self) -> bool:
         """Whether the company did what it was offered."""
         return self.reached >= HELD
 
@@ -81,10 +81,10 @@ def company_costs(trials: Sequence[TrialLine], campaign: Json, *, searched: bool
         if text is not None and all("company" in line for line in lines)
     ]
     tables: Sequence[Json] = campaign.get("workloads") or ()
-    return tuple(sorted(found, key=lambda one: _place(one, tables)))
+    return tuple(sorted(found, key=lambda one: _position(one, tables)))
 
 
-def _place(one: CompanyCost, tables: Sequence[Json]) -> tuple[int, int, int]:
+def _position(one: CompanyCost, tables: Sequence[Json]) -> tuple[int, int, int]:
     """Where it stands in the campaign: its workload, its tasks, and its company in the workload's list."""
     named = [str(table.get("name") or "") for table in tables]
     place = named.index(one.workload) if one.workload in named else len(named)
@@ -130,7 +130,7 @@ def share_of(pairs: Iterable[tuple[float | None, float | None]]) -> Share | None
         return None
     found = math.exp(statistics.fmean(map(math.log, ratios)))
     if len(ratios) < _LEAST_BLOCKS:
-        return Share(found, found, found, 0.0)
+        return Share(found, None, None, 0.0)
     half = student_t(CONFIDENCE, len(ratios) - 1) * spread(ratios) / math.sqrt(len(ratios))
     return Share(found, found * math.exp(-half), found * math.exp(half), CONFIDENCE)
 

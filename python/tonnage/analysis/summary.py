@@ -105,7 +105,7 @@ def _trained(trained: Trained) -> Json:
 
 
 def _company(cost: CompanyCost) -> Json:
-    return {**asdict(cost), "held": cost.held}
+    return {**asdict(cost), "at_offered_rate": cost.at_offered_rate}
 
 
 def _point(point: Point) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def beside_setting(setting: Setting) -> Setting:
 
 
 def company_settings(campaign: Campaign) -> list[Setting]:
-    """Of each company of a campaign, alone."""
+    """Returns the setting of each company of a campaign, alone."""
     every = campaign.settings()
     alike = {setting.beside: setting for setting in every if setting.beside is not None}
     return [company_setting(text, campaign.company_length_ns, alike[text]) for text in campaign.companies]
@@ -48,7 +48,7 @@ def company_bytes(campaign: Campaign) -> int:
 
 
 def rates_alone(lines: Iterable[TrialLine], setting: Setting) -> list[float]:
-    """Operations per second of each trial of a company alone."""
+    """Returns the operations per second of each trial of a company alone."""
     alone = (line for line in lines if line["purpose"] in ("measure", COMPANY_ALONE) and line["status"] == "ok")
     return [
         line["operations"] * 1e9 / line["elapsed_ns"]

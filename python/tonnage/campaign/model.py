@@ -27,7 +27,7 @@ from pydantic_core import CoreSchema, SchemaValidator, core_schema
 from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.named_company import ALONE, CompanySection
-from tonnage.campaign.kinds.stream import Stream, searched
+from tonnage.campaign.kinds.stream import Stream, check_searched, searched
 from tonnage.document_table import DocumentTable, refuse, time_field, unit_field
 from tonnage.errors import RequestError
 from tonnage.field_types import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
@@ -486,33 +486,14 @@ class Campaign(DocumentTable):
 
     @model_validator(mode="after")
     def _company_is_possible(self) -> Campaign:
-        if self.companies and self.file_names:
-            refuse("workload.beside", "company has files of its own, and file_names names all", "leave one of them out")
-        if self.companies and self.place is not None:
-            refuse("workload.beside", "company leaves no files, and place keeps them", "leave one of them out")
+        for key, why in (("file_names", "has files of its own, with other names"), ("place", "leaves no files")):
+            if self.companies and getattr(self, key):
+                refuse("workload.beside", f"company {why}", f"leave out beside, or {key}")
         return self
 
     @model_validator(mode="after")
     def _search_is_one_setting(self, info: ValidationInfo) -> Campaign:
         if self.search is not None:
-            written = bool((info.context or {}).get("written"))
-            if written and self.search.surface and "transfer_size" in self.workload.model_fields_set:
-                refuse(
-                    "workload.transfer_size",
-                    "search.surface says the transfer sizes",
-                    "leave transfer_size out, or surface",
-                )
-            for key in ("transfer_size", "access", "layout", "direct", "storage", "queue_depth", "beside"):
-                if len(getattr(self.workload, key) or ()) > 1:
-                    refuse(
-                        f"workload.{key}",
-                        f"a search looks at one {key} at a time",
-                        f"give one {key}, or leave [search] out",
-                    )
-            if places := [key for key in self.workload.PLACES if getattr(self.workload, key) is not None]:
-                refuse(
-                    f"workload.{places[0]}",
-                    f"a search looks at one place, and {places[0]} is a factor of sweeps",
-                    "give partition and nodes in [job]",
-                )
+            over_sizes = self.search.surface is not None and bool((info.context or {}).get("written"))
+            check_searched(self.workload, over_sizes=over_sizes)
         return self

@@ -27,7 +27,7 @@ def script_of(step: Step, config: Config) -> str | None:
 
 
 def tasks_of(step: Step, config: Config, tasks: int) -> int:
-    """How many search: ``nproc`` of the configuration, or all."""
+    """Returns how many tasks search: ``nproc`` of the configuration, or all."""
     given = config.number_if(step.name, "nproc") if step.program == "find" else None
     return tasks if given is None else given
 

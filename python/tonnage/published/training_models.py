@@ -32,7 +32,7 @@ class TrainingModel:
 
 @cache
 def training_models() -> dict[str, TrainingModel]:
-    """All of them, by name: ``unet3d-h100``."""
+    """Returns all of them, by name: ``unet3d-h100``."""
     with _FILE.open(encoding="utf-8", newline="") as lines:
         return {row["name"]: _model(row) for row in csv.DictReader(lines)}
 

@@ -115,7 +115,7 @@ def _share_read(line: TrialLine, fed: TrainingResult) -> float | None:
 
 
 def stretches(lines: Iterable[TrialLine]) -> dict[int, list[float]]:
-    """Accelerators → how much longer each trial took than they computed."""
+    """Returns, by accelerators, how much longer each trial took than they computed."""
     found: dict[int, list[float]] = {}
     for line in lines:
         utilisation = utilisation_of(line)

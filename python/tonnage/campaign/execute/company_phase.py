@@ -82,7 +82,7 @@ class Company:
         return line, task_lines(line, result, hosts), event_lines(line, result)
 
     def summary(self, line: TrialLine) -> CompanyLine:
-        """``company`` of the measured phase, from its own line."""
+        """Returns ``company`` of the measured phase, from its own line."""
         latency = line["latency"]
         elapsed_ns = line["elapsed_ns"]
         return {

@@ -77,7 +77,7 @@ def check_name(name: str) -> None:
 
 
 def table_of(name: str, length_ns: int) -> Json:
-    """The table of a workload of that name whose trials take so long."""
+    """Returns the table of a workload of that name whose trials take ``length_ns``."""
     return {**NAMED[name], "name": name, "time_limit_ns": length_ns}
 
 

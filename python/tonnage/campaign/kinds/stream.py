@@ -437,3 +437,22 @@ def hog_bytes(hog: int | float) -> int:
     from tonnage.machine.host_facts import memory
 
     return int(hog * (memory("MemTotal") or 0)) if isinstance(hog, float) else hog
+
+
+def check_searched(workload: WorkloadSection, *, over_sizes: bool) -> None:
+    """Refuses factors of a workload whose load line is searched. ``over_sizes``: at every transfer size."""
+    if over_sizes and "transfer_size" in workload.model_fields_set:
+        refuse(
+            "workload.transfer_size", "search.surface says the transfer sizes", "leave transfer_size out, or surface"
+        )
+    for key in ("transfer_size", "access", "layout", "direct", "storage", "queue_depth", "beside"):
+        if len(getattr(workload, key) or ()) > 1:
+            refuse(
+                f"workload.{key}", f"a search looks at one {key} at a time", f"give one {key}, or leave [search] out"
+            )
+    if places := [key for key in workload.PLACES if getattr(workload, key) is not None]:
+        refuse(
+            f"workload.{places[0]}",
+            f"a search looks at one place, and {places[0]} is a factor of sweeps",
+            "give partition and nodes in [job]",
+        )

@@ -39,14 +39,14 @@ _OF_MODEL = (
 Shuffle = Literal["no", "files", "samples"]
 
 
-def _known(name: Any) -> Any:
+def _published(name: Any) -> Any:
     if name not in training_models():
         raise ValueError(f"there is no model {name!r}; hint: they are {', '.join(training_models())}")
     return name
 
 
 _MODEL = {"enum": list(training_models())}
-Model = Annotated[str, BeforeValidator(_known), WithJsonSchema(_MODEL)]
+Model = Annotated[str, BeforeValidator(_published), WithJsonSchema(_MODEL)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class Training(WorkloadSection):
 
 
 def data_bytes(samples: int, sample_size: int, sample_spread: int) -> int:
-    """Bytes of so many samples: no more than that but by a chance of one in thirty thousand."""
+    """Returns the bytes of so many samples; they have more with a chance of one in thirty thousand."""
     return samples * (sample_size + _STEP) + round(4 * sample_spread * math.sqrt(samples))
 
 
@@ -245,7 +245,7 @@ def _files_in(dataset: int, samples_per_file: int, sample_size: int, sample_spre
 
 
 def with_accelerators(setting: TrainingSetting, accelerators: int) -> TrainingSetting:
-    """The same for so many accelerators."""
+    """Returns the same setting for so many accelerators."""
     return replace(setting, accelerators=accelerators, tasks=accelerators * setting.readers)
 
 

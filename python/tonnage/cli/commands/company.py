@@ -62,7 +62,7 @@ def campaign_of(arguments: Arguments) -> Campaign:
 
 
 def run(arguments: Arguments) -> int:
-    """Exit code."""
+    """Runs the command and returns its exit code."""
     campaign = campaign_of(arguments)
     if arguments.dry_run:
         from tonnage.cli.commands.run import dry_run

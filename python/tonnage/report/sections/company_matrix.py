@@ -80,7 +80,7 @@ def _narrow(name: str) -> str:
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """For the terminal."""
+    """Returns the table for the terminal."""
     found = _compared(analysis)
     return [("Beside company", _table(found))] if found else []
 
@@ -100,7 +100,9 @@ def short_table(analysis: Analysis) -> Table | None:
 
 
 def _percents(share: Share) -> str:
-    return f"[{100 * share.low:.0f}, {100 * share.high:.0f}]" if share.confidence else units.NOT_MEASURED
+    if share.low is None or share.high is None:
+        return units.NOT_MEASURED
+    return f"[{100 * share.low:.0f}, {100 * share.high:.0f}]"
 
 
 def _table(found: Sequence[CompanyCost]) -> Table:
@@ -140,7 +142,7 @@ def sentences(analysis: Analysis) -> list[Statement]:
 
 
 def sentences_of(found: Sequence[CompanyCost]) -> list[Statement]:
-    """The same, of these."""
+    """Returns the sentences of these."""
     return [
         _statement(name, [one for one in found if _name(one) == name])
         for name in dict.fromkeys(_name(one) for one in found)
@@ -152,7 +154,7 @@ def _statement(name: str, found: Sequence[CompanyCost]) -> Statement:
         f"the company {one.beside} reached {units.share(one.reached)} of its offered rate of "
         f"{units.operations(one.offered_operations_per_s)}"
         for one in found
-        if one.rate is None or not one.held
+        if one.rate is None or not one.at_offered_rate
     )
     compared = [one for one in found if one.rate is not None]
     if not compared:
@@ -173,7 +175,9 @@ def _percent(share: Share) -> str:
 
 
 def _bracket(share: Share) -> str:
-    return f" [{units.ratio(share.low)}, {units.ratio(share.high)}]" if share.confidence else ""
+    if share.low is None or share.high is None:
+        return ""
+    return f" [{units.ratio(share.low)}, {units.ratio(share.high)}]"
 
 
 def _name(one: CompanyCost) -> str:
@@ -201,7 +205,7 @@ def _ratio(share: Share | None) -> str:
 
 
 def _interval(share: Share | None) -> str:
-    if share is None or not share.confidence:
+    if share is None or share.low is None or share.high is None:
         return units.NOT_MEASURED
     return units.interval(share.low, share.high, units.ratio)
 

@@ -31,7 +31,7 @@ _LIMITS = {
 
 
 def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
-    """One, with a choice of the training."""
+    """Returns one figure, with a choice of the training."""
     if not analysis.trained:
         return []
     variants = tuple(Variant(one.group or "training", (_figure(one),)) for one in analysis.trained)
@@ -136,7 +136,7 @@ def _bounds(one: FedPoint) -> str:
 
 
 def tables(analysis: Analysis) -> list[Titled]:
-    """One a training, a row for each number of accelerators."""
+    """Returns a table for each training, with a row for each number of accelerators."""
     return [(phrases.subject("train", one.group), _table(one)) for one in analysis.trained]
 
 
@@ -174,7 +174,7 @@ def screen_table(analysis: Analysis) -> Titled | None:
 
 
 def sentences(analysis: Analysis) -> list[Statement]:
-    """One a training."""
+    """Returns a sentence for each training."""
     return [_statement(one) for one in analysis.trained]
 
 
