@@ -131,10 +131,10 @@ def test_a_server_that_restarts_in_a_write_is_waited_for_and_gets_again_what_it_
         server.start()
         site.limit("server", FAST_BYTES_PER_S)
         wait_for(lambda: not running.running(), "the run ends", patience_s=LIMIT_S)
-    assert (tmp_path / "run").exists(), running.said()
+    assert (tmp_path / "run").exists(), running.output_end()
     run = Run.open(tmp_path / "run")
     trials = [line for line in run.trials() if line["purpose"] == "measure"]
-    assert [line["status"] for line in trials] == ["ok", "ok"], running.said()
+    assert [line["status"] for line in trials] == ["ok", "ok"], running.output_end()
     (read,) = (line for line in trials if line["phase"] == "read")
     assert read["verify"]["checked_bytes"] == 192 << 20 and read["verify"]["damaged_operations"] == 0
     notes = notes_of(run)
@@ -206,7 +206,7 @@ def test_a_second_signal_does_not_wait_for_a_silent_server(
         finally:
             server.send(signal.SIGCONT)
     assert took < 5.0, took  # a second, on a machine that does nothing else
-    said = running.said()
+    said = running.output_end()
     assert "Traceback" not in said and "waits for no server any more" in said, said
     run = Run.open(tmp_path / "run")
     (line,) = run.trials()
@@ -261,7 +261,7 @@ def test_what_another_put_into_the_directory_stays_and_is_told(site: Hosts, serv
     finally:
         running.end()
         site.limit("server", FAST_BYTES_PER_S)
-    assert "thesis.tex" in running.said()
+    assert "thesis.tex" in running.output_end()
     assert sorted(path.name for path in directory.iterdir()) == ["TONNAGE-SCRATCH", "thesis.tex"]
     for path in directory.iterdir():
         path.unlink()

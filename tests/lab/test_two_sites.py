@@ -34,7 +34,7 @@ def sites() -> Iterator[TwoSites]:
 
 def listening(sites: TwoSites, host: str) -> Daemon:
     server = sites.hosts[host].daemon("iperf3", "--server", "--one-off", "--forceflush")
-    wait_for(lambda: "Server listening" in server.said(), f"iperf3 listens on {host}")
+    wait_for(lambda: "Server listening" in server.output_end(), f"iperf3 listens on {host}")
     return server
 
 
