@@ -13,7 +13,7 @@ use tonnage_storage::{Completion, File, Lane, OpenRequest, Queue, Request, Resul
 use tonnage_testing::{Call, Hook, Hooked, Leave, Stub};
 use tonnage_workload::{Limit, Op, Pace, PhaseSpec};
 
-const LATENCY: Duration = Duration::from_millis(50);
+const LATENCY: Duration = Duration::from_millis(400);
 
 /// Every operation takes [`LATENCY`], however many there are.
 struct Distant;
@@ -28,15 +28,16 @@ impl Hook for Distant {
 #[test]
 fn a_paced_queue_starts_operations_in_time_while_others_are_in_flight() {
     let storage: Arc<dyn Storage> = Arc::new(Hooked::new(null(), |_| Distant));
-    let pace = Pace { operations_per_s: Some(100), ..Pace::default() };
-    let limit = Limit { operations: Some(60), ..Limit::default() };
+    let pace = Pace { operations_per_s: Some(12), ..Pace::default() };
+    let limit = Limit { operations: Some(30), ..Limit::default() };
     let phase = streaming(PhaseSpec { pace, limit, ..spec(Op::Write, 1) }, |stream| stream.queue_depth = 16);
     let (result, latencies) = run_with_latencies(&storage, phase);
-    // Five or six are always in flight. Started only when another ends, they would be late by up to 50 ms.
-    let late: u64 = latencies.iter().filter(|(ns, _)| *ns > 65_000_000).map(|(_, count)| count).sum();
-    assert!(late < 20, "{late} of 60 operations began late: {:?}", result.latency);
+    // Four or five are always in flight. Started only when another ends, half of them would be late by more than 200 ms,
+    // which is more than a busy machine keeps a thread from its processor.
+    let late: u64 = latencies.iter().filter(|(ns, _)| *ns > 600_000_000).map(|(_, count)| count).sum();
+    assert!(late < 10, "{late} of 30 operations began late: {:?}", result.latency);
     let elapsed = result.tasks[0].transfer_ns;
-    assert!((640_000_000..900_000_000).contains(&elapsed), "{elapsed} ns");
+    assert!(elapsed >= 2_816_000_000, "29 intervals and one operation: {elapsed} ns");
 }
 
 /// What was asked of a queue, each with how many operations were in flight.
