@@ -57,15 +57,15 @@ def test_an_empty_word_is_told_in_the_same_way(command: Command) -> None:
         with pytest.raises(RequestError, match=EMPTY):
             split_program(command, ["--", ""])
     else:
-        needed = sum(not option.optional for option in command.words)
+        needed = sum(not option.optional for option in command.positionals)
         assert EMPTY in refusal(command, *[""] * max(needed, 1))
 
 
 @by_name
 def test_a_surplus_word_is_no_option(command: Command) -> None:
-    if command.program or any(option.repeats for option in command.words):
+    if command.program or any(option.repeats for option in command.positionals):
         pytest.skip("it takes any number")
-    count = len(command.words)
+    count = len(command.positionals)
     told = refusal(command, *["1"] * count, "surplus")
     assert f"{command.calls} takes no {'further ' * bool(count)}word 'surplus'; hint: " in told
 
