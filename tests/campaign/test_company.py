@@ -267,3 +267,19 @@ def test_all_workloads_have_a_campaign(tmp_path: Path) -> None:
     campaign = company_campaign(str(tmp_path))
     assert [one.name for one in campaign.workloads] == list(NAMED)
     assert len(campaign.settings()) == len(NAMED) * (len(NAMED) + 1)
+
+
+def test_a_search_beside_files_goes_to_its_end_and_its_trials_last_until_the_company_is_there(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert (
+        main(["probe", "sim:", "--beside", "metadata-storm", "--budget", "60s", "--no-report", "--out", str(out)]) == 0
+    )
+    own = [line for line in Run.open(out).trials() if line["purpose"] == "measure"]
+    assert {line["phase"] for line in own} == {"write", "read"}
+    assert all(int(line["setting"]["time_limit_ns"] or 0) >= 2 * 10**9 for line in own)
+
+
+def test_company_of_a_training_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--training", "unet3d-h100", "--beside", "stream-read", "--out", str(tmp_path / "run")]
+    assert main(["probe", "sim:", *words]) == 2
+    assert "--beside has no meaning with --training" in capsys.readouterr().err

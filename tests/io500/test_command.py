@@ -389,7 +389,7 @@ def test_a_result_that_was_changed_does_not_agree_with_its_hash(here: Path, io50
         ("[mdtest-hard]\nAPI = POSIX --bogus\n", "[mdtest-hard] API = POSIX --bogus: "),
         ("[global]\ndatadir =\n", "[global] datadir = : it names no directory; hint: "),
         ("[global]\nresultdir =\n", "[global] resultdir = : it names no directory; hint: "),
-        ("[global]\ndatadir = bad.ini/x\n", "cannot make "),
+        ("[global]\ndatadir = bad.ini/x\n", "bad.ini is no directory; hint: "),
         ("[global]\ndatadir = bad.ini\ntimestamp-datadir = 0\n", "[global] datadir = "),
         ("[global]\ndataPacketType = nothing\n", "[global] dataPacketType = nothing: it is no kind of data; hint: "),
         ("[global]\ndrop-caches-cmd = '\n", "[global] drop-caches-cmd = ': its quotes are not closed; hint: "),

@@ -15,6 +15,7 @@ from tonnage.placement.job_logs import uses_in
 from tonnage.placement.site import Policy
 
 from tests.importers.darshan_logs import log, needs_darshan, use
+from tests.importers.test_darshan_damage import changed, place_of, used_places
 
 pytestmark = needs_darshan
 MIB = 1 << 20
@@ -136,3 +137,17 @@ def test_logs_of_other_programs_are_no_profile(data: Path) -> None:
     cut.write_bytes(log("own").read_bytes()[:900])
     with pytest.raises(RequestError, match="damaged or cut off"):
         demand_within(cut, Policy())
+
+
+def test_a_damaged_log_asks_for_less_than_the_job_and_is_refused(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = log("bursts").read_bytes()
+    _, posix, _, _ = used_places(whole)
+    damaged = data / "damaged.darshan"
+    damaged.write_bytes(changed(whole, place_of(whole, posix)[0] + 30))
+    assert main(["submit", "--dry-run", "--profile", str(damaged), "true"]) == 2
+    said = capsys.readouterr().err
+    assert "is damaged: its counters of POSIX cannot be trusted" in said and said.count("\n") == 1
+    assert main(["demand", str(damaged)]) == 0
+    assert "the figures lack all calls of POSIX, and are too low" in " ".join(capsys.readouterr().out.split())

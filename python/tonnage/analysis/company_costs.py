@@ -66,9 +66,10 @@ class CompanyCost:
 def company_costs(trials: Sequence[TrialLine], campaign: Json, *, searched: bool) -> tuple[CompanyCost, ...]:
     """Of each workload and company, in the order of the campaign. ``searched``: of all numbers of tasks together, of
     which none was measured alone."""
-    measured = [line for line in trials if line["purpose"] == "measure" and line["status"] == "ok"]
-    if not any("company" in line for line in measured):
+    tables: Sequence[Json] = campaign.get("workloads") or ()
+    if not any(table.get("beside") for table in tables):
         return ()
+    measured = [line for line in trials if line["purpose"] == "measure" and line["status"] == "ok"]
     sides: dict[tuple[str, str], dict[str | None, list[TrialLine]]] = defaultdict(lambda: defaultdict(list))
     for line in measured:
         sides[line["phase"], _without_company(line["setting"], searched=searched)][
@@ -80,7 +81,6 @@ def company_costs(trials: Sequence[TrialLine], campaign: Json, *, searched: bool
         for text, lines in by_company.items()
         if text is not None and all("company" in line for line in lines)
     ]
-    tables: Sequence[Json] = campaign.get("workloads") or ()
     return tuple(sorted(found, key=lambda one: _position(one, tables)))
 
 

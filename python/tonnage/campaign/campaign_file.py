@@ -132,6 +132,7 @@ _WORKLOAD = ("transfer_size", "direct", "storage", "access", "queue_depth", "ver
 _OF_TRAINING = ("utilisation", "accelerators", "scale")
 _NOT_OF_TRAINING = (
     "op", "max_tasks", "p99_ns", "p999_ns", "open_loop", "surface", "storage", "access", "queue_depth", "verify",
+    "beside",
 )  # fmt: skip
 
 

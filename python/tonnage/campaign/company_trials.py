@@ -18,6 +18,8 @@ COMPANY_ALONE, COMPANY = "company-alone", "company"
 """Purposes of a record: a workload alone that is to be company, and company while another one is measured."""
 _MORE_TASKS = 4
 """Of company, for each task that it has alone."""
+_LATEST = 5
+"""Trials of a company alone whose median its share is of."""
 _FEWEST = 3
 """Trials of a company alone before it is company. Later ones of a campaign that measures it alone count as well."""
 
@@ -62,12 +64,12 @@ def _is_of(line: TrialLine, setting: Setting) -> bool:
 
 
 def offered_rate(lines: Iterable[TrialLine], text: str, setting: Setting) -> tuple[int, float]:
-    """Operations per second that a company is offered, and those it reaches alone: the median of all trials so far, so
-    that a storage that drifts takes its company with it. RequestError where it did nothing alone."""
+    """Operations per second that a company is offered, and those it reaches alone: the median of its latest trials,
+    so that a storage that drifts takes its company with it. RequestError where it did nothing alone."""
     rates = rates_alone(lines, setting)
     if not rates or max(rates) <= 0:
         raise RequestError(f"{setting.workload} did nothing alone, so there is no rate to offer it")
-    alone = statistics.median(rates)
+    alone = statistics.median(rates[-_LATEST:])
     return max(round(parse_company(text).share * alone), 1), alone
 
 

@@ -28,6 +28,8 @@ repetitions. Where trials differ by 5 %, 28 claimed the knee of an exponential i
 _LONG, _LONG_SHARE = 3, 0.3
 """Long trials on the plateau that a budget leaves room for, and their share of it."""
 _SHORTEST_NS, _LONGEST_NS = 250_000_000, 5_000_000_000
+_SHORTEST_BESIDE_NS = 2_000_000_000
+"""Beside company, whose own queue first fills: until then many tasks read high, and the load line moves up."""
 _RATE_TRIALS = 12
 """Of these, for offered rates: five on each side of the objective show it."""
 _FILL_SHARE = 0.15
@@ -120,7 +122,7 @@ class Probe:
         for number, op in enumerate(self._search.op):
             mine = [line for line in lines if line["phase"] == op and line["purpose"] == "measure"]
             ok = [line for line in mine if line["status"] == "ok"]
-            later = {line["setting"]["op"] for line in lines} & set(self._search.op[number + 1 :])
+            later = {line["phase"] for line in lines} & set(self._search.op[number + 1 :])
             if any(line["status"] == "failed" for line in mine):
                 found |= dict.fromkeys((line["trial"] for line in mine), "failed")
                 continue
@@ -211,7 +213,8 @@ class Probe:
     @property
     def trial_ns(self) -> int:
         """Length of a short trial on the run's clock."""
-        return min(max(int((1 - _LONG_SHARE) * self._share_ns / self.short_trials), _SHORTEST_NS), _LONGEST_NS)
+        shortest_ns = _SHORTEST_NS if self._base.beside is None else _SHORTEST_BESIDE_NS
+        return min(max(int((1 - _LONG_SHARE) * self._share_ns / self.short_trials), shortest_ns), _LONGEST_NS)
 
     @property
     def _long_ns(self) -> int:

@@ -54,7 +54,7 @@ class SurfaceProbe(Probe):
         found: dict[int, Reason] = {}
         for number, op in enumerate(self._search.op):
             mine = [line for line in lines if line["phase"] == op and line["purpose"] == "measure"]
-            later = {line["setting"]["op"] for line in lines} & set(self._search.op[number + 1 :])
+            later = {line["phase"] for line in lines} & set(self._search.op[number + 1 :])
             failed = any(line["status"] == "failed" for line in mine)
             found |= {line["trial"]: "failed" if failed else "budget" if later else cut for line in mine}
         return found

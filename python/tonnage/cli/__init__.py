@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _OF_LAUNCHERS = ("_RANK", "_PROCID")
 """How the variables end in which launchers number their processes."""
+_CALCULATING = ("probe", "company", "report", "compare", "history", "crossover", "project")
+"""Commands that calculate with small matrices, and start no program of the user's."""
 _TOGETHER = ("run", "probe", "ior", "mdtest", "io500", "sob", "doctor")
 """Commands that several processes carry out together."""
 
@@ -39,6 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if arguments is None else arguments)
     if argv[:1] == ["--version"]:
         return _print_version()
+    if argv[:1] and argv[0] in _CALCULATING:
+        # Threads for small matrices wait for each other most of the time where other processes compute, and the last
+        # digit of a sum depends on their number.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     import signal
 
     if argv == ["agent"]:

@@ -223,6 +223,8 @@ class JobUse:
     job_id: str = ""
     problems: tuple[str, ...] = field(default=())
     """Sentences about what is missing."""
+    damaged: tuple[str, ...] = ()
+    """Parts of a log that were left out: the figures lack their calls, and are too low."""
 
     @property
     def lasted_s(self) -> float:

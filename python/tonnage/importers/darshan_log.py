@@ -99,6 +99,8 @@ class Log:
     others: tuple[str, ...]
     """Modules that are not read here."""
     problems: tuple[str, ...]
+    damaged: tuple[str, ...]
+    """Modules with counters of calls that were left out."""
 
 
 def is_log(data: bytes) -> bool:
@@ -172,6 +174,7 @@ def _log(told: Any, body: io.BytesIO, missing: Sequence[str]) -> Log:
     heat: tuple[HeatRow, ...] = ()
     problems: list[str] = [*missing, *told["problems"]]
     problems += [f"module {name} does not agree with its check sum; it is left out" for name in told["left_out"]]
+    damaged = tuple(name for name in told["left_out"] if name in GENERIC)
     untrue: list[str] = []
     for table in told["tables"]:
         module = table["module"]
@@ -205,6 +208,7 @@ def _log(told: Any, body: io.BytesIO, missing: Sequence[str]) -> Log:
         calls=calls,
         heat=heat,
         partial=tuple(told["partial"]),
+        damaged=damaged,
         others=tuple(told["others"]),
         problems=tuple(problems),
     )

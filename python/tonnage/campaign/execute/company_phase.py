@@ -22,7 +22,7 @@ from tonnage.records.phase_specs import PhaseSpec
 LEAD_NS = 250_000_000
 """Company starts so much earlier: it is up to speed when the measured phase begins."""
 _ENDLESS_NS = 366 * 86_400 * 10**9
-"""Longer than any run: company ends when the measured phase has."""
+"""Longer than any run: company of a phase without a limit of time ends when that phase has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,8 @@ class Companions:
         if asked is None or not isinstance(ensemble, NativeEnsemble) or not isinstance(other, NativeEnsemble):
             raise MeasurementError(f"{own.workload}, which was to run beside it, could not be made ready")
         asked["record"] = record_name(number, COMPANY)
-        asked["limit"] = {**asked["limit"], "time_ns": _ENDLESS_NS}
+        limit_ns = spec.get("limit", {}).get("time_ns")
+        asked["limit"] = {**asked["limit"], "time_ns": limit_ns + 2 * LEAD_NS if limit_ns else _ENDLESS_NS}
         asked["pace"] = {"operations_per_s": offered}
         if runner.keep_operations:
             asked["operation_log"] = runner.keep_operations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
@@ -182,9 +181,6 @@ def campaign_of(arguments: Arguments) -> Campaign:
 
 def run(arguments: Arguments) -> int:
     """Runs the command and returns its exit code."""
-    # A search decides between two trials, by small matrices: threads for these wait for each other most of the time
-    # where other processes compute. Nothing that a probe starts is a user's program, which would inherit this.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from tonnage.campaign.campaign_file import in_options
     from tonnage.campaign.run_lifecycle import run_campaign
     from tonnage.cli.run_progress import observer

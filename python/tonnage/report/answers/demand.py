@@ -30,6 +30,9 @@ _NOTES = (
 
 def answer(given: Sequence[str], profile: Profile, told: Sequence[Statement], uses: Sequence[JobUse]) -> Answer:
     """Makes the answer; ``told``: the sentences about load lines."""
+    if damaged := sorted({part for use in uses for part in use.damaged}):
+        lacking = f"The log is damaged: the figures lack all calls of {' and '.join(damaged)}, and are too low."
+        told = (Statement("", lacking, (), False), *told)
     unknown = [Statement("", f"{problem[0].upper()}{problem[1:]}.", (), False) for problem in profile.problems]
     for place in profile.places:
         if place.mapped:
