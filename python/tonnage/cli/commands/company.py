@@ -19,7 +19,7 @@ COMMAND = Command(
     "find which workloads slow each other on a storage",
     "Measures each WORKLOAD alone and beside each, and tells what it keeps of its throughput and how much longer its "
     "operations wait. The one beside is offered a share of the rate that it reaches alone. Alone and beside take "
-    "turns, so that drift is no cost of company. Workloads: metadata-storm, small-random-reads, checkpoint, drain, "
+    "turns, so that both see the same drift. Workloads: metadata-storm, small-random-reads, checkpoint, drain, "
     "stream-read, stream-write. Files are made only below marked directories in DIR, which are removed at the end, "
     "also after Ctrl-C.",
     (
@@ -41,7 +41,10 @@ COMMAND = Command(
             "tonnage company /scratch/me metadata-storm stream-read",
             "what the two cost each other, in 5 minutes",
         ),
-        ("tonnage company --share 25% --json /scratch/me checkpoint small-random-reads", "beside less, for a script"),
+        (
+            "tonnage company --share 25% --json /scratch/me checkpoint small-random-reads",
+            "at a quarter of its rate, for a script",
+        ),
         ("tonnage company --dry-run /scratch/me", "how long all six take, and how much space"),
     ),
     loads=("tonnage.campaign.run_lifecycle", "tonnage.cli.run_progress"),

@@ -20,8 +20,8 @@ COMMAND = Command(
     "wait",
     "wait until everything written so far is safe",
     "Requests a new scan and returns when all files that it found are safe at the destination; the mover "
-    "continues. At the end it checks that all of them are still there. The exit code is 1 if a file was given up, "
-    "or was removed or replaced at the destination since, or the time was over.",
+    "continues. At the end it checks that all of them are still there by kind and size. The exit code is 1 if a file "
+    "was given up, or was removed or replaced by one of another size at the destination since, or the time was over.",
     (*WHICH, Option(("--timeout",), "give up after TIME", "TIME", "never", parse=parse_time)),
     (
         ("tonnage stage wait", "between two steps of a job"),
