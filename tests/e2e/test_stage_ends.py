@@ -271,6 +271,7 @@ def test_a_resume_whose_journal_was_removed_does_not_say_that_nothing_was_begun(
     for left in stage.state.glob("journal*"):
         left.unlink()
     said = stage("resume", "--state", stage.state, check=2)
-    assert "a mover was begun in" in said.err and "its journal was removed; hint: `tonnage stage start`" in said.err
+    assert "a mover was begun in" in said.err and "its journal is not there" in said.err
+    assert "hint: begin with `tonnage stage start`" in said.err
     again = stage("resume", "--state", stage.shell.home, check=2)
     assert "nothing was begun in" in again.err

@@ -49,8 +49,8 @@ def run(arguments: Arguments) -> int:
         if StagePlan.load(state) is None:
             raise RequestError(f"nothing was begun in {state}; hint: begin with `tonnage stage start`")
         raise RequestError(
-            f"a mover was begun in {state}, and its journal was removed; hint: `tonnage stage start` begins anew, and "
-            "copies nothing that is at the destination already"
+            f"a mover was begun in {state}, and its journal is not there: it was removed, or the mover was killed "
+            "before it had one; hint: begin with `tonnage stage start`, which copies nothing that is at the destination"
         )
     plan = saved_plan(arguments, state)
     dropping = arguments.drop_attributes or plan.drop_attributes
