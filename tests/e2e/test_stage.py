@@ -124,8 +124,8 @@ def test_a_wait_returns_right_after_the_last_file(stage: Stage) -> None:
     waiting = stage.begin("wait", *stage.trees)
     assert stage.said_by(waiting).code == 0
     late_s = time.time() - log.stat().st_mtime
-    # 0.2 s is for a quiet machine; the interpreter's own end is in it.
-    assert late_s < 1, late_s
+    # 0.2 s on a quiet machine, with the interpreter's own end; a wait for the next scan would be 10 s or more.
+    assert late_s < 8, late_s
 
 
 def test_inputs_go_in_once_and_the_second_time_nothing_is_copied(stage: Stage) -> None:

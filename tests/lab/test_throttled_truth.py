@@ -19,9 +19,6 @@ from throttled import Impossible, throttled
 TOLERANCE = 0.025
 BUDGET = "252s"
 """For one operation: a sixty-third of it is a trial. The search ends long before, when it knows enough."""
-SURFACE_BUDGET = "200s"
-"""All of it is used; a ninetieth is a trial, which may see 4.5 % more than its share."""
-SURFACE_TOLERANCE = 0.05
 PLAIN = ("--direct", "yes", "--seed", "1")
 KIB, MIB = 1 << 10, 1 << 20
 MIX = """
@@ -75,22 +72,6 @@ class Mix:
         return ["run", file]
 
 
-@dataclass(frozen=True)
-class SurfaceSearch:
-    """What probe finds at every transfer size: small ones meet one limit, large ones the other."""
-
-    op: str
-    operations_per_s: int
-    bytes_per_s: int
-
-    def words(self, target: Path, _work: Path) -> list[str | Path]:
-        return ["probe", "--op", self.op, "--surface", "--budget", SURFACE_BUDGET, "--max-tasks", "4", *PLAIN, target]
-
-    def plateau(self, transfer: int) -> int:
-        """Bytes per second."""
-        return min(self.operations_per_s * transfer, self.bytes_per_s)
-
-
 BYTES = [Search(op, MIB, 128 * MIB, bytes_per_s=50_000_000) for op in ("write", "read")]
 OPERATIONS = [
     Search(op, 4 * KIB, 16 * MIB, operations_per_s=rate)
@@ -99,17 +80,14 @@ OPERATIONS = [
 MIXED = Mix("mixed", "256KiB", "16MiB", bytes_per_s=40_000_000)
 RANDOM = [Mix(op, "4KiB", "1MiB", operations_per_s=1000) for op in ("write", "read")]
 
-SURFACES = [SurfaceSearch(op, operations_per_s=1000, bytes_per_s=50_000_000) for op in ("write", "read")]
-Case = Search | Mix | SurfaceSearch
-
 
 @pytest.fixture(scope="module")
-def said(tonnage_of_module: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Case, Any]]:
+def said(tonnage_of_module: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Search | Mix, Any]]:
     """What the command said of each device."""
     tonnage, work = tonnage_of_module, tmp_path_factory.mktemp("campaigns")
     with ExitStack() as stack:
         running = {}
-        for case in (*SURFACES, *BYTES, *OPERATIONS, MIXED, *RANDOM):
+        for case in (*BYTES, *OPERATIONS, MIXED, *RANDOM):
             limits = {"bytes_per_s": case.bytes_per_s, "operations_per_s": case.operations_per_s}
             try:
                 lab = stack.enter_context(throttled(**limits))
@@ -139,17 +117,17 @@ def only(said: Any, op: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("search", BYTES, ids=lambda search: search.op)
-def test_plateau_at_1_mib_is_the_set_bytes_per_second(search: Search, said: dict[Case, Any]) -> None:
+def test_plateau_at_1_mib_is_the_set_bytes_per_second(search: Search, said: dict[Search | Mix, Any]) -> None:
     assert plateau(said[search], search.op) == pytest.approx(search.bytes_per_s, rel=TOLERANCE)
 
 
 @pytest.mark.parametrize("search", OPERATIONS, ids=lambda search: f"{search.op}-{search.operations_per_s}")
-def test_plateau_at_4_kib_is_the_set_operations_per_second(search: Search, said: dict[Case, Any]) -> None:
+def test_plateau_at_4_kib_is_the_set_operations_per_second(search: Search, said: dict[Search | Mix, Any]) -> None:
     set_bytes_per_s = search.operations_per_s * search.transfer
     assert plateau(said[search], search.op) == pytest.approx(set_bytes_per_s, rel=TOLERANCE)
 
 
-def test_a_mix_is_held_by_the_limit_of_its_reads(said: dict[Case, Any]) -> None:
+def test_a_mix_is_held_by_the_limit_of_its_reads(said: dict[Search | Mix, Any]) -> None:
     line, rate = only(said[MIXED], "mixed"), MIXED.bytes_per_s
     assert {part["op"] for part in line["parts"]} == {"read", "write"}
     assert sum(part["bytes"] for part in line["parts"]) == line["bytes"]
@@ -162,18 +140,5 @@ def test_a_mix_is_held_by_the_limit_of_its_reads(said: dict[Case, Any]) -> None:
 
 
 @pytest.mark.parametrize("mix", RANDOM, ids=lambda mix: mix.op)
-def test_random_4_kib_is_the_set_operations_per_second(mix: Mix, said: dict[Case, Any]) -> None:
+def test_random_4_kib_is_the_set_operations_per_second(mix: Mix, said: dict[Search | Mix, Any]) -> None:
     assert only(said[mix], mix.op)["operations_per_s"] == pytest.approx(mix.operations_per_s, rel=TOLERANCE)
-
-
-@pytest.mark.parametrize("search", SURFACES, ids=lambda search: search.op)
-def test_a_surface_has_the_limit_of_each_transfer_size(search: SurfaceSearch, said: dict[Case, Any]) -> None:
-    found = said[search]
-    assert found.code == 0, found.err
-    (surface,) = found.summary["surfaces"]
-    reached = [size for size in surface["sizes"] if size["reached"]]
-    assert {size["transfer_size"] for size in reached} >= {4 * KIB, MIB}, "both limits"
-    for size in reached:
-        true = search.plateau(size["transfer_size"])
-        assert size["plateau_bytes_per_s"] == pytest.approx(true, rel=SURFACE_TOLERANCE), size
-        assert size["tasks_low"] == 1, "one task takes all that the device lets through"
