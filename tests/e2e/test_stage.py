@@ -124,7 +124,7 @@ def test_a_wait_returns_right_after_the_last_file(stage: Stage) -> None:
     waiting = stage.begin("wait", *stage.trees)
     assert stage.said_by(waiting).code == 0
     late_s = time.time() - log.stat().st_mtime
-    # 0.2 s on a quiet machine, with the interpreter's own end; a wait for the next scan would be 10 s or more.
+    # 0.2 s on a quiet machine, with the interpreter's own end.
     assert late_s < 8, late_s
 
 
