@@ -19,6 +19,7 @@ use crate::bytes::checksum;
 use crate::bytes::stream::{Buffer, hash_to_end};
 use crate::error::{MoverError, Result};
 use crate::file_version::{Kind, Version};
+use crate::in_threads::in_threads;
 use crate::path::TreePath;
 use crate::tree::Tree;
 
@@ -80,8 +81,6 @@ pub struct Seen {
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 const BUFFER: usize = 1 << 20;
-/// Threads that ask whether files are still there.
-const LOOKS_AT_ONCE: usize = 8;
 
 /// Compares the tree at `to` with all manifests in it, reading files past the cache, on `threads` threads. `on_progress` is called a
 /// few times a second on the caller's thread; where it says `false` the check ends.
@@ -240,14 +239,8 @@ pub fn lost(to: &Path, id: &str) -> Result<Vec<String>> {
     let known = read_all(&tree)?.lines;
     let gone = &|path: &&TreePath| known.get(path).is_some_and(|line| !matches!(placed(&tree, line), Ok(Ok(_))));
     let paths: Vec<&TreePath> = own.lines.keys().collect();
-    let mut lost: Vec<String> = std::thread::scope(|scope| {
-        // What a look takes is mostly the way to a server: several are on it at once.
-        let parts = paths.chunks(paths.len().div_ceil(LOOKS_AT_ONCE).max(1));
-        let looks: Vec<_> = parts
-            .map(|part| scope.spawn(move || part.iter().copied().filter(gone).map(ToString::to_string).collect::<Vec<_>>()))
-            .collect();
-        looks.into_iter().flat_map(|look| look.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    });
+    let looks = in_threads(&paths, |part| part.iter().copied().filter(gone).map(ToString::to_string).collect::<Vec<_>>())?;
+    let mut lost: Vec<String> = looks.into_iter().flatten().collect();
     lost.sort_unstable();
     Ok(lost)
 }
