@@ -44,15 +44,17 @@ class Faults:
         self._server.server_close()
         self._thread.join()
 
-    def fate(self, *, has_bytes: bool) -> str:
-        """What becomes of the next request; only answers with an object's bytes are cut."""
+    def fate(self, kind: str) -> str:
+        """What becomes of the next request of its kind; only answers with an object's bytes are cut.
+
+        Kinds are counted apart: so many reads, or parts of an upload, always meet their share.
+        """
         with self.lock:
-            kind = "reads" if has_bytes else "others"
             self.counts[kind] += 1
             fate = "passed"
             if self.slow_every and self.counts[kind] % self.slow_every == 0:
                 fate = "slow"
-            elif has_bytes and self.cut_every and self.counts[kind] % self.cut_every == 0:
+            elif kind == "reads" and self.cut_every and self.counts[kind] % self.cut_every == 0:
                 fate = "cut"
             self.counts[fate] += 1
             return fate
@@ -72,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        fate = self.proxy.fate(has_bytes="Range" in self.headers)
+        fate = self.proxy.fate(self._kind())
         if fate == "slow":
             self._answer(503, [("Content-Type", "application/xml")], SLOW_DOWN, len(SLOW_DOWN))
             return
@@ -89,6 +91,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(answer.status, headers, data, length)
 
     do_HEAD = do_PUT = do_POST = do_DELETE = do_GET
+
+    def _kind(self) -> str:
+        if "Range" in self.headers:
+            return "reads"
+        return "parts" if "partNumber=" in self.path else "others"
 
     def _answer(self, status: int, headers: list[tuple[str, str]], data: bytes, length: int) -> None:
         self.send_response(status)
