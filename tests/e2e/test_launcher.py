@@ -127,7 +127,7 @@ def test_without_a_python_it_says_so_in_one_line(shell: Shell) -> None:
     )
 
 
-def test_without_cargo_or_with_an_old_one_it_says_so_in_one_line(shell: Shell) -> None:
+def test_without_a_cargo_that_works_and_is_new_enough_it_says_so_in_one_line(shell: Shell) -> None:
     launcher = bare_checkout(shell.home)
     python = f'exec "{ROOT}/.venv/bin/python" "$@"'
     said = shell(
@@ -142,6 +142,12 @@ def test_without_cargo_or_with_an_old_one_it_says_so_in_one_line(shell: Shell) -
     assert (
         said.err
         == f"tonnage: error: cargo is 1.60 and 1.89 or newer is needed; hint: run `rustup update stable`{wheel}"
+    )
+    mute = tools(shell.home / "mute", python3=python, cargo="echo no toolchain >&2; exit 1")
+    said = shell("--version", launcher=launcher, check=2, HOME=str(shell.home), PATH=mute)
+    assert said.err == (
+        f"tonnage: error: {shell.home}/mute/cargo does not say its version; "
+        f"hint: run `cargo --version` and follow what it says{wheel}"
     )
     assert not (shell.home / ".venv").exists()
 
@@ -235,3 +241,15 @@ def test_a_start_builds_the_profile_that_is_asked_for_where_another_one_is_there
         lines = (shell.home / "builds").read_text().splitlines()
         assert lines == [f"-m maturin develop --profile {profile} --locked" for profile in built]
     assert built == ["tested", "release", "tested"]
+
+
+def test_path_is_as_it_was_given_and_an_empty_one_is_no_working_directory(shell: Shell) -> None:
+    launcher = bare_checkout(shell.home)
+    (shell.home / "python/tonnage/cli/bootstrap.py").write_text(
+        "import os, pathlib, sys\n"
+        "pathlib.Path(sys.argv[1], 'seen').write_text(repr(os.environ.get('PATH')))\n"
+        "sys.exit(3)\n"
+    )
+    for given, seen in (("/usr/bin:/bin:/opt", "/usr/bin:/bin:/opt"), ("", None), ("/bin:", "/bin:")):
+        shell("--version", launcher=launcher, check=3, PATH=given, TONNAGE_PYTHON=f"{ROOT}/.venv/bin/python")
+        assert (shell.home / "seen").read_text() == repr(seen)

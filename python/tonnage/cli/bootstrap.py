@@ -144,7 +144,8 @@ def is_current(root: Path) -> bool:
 
 
 def find_cargo(root: Path) -> Path:
-    """cargo, also where rustup puts it and a login shell would look. MissingError where it is not there, or too old."""
+    """Returns cargo, also where rustup puts it and a login shell would look. MissingError where none is there, or it is
+    too old or does not work."""
     found = shutil.which("cargo") or shutil.which("cargo", path=Path("~/.cargo/bin").expanduser())
     if found is None:
         raise MissingError("cargo is missing", "install Rust from https://rustup.rs, then run this again")
@@ -152,7 +153,7 @@ def find_cargo(root: Path) -> Path:
     said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
     actual = re.search(r"(\d+)\.(\d+)", said)
     if actual is None:
-        fail(f"{found} does not say its version", "run `cargo --version` and follow what it says")
+        raise MissingError(f"{found} does not say its version", "run `cargo --version` and follow what it says")
     if wanted and tuple(map(int, actual.groups())) < tuple(map(int, wanted.groups())):
         raise MissingError(
             f"cargo is {'.'.join(actual.groups())} and {'.'.join(wanted.groups())} or newer is needed",
