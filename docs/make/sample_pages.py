@@ -86,6 +86,9 @@ tasks = [1, 2, 4]
 """
 
 
+MODEL = "sim:knee=4,plateau=1GB/s,noise=3%"
+
+
 def tonnage(place: Path, *words: str) -> None:
     """Runs the command in ``place``; CalledProcessError where it fails."""
     command = [sys.executable, "-m", "tonnage.cli", *words]
@@ -190,6 +193,26 @@ def sizes(place: Path) -> Path:
     return campaign(place, "sizes", text.replace('"1MiB"', '["4KiB", "64KiB", "1MiB", "4MiB"]'))
 
 
+def surface(place: Path) -> Path:
+    """Makes the page of a load line over transfer sizes."""
+    tonnage(place, *"probe --surface --op read --budget 3m --seed 1 --no-keep --out surface".split(), MODEL)
+    return place / "surface" / "report.html"
+
+
+def company(place: Path) -> Path:
+    """Makes the matrix of who slows whom."""
+    asked = ("company", MODEL, "stream-read", "metadata-storm", "checkpoint", "--share", "30%")
+    tonnage(place, *asked, "--budget", "2m", "--seed", "1", "--out", "company")
+    return place / "company" / "report.html"
+
+
+def accelerators(place: Path) -> Path:
+    """Makes the page of accelerators that a storage feeds."""
+    fed = "sim:knee=4,plateau=35GB/s,noise=3%"
+    tonnage(place, "probe", "--training", "unet3d-h100", "--seed", "1", "--out", "accelerators", fed)
+    return place / "accelerators" / "report.html"
+
+
 def files(place: Path) -> Path:
     """Makes the page of small files, in a directory on the host."""
     (place / "small").mkdir()
@@ -201,6 +224,9 @@ PAGES: dict[str, Callable[[Path], Path]] = {
     "over-time": over_time,
     "settings": settings,
     "sizes": sizes,
+    "surface": surface,
+    "company": company,
+    "accelerators": accelerators,
     "files": files,
     "checkpoints": checkpoints,
     "staging": staging,

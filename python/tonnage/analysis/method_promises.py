@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _WRITE = ("write", "mixed", "tail", "create", "open-write-close", "checkpoint")
-_READ = ("read", "restart")
-"""Phases that write."""
+_READ = ("read", "restart", "train")
+"""Phases that write, and that read."""
 
 Verdict = tuple[bool | None, str]
 Check = Callable[[Evidence, Sequence[Finding]], Verdict]
