@@ -19,7 +19,7 @@ from tonnage.compat.lsf.bjobs_columns import read_format
 from tonnage.compat.lsf.options import BJOBS
 from tonnage.compat.lsf.select_jobs import matches
 from tonnage.errors import RequestError
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 from tonnage.placement.jobs import job_and_copies
 
 from .command_stand_ins import StandIns

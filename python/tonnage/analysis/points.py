@@ -16,9 +16,8 @@ from tonnage.analysis.statistics.intervals import TOO_FEW, Noise, median_interva
 from tonnage.analysis.statistics.percentiles import Columns, columns_of, intervals_of, medians, noise_of
 from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, Trials, headline, headlines
-from tonnage.records.line_types import SettingValues, TrialLine
+from tonnage.records.line_types import SettingValues, TrialLine, stop_reason_of
 from tonnage.records.phase_results import OperationResult as PartResult
-from tonnage.records.stop_reasons import reason_of
 from tonnage.units import BANDWIDTH, OPERATIONS, format_size, format_time
 
 
@@ -317,7 +316,7 @@ def _point(
         workflow=workflow_of(run, lines),
         cache_device_ratio=ratio,
         cached_share=cached,
-        stopped=reason_of(run.manifest, lines[0]["trial"]),
+        stopped=stop_reason_of(run.manifest, lines[0]["trial"]),
     )
 
 

@@ -28,11 +28,9 @@ from tonnage.filesystems.file_holders import FileLayout, Item, Looked
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, ObservedPath
 from tonnage.filesystems.striping import Striped, Striping
-from tonnage.machine.block_devices import block_name, block_number
 from tonnage.machine.guarded_access import carefully
-from tonnage.machine.mounts import Mount, find_mount, read_mounts
+from tonnage.machine.mounts import Mount, block_name, block_number, find_mount, is_local, read_mounts
 from tonnage.machine.site_tools import ToolError
-from tonnage.machine.storage_identity import is_local
 
 LIMIT_S = 10.0
 """For each question: what hangs does not hang the run."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tonnage.filesystems.file_holders import Holding, Looked, whole
 from tonnage.filesystems.mounted_path import Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
-from tonnage.machine.block_devices import backing_file, block_name, block_number, disks, remote_server
+from tonnage.machine.mounts import backing_file, block_name, block_number, disks, remote_server
 
 
 def add_device(mounted: MountedPath, found: Gathering) -> None:

@@ -12,8 +12,8 @@ from tonnage.filesystems.file_holders import FileShare, Holding, Looked, striped
 from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.filesystems.striping import Striped, Striping, by_tool
+from tonnage.machine.mounts import lustre_name
 from tonnage.machine.site_tools import ToolError
-from tonnage.machine.storage_identity import lustre_name
 
 _BATCH = 128
 _MOST_TEXT = 4096

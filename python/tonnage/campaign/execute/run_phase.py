@@ -31,7 +31,7 @@ from tonnage.records import (
     trial_line,
     workflow_lines,
 )
-from tonnage.records.expected_files import promised
+from tonnage.records.file_names import promised
 from tonnage.records.line_types import DeviceItem, EventLine, HostEvents, TaskLine, TrialLine, WorkflowTask
 from tonnage.records.phase_results import PhaseResult
 from tonnage.records.phase_specs import PhaseSpec

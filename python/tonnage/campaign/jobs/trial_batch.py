@@ -17,8 +17,7 @@ from tonnage.campaign.target import parse_target
 from tonnage.cluster.job_terms import Terms
 from tonnage.cluster.scheduler import ClusterHost, JobRequest, Queue, Scheduler, Spread
 from tonnage.errors import RequestError
-from tonnage.records.line_types import TrialLine
-from tonnage.records.stop_reasons import Reason
+from tonnage.records.line_types import StopReason, TrialLine
 
 
 def allocations_of(campaign: Campaign) -> list[Allocation]:
@@ -88,7 +87,7 @@ class BatchSchedule:
             return None
         return trial
 
-    def stopped(self, lines: Sequence[TrialLine], cut: Reason) -> dict[int, Reason]:
+    def stopped(self, lines: Sequence[TrialLine], cut: StopReason) -> dict[int, StopReason]:
         """Returns the same as the whole schedule."""
         return self._schedule.stopped(lines, cut)
 

@@ -12,7 +12,7 @@ from typing import Any
 from tonnage.cluster.hostlist import how_many, unfold
 from tonnage.cluster.scheduler import Job, NoSuchQueue, Scheduler, SchedulerError, SubmissionUnknown
 from tonnage.machine.site_tools import ToolError, ToolSilent
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 
 _SHOWN = 100
 """Characters of an answer that an error shows."""

@@ -14,7 +14,7 @@ from tonnage.compat.lsf.options import BJOBS
 from tonnage.compat.lsf.select_jobs import FAILED, matches, named
 from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 from tonnage.placement.jobs import asked_scheduler
 from tonnage.printable_text import shown
 

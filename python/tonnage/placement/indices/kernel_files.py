@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tonnage.machine.host_load import parse_pressure
+from tonnage.machine.host_facts import parse_pressure
 from tonnage.machine.site_tools import ToolError, ask
 from tonnage.placement.indices.index_source import SourceError
 from tonnage.placement.indices.reading import Counters, Host, queue

@@ -28,7 +28,7 @@ from tonnage.cluster.schedulers.slurm.tables import Node
 from tonnage.cluster.schedulers.tool_output import Nonsense, Refusals
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolMissing, ToolOutput, ToolSilent, ask
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 
 _T = TypeVar("_T")
 _LICENCE = re.compile(r"^LicenseName=(\S+)\s.*?\bTotal=(\d+)", re.MULTILINE)
