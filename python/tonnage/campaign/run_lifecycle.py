@@ -31,8 +31,7 @@ from tonnage.campaign.search_bounds import fit_search, frees_late
 from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.campaign.target_facts import check_same_target, stripe_scratch, target_facts
-from tonnage.campaign.trial_loop import Loop, clock_of, failures, run_directory, spent_on
-from tonnage.campaign.try_out import try_out
+from tonnage.campaign.trial_loop import Loop, clock_of, failures, run_directory, spent_on, try_out
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster.launcher import Launcher
 from tonnage.cluster.launcher_by_name import launcher

@@ -9,7 +9,7 @@ from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.undoing import Undone
 from tonnage.analysis.results import Finding, Intervals, LoadLine, Point, Promise
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.analysis.transfer_size_ceilings import size_of
+from tonnage.analysis.transfer_sizes import measured_at
 from tonnage.records.line_types import CeilingEntry, CostEntry, StopReason
 from tonnage.records.lines import AMPLIFIED
 from tonnage.records.measuring_process import ENDED_WITHOUT_SUMMARY
@@ -192,9 +192,9 @@ def ceilings(entries: Sequence[CeilingEntry]) -> list[tuple[str, str]]:
 
 
 def _by_size(name: str, entries: Sequence[CeilingEntry]) -> str:
-    ordered = sorted(entries, key=lambda entry: size_of(entry) or 0)
+    ordered = sorted(entries, key=lambda entry: measured_at(entry) or 0)
     figures = [
-        units.rate(entry.get("bytes_per_s")) + (f" at {units.size(size)}" if (size := size_of(entry)) else "")
+        units.rate(entry.get("bytes_per_s")) + (f" at {units.size(size)}" if (size := measured_at(entry)) else "")
         for entry in ordered
     ]
     return f"{name}, by transfer size: {', '.join(figures)}{_with_tasks(ordered[0])}"

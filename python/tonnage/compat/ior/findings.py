@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tonnage.analysis.points import columns_of, intervals_of, medians
 from tonnage.analysis.results import Intervals
-from tonnage.analysis.statistics.percentiles import columns_of, intervals_of, medians
 from tonnage.compat.ior.number_format import MEBIBYTE, mean
 from tonnage.compat.ior.options import DEFAULTS, Parameters, spellings
 from tonnage.compat.ior.results import Row, TestResult
