@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.compat.output import Voice
+from tonnage.compat.front_end import Voice
 from tonnage.compat.spectral_wait import command
 from tonnage.compat.spectral_wait.log import Log
 from tonnage.errors import RequestError

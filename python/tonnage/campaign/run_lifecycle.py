@@ -33,9 +33,8 @@ from tonnage.campaign.target import Target
 from tonnage.campaign.target_facts import check_same_target, stripe_scratch, target_facts
 from tonnage.campaign.trial_loop import Loop, clock_of, failures, run_directory, spent_on, try_out
 from tonnage.campaign.workspace import Workspace
-from tonnage.cluster.launcher import Launcher
+from tonnage.cluster.launcher import Launcher, ProcessLost
 from tonnage.cluster.launcher_by_name import launcher
-from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi.io_library import io_library
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.machine.host_facts import host_facts, load

@@ -20,8 +20,7 @@ from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Schedule, Trial
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.target import Target
-from tonnage.cluster.launcher import Ensemble, Launcher
-from tonnage.cluster.lost_process import ProcessLost
+from tonnage.cluster.launcher import Ensemble, Launcher, ProcessLost
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.records.line_types import TrialLine
 

@@ -17,7 +17,7 @@ from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster import launcher
-from tonnage.cluster.lost_process import ProcessLost
+from tonnage.cluster.launcher import ProcessLost
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.machine.host_events import HostCounters
 from tonnage.records import (

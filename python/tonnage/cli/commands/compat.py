@@ -46,7 +46,7 @@ class FrontEndCommand:
 
     def run(self, arguments: Arguments) -> int:
         """Runs the command and returns its exit code."""
-        from tonnage.compat.output import Voice
+        from tonnage.compat.front_end import Voice
 
         run, voice = import_module(self.COMMAND.loads[0]).run, Voice(sys.stdout, sys.stderr)
         try:

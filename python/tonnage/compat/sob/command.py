@@ -6,9 +6,8 @@ import resource
 from collections.abc import Iterator, Sequence
 
 from tonnage.campaign.observer import Observer
-from tonnage.compat.front_end import Given, parse_arguments
+from tonnage.compat.front_end import Given, Voice, parse_arguments
 from tonnage.compat.measure import Finding, Ranks, conclude, measure, records_directory
-from tonnage.compat.output import Voice
 from tonnage.compat.sob.options import SOB
 from tonnage.errors import RequestError
 from tonnage.records.line_types import TaskLine, TrialLine

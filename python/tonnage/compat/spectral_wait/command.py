@@ -7,8 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tonnage.compat.front_end import parse_arguments
-from tonnage.compat.output import Voice
+from tonnage.compat.front_end import Voice, parse_arguments
 from tonnage.compat.spectral_wait.log import Log
 from tonnage.compat.spectral_wait.options import SPECTRAL_WAIT
 from tonnage.errors import RequestError
