@@ -15,8 +15,7 @@ from typing import Any
 
 from tonnage.cli.command import EXIT_CODES, NAMES, TAGLINE, Arguments, grouped, module_of
 from tonnage.cli.output_stream import STDOUT_HINT, StdoutError, abandon, printable_streams
-from tonnage.command_help import HELP, entries, help_text, width
-from tonnage.command_line import Command, HelpAsked, read, split_program
+from tonnage.command_line import HELP, Command, HelpAsked, entries, help_text, read, split_program, width
 from tonnage.command_option import EMPTY, Option, nearest
 from tonnage.delayed_signals import late_signals, loading
 from tonnage.errors import RequestError, TonnageError
