@@ -10,7 +10,7 @@ from placement_site.figures import exhibits
 from placement_site.site_model import DAY_S, MONTH_S
 from round_medians import spread
 from tonnage.report.answer import Answer, Statement
-from tonnage.report.figures.table import Table
+from tonnage.report.figures.figure import Table
 from tonnage.report.page import write_answer
 
 HOUR_S = 3600.0

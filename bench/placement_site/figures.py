@@ -9,8 +9,7 @@ from statistics import median
 from typing import Any
 
 from tonnage.report.figures.colours import ALERT, INK, KNEE, LINES
-from tonnage.report.figures.figure import EDGE, Exhibit, Figure, Variant, edge_note, layout, level
-from tonnage.report.figures.table import Table, text_column
+from tonnage.report.figures.figure import EDGE, Exhibit, Figure, Table, Variant, edge_note, layout, level, text_column
 
 from placement_site.outcome import SLOWDOWNS
 from placement_site.overload import DAY, Watch

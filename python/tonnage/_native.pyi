@@ -11,7 +11,7 @@ filename for what the system refused, ``MemoryError`` for buffers.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, final
 
-from tonnage.cluster.live_figures import Live
+from tonnage.cluster.launcher import Live
 from tonnage.records.phase_results import PhaseResult
 from tonnage.staging.mover_status import CopiesReport, MoverStatus
 

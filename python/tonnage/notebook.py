@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.company_costs import CompanyCost
-from tonnage.analysis.plain_objects import plain
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, SurfaceSize
+from tonnage.analysis.summary import plain
 from tonnage.errors import RequestError
 from tonnage.records import Run
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tonnage.analysis import Analysis, analyse
-from tonnage.analysis.transfer_size_ceilings import Ceiling, ceilings_at
+from tonnage.analysis.transfer_sizes import Ceiling, ceilings_at
 from tonnage.records import Run
 from tonnage.report import phrases
 from tonnage.report.sections import load_line

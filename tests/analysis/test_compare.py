@@ -21,8 +21,7 @@ from tonnage.analysis.compare.rate_ratio import (
     repetitions_to_decide,
 )
 from tonnage.analysis.results import Comparison, Point
-from tonnage.analysis.statistics.distributions import student_t_quantile
-from tonnage.analysis.statistics.intervals import Noise
+from tonnage.analysis.statistics.intervals import Noise, student_t_quantile
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 3), (4, 2), (6, 6)])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tonnage.analysis.load_line.drawn_models import fit_usl
-from tonnage.analysis.statistics.distributions import f_tail, fair_binomial_cdf, log_normal_cdf, student_t_quantile
+from tonnage.analysis.load_line.projection import fit_usl
+from tonnage.analysis.statistics.intervals import f_tail, fair_binomial_cdf, log_normal_cdf, student_t_quantile
 
 special = pytest.importorskip("scipy.special", reason="scipy is not installed: it is what these are compared with")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tonnage.analysis.load_line.drawn_models import fit, fit_hinge, fit_usl, hinge, usl
+from tonnage.analysis.load_line.projection import fit, fit_hinge, fit_usl, hinge, usl
 
 TASKS = (1, 2, 4, 8, 16, 32)
 

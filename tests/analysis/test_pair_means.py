@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from tonnage.analysis.load_line.estimate import curve_of
-from tonnage.analysis.statistics.pair_means import PAIRED_MOST, median_of_pair_means
+from tonnage.analysis.statistics.intervals import PAIRED_MOST, median_of_pair_means
 
 
 def sorted_out(values: np.ndarray) -> float:

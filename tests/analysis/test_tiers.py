@@ -8,8 +8,7 @@ import random
 import pytest
 from tonnage.analysis.results import HostPart, Hosts, Point, Slowest
 from tonnage.analysis.statistics.intervals import median_interval
-from tonnage.analysis.tiers.crossover import crossover, tiers_of
-from tonnage.analysis.tiers.shared_tier import MeasuredRate, exact
+from tonnage.analysis.tiers.crossover import MeasuredRate, crossover, exact, tiers_of
 from tonnage.report.published.summit_tiers import crossovers
 from tonnage.report.sections.tiers import sentence
 from tonnage.units import BANDWIDTH

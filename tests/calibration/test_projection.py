@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable
 
 import pytest
-from tonnage.analysis.load_line.drawn_models import usl
 from tonnage.analysis.load_line.extrapolate import extrapolate
+from tonnage.analysis.load_line.projection import usl
 
 from .simulate import PLATEAU, truth
 

@@ -11,10 +11,10 @@ import pytest
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.jobs import job_program
 from tonnage.campaign.jobs.run_by_jobs import has_record, record_lost
-from tonnage.campaign.jobs.run_ledger import Ledger
 from tonnage.campaign.jobs.trial_batch import (
     Batch,
     BatchSchedule,
+    Ledger,
     allocations_of,
     check_programs,
     check_site,

@@ -15,8 +15,7 @@ import tonnage.campaign
 from tonnage.campaign.campaign_file import build_campaign, parse_campaign
 from tonnage.campaign.execute import EXECUTORS
 from tonnage.campaign.kinds import WORKLOADS, WorkloadSection
-from tonnage.campaign.kinds.kind import factors_of
-from tonnage.campaign.kinds.lazy_table import OnDemand
+from tonnage.campaign.kinds.kind import OnDemand, factors_of
 from tonnage.campaign.kinds.stream import StreamSetting, plain_stream
 from tonnage.errors import RequestError
 

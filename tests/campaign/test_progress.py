@@ -14,7 +14,7 @@ from tonnage.campaign import observer as progress
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.observer import Heat, Observer, Samples, Snapshots
 from tonnage.campaign.run_lifecycle import run_campaign
-from tonnage.records.progress_file import PROGRESS, read_progress_file
+from tonnage.records.measuring_process import PROGRESS, read_progress_file
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 

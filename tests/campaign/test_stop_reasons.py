@@ -16,7 +16,7 @@ from tonnage.campaign.observer import Observer
 from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.cli import main
 from tonnage.records import Run
-from tonnage.records.stop_reasons import packed, reason_of
+from tonnage.records.line_types import pack_stop_reasons, stop_reason_of
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
@@ -127,6 +127,6 @@ def test_what_ends_the_reads_of_a_search_does_not_end_its_writes(tmp_path: Path)
 
 def test_reasons_are_packed_and_read_back() -> None:
     reasons = {0: "budget", 1: "aside", 2: "budget"}
-    manifest = {"stopped": packed(reasons)}  # type: ignore[arg-type]
-    assert {trial: reason_of(manifest, trial) for trial in reasons} == reasons
-    assert reason_of({}, 0) is None and reason_of({"stopped": packed({})}, 0) is None
+    manifest = {"stopped": pack_stop_reasons(reasons)}  # type: ignore[arg-type]
+    assert {trial: stop_reason_of(manifest, trial) for trial in reasons} == reasons
+    assert stop_reason_of({}, 0) is None and stop_reason_of({"stopped": pack_stop_reasons({})}, 0) is None

@@ -15,7 +15,7 @@ import pytest
 from tonnage.cli.entry import run_command
 from tonnage.cluster.scheduler import Job, SchedulerError
 from tonnage.cluster.schedulers.local import Local, spooler_contact
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 
 from .local_spool import ended, own_local, request, spool_of, until
 

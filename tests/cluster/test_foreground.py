@@ -9,14 +9,19 @@ import sys
 import textwrap
 
 import pytest
-from tonnage.cluster.foreground import run_in_foreground
+from tonnage.cluster.schedulers.tool_output import run_in_foreground
 from tonnage.machine.site_tools import ToolMissing
 
 
 def own(program: str) -> list[str]:
     """A process that runs a Python program in its foreground and exits with its status."""
     call = f"sys.exit(run_in_foreground([sys.executable, '-c', {program!r}]))"
-    return [sys.executable, "-c", f"import sys; from tonnage.cluster.foreground import run_in_foreground; {call}"]
+    module = "tonnage.cluster.schedulers.tool_output"
+    return [
+        sys.executable,
+        "-c",
+        f"import sys; from {module} import run_in_foreground; {call}",
+    ]
 
 
 def outside(program: str, *, text: str = "") -> subprocess.CompletedProcess[str]:
@@ -65,7 +70,7 @@ def test_handlers_are_put_back() -> None:
 def test_a_signal_with_a_way_of_its_own_does_not_reach_the_one_that_stands_for_it() -> None:
     program = textwrap.dedent("""
         import signal, sys
-        from tonnage.cluster.foreground import run_in_foreground
+        from tonnage.cluster.schedulers.tool_output import run_in_foreground
         taken = []
         def deliver(number):
             taken.append(number)

@@ -18,8 +18,7 @@ import pytest
 import tonnage
 from tonnage.cluster.host_group import SERVICES, Alone, Answer
 from tonnage.cluster.remote import CONNECTIONS, programs, remote_hosts
-from tonnage.cluster.remote.client import RemoteHostGroup
-from tonnage.cluster.remote.connections import check, first_line, here, srun, ssh
+from tonnage.cluster.remote.client import RemoteHostGroup, check, first_line, here, srun, ssh
 from tonnage.errors import RequestError
 
 NODE = platform.node()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tonnage.cluster.scheduler import Scheduler
 from tonnage.cluster.schedulers import scheduler
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 
 from .command_stand_ins import StandIns
 

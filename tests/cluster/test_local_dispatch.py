@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.cluster.schedulers.local.dispatch import Waiting, next_turn
+from tonnage.cluster.schedulers.local.rows import Waiting, next_turn
 
 
 def job(number: int, **more: object) -> Waiting:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.lsf import Lsf, parse_columns, parse_hosts, parse_json, parse_queues
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 
 from .command_stand_ins import ODD, TELL, StandIns
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.jobs import run_by_jobs
-from tonnage.campaign.jobs.run_ledger import LOCK
+from tonnage.campaign.jobs.trial_batch import LOCK
 from tonnage.campaign.observer import Observer
 from tonnage.cluster.scheduler import JobRequest
 from tonnage.cluster.schedulers.local import Local

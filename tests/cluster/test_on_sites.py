@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 from tonnage.records import Run
 from tonnage.records.jobs_jsonl import job_lines
 

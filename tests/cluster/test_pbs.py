@@ -12,7 +12,7 @@ from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.pbs import Pbs, parse_hosts, parse_jobs, parse_queues
 from tonnage.errors import RequestError
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 
 from .command_stand_ins import ODD, TELL, StandIns
 

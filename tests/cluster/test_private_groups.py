@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tonnage.machine import private_path as own_way
+from tonnage.machine import user_state as own_way
 
 ME = 12001
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")

@@ -7,8 +7,8 @@ import json
 import tonnage
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tonnage.cluster.remote.agent import line, read
 from tonnage.cluster.remote.host_process import HostProcess
-from tonnage.cluster.remote.protocol import line, read
 
 HELLO = b"tonnage-agent " + line({"version": tonnage.__version__, "host": "far", "python": "3.11.2", "pid": 1})
 ANY = st.recursive(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tonnage.cli.entry import run_command
+from tonnage.compat.front_end import Voice
 from tonnage.compat.ior.command import run
-from tonnage.compat.output import Voice
 
 from . import mdtest_calls
 from .ior_calls import Ior, Said

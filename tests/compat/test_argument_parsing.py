@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tonnage.command_help import help_text
-from tonnage.command_line import HelpAsked
+from tonnage.command_line import HelpAsked, help_text
 from tonnage.command_option import Option
 from tonnage.compat.front_end import FrontEnd, number, page, parse_arguments, size
 from tonnage.compat.measure import ALONE, Ranks

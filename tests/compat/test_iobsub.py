@@ -15,9 +15,9 @@ import pytest
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.command_line import HelpAsked, split_program
+from tonnage.compat.front_end import Voice
 from tonnage.compat.iobsub.command import NOT_FOUND, run
 from tonnage.compat.iobsub.options import IOBSUB
-from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.user_state import user_state
 

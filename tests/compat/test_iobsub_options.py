@@ -18,13 +18,11 @@ from tonnage.cluster.job_terms import Dependency, Mail, Terms
 from tonnage.cluster.scheduler import ClusterHost
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import Spool
-from tonnage.compat.front_end import parse_arguments
+from tonnage.compat.front_end import Voice, parse_arguments
 from tonnage.compat.iobsub.command import run
 from tonnage.compat.iobsub.options import IOBSUB
-from tonnage.compat.iobsub.parse import IobsubRequest, read_arguments, with_script
-from tonnage.compat.iobsub.script import MOST_BYTES, Script
+from tonnage.compat.iobsub.parse import MOST_BYTES, IobsubRequest, Script, read_arguments, with_script
 from tonnage.compat.iobsub.translate import begin, hosts, name_of, translate
-from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.machine.user_state import user_state
 from tonnage.placement.plan import queue_of_hosts

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tonnage.campaign.kinds.stream import Stream
-from tonnage.compat.ior import striping
+from tonnage.compat.ior import campaign_of_test
 from tonnage.compat.ior.campaign_of_test import campaign_of, seed_of
 from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.validate import validate
@@ -184,7 +184,7 @@ def lustre(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tools / "lfs").write_text(f'#!/bin/sh\necho "lfs $*" >> "{log}"\nexit ${{LFS_STATUS:-0}}\n')
     (tools / "lfs").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    for module in ("tonnage.compat.ior.striping", "tonnage.campaign.target_facts"):
+    for module in ("tonnage.compat.ior.campaign_of_test", "tonnage.campaign.target_facts"):
         monkeypatch.setattr(f"{module}.mount_of", lambda _path: Mount("/", "lustre", "mds:/fs", ""))
     return log
 
@@ -216,7 +216,7 @@ def test_striping_that_cannot_be_is_refused_before_anything_is_touched(
     assert "not on Lustre; hint: leave --posix.lustre.stripecount out" in refused(ior, *words, STRIPES[0])
     assert "not on BeeGFS" in refused(ior, *words, "--posix.beegfs.NumTargets=4")
     assert "are for two file systems" in refused(ior, *words, STRIPES[0], "--posix.beegfs.NumTargets=4")
-    monkeypatch.setattr(striping, "mount_of", lambda _path: Mount("/", "lustre", "mds:/fs", ""))
+    monkeypatch.setattr(campaign_of_test, "mount_of", lambda _path: Mount("/", "lustre", "mds:/fs", ""))
     monkeypatch.setenv("PATH", str(data))
     assert "lfs is not installed here" in refused(ior, *words, STRIPES[0])
     assert left(data) == []

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tonnage.compat.front_end import Voice
 from tonnage.compat.ior.command import run
 from tonnage.compat.ior.number_format import cell, deviation, human
-from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 
 from .ior_peer import recorded, shapes

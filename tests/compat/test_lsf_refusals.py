@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 import pytest
+from tonnage.compat.front_end import Voice
 from tonnage.compat.lsf import bhosts, bjobs, bkill, bqueues
-from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 
 

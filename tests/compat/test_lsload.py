@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tonnage.compat.front_end import Voice
 from tonnage.compat.lsload.command import run, table
 from tonnage.compat.lsload.indices import LONG, SHORT, status
 from tonnage.compat.lsload.resource_requirement import parse
-from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.indices.reading import Host, Reading
 from tonnage.placement.server_load import LoadRow

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tonnage.command_help import help_text
+from tonnage.command_line import help_text
 from tonnage.compat.mdtest.options import MDTEST
 
 from .mdtest_calls import Mdtest, lines_of

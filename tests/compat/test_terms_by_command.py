@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from tonnage.cli.entry import run_command
+from tonnage.compat.front_end import Voice
 from tonnage.compat.iobsub.command import run
-from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

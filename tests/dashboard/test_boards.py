@@ -13,7 +13,7 @@ import pytest
 from tonnage.cli.commands.serve import drains_board, servers_board
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
-from tonnage.dashboard.boards import Board, Row, Table
+from tonnage.dashboard.pages import Board, Row, Table
 from tonnage.dashboard.run_list import Runs
 from tonnage.dashboard.topic_store import TopicStore
 from tonnage.dashboard.updates import UpdateLoop

@@ -12,9 +12,9 @@ from tonnage.cli import main
 from tonnage.demand.job_use import Bounds, FileSystemUse, SizeCount, Transfers
 from tonnage.importers.darshan import read
 from tonnage.importers.darshan_log import UnreadableLog, _counters, read_log
-from tonnage.importers.darshan_overlap import most_at_once, total_s, union
+from tonnage.importers.darshan_trace import most_at_once, total_s, union
 from tonnage.importers.darshan_use import use_of
-from tonnage.importers.detect import kinds_of
+from tonnage.importers.file_kinds import kinds_of
 
 from .darshan_logs import log, needs_darshan, use
 from .import_command import codes, summary, take

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.cli import main
-from tonnage.importers.detect import kinds_of
+from tonnage.importers.file_kinds import kinds_of
 from tonnage.importers.unwrap_text import unwrapped
 
 from .import_command import RECORDED, rates, take

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tonnage.importers.detect import kinds_of
+from tonnage.importers.file_kinds import kinds_of
 from tonnage.importers.nextflow_timeline import read
 
 from .import_command import RECORDED, take

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tonnage.analysis import analyse
 from tonnage.cli import main
-from tonnage.importers.detect import kinds_of
+from tonnage.importers.file_kinds import kinds_of
 from tonnage.importers.io500 import read
 from tonnage.records import Run
 from tonnage.report.sections import sentences_of

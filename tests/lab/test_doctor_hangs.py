@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 from faultfs import Mounted, mounted
-from tonnage.cluster.remote.client import RemoteHostGroup
-from tonnage.cluster.remote.connections import here
+from tonnage.cluster.remote.client import RemoteHostGroup, here
 from tonnage.placement.doctor.host_checks import examine
 from tonnage.placement.doctor.host_facts import gather_host_facts
 

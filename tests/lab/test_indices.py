@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 from throttled import Impossible
-from tonnage.placement.indices.index_cache import Cache
-from tonnage.placement.indices.index_reader import fresh_indices, read_indices
+from tonnage.placement.indices.index_reader import Cache, fresh_indices, read_indices
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.site import Policy, Server
 

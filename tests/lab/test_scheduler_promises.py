@@ -16,7 +16,7 @@ import slurm as lab
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job, JobRequest, Scheduler, SchedulerError
 from tonnage.cluster.schedulers import scheduler as by_name
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))

@@ -17,7 +17,7 @@ import pytest
 from slurm import Host, Slurm
 from tonnage.cluster.scheduler import JobRequest
 from tonnage.cluster.schedulers import scheduler
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 
 LIMIT_S = 120.0
 COMMAND = [sys.executable, "-m", "tonnage.cli"]

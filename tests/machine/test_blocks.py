@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tonnage.machine import block_devices
-from tonnage.machine.block_devices import block_name, block_number, disks, remote_server
-from tonnage.machine.mounts import Mount
+from tonnage.machine import mounts
+from tonnage.machine.mounts import Mount, block_name, block_number, disks, remote_server
 
 
 class Sys:
@@ -43,7 +42,7 @@ class Sys:
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sys:
-    monkeypatch.setattr(block_devices, "_SYS", tmp_path)
+    monkeypatch.setattr(mounts, "_SYS", tmp_path)
     return Sys(tmp_path)
 
 

@@ -8,8 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tonnage.machine.mounts import mount_of, parse_mountinfo
-from tonnage.machine.storage_identity import identity
+from tonnage.machine.mounts import identity, mount_of, parse_mountinfo
 
 MOUNTS = """\
 21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -31,9 +30,7 @@ MOUNTS = """\
 
 @pytest.fixture(autouse=True)
 def table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        import_module("tonnage.machine.storage_identity"), "read_mounts", lambda: parse_mountinfo(MOUNTS)
-    )
+    monkeypatch.setattr(import_module("tonnage.machine.mounts"), "read_mounts", lambda: parse_mountinfo(MOUNTS))
 
 
 HOST = platform.node()

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.machine.host_facts import host_facts
-from tonnage.machine.host_load import load, parse_pressure
+from tonnage.machine.host_facts import host_facts, load, parse_pressure
 from tonnage.machine.mounts import find_mount, mount_of, parse_mountinfo
 
 MOUNTINFO = """\

@@ -6,12 +6,10 @@ import sys
 from subprocess import run
 
 import pytest
-from tonnage.cluster.launcher import ANYWHERE, Placing
-from tonnage.cluster.live_figures import together
-from tonnage.cluster.mpi.binomial_tree import children, parent
+from tonnage.cluster.launcher import ANYWHERE, Placing, together
 from tonnage.cluster.mpi.commands import Answer, Command, Problem, read_answer
 from tonnage.cluster.mpi.launch_environment import Started, started
-from tonnage.cluster.mpi.membership import Member, crowded
+from tonnage.cluster.mpi.membership import Member, children, crowded, parent
 from tonnage.cluster.mpi.task_assignment import Share, as_runs, assign, clipped, hosts_of, of_runs
 from tonnage.cluster.mpi.time_limits import SILENT_S, silent_s
 from tonnage.errors import RequestError

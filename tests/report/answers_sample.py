@@ -10,9 +10,8 @@ from tonnage.analysis.compare.differences import Difference
 from tonnage.analysis.compare.history import Change, Dated, History, Level, Series
 from tonnage.analysis.compare.level_change import segments
 from tonnage.analysis.compare.runs import Between, Cell
-from tonnage.analysis.load_line.drawn_models import fit
 from tonnage.analysis.load_line.extrapolate import extrapolate
-from tonnage.analysis.load_line.projection import Projection, Refused
+from tonnage.analysis.load_line.projection import Projection, Refused, fit
 from tonnage.analysis.results import Point
 from tonnage.analysis.tiers.two_tiers import crossings
 from tonnage.report.answer import Answer

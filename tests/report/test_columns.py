@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from tonnage.cli import main
 from tonnage.printable_text import one_line
 from tonnage.report.columns import fitting_blocks, laid_out
-from tonnage.report.figures.table import Table, text_column
+from tonnage.report.figures.figure import Table, text_column
 
 WIDTH = 80
 NAMES = {

@@ -11,7 +11,7 @@ from rich.console import Console
 from tonnage.analysis import analyse
 from tonnage.records import Run
 from tonnage.report import write_report
-from tonnage.report.figures.rate_map import MOST_COLUMNS
+from tonnage.report.figures.heat import MOST_COLUMNS
 from tonnage.report.sections import hosts
 from tonnage.report.terminal import print_summary
 

@@ -13,7 +13,7 @@ from tonnage.analysis.findings.undoing import Doubt
 from tonnage.analysis.results import Finding
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.columns import blocks_of, laid_out
-from tonnage.report.figures.table import Table, text_column
+from tonnage.report.figures.figure import Table, text_column
 from tonnage.report.search_screen import LINES, print_screen
 from tonnage.report.sections import sentences_of
 

@@ -9,7 +9,7 @@ import report_sample as sample
 from rich.console import Console
 from tonnage.report import sections
 from tonnage.report.answer import Answer
-from tonnage.report.figures.table import Column, Table, text_column
+from tonnage.report.figures.figure import Column, Table, text_column
 from tonnage.report.page import render, render_answer
 from tonnage.report.sections.section_type import Section
 from tonnage.report.terminal import print_answer

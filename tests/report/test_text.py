@@ -10,7 +10,7 @@ from rich.console import Console
 from tonnage.analysis.results import Finding
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import terminal
-from tonnage.report.figures.table import Table
+from tonnage.report.figures.figure import Table
 from tonnage.report.terminal import print_summary
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.errors import RequestError
-from tonnage.staging.application_process import Application
+from tonnage.staging.run_mover import Application
 
 
 def ended(application: Application, limit_s: float = 20) -> int:
@@ -69,8 +69,8 @@ def test_a_program_that_a_signal_ended_has_the_status_of_a_shell() -> None:
 def alone(code: str) -> None:
     """In a process that has no other thread, as whoever takes signals one by one must have: a test runner may have
     some, of libraries that tests before loaded, and any of them may be given a signal that it has not blocked."""
-    head = "import os, signal, time; from tonnage.staging.application_process import Application; "
-    lines = [head + "from tonnage.staging.signals import Signals", inspect.getsource(ended), textwrap.dedent(code)]
+    head = "import os, signal, time; from tonnage.staging.run_mover import Application; "
+    lines = [head + "from tonnage.staging.run_mover import Signals", inspect.getsource(ended), textwrap.dedent(code)]
     subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True, timeout=100)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tonnage.errors import RequestError
-from tonnage.staging.mover_metrics import Metrics, names
+from tonnage.staging.mover_host import Metrics, names
 
 from .mover_status import status
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonnage.staging.moving_time import Movement
+from tonnage.staging.mover_status import Movement
 
 from .mover_status import status
 

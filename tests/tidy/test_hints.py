@@ -16,7 +16,7 @@ WRITERS = {
     "python/tonnage/cli/pages.py",
     "python/tonnage/compat/front_end.py",
     "python/tonnage/compat/ior/help.py",
-    "python/tonnage/compat/iobsub/counterparts.py",
+    "python/tonnage/compat/iobsub/options.py",
 }
 """They write pages of the checkout."""
 OF_THE_CHECKOUT = {"python/tonnage/examples/knox-epouta.toml": "docs/lab.md"}

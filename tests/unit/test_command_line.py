@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from tonnage.cli.command import all_commands, spelled_out
-from tonnage.cli.parser import parse_arguments
+from tonnage.cli.entry import parse_arguments
 from tonnage.command_line import Command, HelpAsked, read, split_program
 from tonnage.command_option import Option
 from tonnage.errors import RequestError

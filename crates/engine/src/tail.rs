@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tonnage_records::{FollowResult, Followed, LatencyRecorder, Note, PhaseResult, Role, Tagged};
 use tonnage_storage::{CacheState, OpenRequest, Slots, Storage, StorageError};
-use tonnage_workload::{Arena, Follower, Op, Payload, PayloadKind, PhaseSpec, Tail, Verifier};
+use tonnage_workload::{Arena, Op, Payload, PayloadKind, PhaseSpec, Tail, TailReader, Verifier};
 
 use crate::lane_port::Port;
 use crate::task::{PhaseWorkload, Shared, Worker, of_places};
@@ -77,7 +77,7 @@ impl TailWorkload {
         memory.bytes(0).fill(1);
         let grace = shared.clock.ticks_of(self.tail.grace_ns);
         Ok(Reader {
-            follower: Follower::new(&self.tail, task - 1, shared.spec.tasks.total - 1, grace),
+            follower: TailReader::new(&self.tail, task - 1, shared.spec.tasks.total - 1, grace),
             port: Port::new(lane, memory)?,
             progress: Arc::clone(&self.progress),
             verifier: self.verifier.clone(),

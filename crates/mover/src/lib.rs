@@ -19,13 +19,13 @@
 //! | `copy` | the steps of one file's way over, whole or in chunks by several workers |
 //! | `names` | the only place that renames or unlinks |
 //! | `purge` | takes verified files off the source, where that was asked |
-//! | `control` | from measurements to decisions: how many workers, and how fast beside an application |
-//! | `limit`, `adaptive_throttle` | bytes and files a second; what is seen of the application, and what follows from it |
+//! | `controllers` | from measurements to decisions: how many workers, and how fast beside an application |
+//! | `rate_limiter`, `adaptive_throttle` | bytes and files a second; what is seen of the application, and what follows from it |
 //! | `mover` | the threads, and what they say of themselves |
 
 pub mod adaptive_throttle;
 mod bytes;
-pub mod control;
+pub mod controllers;
 pub mod copy;
 mod error;
 mod file_version;
@@ -33,7 +33,6 @@ mod hex;
 mod in_threads;
 pub mod journal;
 mod journal_entry;
-pub mod limit;
 pub mod log;
 pub mod manifest;
 mod mapped_stores;
@@ -45,6 +44,7 @@ mod path;
 pub mod preflight;
 pub mod purge;
 pub mod quiescence;
+pub mod rate_limiter;
 pub mod rules;
 pub mod scan;
 mod status;

@@ -15,7 +15,7 @@ mod histogram_tag;
 mod histograms;
 mod latency;
 mod memory;
-mod placement;
+mod object_placement;
 mod read;
 mod result;
 mod rounds;
@@ -31,7 +31,7 @@ pub use files::{PhaseFiles, create_file, write_series};
 pub use histogram_tag::{SNAPSHOTS, Tagged};
 pub use latency::{BUCKETS, Bucket, LatencyRecorder, bucket_bounds, bucket_of};
 pub use memory::Collected;
-pub use placement::{HeldResult, PlacementResult};
+pub use object_placement::{HeldResult, PlacementResult};
 pub use read::{TaggedCounts, read_histograms, read_merged, read_table};
 pub use result::{
     CacheFacts, CheckpointResult, CopyResult, DamageAt, ErrorAt, Event, FollowResult, LatencySummary, Note, Part, PhaseResult,

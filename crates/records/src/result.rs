@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::placement::PlacementResult;
+use crate::object_placement::PlacementResult;
 use crate::training::TrainingResult;
 
 /// What ended a phase.

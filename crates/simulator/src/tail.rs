@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use tonnage_records::{FollowResult, Followed, PhaseFiles};
-use tonnage_workload::{Appends, Durability, FollowStep, Follower, Nanoseconds, Op, PhaseSpec, Program, Step, Tail, Waiting};
+use tonnage_workload::{Appends, Durability, FollowStep, Nanoseconds, Op, PhaseSpec, Program, Step, Tail, TailReader, Waiting};
 
 use crate::event_loop::{EIO, ENOSPC, EventHandler, EventLoop};
 use crate::lanes::TaskProgram;
@@ -36,7 +36,7 @@ struct Writer {
 
 /// A reader's place in the file, in transfers.
 struct Reader {
-    follower: Follower,
+    follower: TailReader,
     flying: bool,
     waited: bool,
     waits: u64,
@@ -109,7 +109,7 @@ impl<'a> TailPlay<'a> {
         let every_ns = if readers == 0 { 0.0 } else { model.lock_every_ns as f64 / readers as f64 };
         let slowed = (1.0 - model.reader_cost).powf(readers as f64);
         let reader = |number: u64| Reader {
-            follower: Follower::new(tail, number as u32, readers as u32, tail.grace_ns),
+            follower: TailReader::new(tail, number as u32, readers as u32, tail.grace_ns),
             flying: false,
             waited: false,
             waits: 0,

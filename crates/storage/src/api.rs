@@ -11,7 +11,7 @@ use tonnage_workload::{CachePolicy, Means, Op, Tree};
 
 use crate::error::{Result, StorageError};
 use crate::fs::watch::Watch;
-use crate::placement::Placement;
+use crate::object_placement::Placement;
 use crate::slots::Slots;
 use crate::wait::SILENCE;
 

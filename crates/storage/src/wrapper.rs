@@ -7,7 +7,7 @@ use tonnage_workload::CachePolicy;
 use crate::api::{CacheState, Facts, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Space, Storage};
 use crate::error::Result;
 use crate::fs::watch::Watch;
-use crate::placement::Placement;
+use crate::object_placement::Placement;
 
 /// Writes each call of [`Storage`] twice: as one that a wrapper may change, and as what the wrapper's own storage does.
 macro_rules! calls {

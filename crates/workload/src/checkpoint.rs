@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::common_settings::MOST_ROUNDS;
+use crate::common_settings::{CachePolicy, Durability, Op, TaskRange};
 use crate::geometry::{Geometry, Layout};
 use crate::integer_mixing::mix64;
 use crate::payload::PayloadKind;
 use crate::spec_error::SpecError;
 use crate::stream::Stream;
-use crate::terms::MOST_ROUNDS;
-use crate::terms::{CachePolicy, Durability, Op, TaskRange};
 
 /// Which part of a trial a phase is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

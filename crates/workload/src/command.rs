@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::common_settings::TaskRange;
 use crate::spec_error::SpecError;
-use crate::terms::TaskRange;
 
 /// Copies of a command. Each task takes the next copy that nobody has taken, runs it to its end, and takes another. An
 /// operation is one copy; its latency is the copy's elapsed time.

@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::common_settings::{CachePolicy, TaskRange};
 use crate::integer_mixing::mix64;
 use crate::payload::PayloadKind;
 use crate::spec_error::SpecError;
-use crate::terms::{CachePolicy, TaskRange};
 
 /// Levels below the root at most: a directory is held open for each level while a tree is removed.
 pub const MAX_DEPTH: u32 = 100;

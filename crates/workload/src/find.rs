@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::common_settings::TaskRange;
 use crate::integer_mixing::mix64;
 use crate::spec_error::SpecError;
-use crate::terms::TaskRange;
 
 /// One search. An operation looks at one file; what lists a directory is part of the operation that needed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::{Checkpoint, CheckpointStep};
 use crate::command::Command;
+use crate::common_settings::TaskRange;
 use crate::files::Files;
 use crate::find::Find;
-use crate::limit::Limit;
 use crate::pace::Pace;
+use crate::phase_limit::Limit;
 use crate::spec_error::SpecError;
 use crate::stream::Stream;
 use crate::tail::Tail;
-use crate::terms::TaskRange;
 use crate::training::Training;
 
 /// What the tasks of a phase do.

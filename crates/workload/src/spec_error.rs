@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::terms::MOST_ROUNDS;
+use crate::common_settings::MOST_ROUNDS;
 
 /// Why a [`PhaseSpec`](crate::PhaseSpec) cannot be run.
 #[derive(Debug, Error, PartialEq, Eq)]

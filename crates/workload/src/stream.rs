@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::common_settings::{CachePolicy, Durability, Op, TaskRange};
 use crate::geometry::{Access, Geometry, Layout, Offsets};
 use crate::integer_mixing::{SplitMix64, mix64};
 use crate::payload::PayloadKind;
 use crate::source::Source;
 use crate::spec_error::SpecError;
-use crate::terms::{CachePolicy, Durability, Op, TaskRange};
 
 /// A stream of transfers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

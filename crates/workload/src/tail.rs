@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::common_settings::{Durability, TaskRange};
 use crate::spec_error::SpecError;
-use crate::terms::{Durability, TaskRange};
 
 /// What part of the file each reader reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::common_settings::{CachePolicy, TaskRange};
 use crate::integer_mixing::{SplitMix64, mix64};
 use crate::permutation::Permutation;
 use crate::spec_error::SpecError;
-use crate::terms::{CachePolicy, TaskRange};
 
 /// Samples begin at multiples of so many bytes and are read to the next one, so that reads can go past the page cache.
 pub const SAMPLE_STEP: u64 = 4096;

@@ -14,8 +14,7 @@ from statistics import fmean, median
 from tonnage.analysis.applications import applications_of
 from tonnage.analysis.balance import Balance, balances_of
 from tonnage.analysis.company_costs import company_costs
-from tonnage.analysis.devices import devices_of
-from tonnage.analysis.hosts import hosts_of
+from tonnage.analysis.hosts import devices_of, hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.load_line.accelerators import trained_of
 from tonnage.analysis.load_line.estimate import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
@@ -189,7 +188,7 @@ def _usual_ns(curve: Sequence[Point], tasks: int) -> float:
 
 
 def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, ...]:
-    from tonnage.analysis.load_line.drawn_models import fit
+    from tonnage.analysis.load_line.projection import fit
 
     return tuple(
         model

@@ -13,7 +13,7 @@ from tonnage.analysis.links import ceilings_of
 from tonnage.analysis.load_line.latency_line import latency_lines
 from tonnage.analysis.load_line.trial_checks import RULE
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, Point, Promise
-from tonnage.analysis.transfer_size_ceilings import ceilings_at
+from tonnage.analysis.transfer_sizes import ceilings_at
 from tonnage.records import Trials
 from tonnage.records.latency import summarise
 from tonnage.records.line_types import Json, TrialLine

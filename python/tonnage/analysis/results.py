@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tonnage.analysis.compare.normalise import Normalised
-from tonnage.records.line_types import Gathering, SettingValues
-from tonnage.records.stop_reasons import Reason
+from tonnage.records.line_types import Gathering, SettingValues, StopReason
 from tonnage.units import BANDWIDTH
 
 
@@ -118,7 +117,7 @@ class Point:
     """Bytes that a device gave for each byte read: above 1 where read-ahead or whole pages brought more."""
     cached_share: float | None = None
     """Of the files that were read, in the page cache before; the most of any repetition."""
-    stopped: Reason | None = None
+    stopped: StopReason | None = None
     """Why it was not measured again; None where the run does not say."""
 
     @property
@@ -190,7 +189,7 @@ class LoadLine:
     """How long the longest trial on the plateau lasted."""
     sustained_bytes: int | None = None
     """What the plateau moves in that time: of a buffer larger than that nothing is said."""
-    stopped: Reason | None = None
+    stopped: StopReason | None = None
     """Why its points were not measured again, where all that are near it have one reason."""
     latency_lines: tuple[LatencyLine, ...] = ()
     """One for each latency objective."""

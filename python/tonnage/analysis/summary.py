@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tonnage.analysis.company_costs import CompanyCost
 from tonnage.analysis.findings.undoing import undone_by
 from tonnage.analysis.load_line.accelerators import Trained
-from tonnage.analysis.plain_objects import without_ends
 from tonnage.analysis.results import Devices, Divided, Finding, Intervals, LoadLine, Point, Surface
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import SnapshotCost
 from tonnage.analysis.statistics.fixed_cost import Change, Cost
 from tonnage.records.line_types import Json
 from tonnage.units import BANDWIDTH, OPERATIONS
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+_ENDS = ("low", "high", "low_ns", "high_ns", "tasks_low", "tasks_high", "plateau_low", "plateau_high")
+
+
+def plain(result: DataclassInstance) -> dict[str, Any]:
+    """``asdict``, with None for both ends of each interval whose ``confidence`` is 0."""
+    found: dict[str, Any] = without_ends(asdict(result))
+    return found
+
+
+def without_ends(value: Any) -> Any:
+    """The same with None for both ends of an interval whose ``confidence`` is 0, at any depth."""
+    if isinstance(value, Mapping):
+        unknown = value.get("confidence") == 0
+        return {key: None if unknown and key in _ENDS else without_ends(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_ends(inner) for inner in value]
+    return value
 
 
 def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from typing import Any
 from tonnage import plugins
 from tonnage.analysis import analyse
 from tonnage.analysis.findings.throughput_curve import SINGLE, SINGLE_IMPORTED
-from tonnage.analysis.plain_objects import without_ends
 from tonnage.analysis.points import renamed
-from tonnage.analysis.summary import NEW_KEYS, summary
+from tonnage.analysis.summary import NEW_KEYS, summary, without_ends
 from tonnage.errors import RecordError
 from tonnage.records import Run, verify_files
 from tonnage.records.file_names import MANIFEST, ORIGINALS

@@ -9,8 +9,7 @@ from tonnage.campaign.kinds.accelerator_search import objective_of, training_of
 from tonnage.campaign.kinds.training import PHASE, with_accelerators
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Trial
-from tonnage.records.line_types import TrialLine
-from tonnage.records.stop_reasons import Reason
+from tonnage.records.line_types import StopReason, TrialLine
 
 
 class AcceleratorProbe:
@@ -39,10 +38,10 @@ class AcceleratorProbe:
         repetition = sum(1 for line in mine if line["setting"]["accelerators"] == accelerators)
         return Trial(with_accelerators(self._base, accelerators), repetition, repetition)
 
-    def stopped(self, lines: Sequence[TrialLine], cut: Reason) -> dict[int, Reason]:
+    def stopped(self, lines: Sequence[TrialLine], cut: StopReason) -> dict[int, StopReason]:
         """Of each trial: why its number of accelerators was not measured again."""
         mine = [line for line in lines if line["phase"] == PHASE and line["purpose"] == "measure"]
         failed = any(line["status"] == "failed" for line in mine)
         known = self._search.next(stretches(line for line in mine if line["status"] == "ok")) is None
-        reason: Reason = "failed" if failed else "known" if known else cut
+        reason: StopReason = "failed" if failed else "known" if known else cut
         return {line["trial"]: reason for line in mine}

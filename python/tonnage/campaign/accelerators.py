@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tonnage.document_table import DocumentTable, time_field
-from tonnage.field_types import Count, Share, Time
+from tonnage.field_types import Count, DocumentTable, Share, Time, time_field
 
 
 class AcceleratorSearch(DocumentTable):

@@ -11,8 +11,7 @@ from tonnage.campaign.kinds.named_company import parse_company, table_of
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Schedule, Trial
 from tonnage.errors import RequestError
-from tonnage.records.line_types import TrialLine
-from tonnage.records.stop_reasons import Reason
+from tonnage.records.line_types import StopReason, TrialLine
 
 COMPANY_ALONE, COMPANY = "company-alone", "company"
 """Purposes of a record: a workload alone that is to be company, and company while another one is measured."""
@@ -93,5 +92,5 @@ class WithCompany:
         self._waiting = trial
         return Trial(setting, done, done, COMPANY_ALONE)
 
-    def stopped(self, lines: Sequence[TrialLine], cut: Reason) -> dict[int, Reason]:
+    def stopped(self, lines: Sequence[TrialLine], cut: StopReason) -> dict[int, StopReason]:
         return self._inner.stopped(lines, cut)

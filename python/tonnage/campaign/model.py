@@ -28,9 +28,24 @@ from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.named_company import ALONE, CompanySection
 from tonnage.campaign.kinds.stream import Stream, check_searched, searched
-from tonnage.document_table import DocumentTable, refuse, time_field, unit_field
 from tonnage.errors import RequestError
-from tonnage.field_types import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
+from tonnage.field_types import (
+    Count,
+    Device,
+    DocumentTable,
+    Flag,
+    Name,
+    ScalarOrList,
+    SchedulerName,
+    Share,
+    Size,
+    Sweep,
+    Tasks,
+    Time,
+    refuse,
+    time_field,
+    unit_field,
+)
 from tonnage.published import EXPERIMENTS
 from tonnage.toml_documents import near_or_all
 from tonnage.units import format_size, format_time

@@ -16,8 +16,7 @@ from typing import TypedDict, cast
 from tonnage.campaign.kinds import Setting, setting_of
 from tonnage.records.file_names import TRIALS
 from tonnage.records.line_types import Json, TrialLine
-from tonnage.records.measuring_process import MeasuringProcess, this_process
-from tonnage.records.progress_file import PROGRESS, read_progress_file
+from tonnage.records.measuring_process import PROGRESS, MeasuringProcess, read_progress_file, this_process
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Trial
 from tonnage.campaign.search_bounds import SearchSpace
 from tonnage.records import loop_rate
-from tonnage.records.line_types import TrialLine
-from tonnage.records.stop_reasons import Reason
+from tonnage.records.line_types import StopReason, TrialLine
 
 Op = Literal["write", "read"]
 
@@ -116,9 +115,9 @@ class Probe:
                 return sustained
         return None
 
-    def stopped(self, lines: Sequence[TrialLine], cut: Reason) -> dict[int, Reason]:
+    def stopped(self, lines: Sequence[TrialLine], cut: StopReason) -> dict[int, StopReason]:
         """Of each measured trial: why its number of tasks was not measured again."""
-        found: dict[int, Reason] = {}
+        found: dict[int, StopReason] = {}
         for number, op in enumerate(self._search.op):
             mine = [line for line in lines if line["phase"] == op and line["purpose"] == "measure"]
             ok = [line for line in mine if line["status"] == "ok"]
@@ -128,7 +127,7 @@ class Probe:
                 continue
             held = any(line["purpose"] == SUSTAIN and line["phase"] == op for line in lines)
             # What cut the run short is not why a search before it ended.
-            ended: Reason = "budget" if later or held else cut
+            ended: StopReason = "budget" if later or held else cut
             reasons = self._searches[op].stopped(_points(ok), ended)
             # A rate of less than a byte a second is no point.
             found |= {line["trial"]: reasons.get(line["setting"]["tasks"], ended) for line in ok}

@@ -31,21 +31,17 @@ from tonnage.campaign.search_bounds import fit_search, frees_late
 from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.campaign.target_facts import check_same_target, stripe_scratch, target_facts
-from tonnage.campaign.trial_loop import Loop, clock_of, failures, run_directory, spent_on
-from tonnage.campaign.try_out import try_out
+from tonnage.campaign.trial_loop import Loop, clock_of, failures, run_directory, spent_on, try_out
 from tonnage.campaign.workspace import Workspace
-from tonnage.cluster.launcher import Launcher
+from tonnage.cluster.launcher import Launcher, ProcessLost
 from tonnage.cluster.launcher_by_name import launcher
-from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi.io_library import io_library
 from tonnage.errors import MeasurementError, RecordError, RequestError
-from tonnage.machine.host_facts import host_facts
-from tonnage.machine.host_load import load
+from tonnage.machine.host_facts import host_facts, load
 from tonnage.program_places import working_directory
 from tonnage.records import Run, RunWriter
-from tonnage.records.line_types import Json, Manifest, TrialLine
+from tonnage.records.line_types import Json, Manifest, StopReason, TrialLine, pack_stop_reasons
 from tonnage.records.own_files import refuse_links
-from tonnage.records.stop_reasons import Reason, packed
 
 if TYPE_CHECKING:
     from tonnage.campaign.jobs.trial_batch import Batch
@@ -325,9 +321,9 @@ def _end(
         if state == "running":
             writer.update_manifest(**last)
         else:
-            cut: Reason = "interrupted" if state == "interrupted" else "failed" if state == "failed" else "budget"
+            cut: StopReason = "interrupted" if state == "interrupted" else "failed" if state == "failed" else "budget"
             reasons = schedule.stopped(lines, cut) if schedule is not None else {}
-            writer.seal(**last, stopped=packed(reasons))
+            writer.seal(**last, stopped=pack_stop_reasons(reasons))
     finally:
         observer.ended()
     return state

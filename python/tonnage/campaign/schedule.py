@@ -10,9 +10,8 @@ from typing import Protocol
 from tonnage.campaign.kinds import Setting, setting_of
 from tonnage.campaign.model import Campaign
 from tonnage.records import headline, trial_line
-from tonnage.records.line_types import TrialLine
+from tonnage.records.line_types import StopReason, TrialLine
 from tonnage.records.phase_results import PhaseResult
-from tonnage.records.stop_reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Schedule(Protocol):
         """``lines`` of the trials so far (also of the run that is resumed), and time used on the run's clock. From one
         call to the next lines are only added."""
 
-    def stopped(self, lines: Sequence[TrialLine], cut: Reason) -> dict[int, Reason]:
+    def stopped(self, lines: Sequence[TrialLine], cut: StopReason) -> dict[int, StopReason]:
         """Of each trial: why its point was not measured again. ``cut``: what ended the run before all was measured."""
 
 
@@ -100,12 +99,12 @@ class Sweep:
                 return None
             self._order = iter(trials)
 
-    def stopped(self, lines: Sequence[TrialLine], cut: Reason) -> dict[int, Reason]:
+    def stopped(self, lines: Sequence[TrialLine], cut: StopReason) -> dict[int, StopReason]:
         done = self._done.update(lines)
         reasons = {setting: self._reason(done.get(setting, {}), cut) for setting in self._done.trials_of}
         return {trial: reasons[setting] for setting, trials in self._done.trials_of.items() for trial in trials}
 
-    def _reason(self, measured: Mapping[int, float], cut: Reason) -> Reason:
+    def _reason(self, measured: Mapping[int, float], cut: StopReason) -> StopReason:
         rule = self._repeat
         if self._wanted(len(measured), measured):
             return cut

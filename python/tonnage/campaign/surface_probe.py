@@ -13,8 +13,7 @@ from tonnage.campaign.probe import Op, Probe
 from tonnage.campaign.schedule import Trial
 from tonnage.campaign.search_bounds import SearchSpace
 from tonnage.records import loop_rate
-from tonnage.records.line_types import TrialLine
-from tonnage.records.stop_reasons import Reason
+from tonnage.records.line_types import StopReason, TrialLine
 
 
 class SurfaceProbe(Probe):
@@ -50,8 +49,8 @@ class SurfaceProbe(Probe):
             return Trial(setting, repetition, repetition)
         return None
 
-    def stopped(self, lines: Sequence[TrialLine], cut: Reason) -> dict[int, Reason]:
-        found: dict[int, Reason] = {}
+    def stopped(self, lines: Sequence[TrialLine], cut: StopReason) -> dict[int, StopReason]:
+        found: dict[int, StopReason] = {}
         for number, op in enumerate(self._search.op):
             mine = [line for line in lines if line["phase"] == op and line["purpose"] == "measure"]
             later = {line["phase"] for line in lines} & set(self._search.op[number + 1 :])

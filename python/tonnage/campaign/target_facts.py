@@ -21,8 +21,7 @@ from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
 from tonnage.filesystems import Striping, facts_of, stripe, type_of
 from tonnage.machine.affinity import interrupt_cpus
-from tonnage.machine.mounts import Mount, mount_of
-from tonnage.machine.storage_identity import identity
+from tonnage.machine.mounts import Mount, identity, mount_of
 from tonnage.records.line_types import Json
 from tonnage.records.phase_specs import PoolSpec
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -15,7 +16,19 @@ from tonnage.campaign.target import STORAGES_WITH_FILES, Target
 from tonnage.cluster.host_group import HostGroup
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.errors import MeasurementError
-from tonnage.machine.sync_file_system import sync_file_system
+
+
+def sync_file_system(path: Path) -> None:
+    """Returns once the file system of ``path`` has committed what was done to it: blocks of removed files are free
+    then. OSError where it fails."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.syncfs(ctypes.c_int(handle)):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(path))
+    finally:
+        os.close(handle)
 
 
 @dataclass(frozen=True, slots=True)

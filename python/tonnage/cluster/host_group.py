@@ -18,8 +18,8 @@ from tonnage.errors import TonnageError
 SERVICES: dict[str, str] = {
     "wall-clock": "time:time_ns",
     "facts": "tonnage.machine.host_facts:host_facts",
-    "host-state": "tonnage.machine.host_state:host_state",
-    "load": "tonnage.machine.host_load:load",
+    "host-state": "tonnage.machine.host_facts:host_state",
+    "load": "tonnage.machine.host_facts:load",
     "ceilings": "tonnage.cluster.ceiling_service:measure",
     "look-scratch": "tonnage.cluster.own_scratch:visibility",
     "make-scratch": "tonnage.cluster.own_scratch:make",

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage import _native
-from tonnage.cluster.beside import BesideStep
 from tonnage.cluster.host_group import Alone, HostGroup
-from tonnage.cluster.launcher import ANYWHERE, LauncherFacts, Placing
-from tonnage.cluster.live_figures import Live
+from tonnage.cluster.launcher import ANYWHERE, LauncherFacts, Live, Placing
 from tonnage.cluster.mpi.io_library import with_io_library
 from tonnage.cluster.mpi.launch_environment import started
 from tonnage.errors import RequestError
@@ -22,6 +20,38 @@ if TYPE_CHECKING:
     from tonnage.records.line_types import Json
     from tonnage.records.phase_results import PhaseResult
     from tonnage.records.phase_specs import PhaseSpec, TaskRange
+
+
+class BesideStep:
+    """The step of the measured phase; the company's result comes with its own."""
+
+    def __init__(self, phases: _native.Beside, hosts: Sequence[str]) -> None:
+        self._phases = phases
+        self._hosts = hosts
+        self.company: PhaseResult | None = None
+        """After ``result``."""
+
+    def go(self) -> None:
+        self._phases.go()
+
+    def wait(self, timeout_s: float) -> bool:
+        return self._phases.wait(timeout_s)
+
+    def stop(self) -> None:
+        self._phases.stop()
+
+    def live(self) -> Live:
+        return self._phases.live()
+
+    def result(self) -> PhaseResult:
+        result, self.company = self._phases.results()
+        return result
+
+    def hosts(self) -> Sequence[str]:
+        return self._hosts
+
+    def gathering(self) -> None:
+        return None
 
 
 class NativeStep:

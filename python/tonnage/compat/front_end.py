@@ -6,10 +6,11 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TextIO
 
 from tonnage.command_line import Command, read
 from tonnage.errors import RequestError
+from tonnage.printable_text import one_line
 from tonnage.units import parse_size
 
 
@@ -103,3 +104,20 @@ def page(front: FrontEnd) -> str:
     for line, meaning in front.examples:
         lines += [f"# {meaning}", line]
     return "\n".join([*lines, "```"]) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Where a front end speaks: the original's output on one stream, everything that is ours on the other."""
+
+    out: TextIO
+    err: TextIO
+
+    def say(self, text: str) -> None:
+        """Prints a line of the original's output."""
+        self.out.write(f"{text}\n")
+
+    def tell(self, text: str) -> None:
+        """A line of ours, after what was said so far."""
+        self.out.flush()
+        self.err.write(f"{one_line(text)}\n")

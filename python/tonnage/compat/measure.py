@@ -13,7 +13,7 @@ from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.observer import Live, Observer, Step
 from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.cluster.launcher_by_name import launcher
-from tonnage.compat.output import Voice
+from tonnage.compat.front_end import Voice
 from tonnage.option_names import reworded, reworded_errors
 from tonnage.outputs import lines
 from tonnage.records import Run

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import pkgutil
 from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tonnage.analysis import analyse
 from tonnage.analysis.compare.runs import THRESHOLD, Side, compare_sides
-from tonnage.dashboard.boards import Board
 from tonnage.dashboard.run_entry import Watched
 from tonnage.dashboard.run_files import Signature, check_plain, signature
 from tonnage.errors import RequestError
@@ -20,6 +21,45 @@ from tonnage.records.file_names import MANIFEST, ODD_BYTES, TRIALS
 from tonnage.report.answers.compare import answer
 from tonnage.report.page import render, render_answer
 from tonnage.report.page_data import Source
+
+RowKind = Literal["", "good", "warn", "bad", "dim"]
+"""How a row is coloured. Its cells say the same in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a board, already in words."""
+
+    cells: tuple[str, ...]
+    share: float | None = None
+    """Of a bar at its end, 0 to 1."""
+    kind: RowKind = ""
+    details: tuple[str, ...] = ()
+    """Sentences below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a board shows now."""
+
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A section of the page."""
+
+    name: str
+    """Of its topic: letters only."""
+    title: str
+    columns: tuple[str, ...]
+    empty: str
+    """The text shown where there is no row."""
+    ask: Callable[[], Table]
+    """May take seconds. A TonnageError is shown in its place."""
+    every_s: float
+
 
 _KEPT = 4
 """Pages of up to some megabytes that are remembered."""

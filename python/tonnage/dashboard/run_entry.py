@@ -16,8 +16,13 @@ from tonnage.errors import RecordError
 from tonnage.records import Run
 from tonnage.records.file_names import MANIFEST, TRIALS
 from tonnage.records.line_types import Manifest, TrialLine
-from tonnage.records.measuring_process import ENDED_WITHOUT_SUMMARY, ended_without_summary, is_gone
-from tonnage.records.progress_file import PROGRESS, read_progress_file
+from tonnage.records.measuring_process import (
+    ENDED_WITHOUT_SUMMARY,
+    PROGRESS,
+    ended_without_summary,
+    is_gone,
+    read_progress_file,
+)
 
 _AT_ONCE_BYTES = 8 << 20
 """Of trials that are read in one go; the rest is read the next time."""

@@ -15,14 +15,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tonnage.dashboard.boards import Board
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tonnage.dashboard.pages import Board
 from tonnage.errors import RequestError
 from tonnage.http_origin import own_names
+from tonnage.toml_documents import read_text
 
 if TYPE_CHECKING:
     import uvicorn
+
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _BACKLOG = 512
@@ -87,7 +92,6 @@ def serve(request: ServeRequest, boards: Sequence[Board], announce: Callable[[st
 
 
 def _tls(request: ServeRequest) -> ssl.SSLContext | None:
-    from tonnage.dashboard.connections import https
 
     if request.certificate is not None:
         return https(request.certificate, request.key)
@@ -167,7 +171,6 @@ async def _serve(
 
 async def _listener(server: uvicorn.Server, place: socket.socket, tls: ssl.SSLContext | None) -> asyncio.Server:
     """Shakes hands for no longer than a request may take."""
-    from tonnage.dashboard.connections import REQUEST_S, Patient
 
     return await asyncio.get_running_loop().create_server(
         lambda: Patient(server.config, server.server_state, server.lifespan.state),
@@ -186,3 +189,90 @@ def _address(host: str, port: int, listener: _Listener) -> str:
         name = host
     scheme = "https" if listener.tls else "http"
     return f"{scheme}://{name}:{port}/" + (f"?token={listener.token}" if listener.token else "")
+
+
+_STRANGERS = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
+"""OpenSSL's words for a key of another certificate; the last one where they are of different kinds, as RSA and EC."""
+
+
+def https(certificate: Path, key: Path | None) -> ssl.SSLContext:
+    """TLS 1.2 or newer with that certificate (PEM, with those that vouch for it); without ``key``, its key is in the
+    same file. RequestError where one cannot be read, is none, does not match, or others can read the key."""
+    holder = key or certificate
+    _check(certificate, "certificate", "CERTIFICATE-----")
+    _check(holder, "private key", "PRIVATE KEY-----")
+    _check_private(holder)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # A handshake costs this host more than it costs the viewer.
+    context.options |= ssl.OP_NO_RENEGOTIATION
+
+    def password() -> str:
+        raise RequestError(f"the key in {holder} needs a password; hint: `openssl pkey -in FILE` writes one without")
+
+    try:
+        context.load_cert_chain(certificate, key, password)
+    except ssl.SSLError as error:
+        if error.reason in _STRANGERS:
+            why = f"the key in {holder} does not belong to the certificate in {certificate}; hint: name its own --key"
+        else:
+            why = f"https cannot use {certificate} with the key in {holder}: {error.reason or error}"
+        raise RequestError(why) from None
+    except OSError as error:
+        raise RequestError(f"cannot read {certificate} or {holder}: {error.strerror}") from None
+    return context
+
+
+def _check(file: Path, what: str, mark: str) -> None:
+    try:
+        text = read_text(file)
+    except (OSError, ValueError) as error:
+        raise RequestError(f"cannot read the {what} {file}: {getattr(error, 'strerror', None) or error}") from None
+    if mark not in text:
+        raise RequestError(
+            f"{file} holds no {what} in PEM form; hint: --certificate takes the certificate, --key the file of its key"
+        )
+
+
+def _check_private(file: Path) -> None:
+    """An administrator may let a group of his choice read a key that is not this user's."""
+    found = file.stat()
+    if found.st_mode & (0o077 if found.st_uid == os.geteuid() else 0o007):
+        raise RequestError(
+            f"others may read or write the key in {file} (mode {found.st_mode & 0o777:o}); hint: mode 600"
+        )
+
+
+REQUEST_S = 10.0
+"""From a request's first byte, or from the connection's beginning (before a handshake), to its last byte."""
+
+
+class Patient(H11Protocol):
+    """uvicorn's own, with that limit."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def __init__(self, *words: Any, **named: Any) -> None:
+        super().__init__(*words, **named)
+        # It is made when the connection is taken, and told of it when a handshake has ended.
+        self._until = self.loop.time() + REQUEST_S
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._late = self.loop.call_at(self._until, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._forget()
+        elif self._late is None and self.transport is not None:
+            self._late = self.loop.call_later(REQUEST_S, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _forget(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None

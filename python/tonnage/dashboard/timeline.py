@@ -18,9 +18,8 @@ from tonnage.records.lines import COUNTED
 from tonnage.report.figures import heat, series
 from tonnage.report.figures.axes import speed_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Figure, escaped, layout
+from tonnage.report.figures.figure import Figure, Table, escaped, layout
 from tonnage.report.figures.plotly import Axis, Layout, Trace
-from tonnage.report.figures.table import Table
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 _INTERVALS = 40

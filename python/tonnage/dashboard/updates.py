@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from tonnage.dashboard.background_thread import WorkRate, in_daemon_thread
-from tonnage.dashboard.boards import Board
 from tonnage.dashboard.live_analysis import judge, load_analysis
+from tonnage.dashboard.pages import Board
 from tonnage.dashboard.run_entry import Watched
 from tonnage.dashboard.run_list import Runs
 from tonnage.dashboard.topic_store import TopicStore, encode

@@ -24,15 +24,11 @@ from typing import Any
 from tonnage import plugins
 from tonnage.filesystems import any_remote as remote
 from tonnage.filesystems import local
-from tonnage.filesystems.file_holders import FileLayout, Item, Looked
-from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
-from tonnage.filesystems.servers import Answer, ObservedPath
-from tonnage.filesystems.striping import Striped, Striping
-from tonnage.machine.block_devices import block_name, block_number
+from tonnage.filesystems.file_holders import Facts, FileLayout, Gathering, Item, Looked, MountedPath
+from tonnage.filesystems.servers import Answer, ObservedPath, Striped, Striping
 from tonnage.machine.guarded_access import carefully
-from tonnage.machine.mounts import Mount, find_mount, read_mounts
+from tonnage.machine.mounts import Mount, block_name, block_number, find_mount, is_local, read_mounts
 from tonnage.machine.site_tools import ToolError
-from tonnage.machine.storage_identity import is_local
 
 LIMIT_S = 10.0
 """For each question: what hangs does not hang the run."""

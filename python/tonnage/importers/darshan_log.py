@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tonnage.importers.darshan_child import DXT, GENERIC, HEAT, NOT_INSTALLED
 from tonnage.importers.darshan_regions import BadHeader, Regions, regions_of
-from tonnage.importers.detect import DARSHAN_MARKS
+from tonnage.importers.file_kinds import DARSHAN_MARKS
 
 INSTALL_HINT = 'pip install "tonnage[darshan]", which has it for Python 3.10 to 3.12 on x86_64'
 LIMIT_S = 300.0

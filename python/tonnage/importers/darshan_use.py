@@ -25,8 +25,7 @@ from tonnage.demand.job_use import (
     Transfers,
 )
 from tonnage.importers.darshan_log import Calls, Counters, Log
-from tonnage.importers.darshan_overlap import most_at_once, total_s, union
-from tonnage.importers.darshan_trace import bytes_over_time, counted_order, order_of
+from tonnage.importers.darshan_trace import bytes_over_time, counted_order, most_at_once, order_of, total_s, union
 
 _BINS = ("0_100", "100_1K", "1K_10K", "10K_100K", "100K_1M", "1M_4M", "4M_10M", "10M_100M", "100M_1G", "1G_PLUS")
 _COMMON = (1, 2, 3, 4)

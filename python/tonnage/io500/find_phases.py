@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tonnage.analysis.io500 import PhaseFigure
 from tonnage.campaign.observer import Observer
+from tonnage.compat.front_end import Voice
 from tonnage.compat.measure import conclude, measure
-from tonnage.compat.output import Voice
 from tonnage.errors import MeasurementError
 from tonnage.io500.config import Config
 from tonnage.io500.phase_commands import RepetitionPaths, Step

@@ -14,7 +14,7 @@ from typing import TextIO
 from tonnage.analysis import analyse
 from tonnage.analysis.io500 import PhaseFigure, figure_of
 from tonnage.campaign.observer import Observer
-from tonnage.compat.front_end import parse_arguments
+from tonnage.compat.front_end import Voice, parse_arguments
 from tonnage.compat.ior import command as ior
 from tonnage.compat.ior.file_names import file_names
 from tonnage.compat.ior.parse import parse
@@ -23,7 +23,6 @@ from tonnage.compat.mdtest import command as mdtest
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import understand
 from tonnage.compat.measure import Ranks
-from tonnage.compat.output import Voice
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.io500 import find_phases
 from tonnage.io500.config import Config

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from tonnage.machine.mounts import Mount, find_mount, read_mounts
-from tonnage.machine.storage_identity import is_local
+from tonnage.machine.mounts import Mount, find_mount, is_local, read_mounts
 from tonnage.machine.time_limit import in_time
 
 _T = TypeVar("_T")

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from tonnage.errors import TonnageError
-from tonnage.machine.fact_types import PathFacts
-from tonnage.machine.mounts import find_mount, read_mounts
-from tonnage.machine.storage_identity import identity
+from tonnage.machine.host_facts import PathFacts
+from tonnage.machine.mounts import find_mount, identity, read_mounts
 from tonnage.machine.time_limit import in_time
 
 _T = TypeVar("_T")

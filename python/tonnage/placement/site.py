@@ -16,9 +16,8 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from tonnage.document_table import DocumentTable
 from tonnage.errors import RequestError
-from tonnage.field_types import Count, Delay, Length, Part, Rate, SchedulerName, Time
+from tonnage.field_types import Count, Delay, DocumentTable, Length, Part, Rate, SchedulerName, Time
 from tonnage.machine.guarded_access import carefully
 from tonnage.toml_documents import Document, line_of
 

@@ -15,8 +15,7 @@ from tonnage.errors import RequestError
 from tonnage.filesystems.known_filesystems import served_by
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
 from tonnage.machine.guarded_access import carefully
-from tonnage.machine.mounts import Mount, find_mount, read_mounts
-from tonnage.machine.storage_identity import identity
+from tonnage.machine.mounts import Mount, find_mount, identity, read_mounts
 from tonnage.machine.time_limit import in_time
 from tonnage.placement.site import Server, Site
 
@@ -36,7 +35,7 @@ class Located:
     """The same through links of the site file's own spelling."""
     mount: Mount | None
     target: str
-    """The storage's identity (``tonnage.machine.storage_identity``): what a kept load line belongs to."""
+    """The storage's identity (``tonnage.machine.mounts``): what a kept load line belongs to."""
     servers: tuple[str, ...] = ()
     """Hosts that serve it, best first: names or addresses as the tools print them, or, where none does, names of the
     site file. Empty: unknown."""

@@ -5,8 +5,9 @@ Keys that an older version did not write stand in ``total=False`` classes: read 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from tonnage.records.phase_results import (
     CacheFacts,
@@ -335,3 +336,23 @@ class WorkflowWaits(TypedDict):
 
 class WorkflowLine(OfRecord, WorkflowTask, WorkflowWaits):
     """One line of ``workflow.jsonl``."""
+
+
+StopReason = Literal["known", "aside", "limit", "repetitions", "narrow", "most", "budget", "failed", "interrupted"]
+STOPPED = "stopped"
+"""Key of the manifest that has them."""
+
+
+def pack_stop_reasons(reasons: Mapping[int, StopReason]) -> dict[str, Any] | None:
+    """``reasons``, by the number of each trial, as the manifest keeps them: ``{"usual": "known", "other": {"7":
+    "aside"}}``, for most runs have one reason for nearly all. None where nothing was measured."""
+    if not reasons:
+        return None
+    ((usual, _),) = Counter(reasons.values()).most_common(1)
+    return {"usual": usual, "other": {str(trial): reason for trial, reason in reasons.items() if reason != usual}}
+
+
+def stop_reason_of(manifest: Mapping[str, Any], trial: int) -> StopReason | None:
+    """Why the point that ``trial`` belongs to stopped; None: the run goes on, was killed, or does not say."""
+    kept = manifest.get(STOPPED)
+    return kept["other"].get(str(trial), kept["usual"]) if kept else None

@@ -1,6 +1,6 @@
 """Stores measured load lines for placement: one small JSON file a line.
 
-A line belongs to a target (``tonnage.machine.storage_identity``) and an access pattern. Users share a directory without
+A line belongs to a target (``tonnage.machine.mounts``) and an access pattern. Users share a directory without
 a lock and without rights to each other's files: a line is a whole file that appears in one rename, and none is ever
 changed.
 ``docs/record-format.md`` is the format.

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
-from tonnage.records.expected_files import missing
 from tonnage.records.file_names import (
     CHAIN,
     COPIES,
@@ -30,6 +29,7 @@ from tonnage.records.file_names import (
     TASKS,
     TRIALS,
     WORKFLOW,
+    missing,
 )
 from tonnage.records.hash_chain import (
     SEAL,
@@ -60,7 +60,9 @@ from tonnage.records.line_types import (
 from tonnage.records.lines import record_name
 from tonnage.records.output_writers import settle_output
 from tonnage.records.own_files import (
+    MOST_GATHERED_BYTES,
     Lost,
+    WriteBuffer,
     append_bytes,
     encode_line,
     make_directory,
@@ -69,7 +71,6 @@ from tonnage.records.own_files import (
     truncate,
     truncate_torn_line,
 )
-from tonnage.records.write_buffer import MOST_GATHERED_BYTES, WriteBuffer
 
 _HINTS = {
     errno.ENOSPC: "make room there",

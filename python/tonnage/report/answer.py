@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tonnage.report.figures.figure import Exhibit
-from tonnage.report.figures.table import Table
+from tonnage.report.figures.figure import Exhibit, Table
 
 
 @dataclass(frozen=True, slots=True)

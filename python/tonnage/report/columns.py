@@ -11,7 +11,7 @@ from itertools import zip_longest
 from rich.cells import cell_len
 
 from tonnage.printable_text import one_line
-from tonnage.report.figures.table import Table
+from tonnage.report.figures.figure import Table
 
 _GAP = 2
 """Blanks between two columns."""

@@ -20,8 +20,7 @@ from tonnage.records import Run, Tasks, Trials
 from tonnage.records.file_names import ODD_BYTES
 from tonnage.report import phrases
 from tonnage.report.answer import Answer
-from tonnage.report.figures.figure import Exhibit
-from tonnage.report.figures.table import Column
+from tonnage.report.figures.figure import Column, Exhibit
 from tonnage.report.page_data import Source
 from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import codes_in_answers, exhibits_of, findings, sentences_of

@@ -9,11 +9,10 @@ from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.undoing import Undone
 from tonnage.analysis.results import Finding, Intervals, LoadLine, Point, Promise
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.analysis.transfer_size_ceilings import size_of
-from tonnage.records.line_types import CeilingEntry, CostEntry
+from tonnage.analysis.transfer_sizes import measured_at
+from tonnage.records.line_types import CeilingEntry, CostEntry, StopReason
 from tonnage.records.lines import AMPLIFIED
 from tonnage.records.measuring_process import ENDED_WITHOUT_SUMMARY
-from tonnage.records.stop_reasons import Reason
 
 TOO_FEW = "too few repetitions to tell, 2 of each would"
 """Where a figure has no interval."""
@@ -102,7 +101,7 @@ def plateau(line: LoadLine) -> str | None:
     return f"the plateau lies between {units.interval(low, high, lambda end: units.speed(end, line.metric), ' and ')}"
 
 
-_ENDS: dict[Reason, str] = {
+_ENDS: dict[StopReason, str] = {
     "known": "when the load line was known well enough",
     "limit": "because no plateau shows up to the largest number of tasks, and repetitions would not change that",
     "budget": "when its time was used up",
@@ -118,7 +117,7 @@ def ended(line: LoadLine) -> str | None:
     return f"measuring ended {_ENDS[line.stopped]}" if line.stopped in _ENDS else None
 
 
-def stopped(reason: Reason | None) -> str:
+def stopped(reason: StopReason | None) -> str:
     """Why a point was not measured again, in a word."""
     return reason.replace("-", " ") if reason else units.NOT_MEASURED
 
@@ -193,9 +192,9 @@ def ceilings(entries: Sequence[CeilingEntry]) -> list[tuple[str, str]]:
 
 
 def _by_size(name: str, entries: Sequence[CeilingEntry]) -> str:
-    ordered = sorted(entries, key=lambda entry: size_of(entry) or 0)
+    ordered = sorted(entries, key=lambda entry: measured_at(entry) or 0)
     figures = [
-        units.rate(entry.get("bytes_per_s")) + (f" at {units.size(size)}" if (size := size_of(entry)) else "")
+        units.rate(entry.get("bytes_per_s")) + (f" at {units.size(size)}" if (size := measured_at(entry)) else "")
         for entry in ordered
     ]
     return f"{name}, by transfer size: {', '.join(figures)}{_with_tasks(ordered[0])}"

@@ -19,7 +19,7 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.printable_text import one_line
 from tonnage.report import phrases
 from tonnage.report.columns import blocks_of, laid_out
-from tonnage.report.figures.table import Column, Table
+from tonnage.report.figures.figure import Column, Table
 from tonnage.report.sections import company_matrix, load_line, sentences_of, surface, training
 from tonnage.report.sections import findings as findings_section
 from tonnage.report.sections import point_table as points

@@ -20,7 +20,7 @@ from tonnage.printable_text import one_line
 from tonnage.report import phrases
 from tonnage.report.answers import compare
 from tonnage.report.columns import fitting_blocks, laid_out
-from tonnage.report.figures.table import Table
+from tonnage.report.figures.figure import Table
 from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import findings as findings_section
 from tonnage.report.sections import of_terminal, sentences_of

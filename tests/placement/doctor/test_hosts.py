@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from tonnage.cluster.host_group import Answer
-from tonnage.cluster.remote.client import RemoteHostGroup
-from tonnage.cluster.remote.connections import here
+from tonnage.cluster.remote.client import RemoteHostGroup, here
 from tonnage.placement.doctor import Complaint
 from tonnage.placement.doctor.host_checks import examine
 from tonnage.placement.doctor.host_facts import ONE_BY_ONE, Host, HostGroupFacts, Link, gather_host_facts

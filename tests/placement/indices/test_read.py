@@ -14,11 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tonnage.placement.indices.index_cache import Cache, CacheEntry
-from tonnage.placement.indices.index_reader import IndexedServer, fresh_indices, read_indices
-from tonnage.placement.indices.index_source import SourceError
+from tonnage.placement.indices.index_reader import Cache, CacheEntry, IndexedServer, fresh_indices, read_indices
 from tonnage.placement.indices.node_exporter import fetch
-from tonnage.placement.indices.reading import Reading
+from tonnage.placement.indices.reading import Reading, SourceError
 from tonnage.placement.site import Policy
 from tonnage.placement.site import Server as Named
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tonnage_records::Followed;
 use tonnage_storage::Watch;
-use tonnage_workload::{FollowStep, Follower, Op, Tail, Verifier, Waiting};
+use tonnage_workload::{FollowStep, Op, Tail, TailReader, Verifier, Waiting};
 
 use super::FILE;
 use super::progress::Progress;
@@ -27,7 +27,7 @@ const PIECE: usize = 4096;
 
 /// One task that follows.
 pub struct Reader {
-    pub follower: Follower,
+    pub follower: TailReader,
     pub port: Port,
     pub progress: Arc<Progress>,
     pub verifier: Option<Arc<Verifier>>,

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::str::SplitAsciiWhitespace;
 
-use crate::control::throttle::Seen;
+use crate::controllers::throttle::Seen;
 
 /// Between two looks for new processes and threads, in nanoseconds.
 const REFRESH_NS: u64 = 100_000_000;

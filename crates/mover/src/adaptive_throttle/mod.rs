@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 pub use cpu_priority::{CpuPriority, SteppedBack};
 
-use crate::control::throttle::{Controller, Own};
-use crate::limit::Limiter;
+use crate::controllers::throttle::{Controller, Own};
+use crate::rate_limiter::Limiter;
 use application_watch::Application;
 
 /// Least time between two looks.
@@ -79,7 +79,7 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     use super::*;
-    use crate::control::throttle::FLOOR_BYTES_PER_S;
+    use crate::controllers::throttle::FLOOR_BYTES_PER_S;
 
     /// A child that does not outlive its test.
     struct Ended(Child);

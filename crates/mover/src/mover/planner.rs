@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::fs::fstatvfs;
 
-use crate::control::workers::Tuner;
+use crate::controllers::worker_count::Tuner;
 use crate::error::{MoverError, Result};
 use crate::file_version::Kind;
 use crate::journal::Doubt;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::control::throttle::Own;
+use crate::controllers::throttle::Own;
 use crate::journal::Journal;
 use crate::journal_entry::State;
 use crate::options::{Clear, Options};

@@ -9,8 +9,8 @@ use crate::copy::{Large, SMALL_BYTES, Started};
 use crate::error::Result;
 use crate::file_version::Kind;
 use crate::journal_entry::{Entry, Outcome, State};
-use crate::limit::FILE_COST_BYTES;
 use crate::options::Gentle;
+use crate::rate_limiter::FILE_COST_BYTES;
 
 use super::completion::land;
 use super::core::Core;

@@ -9,7 +9,7 @@ mod library;
 mod marker;
 mod names;
 mod object;
-mod placement;
+mod osds_of_objects;
 mod pool;
 mod queue;
 mod snapshot_notes;
@@ -26,7 +26,7 @@ pub use marker::{clean_pool, pool_leftovers};
 
 use crate::api::{CacheState, Facts, Lane, Names, NamesRequest, Note, OpenRequest, SnapshotRequest, Snapshots, Storage};
 use crate::error::{Result, StorageError};
-use crate::placement::Placement;
+use crate::object_placement::Placement;
 use crate::snapshots::of_any as snapshots_of_any;
 use crate::target::PoolSpec;
 use crate::target::{Process, TargetSpec};

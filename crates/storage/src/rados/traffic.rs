@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tonnage_workload::Op;
 
-use crate::placement::Traffic;
+use crate::object_placement::Traffic;
 
 /// Objects that a phase may tell apart; those beyond are counted only.
 const OBJECTS_MOST: usize = 1 << 20;

@@ -16,31 +16,31 @@
 mod copies;
 mod feeding;
 mod finds;
-mod follow;
 mod names;
 mod retry;
 mod rounds;
 mod starts;
 mod stonewall;
 mod stop_rule;
+mod tail_reader;
 mod transfers;
 
 use std::collections::VecDeque;
 
-use crate::limit::Limit;
 use crate::pace::{Pace, Schedule};
+use crate::phase_limit::Limit;
 use starts::Starts;
 use stop_rule::{AtQuota, StopRule};
 
 pub use copies::{Copies, Deal};
 pub use feeding::{Fed, FeedStep, Feeding};
 pub use finds::{Finds, Search};
-pub use follow::{FollowStep, Follower};
 pub use names::{ItemOf, Items};
 pub use retry::{Attempts, RetryRule};
 pub use rounds::{RemovalStep, Removals, RoundStep, Rounds};
 pub use starts::{Nanoseconds, TimeUnit};
 pub use stonewall::WallState;
+pub use tail_reader::{FollowStep, TailReader};
 pub use transfers::{Appends, Transfer, Transfers};
 
 /// The operations of one task, in their order.

@@ -177,9 +177,9 @@ impl Iterator for Removals {
 mod tests {
     use super::*;
     use crate::checkpoint::{CheckpointStep, Coordination, Means};
+    use crate::common_settings::{CachePolicy, Durability};
     use crate::geometry::{Access, Geometry, Layout};
     use crate::payload::PayloadKind;
-    use crate::terms::{CachePolicy, Durability};
 
     fn work(coordination: Coordination, snapshot: bool) -> Checkpoint {
         let (layout, access) = (Layout::FilePerTask, Access::Sequential);

@@ -1,9 +1,9 @@
 //! The operations of a stream, and of the writer of a tail.
 
+use crate::common_settings::Op;
 use crate::geometry::Offsets;
 use crate::program::Operations;
 use crate::stream::{Ops, Stream};
-use crate::terms::Op;
 
 /// One operation of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,10 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from tonnage.analysis.balance import UNEVEN, largest
-from tonnage.analysis.devices import devices_of
 from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
-from tonnage.analysis.hosts import by_host, host_rates, tasks_on, work_of
+from tonnage.analysis.hosts import by_host, devices_of, host_rates, tasks_on, work_of
 from tonnage.analysis.results import DevicePart, Devices, Finding, Point
 from tonnage.units import BANDWIDTH, rate_text, share
 

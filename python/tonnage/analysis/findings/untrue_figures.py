@@ -9,7 +9,7 @@ from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.findings.links import above_link
 from tonnage.analysis.results import Finding, Point
-from tonnage.analysis.transfer_size_ceilings import Ceiling, ceilings_at
+from tonnage.analysis.transfer_sizes import Ceiling, ceilings_at
 from tonnage.records.line_types import TrialLine
 from tonnage.records.lines import COLD_SHARE
 from tonnage.records.phase_results import VerifyResult

@@ -30,7 +30,7 @@ from tonnage.analysis.load_line.formulas import (
     saturating,
     usl_family,
 )
-from tonnage.analysis.statistics.distributions import f_tail, log_normal_cdf
+from tonnage.analysis.statistics.intervals import f_tail, log_normal_cdf
 
 if TYPE_CHECKING:
     import numpy as np

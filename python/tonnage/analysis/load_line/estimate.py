@@ -20,8 +20,13 @@ from tonnage.analysis.figure_texts import count, speed
 from tonnage.analysis.load_line.curve_hypotheses import Curve, hypotheses
 from tonnage.analysis.load_line.trial_checks import ENDED_BY_FAILURE, stopped_by, two_speeds
 from tonnage.analysis.results import LoadLine, Point
-from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, student_t
-from tonnage.analysis.statistics.pair_means import PAIRED_MOST, median_of_pair_means
+from tonnage.analysis.statistics.intervals import (
+    CONFIDENCE,
+    PAIRED_MOST,
+    median_interval,
+    median_of_pair_means,
+    student_t,
+)
 from tonnage.records.line_types import TrialLine
 from tonnage.units import BANDWIDTH, rate_text, share, time_text
 

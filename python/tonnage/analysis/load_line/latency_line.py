@@ -25,8 +25,13 @@ from typing import TYPE_CHECKING
 from tonnage.analysis.figure_texts import count
 from tonnage.analysis.load_line.trial_checks import ENDED_BY_FAILURE, stopped_by, two_speeds
 from tonnage.analysis.results import LatencyLine, Point
-from tonnage.analysis.statistics.distributions import fair_binomial_cdf
-from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, pooled_noise, student_t
+from tonnage.analysis.statistics.intervals import (
+    CONFIDENCE,
+    fair_binomial_cdf,
+    median_interval,
+    pooled_noise,
+    student_t,
+)
 from tonnage.records import Trials
 from tonnage.records.latency import QUANTILES
 from tonnage.records.line_types import Json, TrialLine

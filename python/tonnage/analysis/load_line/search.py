@@ -12,7 +12,7 @@ from typing import Protocol
 
 from tonnage.analysis.load_line.estimate import Estimate, estimate
 from tonnage.analysis.load_line.latency_line import Crossing, Latencies, crossing
-from tonnage.records.stop_reasons import Reason
+from tonnage.records.line_types import StopReason
 
 _PROMISING = 0.9
 """Share of the best throughput that a number between two doublings must be able to reach to be measured."""
@@ -60,7 +60,7 @@ class Search:
             self._round = self._plan(values, trials_left)
         return self._round.pop() if self._round else None
 
-    def stopped(self, points: Sequence[MeasuredPoint], ended: Reason) -> dict[int, Reason]:
+    def stopped(self, points: Sequence[MeasuredPoint], ended: StopReason) -> dict[int, StopReason]:
         """Of each number of tasks: why it is not measured again. ``ended``: what ends a search that would go on."""
         values = {point.tasks: point.values for point in points if point.values}
         if not values or self._first_measurement(values) is not None:

@@ -17,8 +17,7 @@ from tonnage.analysis.figure_texts import count
 from tonnage.analysis.results import Point
 from tonnage.records import Trials
 from tonnage.records.intervals import sums
-from tonnage.records.line_types import TrialLine
-from tonnage.records.stop_reasons import Reason
+from tonnage.records.line_types import StopReason, TrialLine
 from tonnage.units import time_text
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class Steady:
     """Rate over the whole series."""
 
 
-def stopped_by(points: Sequence[Point]) -> Reason | None:
+def stopped_by(points: Sequence[Point]) -> StopReason | None:
     """Why no more of a curve was measured, where its points have one reason."""
     reasons = {point.stopped for point in points} - {"aside"}
     return reasons.pop() if len(reasons) == 1 else None

@@ -21,15 +21,18 @@ from tonnage.analysis.results import Point
 from tonnage.analysis.tiers.crossover import (
     METRICS,
     Crossover,
+    MeasuredRate,
     by_group,
     crossover,
     crossover_of_curve,
+    exact,
     grows_more,
     of_a_node,
     plateau_of,
+    quotient,
     seen_on_both_sides,
+    shared_rate,
 )
-from tonnage.analysis.tiers.shared_tier import MeasuredRate, exact, quotient, shared_rate
 from tonnage.errors import RequestError
 from tonnage.records import Run
 

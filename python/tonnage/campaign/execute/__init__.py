@@ -6,7 +6,7 @@ from typing import Any
 
 from tonnage.campaign.execute.executor import Executor
 from tonnage.campaign.kinds import Setting
-from tonnage.campaign.kinds.lazy_table import OnDemand
+from tonnage.campaign.kinds.kind import OnDemand
 
 __all__ = ["EXECUTORS", "Executor", "executor_of"]
 

@@ -12,8 +12,7 @@ from tonnage.campaign.execute.run_phase import Harvester, PhaseOutcome, PhaseRun
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.schedule import Trial
 from tonnage.campaign.workspace import Workspace
-from tonnage.cluster.beside import BesideStep
-from tonnage.cluster.local_launcher import NativeEnsemble
+from tonnage.cluster.local_launcher import BesideStep, NativeEnsemble
 from tonnage.errors import MeasurementError
 from tonnage.records import event_lines, record_name, task_lines, trial_line
 from tonnage.records.line_types import CompanyLine, EventLine, TaskLine, TrialLine

@@ -17,7 +17,7 @@ from tonnage.campaign.stop_signals import Interrupts
 from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import Workspace
 from tonnage.cluster import launcher
-from tonnage.cluster.lost_process import ProcessLost
+from tonnage.cluster.launcher import ProcessLost
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.machine.host_events import HostCounters
 from tonnage.records import (
@@ -31,7 +31,7 @@ from tonnage.records import (
     trial_line,
     workflow_lines,
 )
-from tonnage.records.expected_files import promised
+from tonnage.records.file_names import promised
 from tonnage.records.line_types import DeviceItem, EventLine, HostEvents, TaskLine, TrialLine, WorkflowTask
 from tonnage.records.phase_results import PhaseResult
 from tonnage.records.phase_specs import PhaseSpec

@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from tonnage.campaign.jobs.run_ledger import Entry, latest
-from tonnage.campaign.jobs.trial_batch import Batch
+from tonnage.campaign.jobs.trial_batch import Batch, Entry, latest
 from tonnage.campaign.observer import Snapshots
 from tonnage.campaign.run_lifecycle import resume_run
 from tonnage.errors import RequestError, TonnageError

@@ -13,7 +13,7 @@ from tonnage.campaign.stop_signals import Interrupts
 from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 from tonnage.cluster.wait_for_job import FORGOTTEN_S, OVER, JobRows
 from tonnage.errors import MeasurementError
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 from tonnage.records.file_names import TRIALS
 from tonnage.records.line_types import TrialLine
 

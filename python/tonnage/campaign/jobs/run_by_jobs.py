@@ -12,10 +12,11 @@ from pathlib import Path
 
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.jobs.job_reader import Ending, JobReader
-from tonnage.campaign.jobs.run_ledger import Entry, Ledger
 from tonnage.campaign.jobs.trial_batch import (
     DIRECTORY,
     Batch,
+    Entry,
+    Ledger,
     allocations_of,
     check_programs,
     check_site,

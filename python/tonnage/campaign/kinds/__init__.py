@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tonnage.campaign.kinds.kind import Setting, WorkloadSection
-from tonnage.campaign.kinds.lazy_table import OnDemand
+from tonnage.campaign.kinds.kind import OnDemand, Setting, WorkloadSection
 from tonnage.records.line_types import SettingValues
 
 __all__ = ["WORKLOADS", "Setting", "WorkloadSection", "setting_of"]

@@ -8,8 +8,8 @@ from dataclasses import replace
 from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection
 from tonnage.campaign.kinds.training import Training, TrainingSetting, with_accelerators
-from tonnage.document_table import refuse
 from tonnage.errors import RequestError
+from tonnage.field_types import refuse
 from tonnage.published.training_models import training_models
 from tonnage.units import format_time
 

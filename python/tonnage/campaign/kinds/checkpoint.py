@@ -10,8 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.kinds.stream import Cache, Direct, Payload, Sync
 from tonnage.campaign.target import Target
-from tonnage.document_table import refuse, time_field
-from tonnage.field_types import Count, Delay, Depth, Flag, Size, Sweep, Tasks, Time
+from tonnage.field_types import Count, Delay, Depth, Flag, Size, Sweep, Tasks, Time, refuse, time_field
 from tonnage.filesystems import snapshots_of, type_of
 from tonnage.machine.mounts import mount_of
 from tonnage.records.phase_specs import Delays

@@ -11,8 +11,7 @@ from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Factors, Setting, scaled
 from tonnage.campaign.kinds.named_company import CompanySection
 from tonnage.campaign.target import Target
-from tonnage.document_table import refuse, time_field
-from tonnage.field_types import Count, Device, Flag, Length, Sweep, Tasks, Time
+from tonnage.field_types import Count, Device, Flag, Length, Sweep, Tasks, Time, refuse, time_field
 from tonnage.records.phase_specs import TargetSpec
 from tonnage.units import format_size
 

@@ -6,18 +6,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
+from importlib import import_module
 from itertools import product
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from pydantic import Field
 
 from tonnage.campaign.target import Target
 from tonnage.cluster.launcher import Placing
-from tonnage.document_table import DocumentTable, refuse
-from tonnage.field_types import Count, HostSets, Name, Sweep, is_sweep
+from tonnage.delayed_signals import late_signals
+from tonnage.field_types import Count, DocumentTable, HostSets, Name, Sweep, is_sweep, refuse
 from tonnage.records.line_types import SettingValues
 from tonnage.records.phase_specs import Cut, Delays, TargetSpec
 from tonnage.units import format_size
@@ -329,3 +330,30 @@ def check_transfer_sizes(key: str, sizes: Sequence[int], transfer_sizes: Sequenc
                     f"{key} {format_size(size)} is not a multiple of transfer_size {format_size(transfer_size)}",
                     f"use {format_size(max(size // transfer_size, 1) * transfer_size)}{instead}",
                 )
+
+
+T = TypeVar("T")
+
+
+class OnDemand(Mapping[str, T], Generic[T]):
+    """Name → what ``module:name`` is. Listing the names imports nothing; a run needs one or two values."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places
+        self._loaded: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._loaded:
+            module, _, attribute = self._places[name].partition(":")
+            with late_signals():
+                self._loaded[name] = getattr(import_module(module), attribute)
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)

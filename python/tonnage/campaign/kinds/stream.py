@@ -12,8 +12,23 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.kinds.named_company import CompanySection
 from tonnage.campaign.target import Target
-from tonnage.document_table import refuse, time_field, unit_field
-from tonnage.field_types import Count, Depth, Device, Flag, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
+from tonnage.field_types import (
+    Count,
+    Depth,
+    Device,
+    Flag,
+    Hog,
+    Percent,
+    Rate,
+    ScalarOrList,
+    Size,
+    Sweep,
+    Tasks,
+    Time,
+    refuse,
+    time_field,
+    unit_field,
+)
 from tonnage.records.phase_specs import Cut, Delays, MpiioSpec, TargetSpec
 from tonnage.units import format_size, size_text
 

@@ -12,9 +12,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from tonnage.campaign.kinds.kind import MOST_TRANSFER, Factors, Setting, Transfers, WorkloadSection, scaled
 from tonnage.campaign.kinds.stream import Cache, Direct
 from tonnage.campaign.target import Target
-from tonnage.document_table import refuse, time_field
 from tonnage.errors import RequestError
-from tonnage.field_types import Count, Length, Size, Sweep, Time
+from tonnage.field_types import Count, Length, Size, Sweep, Time, refuse, time_field
 from tonnage.published.training_models import training_models
 from tonnage.records.phase_specs import Delays
 from tonnage.units import format_size, format_time

@@ -32,7 +32,7 @@ COMMAND = Command(
 
 def run(arguments: Arguments) -> int:
     """Exit code: 1 where one of the jobs was not cancelled; the others are all the same."""
-    from tonnage.machine.user import user_name
+    from tonnage.machine.user_state import user_name
     from tonnage.placement.jobs import CancelAnswer, asked_scheduler, cancel_jobs
 
     found = asked_scheduler(arguments.scheduler, arguments.site)

@@ -108,7 +108,7 @@ def run(arguments: Arguments) -> int:
 
         write_answer(answer(found, threshold), arguments.out)
     if arguments.json:
-        from tonnage.analysis.plain_objects import plain
+        from tonnage.analysis.summary import plain
 
         print_json({"comparisons": [plain(between) for between in found]})
     else:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 
 from tonnage.cli.command import FRONT_ENDS, Arguments
-from tonnage.command_help import help_text
-from tonnage.command_line import Command, HelpAsked
+from tonnage.command_line import Command, HelpAsked, help_text
 from tonnage.command_option import Option
 
 COMMAND = Command(
@@ -46,7 +45,7 @@ class FrontEndCommand:
 
     def run(self, arguments: Arguments) -> int:
         """Runs the command and returns its exit code."""
-        from tonnage.compat.output import Voice
+        from tonnage.compat.front_end import Voice
 
         run, voice = import_module(self.COMMAND.loads[0]).run, Voice(sys.stdout, sys.stderr)
         try:
@@ -68,5 +67,6 @@ _WATCHED = ("mdtest", "sob")
 def front_end(name: str) -> FrontEndCommand:
     """The command of that name. No other one's options are imported."""
     path = f"tonnage.compat.{FRONT_ENDS[name]}"
-    options = import_module(f"{path.rpartition('.')[0]}.options")
+    package, _, _ = FRONT_ENDS[name].rpartition(".")
+    options = import_module(f"tonnage.compat.{package}.options" if package else path)
     return FrontEndCommand(replace(getattr(options, name.upper()), loads=(path,)), name in _WATCHED)

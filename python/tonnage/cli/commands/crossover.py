@@ -116,7 +116,7 @@ def run(arguments: Arguments) -> int:
 
 def _answered(found: Crossing) -> dict[str, object]:
     """As its schema has it, which scripts read."""
-    from tonnage.analysis.plain_objects import plain
+    from tonnage.analysis.summary import plain
 
     fields = plain(found)
     fields["unsure_at_first"] = fields.pop("no_winner_at_first")

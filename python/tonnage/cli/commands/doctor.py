@@ -29,7 +29,7 @@ _MOST_HOSTS = 1 << 16
 
 def _hosts(text: str) -> tuple[str, ...]:
     from tonnage.cluster.hostlist import how_many, unfold
-    from tonnage.cluster.remote.connections import check
+    from tonnage.cluster.remote.client import check
 
     number = how_many(text)
     if number > _MOST_HOSTS:

@@ -126,7 +126,7 @@ def run(arguments: Arguments) -> int:
 
         write_answer(answer(history), arguments.out)
     if arguments.json:
-        from tonnage.analysis.plain_objects import plain
+        from tonnage.analysis.summary import plain
 
         print_json({"history": plain(history)})
     else:

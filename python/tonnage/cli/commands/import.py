@@ -87,8 +87,7 @@ def run(arguments: Arguments) -> int:
     from tonnage.analysis.compare.normalise import parse_link
     from tonnage.campaign.trial_loop import run_directory
     from tonnage.cli.runs import present
-    from tonnage.importers.import_run import import_files, kind_of, result_files
-    from tonnage.importers.user_factors import parse_factor
+    from tonnage.importers.import_run import import_files, kind_of, parse_factor, result_files
 
     run_id = uuid.uuid4().hex[:8]
     files = result_files(arguments.files)

@@ -49,7 +49,7 @@ HEADINGS = (
 
 def run(arguments: Arguments) -> int:
     """Runs the command and returns its exit code."""
-    from tonnage.machine.user import user_name
+    from tonnage.machine.user_state import user_name
     from tonnage.placement.jobs import JobsAnswer, asked_scheduler
 
     site_scheduler = asked_scheduler(arguments.scheduler, arguments.site)
@@ -70,7 +70,7 @@ def run(arguments: Arguments) -> int:
 def _jobs_of_named(site_scheduler: Scheduler, user: str, *, ended: bool) -> list[Job]:
     """A scheduler may know users that this host does not; RequestError for one that neither has heard of."""
     from tonnage.cluster.scheduler import SchedulerError
-    from tonnage.machine.user import knows_user
+    from tonnage.machine.user_state import knows_user
 
     known, why = knows_user(user), f"{site_scheduler.name} has no job of theirs"
     found: list[Job] = []

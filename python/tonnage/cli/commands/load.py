@@ -178,8 +178,8 @@ def drawn(rows: Sequence[LoadRow], notes: Sequence[str], width: int = 1000) -> R
     from rich.text import Text
 
     from tonnage.report.columns import blocks_of
-    from tonnage.report.figures.table import Table as Plain
-    from tonnage.report.figures.table import text_column
+    from tonnage.report.figures.figure import Table as Plain
+    from tonnage.report.figures.figure import text_column
 
     every = Plain.of((text_column(HEADINGS[0]), *HEADINGS[1:]), tuple(tuple(cells(row)) for row in rows))
     tables = []

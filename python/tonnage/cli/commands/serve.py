@@ -15,7 +15,7 @@ from tonnage.cli.stage.list_movers import statuses
 from tonnage.cli.stage.status_text import details, progress_line, share_done, totals_text
 from tonnage.command_line import Command
 from tonnage.command_option import Option, parse_port
-from tonnage.dashboard.boards import Board, Row, RowKind, Table
+from tonnage.dashboard.pages import Board, Row, RowKind, Table
 from tonnage.errors import RequestError
 from tonnage.printable_text import one_line
 

@@ -32,9 +32,8 @@ def run(arguments: Arguments) -> int:
     """The program's exit status, or 1 where a file is not safe."""
     from tonnage.cli.stage.find_mover import LOCAL, REMOTE, plan_of
     from tonnage.cli.stage.mover_view import carry_out, view
-    from tonnage.staging.application_process import Application
     from tonnage.staging.mover_host import Host
-    from tonnage.staging.run_mover import accompany
+    from tonnage.staging.run_mover import Application, accompany
 
     if not arguments.program:
         raise RequestError("there is no program to run; hint: write it after --, like `tonnage stage run -- ./app`")

@@ -27,7 +27,7 @@ COMMAND = Command(
         ("tonnage stage status", "the only mover, or that of PERSIST_DIR"),
         ("tonnage stage status --name run7 --json", "for a script"),
     ),
-    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.wait_for_mover"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.control_socket"),
 )
 
 

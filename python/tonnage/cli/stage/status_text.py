@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tonnage import units
 from tonnage.errors import RequestError
-from tonnage.staging.moving_time import is_paused
+from tonnage.staging.mover_status import is_paused
 from tonnage.units import parse_rate
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ COMMAND = Command(
         ("tonnage stage stop", "at the end of a job, after `stage wait`"),
         ("tonnage stage stop --deadline 5m", "five minutes for the files of highest priority"),
     ),
-    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.wait_for_mover"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.control_socket"),
 )
 
 

@@ -27,7 +27,7 @@ COMMAND = Command(
         ("tonnage stage wait", "between two steps of a job"),
         ("tonnage stage wait --name run7 --timeout 10m || exit 1", "at most ten minutes"),
     ),
-    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.verify_tree", "tonnage.staging.wait_for_mover"),
+    loads=("tonnage.cli.stage.find_mover", "tonnage.staging.verify_tree", "tonnage.staging.control_socket"),
 )
 _NAMED = 3
 """Of what is lost."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from tonnage.cluster.mpi.binomial_tree import children, parent
+from tonnage.cluster.mpi.membership import children, parent
 from tonnage.cluster.mpi.ranks import Ranks
 from tonnage.cluster.mpi.time_limits import BARRIER_S
 from tonnage.cluster.mpi.transport import Tag

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from tonnage.cluster.host_group import Arguments
-from tonnage.cluster.mpi.binomial_tree import children, parent
+from tonnage.cluster.mpi.membership import children, parent
 from tonnage.cluster.mpi.ranks import Ranks
 from tonnage.cluster.mpi.transport import Tag
 from tonnage.errors import RequestError, TonnageError

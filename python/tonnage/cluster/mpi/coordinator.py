@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tonnage.cluster.host_group import Answer as ServiceAnswer
 from tonnage.cluster.host_group import Arguments, perform
-from tonnage.cluster.lost_process import ProcessLost
+from tonnage.cluster.launcher import ProcessLost
 from tonnage.cluster.mpi import clock_offsets
 from tonnage.cluster.mpi.commands import Answer, Command, carry_out, pass_on
 from tonnage.cluster.mpi.ranks import Ranks

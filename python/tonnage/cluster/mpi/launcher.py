@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 from tonnage import _native
 from tonnage.cluster.host_group import Answer, Arguments
-from tonnage.cluster.launcher import ANYWHERE, Ensemble, LauncherFacts, Placing
-from tonnage.cluster.live_figures import Live
+from tonnage.cluster.launcher import ANYWHERE, Ensemble, LauncherFacts, Live, Placing, ProcessLost
 from tonnage.cluster.local_launcher import Local
-from tonnage.cluster.lost_process import ProcessLost
 from tonnage.cluster.mpi import run_together
 from tonnage.cluster.mpi.commands import Command, Problem
 from tonnage.cluster.mpi.coordinator import Coordinator

@@ -9,8 +9,22 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tonnage import __version__
-from tonnage.cluster.mpi.binomial_tree import children, parent
 from tonnage.cluster.mpi.transport import Tag, Transport
+
+
+def parent(position: int) -> int | None:
+    """Returns the parent of a position; None for the root."""
+    return position & (position - 1) if position else None
+
+
+def children(position: int, count: int) -> list[int]:
+    """The children of a position, the one with the largest subtree first: it passes the most messages on."""
+    found = []
+    step = 1
+    while (position == 0 or step < position & -position) and position + step < count:
+        found.append(position + step)
+        step <<= 1
+    return found[::-1]
 
 
 class Member(NamedTuple):

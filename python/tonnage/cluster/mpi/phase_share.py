@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tonnage import _native
-from tonnage.cluster.live_figures import Live, together
-from tonnage.cluster.lost_process import ProcessLost
+from tonnage.cluster.launcher import Live, ProcessLost, together
 from tonnage.cluster.mpi import barrier
-from tonnage.cluster.mpi.binomial_tree import children, parent
 from tonnage.cluster.mpi.commands import FEW, Problem
+from tonnage.cluster.mpi.membership import children, parent
 from tonnage.cluster.mpi.ranks import Ranks
 from tonnage.cluster.mpi.task_assignment import Share
 from tonnage.cluster.mpi.time_limits import BEAT_S, SIGNALLED_S

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from tonnage import _native
 from tonnage.cluster import own_scratch
-from tonnage.cluster.lost_process import ProcessLost
+from tonnage.cluster.launcher import ProcessLost
 from tonnage.cluster.mpi import clock_offsets
 from tonnage.cluster.mpi.commands import Command, carry_out, pass_on, tell_above
 from tonnage.cluster.mpi.phase_share import PhaseShare

@@ -6,17 +6,66 @@ soon; each service runs in a thread of its own, so that one which a dead mount h
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import signal
 import sys
 import threading
 from types import FrameType
+from typing import Any, TypedDict
 
 from tonnage import __version__
-from tonnage.cluster.host_group import SERVICES, Answer, perform
+from tonnage.cluster.host_group import SERVICES, Answer, Arguments, perform
 from tonnage.cluster.remote.programs import end_programs
-from tonnage.cluster.remote.protocol import HELLO, MOST_LINE, Hello, Reply, Request, line, read
+
+HELLO = b"tonnage-agent "
+MOST_LINE = 128 << 20
+"""Bytes of one line: two full outputs of a program fit, each byte escaped."""
+MOST_NOISE = 64 << 10
+"""Bytes that a login may print before the first line."""
+
+
+class Hello(TypedDict):
+    """Of the far end."""
+
+    version: str
+    host: str
+    python: str
+    pid: int
+
+
+class Request(TypedDict):
+    """A service that is wanted; the answer has its number."""
+
+    id: int
+    service: str
+    arguments: Arguments
+
+
+class Reply(TypedDict):
+    """``host_group.Answer`` to a request."""
+
+    id: int
+    value: Any
+    problem: str | None
+
+
+def line(value: Hello | Request | Reply) -> bytes:
+    """As it goes over the pipe; text that is no Unicode (a path's bytes) survives."""
+    return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def read(raw: bytes) -> Any:
+    """The object of a line, of whichever kind was to come; ValueError where it is none."""
+    try:
+        value = json.loads(raw)
+    except RecursionError:
+        raise ValueError("too deep") from None
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    return value
+
 
 _FOR_A_TERMINAL = "agent is what Tonnage starts on other hosts; hint: see `tonnage explain doctor-hosts`"
 

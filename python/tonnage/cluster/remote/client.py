@@ -5,16 +5,75 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import platform
+import re
 import selectors
+import shlex
 import signal
+import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 
-from tonnage.cluster.host_group import Answer, Arguments
-from tonnage.cluster.remote.connections import first_line
+import tonnage
+from tonnage.cluster.host_group import Alone, Answer, Arguments, HostGroup
 from tonnage.cluster.remote.host_process import HostProcess
+from tonnage.cluster.scheduler import SchedulerError
+from tonnage.cluster.schedulers import scheduler
+from tonnage.errors import RequestError
+
+_HOST = re.compile(r"(?:[\w.-]+@)?[\w\[][\w.:\[\]%-]*", re.ASCII)
+
+
+def here(_host: str, _start_s: float) -> list[str]:
+    """Connects to this host itself."""
+    return ["sh", "-s"]
+
+
+def ssh(host: str, start_s: float) -> list[str]:
+    """``[USER@]HOST``, which must let this user in without a question. This host needs no ssh."""
+    if host in (platform.node(), "localhost"):
+        return here(host, start_s)
+    options = ["-T", "-x", "-a", "-oBatchMode=yes", f"-oConnectTimeout={max(1, round(start_s))}"]
+    # A host that is cut off is noticed after 30 s.
+    alive = ["-oServerAliveInterval=10", "-oServerAliveCountMax=3"]
+    return ["ssh", *options, *alive, "--", host, "exec sh -s"]
+
+
+def srun(host: str, start_s: float, queue: str | None = None) -> list[str]:
+    """A step of the job around us, or a job of its own where there is none, in this queue: one task, which shares what
+    others have."""
+    step = ["srun", f"--nodelist={host}", "--nodes=1", "--ntasks=1", "--job-name=tonnage-agent", "--mpi=none"]
+    alone = [f"--immediate={max(1, round(start_s))}", *([] if queue is None else [f"--partition={queue}"])]
+    inside = ["--overlap"] if in_a_job() else alone
+    return [*step, *inside, "--cpu-bind=none", "--quiet", "sh", "-s"]
+
+
+def in_a_job() -> bool:
+    """Whether this process runs inside a Slurm job."""
+    return "SLURM_JOB_ID" in os.environ
+
+
+def check(host: str) -> str:
+    """The host's name; RequestError where it can be none."""
+    if not _HOST.fullmatch(host):
+        raise RequestError(f"{host!r} is no host's name; hint: write HOST or USER@HOST, several with commas between")
+    return host
+
+
+def first_line() -> bytes:
+    """For the shell: this very Python and package where the host has them, else the ``tonnage`` of its ``PATH``."""
+    package = Path(tonnage.__file__).resolve().parent
+    isolated = ["-I"] if sys.flags.isolated else []
+    words = [sys.executable, *isolated, "-m", "tonnage.cli", "agent"]
+    if not isolated and (path := os.environ.get("PYTHONPATH")):
+        absolute = os.pathsep.join(str(Path(entry).absolute()) for entry in path.split(os.pathsep) if entry)
+        words = ["env", f"PYTHONPATH={absolute}", *words]
+    program, directory = shlex.quote(sys.executable), shlex.quote(str(package))
+    return os.fsencode(f"[ -x {program} ] && [ -d {directory} ] && exec {shlex.join(words)}; exec tonnage agent\n")
+
 
 START_S = 30.0
 """Seconds in which a host must answer: longer than a login on a busy host takes."""
@@ -195,3 +254,45 @@ class RemoteHostGroup:
                 with self._changed:
                     there.ended(status)
                     self._changed.notify_all()
+
+
+CONNECTIONS = ("alone", "ssh", "slurm", "mpi")
+"""``alone``: this host only; ``ssh``; ``slurm``: steps of the job around, or jobs; ``mpi``: processes of mpiexec."""
+
+
+@contextlib.contextmanager
+def remote_hosts(name: str, hosts: Sequence[str], *, start_s: float = START_S) -> Iterator[HostGroup]:
+    """A host group on ``hosts`` for as long as the context lasts. RequestError for a way or a host's name
+    that cannot be.
+
+    A host that is not there within ``start_s`` has a problem in each answer; ``hosts`` of the group name it all the
+    same.
+    """
+    if name == "alone":
+        yield Alone()
+    elif name == "mpi":
+        from tonnage.cluster.launcher_by_name import launcher
+
+        yield launcher("mpi").host_group
+    elif name in CONNECTIONS:
+        for host in hosts:
+            check(host)
+        queues = _queues() if name == "slurm" and not in_a_job() else {}
+
+        def way(host: str) -> Sequence[str]:
+            return ssh(host, start_s) if name == "ssh" else srun(host, start_s, queues.get(host))
+
+        with RemoteHostGroup(hosts, way, start_s=start_s) as host_group:
+            yield host_group
+    else:
+        raise RequestError(f"there is no way {name!r} to hosts; hint: choose one of {', '.join(CONNECTIONS)}")
+
+
+def _queues() -> dict[str, str]:
+    """Host → a queue that takes jobs for it, the default one where it is among them; empty where Slurm does not tell:
+    srun says then what is wrong."""
+    try:
+        every = sorted(scheduler("slurm").queues(), key=lambda queue: queue.default)
+    except SchedulerError:
+        return {}
+    return {host: queue.name for queue in every if queue.open for host in queue.hosts}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tonnage import __version__
 from tonnage.cluster.host_group import Answer, Arguments
-from tonnage.cluster.remote.protocol import HELLO, MOST_LINE, MOST_NOISE, Hello, Reply, Request, line, read
+from tonnage.cluster.remote.agent import HELLO, MOST_LINE, MOST_NOISE, Hello, Reply, Request, line, read
 
 _MOST_UNSENT = 64 << 20
 _MOST_ERRORS = 16 << 10

@@ -11,7 +11,6 @@ import os
 import time
 
 from tonnage.cluster.array_numbers import Numbers, each
-from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.job_terms import CommandSyntax, Spelling, every
 from tonnage.cluster.scheduler import (
     ClusterHost,
@@ -23,7 +22,15 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, document, moment, with_key
+from tonnage.cluster.schedulers.tool_output import (
+    Nonsense,
+    Record,
+    Refusals,
+    document,
+    moment,
+    run_in_foreground,
+    with_key,
+)
 from tonnage.cluster.schedulers.tool_output import hosts as named
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolOutput, ask

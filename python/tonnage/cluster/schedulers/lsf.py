@@ -12,7 +12,6 @@ import shlex
 import time
 
 from tonnage.cluster.array_numbers import spelled
-from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.job_terms import CommandSyntax, Dependency, Mail, Spelling, check_jobs, in_units
 from tonnage.cluster.scheduler import (
     ClusterHost,
@@ -25,7 +24,7 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, document, with_key
+from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, document, run_in_foreground, with_key
 from tonnage.machine.site_tools import ToolError, ToolMissing, ToolOutput, ToolSilent, ask, site_tool
 
 _RECEIPT = re.compile(r"^Job <(\d+)> is submitted to .*$", re.MULTILINE)

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.job_terms import (
     CommandSyntax,
     Dependency,
@@ -35,7 +34,7 @@ from tonnage.cluster.scheduler import (
     SubmissionUnknown,
     Submitted,
 )
-from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, document, with_key
+from tonnage.cluster.schedulers.tool_output import Nonsense, Record, Refusals, document, run_in_foreground, with_key
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolOutput, ask
 

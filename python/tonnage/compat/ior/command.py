@@ -8,23 +8,20 @@ from typing import TextIO, cast
 
 from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.command_line import HelpAsked
-from tonnage.compat.ior.campaign_of_test import campaign_of, seed_of
-from tonnage.compat.ior.csv_summary import CsvPrinter
+from tonnage.compat.front_end import Voice
+from tonnage.compat.ior.campaign_of_test import campaign_of, problems, refuse_striping, seed_of
 from tonnage.compat.ior.detail_files import SummaryFile, refuse_foreign, save
 from tonnage.compat.ior.file_names import make_parents, parents, refuse_missing
 from tonnage.compat.ior.findings import findings
 from tonnage.compat.ior.help import help_text
-from tonnage.compat.ior.json_summary import JsonPrinter
-from tonnage.compat.ior.mpi_hints import unused_hints
 from tonnage.compat.ior.observer import Rows, begin_test
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.parse import parse
 from tonnage.compat.ior.results import TestResult
-from tonnage.compat.ior.striping import problems, refuse_striping
+from tonnage.compat.ior.summary_files import CsvPrinter, JsonPrinter
 from tonnage.compat.ior.text_output import TextPrinter
-from tonnage.compat.ior.validate import validate
+from tonnage.compat.ior.validate import unused_hints, validate
 from tonnage.compat.measure import Ranks, in_option_names, records_directory
-from tonnage.compat.output import Voice
 from tonnage.records import Run
 
 AnyPrinter = TextPrinter | CsvPrinter | JsonPrinter

@@ -7,12 +7,12 @@ from contextlib import suppress
 from io import TextIOBase
 from pathlib import Path
 
+from tonnage.compat.front_end import Voice
 from tonnage.compat.ior.file_names import file_names
 from tonnage.compat.ior.options import Parameters
-from tonnage.compat.ior.recognise_summary import SUMMARY
 from tonnage.compat.ior.results import TestResult
+from tonnage.compat.ior.summary_files import SUMMARY
 from tonnage.compat.measure import NUMBER, OPERATIONS
-from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.outputs import GrowingOutput, Output, lines, refuse_one_for_two
 from tonnage.records import Run

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tonnage.analysis.points import columns_of, intervals_of, medians
 from tonnage.analysis.results import Intervals
-from tonnage.analysis.statistics.percentiles import columns_of, intervals_of, medians
+from tonnage.compat.ior.campaign_of_test import stripe_of
 from tonnage.compat.ior.number_format import MEBIBYTE, mean
 from tonnage.compat.ior.options import DEFAULTS, Parameters, spellings
 from tonnage.compat.ior.results import Row, TestResult
-from tonnage.compat.ior.striping import stripe_of
 from tonnage.compat.measure import Finding
 from tonnage.records.lines import COLD_SHARE
 from tonnage.units import time_text

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 from tonnage.campaign.observer import Observer, Step
+from tonnage.compat.front_end import Voice
 from tonnage.compat.ior.file_names import file_names
-from tonnage.compat.ior.mpi_hints import hints_of
 from tonnage.compat.ior.number_format import deviation, mean
 from tonnage.compat.ior.parameters import aggregate_bytes
 from tonnage.compat.ior.results import Row, TestResult, row_of
 from tonnage.compat.ior.text_output import now
-from tonnage.compat.output import Voice
+from tonnage.compat.ior.validate import hints_of
 from tonnage.records.file_names import TASKS
 from tonnage.records.line_types import TaskLine, TrialLine
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Queue
-from tonnage.compat.front_end import parse_arguments
+from tonnage.compat.front_end import Voice, parse_arguments
 from tonnage.compat.lsf.job_texts import UNKNOWN
-from tonnage.compat.lsf.options import BQUEUES
-from tonnage.compat.lsf.select_jobs import FAILED
-from tonnage.compat.output import Voice
+from tonnage.compat.lsf.options import BQUEUES, FAILED
 from tonnage.placement.jobs import asked_scheduler
 from tonnage.printable_text import shown
 

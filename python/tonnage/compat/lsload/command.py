@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.compat.front_end import Given, parse_arguments
-from tonnage.compat.lsload.indices import INDICES, LONG, SHORT, UNKNOWN, status, value
+from tonnage.compat.front_end import Given, Voice, parse_arguments
+from tonnage.compat.lsload.indices import INDICES, LONG, SHORT, UNKNOWN, shared_table, status, value
 from tonnage.compat.lsload.options import LSLOAD
 from tonnage.compat.lsload.resource_requirement import index_name, parse
-from tonnage.compat.lsload.shared_resources import shared_table
-from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.placement.server_load import LoadReader, LoadRow, select_servers
 from tonnage.placement.site import load_site

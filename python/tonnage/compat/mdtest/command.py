@@ -11,14 +11,13 @@ from pathlib import Path
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import refuse_odd_name
 from tonnage.campaign.run_lifecycle import Outcome
-from tonnage.compat.front_end import parse_arguments
+from tonnage.compat.front_end import Voice, parse_arguments
 from tonnage.compat.mdtest import text_output
-from tonnage.compat.mdtest.detail_files import refuse_foreign, save
 from tonnage.compat.mdtest.options import MDTEST
 from tonnage.compat.mdtest.request import OPERATIONS_MOST, Request, campaign_of, tree_name, understand
 from tonnage.compat.mdtest.results import TESTS, Results, results
+from tonnage.compat.mdtest.text_output import refuse_foreign, save
 from tonnage.compat.measure import Finding, HeaderObserver, Ranks, conclude, in_option_names, measure, records_directory
-from tonnage.compat.output import Voice
 from tonnage.errors import RequestError
 from tonnage.records import Run
 from tonnage.records.line_types import TrialLine

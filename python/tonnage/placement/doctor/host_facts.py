@@ -13,7 +13,7 @@ from typing import Annotated, TypedDict, cast
 from pydantic import GetPydanticSchema
 
 from tonnage.cluster.host_group import Answer, HostGroup
-from tonnage.machine.fact_types import HostState, PathFacts
+from tonnage.machine.host_facts import HostState, PathFacts
 from tonnage.machine.path_facts import LOOK_S
 from tonnage.placement.doctor import named
 
@@ -56,7 +56,7 @@ class Host:
     problem: str | None = None
     """Why it does not answer; then nothing else is known."""
     facts: _HostState = field(default_factory=lambda: cast("HostState", {}))
-    """Of ``tonnage.machine.host_state``."""
+    """Of ``tonnage.machine.host_facts``."""
     clock_ahead_ns: int | None = None
     """Its wall clock against ours."""
     clock_uncertainty_ns: int | None = None

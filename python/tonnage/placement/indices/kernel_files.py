@@ -10,10 +10,9 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tonnage.machine.host_load import parse_pressure
+from tonnage.machine.host_facts import parse_pressure
 from tonnage.machine.site_tools import ToolError, ask
-from tonnage.placement.indices.index_source import SourceError
-from tonnage.placement.indices.reading import Counters, Host, queue
+from tonnage.placement.indices.reading import Counters, Host, SourceError, queue
 
 FILES = ("uptime", "stat", "loadavg", "meminfo", "vmstat", "diskstats", "net/rpc/nfsd", "pressure/io")
 """Below ``/proc``; the last two are there only where an NFS server runs, and where the kernel keeps pressure."""

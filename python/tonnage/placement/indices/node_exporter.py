@@ -8,8 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from tonnage.placement.indices.index_source import Deadline, SourceError
-from tonnage.placement.indices.reading import Counters, Host, queue
+from tonnage.placement.indices.reading import Counters, Deadline, Host, SourceError, queue
 
 _MOST_BYTES = 16 << 20
 """A scrape of a server with thousands of devices is a few MB."""

@@ -6,7 +6,11 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
+from time import monotonic
 from typing import Any
+
+from tonnage.errors import TonnageError
 
 _QUEUE_S = 15.0
 _STACKED = re.compile(r"(?:dm-|md|loop|zd|drbd|bcache|ram|zram|fd|sr|nvme\d+c)\d")
@@ -234,3 +238,53 @@ def _disk_steps(before: Counters, after: Counters) -> tuple[int | None, int | No
     if not steps or any(step < 0 for pair in steps for step in pair):
         return None, None
     return sum(pair[0] for pair in steps), sum(pair[1] for pair in steps)
+
+
+class SourceError(TonnageError):
+    """A source cannot be reached, or returns something else than indices; the text says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One server's source."""
+
+    name: str
+    """``node_exporter``, ``proc`` or ``ssh``."""
+    module: str
+    function: str
+    """Of that module, ``function(target, timeout_s)`` asks it."""
+    target: str
+    prompt: bool
+    """Whether it usually answers while a decision waits."""
+
+    def read(self, timeout_s: float) -> Counters:
+        """Asks it, within ``timeout_s``; SourceError."""
+        found: Counters = getattr(import_module(f"{__package__}.{self.module}"), self.function)(self.target, timeout_s)
+        return found
+
+
+def source(address: str) -> Source:
+    """The source of an address of the site file; SourceError where it is no address."""
+    kind, _, rest = address.partition(":")
+    if kind in ("http", "https"):
+        return Source("node_exporter", "node_exporter", "read_counters", address, prompt=True)
+    if kind == "ssh":
+        return Source("ssh", "kernel_files", "read_counters_over_ssh", rest, prompt=False)
+    if address == "proc:":
+        return Source("proc", "kernel_files", "read_counters", "/proc", prompt=True)
+    raise SourceError(f"{address!r} is no source of indices; hint: write http://HOST:9100/metrics, ssh:HOST or proc:")
+
+
+class Deadline:
+    """The end of a time limit that several steps share."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._end_s = monotonic() + timeout_s
+
+    @property
+    def left_s(self) -> float:
+        """What is left of it; TimeoutError where it is over."""
+        left_s = self._end_s - monotonic()
+        if left_s <= 0:
+            raise TimeoutError("timed out")
+        return left_s

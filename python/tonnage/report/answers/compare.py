@@ -15,9 +15,8 @@ from tonnage.analysis.points import campaign_name
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import Exhibit, Figure, Variant
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, text_column
 from tonnage.report.figures.forest import Row, forest
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.divided_rates import beyond as doubts
 
 _RATIO = (

@@ -7,7 +7,7 @@ from math import log10
 
 from tonnage import units
 from tonnage.analysis.compare.differences import Difference
-from tonnage.analysis.tiers.shared_tier import MeasuredRate
+from tonnage.analysis.tiers.crossover import MeasuredRate
 from tonnage.analysis.tiers.two_tiers import At, Crossing, Parts, Wins, wins
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
@@ -18,16 +18,17 @@ from tonnage.report.figures.colours import GRID, KNEE, KNEE_BAND, LINES, MUTED, 
 from tonnage.report.figures.figure import (
     Exhibit,
     Figure,
+    Table,
     Variant,
     error_bars,
     interval_band,
     layout,
     legend_text,
+    text_column,
     upright,
     upright_band,
 )
 from tonnage.report.figures.plotly import Note, Shape, Trace
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.phrases import number
 from tonnage.report.published import summit_tiers
 from tonnage.report.sections import divided_rates as divided

@@ -11,9 +11,8 @@ from tonnage.demand.profile import FileSystemProfile, Flow, Over, Profile
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures.axes import rate_scale_title
 from tonnage.report.figures.colours import line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, text_column
 from tonnage.report.figures.plotly import Trace
-from tonnage.report.figures.table import Table, text_column
 
 _NOTES = (
     (

@@ -15,12 +15,20 @@ from tonnage.analysis.points import campaign_name
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.answers.compare import value_text
-from tonnage.report.figures.axes import divided_scale_title
+from tonnage.report.figures.axes import OWN, divided_scale_title, have_one_axis, reached
 from tonnage.report.figures.colours import KNEE, KNEE_BAND, LINES, MUTED, VEIL, band_colour, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, escaped, layout, upright_band
-from tonnage.report.figures.panels import OWN, have_one_axis, reached
+from tonnage.report.figures.figure import (
+    Exhibit,
+    Figure,
+    Table,
+    Variant,
+    error_bars,
+    escaped,
+    layout,
+    text_column,
+    upright_band,
+)
 from tonnage.report.figures.plotly import Axis, Note, Shape, Stroke, Trace
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections import divided_rates as divided
 
 _COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}

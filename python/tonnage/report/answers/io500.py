@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from tonnage import units
 from tonnage.analysis.io500 import Benchmark, PhaseFigure, Spread, carried
 from tonnage.report.answer import Answer, Statement
-from tonnage.report.figures.figure import Exhibit, Variant
+from tonnage.report.figures.figure import Column, Exhibit, Table, Variant, text_column
 from tonnage.report.figures.forest import Row, forest
-from tonnage.report.figures.table import Column, Table, text_column
 
 NO_SUBMISSION = (
     "It was measured by Tonnage, not by the benchmark's own programs: it is no official submission to IO500."

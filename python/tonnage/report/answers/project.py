@@ -7,16 +7,27 @@ from dataclasses import replace
 
 from tonnage import units
 from tonnage.analysis.compare.normalise import Basis, Normalised, normalise
-from tonnage.analysis.load_line import drawn_models
+from tonnage.analysis.load_line import projection
 from tonnage.analysis.load_line.projection import Projection, Refused
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import speed_scale_title, tasks_axis
 from tonnage.report.figures.colours import INK, KNEE, MUTED, band_colour, line_colour
-from tonnage.report.figures.figure import EDGE, Exhibit, Figure, Variant, edge_note, error_bars, layout, level
+from tonnage.report.figures.figure import (
+    EDGE,
+    Column,
+    Exhibit,
+    Figure,
+    Table,
+    Variant,
+    edge_note,
+    error_bars,
+    layout,
+    level,
+    text_column,
+)
 from tonnage.report.figures.plotly import ErrorBars, Shape, Trace
-from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.units import BANDWIDTH
 
 _NAMES = {"usl": "USL", "hinge": "hinge"}
@@ -109,7 +120,7 @@ def _table(found: Sequence[Projection]) -> Table:
     )
     rows = []
     for one in found:
-        fits = (_speed(one, drawn_models.at(model, one.tasks)) for model in one.models)
+        fits = (_speed(one, projection.at(model, one.tasks)) for model in one.models)
         beyond = "" if one.beyond <= 1 else f"{units.significant(one.beyond, 2)} times"
         head = (
             phrases.subject(one.op, one.group),

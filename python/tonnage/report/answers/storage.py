@@ -10,18 +10,16 @@ from datetime import datetime, timezone
 from tonnage import units
 from tonnage.analysis.compare.history import History
 from tonnage.analysis.findings.undoing import undone_by
-from tonnage.analysis.plain_objects import plain
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.analysis.summary import summary
+from tonnage.analysis.summary import plain, summary
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
 from tonnage.report.answers import history as over_time
 from tonnage.report.figures.axes import sizes_axis, speed_scale_title
 from tonnage.report.figures.colours import line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, escaped, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, error_bars, escaped, layout, text_column
 from tonnage.report.figures.plotly import Axis, Trace
-from tonnage.report.figures.table import Table, text_column
 from tonnage.units import BANDWIDTH
 
 _NOTES = (

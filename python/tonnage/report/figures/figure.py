@@ -2,15 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from tonnage.report.figures.colours import CLEAR, GRID, INK, MUTED
 from tonnage.report.figures.plotly import Axis, ColourBar, DrawnAxis, ErrorBars, Layout, Note, Shape, Trace, Values
-from tonnage.report.figures.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What one column holds."""
+
+    name: str
+    unit: str = ""
+    """Of all its cells, where they do not say their own."""
+    align: Literal["left", "right"] = "right"
+
+    @property
+    def heading(self) -> str:
+        """``from (s)``."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The numbers behind a figure, or of a section."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, named: Iterable[str | Column], rows: tuple[tuple[str, ...], ...]) -> Table:
+        """With a column of numbers for each name; others are given as they are."""
+        return cls(columns_of(*named), rows)
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """What stands above each column."""
+        return tuple(column.heading for column in self.columns)
+
+
+def columns_of(*named: str | Column) -> tuple[Column, ...]:
+    """A column of numbers for each name; others are given as they are."""
+    return tuple(Column(one) if isinstance(one, str) else one for one in named)
+
+
+def text_column(name: str) -> Column:
+    """Returns a column of words."""
+    return Column(name, align="left")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from tonnage import units
 from tonnage.analysis.compare.rate_ratio import FASTER, SLOWER
 from tonnage.report.figures.axes import ratio_axis
 from tonnage.report.figures.colours import KNEE, LINES, MUTED
-from tonnage.report.figures.figure import Figure, error_bars, escaped, layout
+from tonnage.report.figures.figure import Figure, Table, error_bars, escaped, layout
 from tonnage.report.figures.plotly import Note, Trace
-from tonnage.report.figures.table import Table
 
 _COLOURS = {FASTER: KNEE, SLOWER: LINES["read"]}
 _SYMBOLS = {FASTER: "triangle-up", SLOWER: "triangle-down"}

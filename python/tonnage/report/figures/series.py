@@ -14,9 +14,8 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import speed_scale_title
 from tonnage.report.figures.colours import ALERT, ALERT_BAND, VEIL, line_colour
-from tonnage.report.figures.figure import Figure, layout, upright_band
+from tonnage.report.figures.figure import Column, Figure, Table, layout, upright_band
 from tonnage.report.figures.plotly import Note, Shape, Trace
-from tonnage.report.figures.table import Column, Table
 from tonnage.report.page_data import Columns, TaskEvent
 from tonnage.units import BANDWIDTH, OPERATIONS
 

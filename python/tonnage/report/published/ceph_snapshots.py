@@ -9,7 +9,7 @@ from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
 from tonnage.analysis.statistics.fixed_cost import Pair, estimate
-from tonnage.report.figures.table import Column, Table, text_column
+from tonnage.report.figures.figure import Column, Table, text_column
 from tonnage.report.sections import snapshots
 from tonnage.units import size_text
 

@@ -9,7 +9,7 @@ from tonnage import published, units
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
-from tonnage.report.figures.table import Column, Table, text_column
+from tonnage.report.figures.figure import Column, Table, text_column
 from tonnage.report.published import ceph_snapshots, summit_tiers
 from tonnage.report.sections import tiers
 from tonnage.units import BANDWIDTH

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tonnage import published, units
-from tonnage.analysis.tiers.crossover import Crossover
-from tonnage.analysis.tiers.shared_tier import exact
+from tonnage.analysis.tiers.crossover import Crossover, exact
 from tonnage.analysis.tiers.two_tiers import NODE, SHARED, At, Tier, crossings
 from tonnage.errors import RequestError
 

@@ -9,8 +9,7 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, layout
-from tonnage.report.figures.table import Table, text_column
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, error_bars, layout, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
 

@@ -12,9 +12,8 @@ from tonnage.records.line_types import CopyLine
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import ALERT, LINES
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout, timeline
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, escaped, layout, timeline
 from tonnage.report.figures.plotly import Trace
-from tonnage.report.figures.table import Table
 from tonnage.report.page_data import Source
 from tonnage.report.sections.point_table import groups_of
 from tonnage.report.sections.section_type import Section, Titled

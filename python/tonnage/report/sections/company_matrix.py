@@ -8,9 +8,8 @@ from tonnage import units
 from tonnage.analysis.company_costs import CompanyCost, Share
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.answer import Statement
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, escaped, layout, text_column
 from tonnage.report.figures.plotly import Trace
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
 

@@ -7,9 +7,8 @@ from tonnage.analysis.results import Comparison, Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
-from tonnage.report.figures.figure import Exhibit, Figure, Variant
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, text_column
 from tonnage.report.figures.forest import Row, forest
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
 

@@ -10,12 +10,21 @@ from tonnage.analysis.load_line.latency_line import name_of
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.report import phrases
 from tonnage.report.figures import hover
-from tonnage.report.figures.axes import latency_axis, speed_scale_title, tasks_axis
+from tonnage.report.figures.axes import Panels, latency_axis, speed_scale_title, tasks_axis
 from tonnage.report.figures.colours import ALERT, KNEE, MUTED, band_colour, line_colour
-from tonnage.report.figures.figure import EDGE, Figure, edge_note, error_bars, interval_band, layout, level, upright
-from tonnage.report.figures.panels import Panels
+from tonnage.report.figures.figure import (
+    EDGE,
+    Figure,
+    Table,
+    edge_note,
+    error_bars,
+    interval_band,
+    layout,
+    level,
+    text_column,
+    upright,
+)
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.sections.point_table import drawn
 
 _LISTED_MOST = 50

@@ -11,8 +11,7 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import rate_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout
-from tonnage.report.figures.table import Table, text_column
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, escaped, layout, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
 

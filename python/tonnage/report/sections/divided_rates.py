@@ -10,7 +10,7 @@ from tonnage.analysis.compare.normalise import Normalised
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
-from tonnage.report.figures.table import Column, Table, text_column
+from tonnage.report.figures.figure import Column, Table, text_column
 from tonnage.report.sections.section_type import Section, Titled
 from tonnage.units import BANDWIDTH
 

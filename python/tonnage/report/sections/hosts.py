@@ -12,10 +12,9 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import speed_scale_title
 from tonnage.report.figures.colours import MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, escaped, layout, text_column
+from tonnage.report.figures.heat import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.figures.plotly import Trace
-from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Columns, Source
 from tonnage.report.sections.section_type import Section, Titled
 from tonnage.units import BANDWIDTH

@@ -12,10 +12,19 @@ from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, escaped, layout, legend_text
+from tonnage.report.figures.figure import (
+    Exhibit,
+    Figure,
+    Table,
+    Variant,
+    colour_bar,
+    escaped,
+    layout,
+    legend_text,
+    text_column,
+)
 from tonnage.report.figures.heat import COLOURS
 from tonnage.report.figures.plotly import Trace
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
 

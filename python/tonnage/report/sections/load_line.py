@@ -9,27 +9,28 @@ from tonnage import units
 from tonnage.analysis.findings.undoing import FAILED
 from tonnage.analysis.results import LoadLine, Point
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.analysis.transfer_size_ceilings import Ceiling, ceilings_at
+from tonnage.analysis.transfer_sizes import Ceiling, ceilings_at
 from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
-from tonnage.report.figures.axes import speed_scale_title, tasks_axis
+from tonnage.report.figures.axes import OWN, Panels, speed_scale_title, tasks_axis
 from tonnage.report.figures.colours import INK, KNEE, KNEE_BAND, MUTED, VEIL, band_colour, line_colour
 from tonnage.report.figures.figure import (
     EDGE,
+    Column,
     Exhibit,
     Figure,
+    Table,
     Variant,
     edge_note,
     escaped,
     layout,
     level,
+    text_column,
     upright,
     upright_band,
 )
-from tonnage.report.figures.panels import OWN, Panels
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
-from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections import settings
 from tonnage.report.sections.curves import latency_by_tasks, latency_by_throughput, one_point, points_table

@@ -11,9 +11,8 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.records.line_types import NfsMount
 from tonnage.report import phrases
 from tonnage.report.figures.colours import line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout
 from tonnage.report.figures.plotly import Trace
-from tonnage.report.figures.table import Table
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section
 

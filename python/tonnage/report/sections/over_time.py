@@ -15,9 +15,8 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import ratio_axis, speed_scale_title
 from tonnage.report.figures.colours import ALERT, INK, line_colour, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout, legend_text
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, escaped, layout, legend_text, text_column
 from tonnage.report.figures.plotly import Axis, Trace
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section
 

@@ -13,9 +13,8 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis
 from tonnage.report.figures.colours import step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout
 from tonnage.report.figures.plotly import Axis, Trace
-from tonnage.report.figures.table import Table
 from tonnage.report.page_data import Histogram, Source
 from tonnage.report.sections.section_type import Section
 

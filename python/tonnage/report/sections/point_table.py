@@ -8,7 +8,7 @@ from tonnage import units
 from tonnage.analysis.hosts import nearest
 from tonnage.analysis.results import Point
 from tonnage.report import phrases
-from tonnage.report.figures.table import Column, Table, text_column
+from tonnage.report.figures.figure import Column, Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Titled
 

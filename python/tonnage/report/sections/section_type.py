@@ -8,8 +8,7 @@ from typing import Any
 
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.answer import Statement
-from tonnage.report.figures.figure import Exhibit
-from tonnage.report.figures.table import Table
+from tonnage.report.figures.figure import Exhibit, Table
 from tonnage.report.page_data import Source
 
 Titled = tuple[str, Table]

@@ -9,12 +9,10 @@ from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.figures import hover
-from tonnage.report.figures.axes import rate_axis, speed_scale_title
+from tonnage.report.figures.axes import rate_axis, reached, speed_scale_title
 from tonnage.report.figures.colours import INK, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, escaped, layout
-from tonnage.report.figures.panels import reached
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, error_bars, escaped, layout, text_column
 from tonnage.report.figures.plotly import Axis, Note, Trace
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.point_table import drawn
 from tonnage.report.sections.section_type import Section

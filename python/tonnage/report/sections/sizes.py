@@ -14,10 +14,19 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import log_ticks, rate_axis, sizes_axis, speed_scale_title, tick_texts
 from tonnage.report.figures.colours import INK, KNEE, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, error_bars, escaped, layout, legend_text
+from tonnage.report.figures.figure import (
+    Exhibit,
+    Figure,
+    Table,
+    Variant,
+    colour_bar,
+    error_bars,
+    escaped,
+    layout,
+    legend_text,
+)
 from tonnage.report.figures.heat import COLOURS
 from tonnage.report.figures.plotly import ColourBar, Shape, Trace
-from tonnage.report.figures.table import Table
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section
 

@@ -14,9 +14,18 @@ from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis, tasks_axis
 from tonnage.report.figures.colours import KNEE_BAND, LINES, MUTED, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, error_bars, escaped, layout, level
+from tonnage.report.figures.figure import (
+    Exhibit,
+    Figure,
+    Table,
+    Variant,
+    error_bars,
+    escaped,
+    layout,
+    level,
+    text_column,
+)
 from tonnage.report.figures.plotly import Axis, Shape, Trace
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.point_table import groups_of
 from tonnage.report.sections.section_type import Section, Titled

@@ -14,10 +14,9 @@ from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import rate_scale_title
 from tonnage.report.figures.colours import KNEE, KNEE_BAND, LINES, MUTED
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout, upright_band
+from tonnage.report.figures.figure import Column, Exhibit, Figure, Table, Variant, layout, upright_band
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.figures.series import intervals
-from tonnage.report.figures.table import Column, Table
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section
 from tonnage.report.sections.tiers import NAMES

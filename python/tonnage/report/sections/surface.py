@@ -11,9 +11,8 @@ from tonnage.analysis.results import Surface, SurfaceSize
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.answer import Statement
 from tonnage.report.figures.colours import INK, KNEE, KNEE_BAND
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, colour_bar, layout
+from tonnage.report.figures.figure import Column, Exhibit, Figure, Table, Variant, colour_bar, layout, text_column
 from tonnage.report.figures.plotly import Trace
-from tonnage.report.figures.table import Column, Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
 

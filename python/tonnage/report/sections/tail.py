@@ -14,10 +14,9 @@ from tonnage.report.answer import Statement
 from tonnage.report.figures import hover, series
 from tonnage.report.figures.axes import latency_axis, rate_scale_title
 from tonnage.report.figures.colours import band_colour, line_colour, step_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, interval_band, layout
+from tonnage.report.figures.figure import Column, Exhibit, Figure, Table, Variant, escaped, interval_band, layout
 from tonnage.report.figures.plotly import Axis, Note, Shape, Trace
 from tonnage.report.figures.series import stall_marks, stalls_sentence, standstills
-from tonnage.report.figures.table import Column, Table
 from tonnage.report.page_data import Columns, Source
 from tonnage.report.sections.point_table import groups_of, notable_points
 from tonnage.report.sections.section_type import Section, Titled

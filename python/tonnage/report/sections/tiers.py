@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from tonnage import units
 from tonnage.analysis.run_analysis import Analysis
-from tonnage.analysis.tiers.crossover import Crossover, Tiers, Way
-from tonnage.analysis.tiers.shared_tier import MeasuredRate
+from tonnage.analysis.tiers.crossover import Crossover, MeasuredRate, Tiers, Way
 from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.colours import LINES
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, layout, text_column
 from tonnage.report.figures.plotly import Trace
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
 from tonnage.units import BANDWIDTH, OPERATIONS

@@ -14,9 +14,8 @@ from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import tasks_axis
 from tonnage.report.figures.colours import KNEE, KNEE_BAND, band_colour, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, interval_band, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, interval_band, layout
 from tonnage.report.figures.plotly import Trace
-from tonnage.report.figures.table import Table
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
 

@@ -16,10 +16,9 @@ from tonnage.report import phrases
 from tonnage.report.figures import heat, hover, series
 from tonnage.report.figures.axes import rate_scale_title, speed_scale_title
 from tonnage.report.figures.colours import ALERT, MUTED, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, escaped, layout, text_column
+from tonnage.report.figures.heat import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
 from tonnage.report.figures.plotly import Axis, Trace
-from tonnage.report.figures.rate_map import EXTREMES, bundled, edges_of, extremes, map_of, sums_of
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Columns, Source
 from tonnage.report.sections.point_table import notable_points
 from tonnage.report.sections.section_type import Section

@@ -12,9 +12,8 @@ from tonnage.analysis.workflow import ALL_ENGINE, ENGINE, critical_path, spans
 from tonnage.records.line_types import CopyLine, WorkflowLine
 from tonnage.report import phrases
 from tonnage.report.figures.colours import ALERT, LINES, MUTED
-from tonnage.report.figures.figure import Exhibit, Figure, Variant, escaped, layout, timeline
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, escaped, layout, text_column, timeline
 from tonnage.report.figures.plotly import Axis, Trace
-from tonnage.report.figures.table import Table, text_column
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
 

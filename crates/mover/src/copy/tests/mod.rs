@@ -18,13 +18,13 @@ use super::{Carrier, Counters, Parts};
 use crate::file_version::{Kind, Version};
 use crate::journal::{Identity, Journal};
 use crate::journal_entry::{Entry, Outcome, State};
-use crate::limit::Limiter;
 use crate::log::Log;
 use crate::manifest::Manifest;
 use crate::mapped_stores::Stores;
 use crate::options::Options;
 use crate::path::TreePath;
 use crate::quiescence::QuiescenceCheck;
+use crate::rate_limiter::Limiter;
 use crate::tree::Tree;
 use crate::{STATE_DIRECTORY, testing};
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
 from tonnage.cluster.schedulers.local.rows import UNREADABLE, WHOLE, Copy, Ended, Entry
 from tonnage.cluster.schedulers.local.spool import FILE, Spool
 from tonnage.cluster.schedulers.local.spooler_contact import ensure_spooler, wake
 from tonnage.cluster.schedulers.local.streams import UnfitError, open_streams
+from tonnage.cluster.schedulers.tool_output import run_in_foreground
 from tonnage.errors import TonnageError
 from tonnage.machine.site_tools import ToolError, ToolMissing
 from tonnage.processes import Process, adopt_orphans, descendants

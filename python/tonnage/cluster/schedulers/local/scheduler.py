@@ -25,8 +25,7 @@ from tonnage.cluster.schedulers.local.spool import Spool, explain
 from tonnage.cluster.schedulers.local.streams import unfit_stream
 from tonnage.errors import RequestError
 from tonnage.machine.time_limit import in_time
-from tonnage.machine.user import user_name
-from tonnage.machine.user_state import user_state
+from tonnage.machine.user_state import user_name, user_state
 
 QUEUE = "local"
 """The only one."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from tonnage.cluster.foreground import run_in_foreground
 from tonnage.cluster.hostlist import fold
 from tonnage.cluster.scheduler import (
     ClusterHost,
@@ -25,10 +24,10 @@ from tonnage.cluster.scheduler import (
 from tonnage.cluster.schedulers import tool_output
 from tonnage.cluster.schedulers.slurm import command, tables
 from tonnage.cluster.schedulers.slurm.tables import Node
-from tonnage.cluster.schedulers.tool_output import Nonsense, Refusals
+from tonnage.cluster.schedulers.tool_output import Nonsense, Refusals, run_in_foreground
 from tonnage.errors import RequestError
 from tonnage.machine.site_tools import ToolError, ToolMissing, ToolOutput, ToolSilent, ask
-from tonnage.machine.user import user_name
+from tonnage.machine.user_state import user_name
 
 _T = TypeVar("_T")
 _LICENCE = re.compile(r"^LicenseName=(\S+)\s.*?\bTotal=(\d+)", re.MULTILINE)

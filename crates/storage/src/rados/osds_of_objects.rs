@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::object::Name;
 use super::pool::Pool;
 use super::traffic::{Ledger, Map, Meter, lock};
-use crate::placement::{Held, Placement, Traffic};
+use crate::object_placement::{Held, Placement, Traffic};
 
 /// Groups that a monitor is asked about after a phase, and how long that may take: what is left is not placed.
 const QUESTIONS_MOST: usize = 4096;

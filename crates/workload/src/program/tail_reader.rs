@@ -49,7 +49,7 @@ pub enum FollowStep {
 
 /// One reader's way through its share.
 #[derive(Debug, Clone)]
-pub struct Follower {
+pub struct TailReader {
     share: Share,
     /// Transfers of its share in the whole file.
     all: u64,
@@ -58,7 +58,7 @@ pub struct Follower {
     grace: u64,
 }
 
-impl Follower {
+impl TailReader {
     /// Reader `reader` (from 0) of `readers` of `tail`; `grace` is the tail's, in the unit of the instants.
     #[must_use]
     pub fn new(tail: &Tail, reader: u32, readers: u32, grace: u64) -> Self {

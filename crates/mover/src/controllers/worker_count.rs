@@ -6,7 +6,7 @@
 
 use super::usual_level::{Level, Streak};
 use super::window::{Length, Stretch, Windows};
-use crate::limit::FILE_COST_BYTES;
+use crate::rate_limiter::FILE_COST_BYTES;
 
 /// Work at one number of workers before it is judged. It comes in lumps where small files become safe by the hundred: so a window
 /// begins and ends with work that came, and holds it several times.

@@ -1,1 +1,0 @@
-"""``sob``: the tool of the knox-epouta experiment."""

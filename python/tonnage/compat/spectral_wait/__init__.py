@@ -1,1 +1,0 @@
-"""Spectral's ``spectral_wait.py``, for scripts that call it."""
