@@ -185,9 +185,9 @@ def scaled(value: float, units: Iterable[tuple[float, str]]) -> str | None:
     None where it is less than one of the smallest.
     """
     for factor, unit in units:
-        told = three_digits(value / factor)
-        if float(told) >= 1:
-            return f"{told} {unit}"
+        digits = three_digits(value / factor)
+        if float(digits) >= 1:
+            return f"{digits} {unit}"
     return None
 
 
@@ -237,12 +237,12 @@ def rate(bytes_per_s: float | None) -> str:
 
 def _scaled(value: float, unit: str) -> str:
     divisor, prefixed = scale(abs(value), unit)
-    told = significant(value / divisor)
+    digits = significant(value / divisor)
     # 999.6 MB/s would print as 1000 MB/s.
-    if abs(float(told)) >= 1000 and divisor < 1e15:
+    if abs(float(digits)) >= 1000 and divisor < 1e15:
         divisor, prefixed = scale(divisor * 1000, unit)
-        told = significant(value / divisor)
-    return f"{told} {prefixed}"
+        digits = significant(value / divisor)
+    return f"{digits} {prefixed}"
 
 
 def bit_scale(bytes_per_s: float) -> tuple[float, str]:

@@ -168,8 +168,8 @@ def _of_file(observed: ObservedPath, new: bool, notes: list[str]) -> tuple[list[
     text = entry(observed, observed.path)
     found = [Device(target, observed.spelled(node)) for target, node in entry_targets(text)]
     if found:
-        told = ", ".join(device.name for device in found)
-        notes.append(f"{'beegfs entry info' if new else 'beegfs-ctl --getentryinfo'}: on target {told}")
+        targets = ", ".join(device.name for device in found)
+        notes.append(f"{'beegfs entry info' if new else 'beegfs-ctl --getentryinfo'}: on target {targets}")
     return found, entry_pool(text)
 
 

@@ -81,10 +81,10 @@ def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
                 found.append(None)
         return found
 
-    told: list[str | None] = in_time(ask, timeout_s=mounted.timeout_s)
+    attributes: list[str | None] = in_time(ask, timeout_s=mounted.timeout_s)
     held: dict[str, Holding] = {}
     coded = 0
-    for (path, size), text in zip(files, told, strict=True):
+    for (path, size), text in zip(files, attributes, strict=True):
         names = [brick_name(*brick) for brick in bricks(text or "")]
         if text and ("EC:" in text or "STRIPE:" in text):
             coded += 1

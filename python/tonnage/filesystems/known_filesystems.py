@@ -169,8 +169,8 @@ def facts_of(path: str, mount: Mount | None, *, timeout_s: float = LIMIT_S) -> F
         return None
     mounted = MountedPath(path=os.path.realpath(path), mount=mount, timeout_s=timeout_s)
     found = Gathering()
-    told: Facts | None = found.ask("facts", lambda: facts(mounted))
-    return told if told is not None else found.as_dict()
+    own_facts: Facts | None = found.ask("facts", lambda: facts(mounted))
+    return own_facts if own_facts is not None else found.as_dict()
 
 
 def file_layout(

@@ -51,9 +51,13 @@ def served_by(observed: ObservedPath) -> Answer:
         if (remote := remote_server(disk)) is not None:
             return _remote(observed, disk, *remote)
     devices = tuple(Device(disk, host) for disk in found) or (Device(observed.mount.device, host),)
-    told = ", ".join(device.name for device in devices)
+    device_names = ", ".join(device.name for device in devices)
     name = block_name(number)
-    how = f"sysfs: {name} on {told}, in this host" if name and name != told else f"mountinfo: {told}, in this host"
+    how = (
+        f"sysfs: {name} on {device_names}, in this host"
+        if name and name != device_names
+        else f"mountinfo: {device_names}, in this host"
+    )
     return Answer(servers=(host,), devices=devices, local=True, how=(how,))
 
 

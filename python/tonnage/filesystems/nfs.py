@@ -83,11 +83,11 @@ def served_by(observed: ObservedPath) -> Answer:
         return Answer(
             problem=f"the mount table names no server in {observed.mount.device!r}; hint: is this an NFS mount?"
         )
-    told = f" at {address}" if address and address != host else ""
+    address_text = f" at {address}" if address and address != host else ""
     return Answer(
         servers=(server,),
         devices=(Device(observed.mount.device, server),),
-        how=(f"mountinfo: {observed.mount.device}{told}",),
+        how=(f"mountinfo: {observed.mount.device}{address_text}",),
     )
 
 

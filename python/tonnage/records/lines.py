@@ -240,13 +240,13 @@ def _loop(tasks: Sequence[TaskResult]) -> Totals:
     """
     if not any("startup_ns" in task for task in tasks):
         return {}
-    told = [task for task in tasks if task["startup_ns"] is not None]
-    moved = sum(task["bytes"] - (task["startup_bytes"] or 0) for task in told)
+    timed = [task for task in tasks if task["startup_ns"] is not None]
+    moved = sum(task["bytes"] - (task["startup_bytes"] or 0) for task in timed)
     together_ns = sum(
         (task["open_ns"] or 0) + (task["open_wait_ns"] or 0) + (task["transfer_ns"] or 0) - (task["startup_ns"] or 0)
-        for task in told
+        for task in timed
     )
-    known = len(told) == len(tasks) and together_ns > 0
+    known = len(timed) == len(tasks) and together_ns > 0
     return {"loop_bytes_per_s": moved * len(tasks) * 10**9 // together_ns if known else None}
 
 

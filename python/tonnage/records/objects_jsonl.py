@@ -32,8 +32,8 @@ def objects_of(result: PhaseResult | None) -> ObjectsLine | None:
 
 def object_contradictions(line: TrialLine, groups: Sequence[ObjectLine]) -> Iterator[str]:
     """Sentences on what a trial line and its lines of ``objects.jsonl`` do not agree on."""
-    told = line.get("objects")
-    said = told.get("placed_objects", 0) if told else 0
+    objects = line.get("objects")
+    said = objects.get("placed_objects", 0) if objects else 0
     placed = sum(group["objects"] for group in groups)
     if said != placed:
         yield f"objects.placed_objects is {said} in trials.jsonl, and {placed} from objects.jsonl"
