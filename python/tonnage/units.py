@@ -201,11 +201,11 @@ def interval(low: float, high: float, text: Callable[[float], str], to: str = " 
     return f"{text(low)}{to}{text(high)}" if high <= WIDE * low else NOT_KNOWN
 
 
-def outward(low: float, high: float, digits: int = 3) -> tuple[float, float]:
-    """The ends of an interval of something positive at so many digits, ``low`` rounded down and ``high`` up."""
+def outward(low: float, high: float) -> tuple[float, float]:
+    """The ends of an interval of something positive at three digits, ``low`` rounded down and ``high`` up."""
 
     def unit(value: float) -> float:
-        return 10.0 ** (floor(log10(value)) - digits + 1) if value > 0 else 1.0
+        return 10.0 ** (floor(log10(value)) - 2) if value > 0 else 1.0
 
     return floor(low / unit(low)) * unit(low), ceil(high / unit(high)) * unit(high)
 

@@ -34,7 +34,7 @@ class Row(NamedTuple):
 def forest(
     rows: Sequence[Row], *, title: str, axis: str, unit: str, caption: str, table: Table, beside: Sequence[Row] = ()
 ) -> Figure:
-    """``unit`` follows a ratio in the hover text, such as ``times as long``; ``caption``: what is to be seen; ``beside``:
+    """``unit`` follows a ratio in the hover text, such as ``times as long``; ``caption``: what is seen; ``beside``:
     rows of other panels that have the same axis."""
     trace: Trace = {
         "x": [row.ratio for row in rows],
