@@ -1,4 +1,4 @@
-"""Phases over several hosts: what each host did, who was last, and how the processes met."""
+"""Phases over several hosts and devices: what each did, who was last, and how the processes met."""
 
 from __future__ import annotations
 

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.filesystems.file_holders import Facts, Gathering, Holding, Looked, MountedPath, striped
-from tonnage.filesystems.servers import Answer, Device, ObservedPath, Striped, Striping, by_tool, several
+from tonnage.filesystems.file_holders import Holding, Looked, striped
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
+from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
+from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.mounts import Mount
 from tonnage.machine.site_tools import ToolError
 from tonnage.units import parse_size

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tonnage.filesystems.file_holders import Facts, FileShare, Gathering, Holding, Looked, MountedPath
+from tonnage.filesystems.file_holders import FileShare, Holding, Looked
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.machine.mounts import Mount
 from tonnage.machine.site_tools import ToolError

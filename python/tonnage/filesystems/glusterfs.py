@@ -7,8 +7,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.filesystems.file_holders import Facts, Gathering, Holding, Looked, MountedPath, first_attribute, whole
-from tonnage.filesystems.servers import LIMIT_S, Answer, Device, ObservedPath, Striped, Striping, several
+from tonnage.filesystems.file_holders import Holding, Looked, whole
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath, first_attribute
+from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
+from tonnage.filesystems.striping import LIMIT_S, Striped, Striping
 from tonnage.machine.mounts import mount_of
 from tonnage.machine.time_limit import in_time
 

@@ -24,8 +24,10 @@ from typing import Any
 from tonnage import plugins
 from tonnage.filesystems import any_remote as remote
 from tonnage.filesystems import local
-from tonnage.filesystems.file_holders import Facts, FileLayout, Gathering, Item, Looked, MountedPath
-from tonnage.filesystems.servers import Answer, ObservedPath, Striped, Striping
+from tonnage.filesystems.file_holders import FileLayout, Item, Looked
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
+from tonnage.filesystems.servers import Answer, ObservedPath
+from tonnage.filesystems.striping import Striped, Striping
 from tonnage.machine.guarded_access import carefully
 from tonnage.machine.mounts import Mount, block_name, block_number, find_mount, is_local, read_mounts
 from tonnage.machine.site_tools import ToolError

@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 
-from tonnage.filesystems.file_holders import Gathering, Holding, Looked, MountedPath, whole
+from tonnage.filesystems.file_holders import Holding, Looked, whole
+from tonnage.filesystems.mounted_path import Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
 from tonnage.machine.mounts import backing_file, block_name, block_number, disks, remote_server
 

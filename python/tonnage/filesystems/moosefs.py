@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.filesystems.file_holders import Facts, FileShare, Gathering, Holding, Looked, MountedPath
-from tonnage.filesystems.servers import Striped, Striping, by_tool
+from tonnage.filesystems.file_holders import FileShare, Holding, Looked
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
+from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.time_limit import in_time
 
 CHUNK_BYTES = 64 << 20

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tonnage.filesystems.file_holders import Facts, Gathering, Looked, MountedPath, whole
+from tonnage.filesystems.file_holders import Looked, whole
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
 from tonnage.machine.mountstats import read_mountstats
 

@@ -13,8 +13,15 @@ from tonnage.records.file_names import COPIES, OBJECTS, TASKS, TRIALS, WORKFLOW,
 from tonnage.records.hash_chain import files_of
 from tonnage.records.latency import summarise
 from tonnage.records.line_types import CopyLine, Json, ObjectLine, TaskLine, TrialLine, WorkflowLine
-from tonnage.records.lines import cache_state, cached_share, device_ratio, device_share, rate, totals_of
-from tonnage.records.objects_jsonl import object_contradictions
+from tonnage.records.lines import (
+    cache_state,
+    cached_share,
+    device_ratio,
+    device_share,
+    object_contradictions,
+    rate,
+    totals_of,
+)
 from tonnage.records.phase_results import LatencySummary
 from tonnage.records.reader import Run
 from tonnage.records.workflow_jsonl import workflow_contradictions

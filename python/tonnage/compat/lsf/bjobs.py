@@ -1,4 +1,4 @@
-"""``bjobs``."""
+"""``bjobs``: its columns, its long form, and the fields of ``-o``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from tonnage.cluster.scheduler import Job, State
 from tonnage.compat.front_end import Given, Voice, parse_arguments
 from tonnage.compat.lsf import job_texts
-from tonnage.compat.lsf.options import BJOBS, FAILED, matches, named
+from tonnage.compat.lsf.options import BJOBS
+from tonnage.compat.lsf.select_jobs import FAILED, matches, named
 from tonnage.errors import RequestError
 from tonnage.machine.user_state import user_name
 from tonnage.placement.jobs import asked_scheduler
