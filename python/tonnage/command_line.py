@@ -248,8 +248,8 @@ def _value(command: Command, option: Option, name: str, text: str) -> Any:
     except RequestError as error:
         # Of a command of ours as errors of what is checked later begin.
         names = name if option.positional else "/".join(option.names)
-        told = f"{command.name} {name}" if command.verbatim else names
-        raise RequestError(f"{told}: {error}") from None
+        option_text = f"{command.name} {name}" if command.verbatim else names
+        raise RequestError(f"{option_text}: {error}") from None
 
 
 def _spread(command: Command, words: Sequence[str]) -> Iterator[tuple[Option, Sequence[str]]]:
@@ -286,11 +286,11 @@ def width() -> int:
 
 def help_text(command: Command) -> str:
     """Usage, what it does, what it takes, examples."""
-    told = [(option, (option.here.heading, option.here.help_text)) for option in command.shown]
+    entries_of_options = [(option, (option.here.heading, option.here.help_text)) for option in command.shown]
     groups = {
-        "arguments": [entry for option, entry in told if option.positional],
+        "arguments": [entry for option, entry in entries_of_options if option.positional],
         "actions": [(action.name, action.summary) for action in command.actions],
-        "options": [*(entry for option, entry in told if not option.positional), HELP],
+        "options": [*(entry for option, entry in entries_of_options if not option.positional), HELP],
     }
     lines = [f"usage: {command.usage}", ""]
     for paragraph in command.paragraphs:
@@ -303,10 +303,10 @@ def help_text(command: Command) -> str:
     return "\n".join(lines)
 
 
-def entries(told: Iterable[tuple[str, str]], column: int = _COLUMN) -> list[str]:
+def entries(headed_texts: Iterable[tuple[str, str]], column: int = _COLUMN) -> list[str]:
     """Lines of headings with what is said of each beside them, from this column on."""
     lines = []
-    for heading, text in told:
+    for heading, text in headed_texts:
         head, said = f"  {heading}", textwrap.wrap(text, max(width() - column, 20), break_on_hyphens=False) or [""]
         lines.append(f"{head:<{column}}{said.pop(0)}" if len(head) < column - 1 else head)
         lines += [" " * column + line for line in said]

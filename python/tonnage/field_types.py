@@ -1,17 +1,14 @@
-"""The tables of files that users write, and the types of their keys."""
+"""Types of the fields of files that users write: the accepted texts, and the integers that they become."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, NoReturn, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
-    AliasChoices,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     GetJsonSchemaHandler,
     ValidationInfo,
@@ -19,7 +16,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core import CoreSchema
 
 from tonnage import plugins, units
 from tonnage.errors import RequestError
@@ -189,24 +186,3 @@ HostSets = Annotated[
     WithJsonSchema({"anyOf": [_HOSTS, {"type": "array", "items": _HOSTS, "minItems": 1}]}),
 ]
 """A factor whose values are lists of hosts, whose order counts; one list stands for a factor with one value."""
-
-
-class DocumentTable(BaseModel):
-    """A table of the file: unknown keys are errors, values do not change once read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
-
-
-def unit_field(key: str, unit: str, default: Any, description: str) -> Any:
-    """A field named ``<key>_<unit>`` that a file writes as ``key``, with its unit in the value."""
-    return Field(default, validation_alias=AliasChoices(key, f"{key}_{unit}"), description=description)
-
-
-def time_field(key: str, default: Any, description: str) -> Any:
-    """Declares a time: ``key`` in a file, ``<key>_ns`` everywhere else."""
-    return unit_field(key, "ns", default, description)
-
-
-def refuse(key: str, what: str, hint: str) -> NoReturn:
-    """Raises what pydantic reports as a wrong request: ``key`` is where, ``hint`` what to do."""
-    raise PydanticCustomError("request", "{what}; hint: {hint}", {"what": what, "hint": hint, "key": key})

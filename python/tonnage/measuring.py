@@ -235,14 +235,14 @@ def kept_texts(plan: KeepPlan, directory: Path | None) -> list[str]:
     if not plan.lines:
         return []
     if len({line.transfer_size for line in plan.lines}) > 1:
-        told = [f"kept {len(plan.lines)} load lines for placement, one a transfer size, in {directory}"]
+        texts = [f"kept {len(plan.lines)} load lines for placement, one a transfer size, in {directory}"]
     else:
         found = ", ".join(f"{line.operation} {line.tasks}" for line in plan.lines)
-        told = [f"kept the load line for placement ({found} tasks) in {directory}"]
+        texts = [f"kept the load line for placement ({found} tasks) in {directory}"]
     if plan.stronger:
         weaker = "; ".join(weaker_text(*pair) for pair in plan.stronger)
-        told.append(f"not in use for placement, being weaker evidence: {weaker}")
-    return told
+        texts.append(f"not in use for placement, being weaker evidence: {weaker}")
+    return texts
 
 
 def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool) -> MeasuredRun:

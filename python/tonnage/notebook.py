@@ -97,7 +97,7 @@ class MeasuredRun:
         """Its load lines, and what else it says, in words."""
         from tonnage.report.sections import sentences_of
 
-        return [told.text for told in sentences_of(self.analysis)]
+        return [statement.text for statement in sentences_of(self.analysis)]
 
     @cached_property
     def points(self) -> DataFrame:

@@ -94,10 +94,10 @@ def call(
     except BaseException as error:
         if isinstance(error, (KeyboardInterrupt, *passed_on)):
             raise
-        told = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+        error_text = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
         failed = f"failed in {method}()" if method else "failed"
         raise PlugInError(
-            f"the plug-in {name} ({group}) of the package {_package(_found(group)[name])} {failed}: {told}; "
+            f"the plug-in {name} ({group}) of the package {_package(_found(group)[name])} {failed}: {error_text}; "
             "hint: tell its authors, or uninstall it"
         ) from error
 
@@ -145,8 +145,8 @@ def _not_taken(group: str, points: Iterable[EntryPoint]) -> Mapping[str, EntryPo
         if point.name in found:
             taken = f"the package {_package(found[point.name])} has one"
         if taken:
-            told = others.format(name=point.name, group=group, package=_package(point), taken=taken)
-            warnings.warn(told, PlugInWarning, stacklevel=2)
+            message = others.format(name=point.name, group=group, package=_package(point), taken=taken)
+            warnings.warn(message, PlugInWarning, stacklevel=2)
         else:
             found[point.name] = point
     return found

@@ -185,9 +185,9 @@ def scaled(value: float, units: Iterable[tuple[float, str]]) -> str | None:
     None where it is less than one of the smallest.
     """
     for factor, unit in units:
-        told = three_digits(value / factor)
-        if float(told) >= 1:
-            return f"{told} {unit}"
+        digits = three_digits(value / factor)
+        if float(digits) >= 1:
+            return f"{digits} {unit}"
     return None
 
 
@@ -201,11 +201,11 @@ def interval(low: float, high: float, text: Callable[[float], str], to: str = " 
     return f"{text(low)}{to}{text(high)}" if high <= WIDE * low else NOT_KNOWN
 
 
-def outward(low: float, high: float, digits: int = 3) -> tuple[float, float]:
-    """The ends of an interval of something positive at so many digits, ``low`` rounded down and ``high`` up."""
+def outward(low: float, high: float) -> tuple[float, float]:
+    """The ends of an interval of something positive at three digits, ``low`` rounded down and ``high`` up."""
 
     def unit(value: float) -> float:
-        return 10.0 ** (floor(log10(value)) - digits + 1) if value > 0 else 1.0
+        return 10.0 ** (floor(log10(value)) - 2) if value > 0 else 1.0
 
     return floor(low / unit(low)) * unit(low), ceil(high / unit(high)) * unit(high)
 
@@ -237,12 +237,12 @@ def rate(bytes_per_s: float | None) -> str:
 
 def _scaled(value: float, unit: str) -> str:
     divisor, prefixed = scale(abs(value), unit)
-    told = significant(value / divisor)
+    digits = significant(value / divisor)
     # 999.6 MB/s would print as 1000 MB/s.
-    if abs(float(told)) >= 1000 and divisor < 1e15:
+    if abs(float(digits)) >= 1000 and divisor < 1e15:
         divisor, prefixed = scale(divisor * 1000, unit)
-        told = significant(value / divisor)
-    return f"{told} {prefixed}"
+        digits = significant(value / divisor)
+    return f"{digits} {prefixed}"
 
 
 def bit_scale(bytes_per_s: float) -> tuple[float, str]:

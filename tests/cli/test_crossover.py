@@ -270,7 +270,7 @@ def test_one_storage_measured_twice_is_said_and_neither_wins(
     said = capsys.readouterr().out
     assert "one storage, measured twice" in said and "neither wins" in said and "wins from the first" not in said
     answer = crossing.answer(crossings(*(tier_of_run(Run.open(run), run.name) for run in runs), shared="other"))
-    assert not any(statement.sure for statement in answer.told)
+    assert not any(statement.sure for statement in answer.statements)
 
 
 def level(directory: Path, name: str, plateau: str, jitter: str, count: int = 3) -> Path:

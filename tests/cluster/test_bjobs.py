@@ -16,7 +16,8 @@ from tonnage.cluster.schedulers.local import Local
 from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.install import install as install_names
 from tonnage.compat.lsf.bjobs import read_format
-from tonnage.compat.lsf.options import BJOBS, matches
+from tonnage.compat.lsf.options import BJOBS
+from tonnage.compat.lsf.select_jobs import matches
 from tonnage.errors import RequestError
 from tonnage.machine.user_state import user_name
 from tonnage.placement.jobs import job_and_copies

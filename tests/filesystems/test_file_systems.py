@@ -192,7 +192,7 @@ def test_what_no_tool_says_is_unknown_and_never_guessed(
     kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("tonnage.filesystems.file_holders._SIDE_ROOMS", ())
+    monkeypatch.setattr("tonnage.filesystems.mounted_path._SIDE_ROOMS", ())
     found = facts_of(str(tmp_path), mount(kind, "10.0.0.1@tcp:/scratch", str(tmp_path)))
     assert found is not None
     assert any("is not installed here" in why for why in found["unknown"].values())

@@ -76,9 +76,9 @@ def test_without_a_phase_that_counts_there_is_no_score() -> None:
     assert found.score is None
     assert found.missing == ("ior-hard-read",)
     told = answer(found)
-    assert told.told[0].text.startswith("score: none. Phases that count are missing: ior-hard-read.")
-    assert not told.told[0].sure
-    assert "carries" not in " ".join(statement.name for statement in told.told)
+    assert told.statements[0].text.startswith("score: none. Phases that count are missing: ior-hard-read.")
+    assert not told.statements[0].sure
+    assert "carries" not in " ".join(statement.name for statement in told.statements)
 
 
 def test_the_phases_of_the_extended_mode_are_in_no_score() -> None:
@@ -105,16 +105,16 @@ def test_a_repetition_without_some_phases_is_in_no_score_over_repetitions() -> N
     assert found.score is not None
     assert found.score.values == (score_of(whole).total,)
     assert not found.score.has_interval
-    assert "1 of 2 repetitions; the others lack ior-easy-write" in answer(found).told[0].text
+    assert "1 of 2 repetitions; the others lack ior-easy-write" in answer(found).statements[0].text
 
 
 def test_the_page_says_what_carries_the_score_and_that_it_is_no_submission() -> None:
     found = Benchmark("results", 2, "standard", 1, (tuple(recorded()),), ("stonewall-time is 1 s",))
     told = answer(found)
-    text = " ".join(statement.text for statement in told.told)
+    text = " ".join(statement.text for statement in told.statements)
     assert "find raises the score most" in text
     assert "no official submission" in " ".join(told.notes)
-    assert not told.told[0].sure
+    assert not told.statements[0].sure
     assert [row[0] for row in told.tables[0][1].rows] == [one.name for one in recorded() if one.name != "timestamp"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tonnage.filesystems import Answer, Device, ObservedPath
-from tonnage.filesystems.file_holders import MountedPath
+from tonnage.filesystems.mounted_path import MountedPath
 
 
 def facts(mounted: MountedPath) -> dict[str, Any]:

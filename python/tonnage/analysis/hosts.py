@@ -1,4 +1,4 @@
-"""Phases over several hosts: what each host did, who was last, and how the processes met."""
+"""Phases over several hosts and devices: what each did, who was last, and how the processes met."""
 
 from __future__ import annotations
 
@@ -140,10 +140,10 @@ def devices_of(
         placed[row["record"]].append(row)
     found = []
     for point in points:
-        told = lines[nearest(point)].get("devices")
-        if told and len(told["balance"]) > 1:
+        devices = lines[nearest(point)].get("devices")
+        if devices and len(devices["balance"]) > 1:
             every = [rates_of(lines[record], tasks.get(record, ()), placed) for record in point.records]
-            found.append(_devices(point, told, every))
+            found.append(_devices(point, devices, every))
     return tuple(found)
 
 
@@ -152,10 +152,10 @@ def rates_of(
 ) -> dict[str, tuple[int, float]]:
     """Of each device the tasks whose files were all on it, and their rate together in bytes per second: from the first
     one's start to the last one's end. Tasks that worked on files of others, or on several devices, are in none."""
-    told = line.get("devices")
-    if not told or line["setting"].get("source", "own") != "own":
+    devices = line.get("devices")
+    if not devices or line["setting"].get("source", "own") != "own":
         return {}
-    alone = dict(_alone(placed.get(told["record"], ())))
+    alone = dict(_alone(placed.get(devices["record"], ())))
     at: dict[str, list[TaskLine]] = defaultdict(list)
     for task in work_of(tasks):
         if task["task"] in alone:
@@ -179,10 +179,10 @@ def _alone(rows: Sequence[DeviceLine]) -> Iterator[tuple[int, str]]:
             yield task, names.pop()
 
 
-def _devices(point: Point, told: Told, every: Sequence[Mapping[str, tuple[int, float]]]) -> Devices:
-    total = sum(row["first_bytes"] for row in told["balance"])
+def _devices(point: Point, held: Told, every: Sequence[Mapping[str, tuple[int, float]]]) -> Devices:
+    total = sum(row["first_bytes"] for row in held["balance"])
     parts = []
-    for row in told["balance"]:
+    for row in held["balance"]:
         rates = tuple(rates[row["device"]][1] for rates in every if row["device"] in rates)
         tasks = [rates[row["device"]][0] for rates in every if row["device"] in rates]
         parts.append(
@@ -202,9 +202,9 @@ def _devices(point: Point, told: Told, every: Sequence[Mapping[str, tuple[int, f
         op=point.op,
         group=point.group,
         tasks=point.tasks,
-        record=told["record"],
-        of=told["of"],
-        examined=told["examined"],
-        total=told["total"],
+        record=held["record"],
+        of=held["of"],
+        examined=held["examined"],
+        total=held["total"],
         parts=tuple(parts),
     )

@@ -28,36 +28,36 @@ def links_of(points: Sequence[Point], trials: Sequence[TrialLine]) -> tuple[Link
 
 
 def _link(point: Point, lines: Sequence[TrialLine]) -> Link:
-    told = [network for line in lines if (network := line["network"])]
-    flows = tuple(_flow([network["flows"][task] for network in told], lines) for task in range(point.tasks))
+    networks = [network for line in lines if (network := line["network"])]
+    flows = tuple(_flow([network["flows"][task] for network in networks], lines) for task in range(point.tasks))
     return Link(
         point=point,
         flows=flows,
-        sum_of_own_bytes_per_s=statistics.median(network["sum_of_own_bytes_per_s"] for network in told),
+        sum_of_own_bytes_per_s=statistics.median(network["sum_of_own_bytes_per_s"] for network in networks),
         fairness=jain([flow.window_bytes_per_s for flow in flows]) if len(flows) > 1 else None,
     )
 
 
-def _flow(told: Sequence[FlowResult], lines: Sequence[TrialLine]) -> LinkFlow:
+def _flow(flows: Sequence[FlowResult], lines: Sequence[TrialLine]) -> LinkFlow:
     """One flow over all repetitions."""
-    again = [flow["retransmits"] for flow in told if flow["retransmits"] is not None]
-    trips = [flow["rtt_mean_ns"] for flow in told if flow["rtt_mean_ns"]]
+    again = [flow["retransmits"] for flow in flows if flow["retransmits"] is not None]
+    trips = [flow["rtt_mean_ns"] for flow in flows if flow["rtt_mean_ns"]]
     windows = [
         flow["window_bytes"] * 1e9 / elapsed_ns
-        for flow, line in zip(told, lines, strict=True)
+        for flow, line in zip(flows, lines, strict=True)
         if (elapsed_ns := line["elapsed_ns"])
     ]
     return LinkFlow(
-        sender=told[0]["sender"],
-        receiver=told[0]["receiver"],
-        bandwidth_bytes_per_s=statistics.median(flow["bandwidth_bytes_per_s"] for flow in told),
+        sender=flows[0]["sender"],
+        receiver=flows[0]["receiver"],
+        bandwidth_bytes_per_s=statistics.median(flow["bandwidth_bytes_per_s"] for flow in flows),
         window_bytes_per_s=statistics.median(windows),
-        sent_bytes=sum(flow["sent_bytes"] for flow in told),
-        received_bytes=sum(flow["received_bytes"] for flow in told),
-        retransmits=sum(again) if len(again) == len(told) else None,
+        sent_bytes=sum(flow["sent_bytes"] for flow in flows),
+        received_bytes=sum(flow["received_bytes"] for flow in flows),
+        retransmits=sum(again) if len(again) == len(flows) else None,
         rtt_mean_ns=int(statistics.median(trips)) if trips else None,
-        sender_cpu_share=_most(flow["sender_cpu_share"] for flow in told),
-        receiver_cpu_share=_most(flow["receiver_cpu_share"] for flow in told),
+        sender_cpu_share=_most(flow["sender_cpu_share"] for flow in flows),
+        receiver_cpu_share=_most(flow["receiver_cpu_share"] for flow in flows),
     )
 
 

@@ -362,16 +362,16 @@ def _repeatable(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
 
 
 def _calibrated(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
-    wrong, told = [], 0
+    wrong, recomputed = [], 0
     for line in evidence.load_lines:
         points = [point for point in evidence.points if (point.op, point.group) == (line.op, line.group)]
         again = _from_histograms(evidence, line, points) if line.latency_lines else ()
-        told += len(line.latency_lines)
+        recomputed += len(line.latency_lines)
         if again != line.latency_lines:
             wrong.append(subject(line.op, line.group))
     if wrong:
         return False, f"the latency line of {some(wrong)} does not follow from the kept histograms"
-    follows = f"{count(told, 'latency line')} computed again from the kept histograms; " if told else ""
+    follows = f"{count(recomputed, 'latency line')} computed again from the kept histograms; " if recomputed else ""
     return None, f"{follows}no run can show it: the table of what was calibrated, and how, is printed by make test"
 
 

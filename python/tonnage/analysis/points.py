@@ -133,9 +133,9 @@ def copies_of(run: Run, lines: Trials) -> Copies | None:
     )
 
 
-def _all(told: Iterable[int | None]) -> int | None:
+def _all(counts: Iterable[int | None]) -> int | None:
     """The sum over all copies; None where one of them is not known."""
-    values = list(told)
+    values = list(counts)
     return sum(value for value in values if value is not None) if values and None not in values else None
 
 
@@ -204,8 +204,8 @@ def _workload(setting: SettingValues) -> str:
 
 def _workloads(run: Run, lines: Iterable[TrialLine]) -> list[str]:
     """Names of the workloads, in the order of the campaign file as far as it says."""
-    told = (run.manifest.get("campaign") or {}).get("workloads") or ()
-    asked = [str(table.get("name") or "") for table in told]
+    tables = (run.manifest.get("campaign") or {}).get("workloads") or ()
+    asked = [str(table.get("name") or "") for table in tables]
     return list(dict.fromkeys([*asked, *(_workload(line["setting"]) for line in lines)]))
 
 
@@ -387,22 +387,22 @@ def cpu_ns_of(lines: Trials) -> int | None:
 def _cache(lines: Trials) -> tuple[str | None, float | None, float | None]:
     """State, bytes of a device for each byte read, and the largest share of the files that was cached before, over all
     repetitions: one that came from the cache makes the point warm."""
-    told = lines.where_set("cache")
-    if not told:
+    examined = lines.where_set("cache")
+    if not examined:
         return None, None, None
-    states = told.seen("cache", "state")
+    states = examined.seen("cache", "state")
     state = next(state for state in ("warm", "unknown", "cold", *states) if state in states)
     # An older record has no mixes, so that all it moved was read.
-    mixed = told.has_value("cache", "read_bytes")
-    moved = (told.only(mixed).total("cache", "read_bytes") or 0) + (told.only(~mixed).total("bytes") or 0)
-    device_bytes = told.total("cache", "device_bytes")
+    mixed = examined.has_value("cache", "read_bytes")
+    moved = (examined.only(mixed).total("cache", "read_bytes") or 0) + (examined.only(~mixed).total("bytes") or 0)
+    device_bytes = examined.total("cache", "device_bytes")
     ratio = device_bytes / moved if moved and device_bytes is not None else None
-    return state, ratio, _cached(told)
+    return state, ratio, _cached(examined)
 
 
-def _cached(told: Trials) -> float | None:
+def _cached(trials: Trials) -> float | None:
     """Largest share of the files that was in the page cache before a read; None where that is not known."""
-    before, examined = (told.floats("cache", key) for key in ("cached_before_bytes", "examined_bytes"))
+    before, examined = (trials.floats("cache", key) for key in ("cached_before_bytes", "examined_bytes"))
     known = examined > 0  # not so where either is not known, nor of empty files
     shares = before[known] / examined[known]
     return float(shares.max()) if len(shares) and not math.isnan(shares.max()) else None

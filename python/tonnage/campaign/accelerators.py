@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tonnage.field_types import Count, DocumentTable, Share, Time, time_field
+from tonnage.field_types import Count, Share, Time
+from tonnage.toml_documents import DocumentTable, time_field
 
 
 class AcceleratorSearch(DocumentTable):

@@ -25,11 +25,9 @@ def others(start: Launcher) -> list[str]:
     return list(start.host_group.hosts[1:])
 
 
-def ask_all(
-    start: Launcher, service: str, arguments: Mapping[str, Json], *, timeout_s: float = LIMIT_S
-) -> dict[str, Any]:
+def ask_all(start: Launcher, service: str, arguments: Mapping[str, Json]) -> dict[str, Any]:
     """What each of these hosts says; MeasurementError where one has a problem."""
-    said = start.host_group.ask(service, arguments, timeout_s=timeout_s) if arguments else {}
+    said = start.host_group.ask(service, arguments, timeout_s=LIMIT_S) if arguments else {}
     for host, answer in said.items():
         if answer.problem is not None:
             raise MeasurementError(f"{host}: {answer.problem}")

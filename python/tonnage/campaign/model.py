@@ -29,25 +29,9 @@ from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.named_company import ALONE, CompanySection
 from tonnage.campaign.kinds.stream import Stream, check_searched, searched
 from tonnage.errors import RequestError
-from tonnage.field_types import (
-    Count,
-    Device,
-    DocumentTable,
-    Flag,
-    Name,
-    ScalarOrList,
-    SchedulerName,
-    Share,
-    Size,
-    Sweep,
-    Tasks,
-    Time,
-    refuse,
-    time_field,
-    unit_field,
-)
+from tonnage.field_types import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
-from tonnage.toml_documents import near_or_all
+from tonnage.toml_documents import DocumentTable, near_or_all, refuse, time_field, unit_field
 from tonnage.units import format_size, format_time
 
 

@@ -140,9 +140,9 @@ class Samples:
 
     def add(self, live: Live) -> None:
         """Keeps one, or lets it go."""
-        told: Json = live
+        figures: Json = live
         if self._seen % self._every == 0:
-            self._kept.append(tuple(int(told.get(name) or 0) for name in _SAMPLED))
+            self._kept.append(tuple(int(figures.get(name) or 0) for name in _SAMPLED))
         self._seen += 1
         if len(self._kept) > _MOST_SAMPLES:
             self._kept = self._kept[::2]
@@ -266,8 +266,8 @@ class Snapshots(Observer):
 def _dump(progress: Progress) -> Json:
     step = progress.step
     names = ("job", "host", "pid", "process", "live", "samples", "heat", "notes", "ended", "problem", "recorded_bytes")
-    told = {name: getattr(progress, name) for name in names}
+    figures = {name: getattr(progress, name) for name in names}
     if step is None:
-        return {**told, "step": None}
+        return {**figures, "step": None}
     plain = ("trial", "trials", "phase", "repetition", "purpose", "elapsed_ns", "left_ns")
-    return {**told, "step": {"setting": step.setting.as_dict(), **{name: getattr(step, name) for name in plain}}}
+    return {**figures, "step": {"setting": step.setting.as_dict(), **{name: getattr(step, name) for name in plain}}}

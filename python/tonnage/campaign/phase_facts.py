@@ -62,8 +62,8 @@ class NfsCounts:
         """It has ended."""
         if self._points:
             after = read_mountstats()
-            told = (between(self._before.get(point), after.get(point)) for point in self._points)
-            counted = [{"host": platform.node(), **one} for one in told if one is not None]
+            differences = (between(self._before.get(point), after.get(point)) for point in self._points)
+            counted = [{"host": platform.node(), **one} for one in differences if one is not None]
             self._counted = cast("list[CountedMount]", counted)
 
     def take(self) -> list[CountedMount] | None:

@@ -360,8 +360,8 @@ def _finish_files(workspace: Workspace, writer: RunWriter, observer: Observer) -
     except (OSError, ValueError, ProcessLost) as error:
         notes = [("kept-foreign", getattr(error, "strerror", None) or str(error))]
     if notes:
-        told = [{"code": code, "message": message} for code, message in notes]
-        writer.update_manifest(target={**writer.manifest["target"], "notes": told})
+        coded_notes = [{"code": code, "message": message} for code, message in notes]
+        writer.update_manifest(target={**writer.manifest["target"], "notes": coded_notes})
         for _, message in notes:
             observer.note(f"note: {message}")
 

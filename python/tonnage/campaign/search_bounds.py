@@ -228,13 +228,13 @@ def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str
     if most == search.max_tasks:
         smaller = campaign.search is not None and search.surface != campaign.search.surface
         return fitted, _smaller_text(transfer_size, space, plan.target, given=given) if smaller else None
-    told = f"at most {most} task{'s' if most > 1 else ''} instead of {search.max_tasks}: a search may use"
+    bound_text = f"at most {most} task{'s' if most > 1 else ''} instead of {search.max_tasks}: a search may use"
     if most < space.most_tasks(transfer_size, search.max_tasks, names=False):
         share = space.short_of_names(most + 1)
-        return fitted, f"{told} {_names_text(share, plan.target)}; hint: another target has room for more tasks"
+        return fitted, f"{bound_text} {_names_text(share, plan.target)}; hint: another target has room for more tasks"
     _, bound, share = space.needed(most + 1, transfer_size)
     allowed = _bytes_text(bound, share, plan.target, given=given)
-    return fitted, f"{told} {allowed}; hint: smaller transfers, or more space for the files, have room for more"
+    return fitted, f"{bound_text} {allowed}; hint: smaller transfers, or more space for the files, have room for more"
 
 
 def _fit_surface(search: Search, surface: tuple[int, int], space: SearchSpace) -> tuple[Search, int]:

@@ -39,10 +39,10 @@ class SurfaceProbe(Probe):
             # A requested operation without any record would be a blank: it gets one trial, however late it is.
             if mine and self._deadline(number) - spent_ns < self.trial_ns:
                 continue
-            told = _trials(mine)
-            rated = {(one.tasks, one.transfer_size) for one in told}
+            trials = _trials(mine)
+            rated = {(one.tasks, one.transfer_size) for one in trials}
             tried = {(line["setting"]["tasks"], line["setting"]["transfer_size"]) for line in mine}
-            tasks, transfer_size = self._surfaces[op].next(told, self.trial_ns, tried - rated)
+            tasks, transfer_size = self._surfaces[op].next(trials, self.trial_ns, tried - rated)
             setting = self._setting_of(op, tasks, transfer_size, lines)
             equal = ("tasks", tasks), ("transfer_size", transfer_size)
             repetition = sum(1 for line in mine if all(line["setting"][key] == value for key, value in equal))

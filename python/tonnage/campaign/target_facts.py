@@ -33,7 +33,7 @@ def target_facts(campaign: Campaign, target: Target) -> Json:
     direct = [accepts_direct(path) for path in target.paths]
     first = campaign.settings()[0]
     wanted = first.direct
-    told = {path: facts_of(str(path), mount) for path, mount in zip(target.paths, mounts, strict=True)}
+    facts = {path: facts_of(str(path), mount) for path, mount in zip(target.paths, mounts, strict=True)}
     kinds = dict.fromkeys(mount.file_system for mount in mounts if mount)
     return {
         "name": target.name,
@@ -54,7 +54,7 @@ def target_facts(campaign: Campaign, target: Target) -> Json:
                 "device": mount and mount.device,
                 "device_number": _device_number(path),
                 **storage_of(path, mount),
-                "facts": told[path],
+                "facts": facts[path],
             }
             for path, mount in zip(target.paths, mounts, strict=True)
         ],

@@ -73,8 +73,8 @@ def _print_version() -> int:
         from tonnage.cli.output_stream import STDOUT_HINT, StdoutError, abandon
 
         abandon(sys.stdout)
-        told = f"{StdoutError(error.errno, error.strerror)}; hint: {STDOUT_HINT}"
-        return 1 if isinstance(error, BrokenPipeError) else _complain(told, 1)
+        message = f"{StdoutError(error.errno, error.strerror)}; hint: {STDOUT_HINT}"
+        return 1 if isinstance(error, BrokenPipeError) else _complain(message, 1)
     return 0
 
 

@@ -59,8 +59,10 @@ def recorded_text(line: TrialLine) -> str:
     latency = line["latency"]
     cache = f"  cache {line['cache']['state']}" if line["cache"] else ""
     cache += "  sustained" if line["purpose"] == "sustain" else ""
-    told = f"  p50 {units.duration(latency['p50_ns'])}  p99 {units.duration(latency['p99_ns'])}" if latency else ""
-    return f"{head}  {units.headline(*records.headline(line)):>10}{told}  {units.duration(line['elapsed_ns'])}{cache}"
+    latencies = f"  p50 {units.duration(latency['p50_ns'])}  p99 {units.duration(latency['p99_ns'])}" if latency else ""
+    return (
+        f"{head}  {units.headline(*records.headline(line)):>10}{latencies}  {units.duration(line['elapsed_ns'])}{cache}"
+    )
 
 
 EVERY_S = 5.0

@@ -195,8 +195,8 @@ def same_runs(one: Iterable[Run], other: Iterable[Run]) -> bool:
 
 
 def _identity(run: Run) -> object:
-    told = run.manifest.get("run_id"), run.manifest.get("created")
-    return told if all(told) else run.path.resolve()
+    identity = run.manifest.get("run_id"), run.manifest.get("created")
+    return identity if all(identity) else run.path.resolve()
 
 
 def tell_undone(undone: Iterable[Undone]) -> None:

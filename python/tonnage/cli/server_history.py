@@ -30,8 +30,8 @@ def answer(found: Sequence[ServerReport], notes: Sequence[str]) -> HistoryAnswer
 
 def zone() -> str:
     """Returns the time zone of this host, now."""
-    told = time.strftime("%z")
-    return f"{told[:3]}:{told[3:]}"
+    offset = time.strftime("%z")
+    return f"{offset[:3]}:{offset[3:]}"
 
 
 def text(report: ServerReport) -> str:
@@ -84,19 +84,19 @@ def _when(report: ServerReport) -> list[str]:
     if not report.sum.above_s and not report.episodes:
         return [f"  it was never above its line{line}"]
     above = f"{share(report.sum.share)} of the known time: {span_text(report.sum.above_s)}"
-    told = [f"  above its line{line} for {above}, {count(len(report.episodes), 'episode')}"]
+    lines = [f"  above its line{line} for {above}, {count(len(report.episodes), 'episode')}"]
     if report.busiest is not None:
-        told.append(f"  {_busiest(report.busiest)}")
+        lines.append(f"  {_busiest(report.busiest)}")
     longest = report.longest
     if longest is not None:
         ends = "it goes on, or its end was not seen" if longest.ended_s is None else f"until {_date(longest.ended_s)}"
-        told.append(f"  longest: {span_text(longest.lasted_s)}, from {_date(longest.began_s)}, {ends}")
+        lines.append(f"  longest: {span_text(longest.lasted_s)}, from {_date(longest.began_s)}, {ends}")
     if report.users:
         whose = [f"{_cut(one.user)} {one.episodes} (up to {count(one.most_tasks, 'task')})" for one in report.users]
-        told += _wrapped("  users in its episodes: ", whose)
+        lines += _wrapped("  users in its episodes: ", whose)
     if any(episode.only_own for episode in report.episodes):
-        told.append("  of some of them the scheduler told of your own jobs alone")
-    return told
+        lines.append("  of some of them the scheduler told of your own jobs alone")
+    return lines
 
 
 def _busiest(found: Busiest) -> str:
@@ -170,7 +170,7 @@ def _percent(found: Sum | None) -> str:
 
 def _lines(report: ServerReport) -> str:
     """What it could carry when, and what it did."""
-    told = []
+    blocks = []
     if report.lines:
         rows = [
             [
@@ -183,7 +183,7 @@ def _lines(report: ServerReport) -> str:
             ]
             for one in report.lines[-_ROWS:]
         ]
-        told.append(_table([("LINE FROM", "UNTIL", "LINE", "ABOVE", "MEAN", "MOST"), *rows], right=(2, 3, 4, 5)))
+        blocks.append(_table([("LINE FROM", "UNTIL", "LINE", "ABOVE", "MEAN", "MOST"), *rows], right=(2, 3, 4, 5)))
     if report.measured:
         rows = [
             [
@@ -196,10 +196,10 @@ def _lines(report: ServerReport) -> str:
             ]
             for one in report.measured[-_ROWS:]
         ]
-        told.append(_table([("MEASURED", "LINE", "INTERVAL", "OF", "PLATEAU", "FROM HOST"), *rows], right=(1, 4)))
+        blocks.append(_table([("MEASURED", "LINE", "INTERVAL", "OF", "PLATEAU", "FROM HOST"), *rows], right=(1, 4)))
     if report.stated is not None:
-        told.append(f"  stated in the site file: {count(report.stated, 'task')}")
-    return "\n".join(told)
+        blocks.append(f"  stated in the site file: {count(report.stated, 'task')}")
+    return "\n".join(blocks)
 
 
 def _table(rows: Sequence[Sequence[str]], *, right: Sequence[int]) -> str:

@@ -49,10 +49,10 @@ def _names_of(runs: Sequence[Run]) -> set[str]:
     found: set[str] = set()
     for run in runs:
         target = run.manifest.get("target") or {}
-        told = [target.get("name"), target.get("uri"), target.get("path")]
+        names = [target.get("name"), target.get("uri"), target.get("path")]
         for directory in target.get("directories") or ():
-            told += [directory.get("identity"), directory.get("path")]
-        found |= {str(one) for one in told if one}
+            names += [directory.get("identity"), directory.get("path")]
+        found |= {str(one) for one in names if one}
     return found
 
 

@@ -85,10 +85,10 @@ def as_text(answer: WatchAnswer) -> str:
 
 def users_text(there: RunningJobs) -> str:
     """Returns text such as ``3 jobs: ann 6 tasks (align, sort), bob 3 tasks (bwa); only yours are known``."""
-    told = f"{count(there.jobs, 'job')}" if there.users else "no job"
+    jobs_text = f"{count(there.jobs, 'job')}" if there.users else "no job"
     named = some([_user(user) for user in there.users], _USERS)
     own = "; the scheduler tells of yours alone" if there.only_own else ""
-    return f"{told}{': ' if named else ''}{named}{own}"
+    return f"{jobs_text}{': ' if named else ''}{named}{own}"
 
 
 def span_text(seconds: float) -> str:

@@ -96,8 +96,8 @@ class CommandSyntax:
                 )
             # A value that looks like a refused option is refused as well: which it is, only the command knows.
             if word.startswith("-") and (name := self._refused(word)) is not None:
-                told = "" if word.startswith(name) else f" (in {word!r})"
-                raise RequestError(f"{name} of {scheduler} is given by tonnage itself{told}; hint: leave it out")
+                where = "" if word.startswith(name) else f" (in {word!r})"
+                raise RequestError(f"{name} of {scheduler} is given by tonnage itself{where}; hint: leave it out")
             awaited = word.startswith("-") and self._awaits_value(word)
 
     def _refused(self, word: str) -> str | None:

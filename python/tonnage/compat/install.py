@@ -100,8 +100,8 @@ def is_ours(file: Path, command: list[str]) -> bool:
         text = content.read(_MOST_BYTES + 1).decode(errors="surrogateescape")
     older = f"#!/bin/sh\n{_WITHOUT_SUM}\n{_lines(command, NAMES[file.name])}"
     head = f"#!/bin/sh\n{MARKER}\n{_SUM}"
-    told, _, lines = text.removeprefix(head).partition("\n")
-    return text == older or (text.startswith(head) and len(text) <= _MOST_BYTES and told == _sum(lines))
+    digest, _, lines = text.removeprefix(head).partition("\n")
+    return text == older or (text.startswith(head) and len(text) <= _MOST_BYTES and digest == _sum(lines))
 
 
 def how_to_use(directory: str) -> str:

@@ -64,7 +64,7 @@ def judge(path: Path) -> Judgement:
             {"code": one.code, "subject": one.subject, "evidence": one.evidence, "advice": one.advice}
             for one in found.findings
         ],
-        "lines": [{"said": told.text, "sure": told.sure} for told in sentences_of(found)[:_MOST]],
+        "lines": [{"said": statement.text, "sure": statement.sure} for statement in sentences_of(found)[:_MOST]],
         "figures": [
             {**plain(figure), "title": exhibit.title}
             for exhibit in exhibits

@@ -1,4 +1,4 @@
-"""The pages: the list, one run, and reports made when they are asked for. Nothing is written anywhere."""
+"""The pages: the list, one run, reports made when they are asked for, tables of others. Nothing is written anywhere."""
 
 from __future__ import annotations
 

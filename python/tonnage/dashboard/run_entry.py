@@ -118,14 +118,18 @@ class Watched:
             return state if state in ("complete", "interrupted", "failed") else "unknown"
         if ended_without_summary(self.path, self.manifest):
             return ENDED_WITHOUT_SUMMARY
-        told = self.progress or {}
-        if told.get("host") == platform.node() and told.get("ended") is None and (pid := run_text.count(told, "pid")):
-            return "running" if Path(f"/proc/{pid}").exists() and not is_gone(told.get("process")) else "silent"
+        progress = self.progress or {}
+        if (
+            progress.get("host") == platform.node()
+            and progress.get("ended") is None
+            and (pid := run_text.count(progress, "pid"))
+        ):
+            return "running" if Path(f"/proc/{pid}").exists() and not is_gone(progress.get("process")) else "silent"
         written = [signature(self.path / name) for name in (PROGRESS, TRIALS, MANIFEST)]
         last_s = max((found[2] for found in written if found), default=0) / 1e9
         if time.time() - last_s < _SILENT_S:
             return "running"
-        return "waiting" if self.manifest.get("on") and told.get("ended") is not None else "silent"
+        return "waiting" if self.manifest.get("on") and progress.get("ended") is not None else "silent"
 
     def _read_trials(self) -> None:
         seen = signature(self.path / TRIALS)
@@ -143,9 +147,9 @@ class Watched:
 
     def row(self) -> RunRow:
         """As the page's script lists it: texts, and shares between 0 and 1."""
-        manifest, told = self.manifest, self.progress or {}
+        manifest, progress = self.manifest, self.progress or {}
         under_way = self.is_under_way
-        step = run_text.table(told, "step") if under_way else {}
+        step = run_text.table(progress, "step") if under_way else {}
         return {
             "id": self.identifier,
             "name": os.fsdecode(os.fsencode(self.path.name)) or str(self.path),
@@ -158,10 +162,10 @@ class Watched:
             "problem": self.problem,
             "underWay": under_way,
             "phase": run_text.phase(step, self.latest) if under_way else "",
-            "share": run_text.share_done(step, told) if under_way else None,
+            "share": run_text.share_done(step, progress) if under_way else None,
             "trials": run_text.trials(step, self.recorded, self.failed) if under_way else "",
-            "times": run_text.times(step, told) if under_way else "",
-            "speed": run_text.speed(step, told) if self.state == "running" else "",
+            "times": run_text.times(step, progress) if under_way else "",
+            "speed": run_text.speed(step, progress) if self.state == "running" else "",
             "lines": run_text.load_lines(manifest),
             "findings": self.findings,
             "spark": of_trials(self.latest) if under_way else of_summary(manifest),

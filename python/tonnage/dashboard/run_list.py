@@ -52,16 +52,16 @@ class Runs:
             if closely or run.is_under_way:
                 run.refresh(closely=closely)
         rows = {run.identifier: run.row() for run in sorted(self._known.values(), key=_newest, reverse=True)}
-        told = {
+        news = {
             "underway": encode([row for row in rows.values() if row["underWay"]]),
             "ended": encode({"runs": [row for row in rows.values() if not row["underWay"]], "note": self._note}),
         }
         for identifier in looked_at:
             if identifier in rows:
-                told |= self._closely(self._known[identifier], rows[identifier])
+                news |= self._closely(self._known[identifier], rows[identifier])
         for identifier in set(self._courses) - set(looked_at):
             del self._courses[identifier]
-        return told
+        return news
 
     def _refresh(self) -> None:
         """For new runs, and at those that have ended: one may have been resumed."""
@@ -87,8 +87,8 @@ class Runs:
         course, known, heat = self._courses.get(run.identifier, (Timeline(), (-1, None), "null"))
         notes = (run.progress or {}).get("notes")
         said = [str(note)[:1000] for note in notes[-_MOST_NOTES:]] if isinstance(notes, list) else []
-        told = {**row, "path": str(run.path), "live": live(run), "latest": latest(run), "notes": said}
-        found = {f"run:{run.identifier}": encode(told)}
+        shown_run = {**row, "path": str(run.path), "live": live(run), "latest": latest(run), "notes": said}
+        found = {f"run:{run.identifier}": encode(shown_run)}
         try:
             opened = Run(run.path, dict(run.manifest))
             lines = list(run.latest)
@@ -102,7 +102,7 @@ class Runs:
         except Exception as error:
             # Lines of any make are drawn: what does not fit leaves the pictures as they were.
             problem = f"no picture of it: {unforeseen(error, run.path)}"
-            found[f"run:{run.identifier}"] = encode({**told, "problem": problem})
+            found[f"run:{run.identifier}"] = encode({**shown_run, "problem": problem})
         self._courses[run.identifier] = (course, known, heat)
         return found
 

@@ -99,7 +99,7 @@ def phase(step: Keys, latest: Sequence[Keys]) -> str:
     return f"{head}, {phrases.tasks(count(setting, 'tasks'))}{more.get(str(step.get('purpose')), '')}"
 
 
-def share_done(step: Keys, told: Keys) -> float | None:
+def share_done(step: Keys, progress: Keys) -> float | None:
     """Of the whole run, by trials or by time, whichever says more: a trial may take all of it, and a bound of time
     need not be used up. None where neither is known."""
     shares = []
@@ -107,7 +107,7 @@ def share_done(step: Keys, told: Keys) -> float | None:
         shares.append(min(1.0, count(step, "trial") / of))
     left = count_or_none(step, "left_ns")
     if left is not None and (whole := count(step, "elapsed_ns") + left):
-        shares.append(min(1.0, (count(step, "elapsed_ns") + count(table(told, "live"), "elapsed_ns")) / whole))
+        shares.append(min(1.0, (count(step, "elapsed_ns") + count(table(progress, "live"), "elapsed_ns")) / whole))
     return max(shares, default=None)
 
 
@@ -118,11 +118,11 @@ def trials(step: Keys, recorded: int, failed: int) -> str:
     return found + (f", {failed:,} failed" if failed else "")
 
 
-def times(step: Keys, told: Keys) -> str:
+def times(step: Keys, progress: Keys) -> str:
     """Returns text such as ``elapsed 0:12, left at most 0:48``."""
     if not step:
         return ""
-    into = count(table(told, "live"), "elapsed_ns")
+    into = count(table(progress, "live"), "elapsed_ns")
     left = count_or_none(step, "left_ns")
     found = f"elapsed {clock(count(step, 'elapsed_ns') + into)}"
     return f"{found}, left at most {clock(max(left - into, 0))}" if left is not None else found
@@ -133,9 +133,9 @@ def is_counted(step: Keys) -> bool:
     return table(step, "setting").get("kind") in COUNTED
 
 
-def speed(step: Keys, told: Keys) -> str:
+def speed(step: Keys, progress: Keys) -> str:
     """What the storage does now, in the unit of the workload."""
-    live = table(told, "live")
+    live = table(progress, "live")
     if not step or not live:
         return ""
     if not is_counted(step):

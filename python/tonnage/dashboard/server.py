@@ -1,4 +1,4 @@
-"""The HTTP server: listens until it has to end."""
+"""The HTTP server: listens until it has to end; connections, encrypted or not, that a slow client cannot hold open."""
 
 from __future__ import annotations
 

@@ -57,12 +57,12 @@ class Timeline:
         self.pace = WorkRate(_HEAT_S)
         """Of the heat map."""
 
-    def throughput(self, run: Run, lines: Sequence[TrialLine], told: run_text.Keys | None) -> list[Figure]:
+    def throughput(self, run: Run, lines: Sequence[TrialLine], progress: run_text.Keys | None) -> list[Figure]:
         """A figure for what moves bytes and one for what is counted, where the run has either; the phase that runs now
         at their end."""
         placed = _placed(lines)
-        step = step_now(told, lines)
-        sampled = intervals_now(told) if step else []
+        step = step_now(progress, lines)
+        sampled = intervals_now(progress) if step else []
         found = []
         for metric in (BANDWIDTH, OPERATIONS):
             here = [one for one in placed if _metric(one.line["setting"]) == metric]
@@ -96,14 +96,14 @@ class Timeline:
             table=_NOTHING,
         )
 
-    def latency(self, run: Run, lines: Sequence[TrialLine], told: run_text.Keys | None) -> Figure | None:
+    def latency(self, run: Run, lines: Sequence[TrialLine], progress: run_text.Keys | None) -> Figure | None:
         """A heat map of the latest records and the phase that runs now; None where there is none of either."""
         placed = _placed(lines)
-        step = step_now(told, lines)
+        step = step_now(progress, lines)
         columns: dict[str, list[int]] = {name: [] for name in HEAT}
         found = [(one.begin_ns, cells) for one, cells in zip(placed, self._heats_of(run, placed), strict=True)]
         drawn = sum(bool(cells["count"]) for _, cells in found)
-        going = heat_now(told) if step else {}
+        going = heat_now(progress) if step else {}
         if going:
             found.append((_last_ns(placed), _coarser(going, _INTERVALS)))
         for begin_ns, cells in found:
@@ -267,8 +267,8 @@ def _coarser(columns: dict[str, list[int]], most: int) -> dict[str, list[int]]:
         begin = first[start]
         ends[begin] = max(end, ends.get(begin, 0))
         cells[begin, low, high] = cells.get((begin, low, high), 0) + count
-    told = [(begin, ends[begin], low, high, count) for (begin, low, high), count in sorted(cells.items())]
-    return {name: [row[at] for row in told] for at, name in enumerate(HEAT)}
+    merged = [(begin, ends[begin], low, high, count) for (begin, low, high), count in sorted(cells.items())]
+    return {name: [row[at] for row in merged] for at, name in enumerate(HEAT)}
 
 
 def _forget(kept: OrderedDict[str, Any], most: int) -> None:
@@ -285,17 +285,17 @@ _LARGEST = 1 << 62
 Interval = tuple[int, int, int, int]
 
 
-def step_now(told: run_text.Keys | None, lines: Sequence[TrialLine]) -> run_text.Keys:
+def step_now(progress: run_text.Keys | None, lines: Sequence[TrialLine]) -> run_text.Keys:
     """Which phase it is; empty where none runs, or its record is among ``lines`` already."""
-    found = run_text.table(told or {}, "step")
+    found = run_text.table(progress or {}, "step")
     ended = ((line["trial"], line["phase"]) for line in lines if line["status"] == "ok")
     told_of = (found.get("trial"), found.get("phase"))
     return {} if any(one == told_of for one in ended) else found
 
 
-def intervals_now(told: run_text.Keys | None) -> list[Interval]:
+def intervals_now(progress: run_text.Keys | None) -> list[Interval]:
     """Yields start, end, bytes and operations from one sample to the next."""
-    samples = (told or {}).get("samples")
+    samples = (progress or {}).get("samples")
     found: list[Interval] = []
     before = (0, 0, 0)
     for sample in samples if isinstance(samples, list) else ():
@@ -308,9 +308,9 @@ def intervals_now(told: run_text.Keys | None) -> list[Interval]:
     return series.thinned(found, _MOST_INTERVALS) if found else []
 
 
-def heat_now(told: run_text.Keys | None) -> dict[str, list[int]]:
+def heat_now(progress: run_text.Keys | None) -> dict[str, list[int]]:
     """Operations by interval and latency; empty where it is missing or malformed."""
-    columns = run_text.table(told or {}, "heat")
+    columns = run_text.table(progress or {}, "heat")
     found: dict[str, list[int]] = {}
     for name in HEAT:
         column = columns.get(name)

@@ -67,10 +67,10 @@ class UpdateLoop:
             self._came.clear()
             looked_at = [name for name in self._viewers if name]
             news, cost_s = await in_daemon_thread(partial(_timed, partial(self.runs.refresh, looked_at)))
-            for topic, told in news.items():
+            for topic, data in news.items():
                 _, _, run = topic.partition(":")
                 if not run or run in self._viewers:
-                    self.topics.put(topic, told)
+                    self.topics.put(topic, data)
             # This thread's time since the last turn went into telling.
             cost_s, told_s = cost_s + time.thread_time() - told_s, time.thread_time()
             # Who comes now is not kept waiting for the next turn.

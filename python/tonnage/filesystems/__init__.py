@@ -2,7 +2,8 @@
 
 from tonnage.filesystems.file_holders import FileLayout, FileShare, Holding, Item
 from tonnage.filesystems.known_filesystems import facts_of, file_layout, served_by, snapshots_of, stripe, type_of
-from tonnage.filesystems.servers import Answer, Device, ObservedPath, Striped, Striping
+from tonnage.filesystems.servers import Answer, Device, ObservedPath
+from tonnage.filesystems.striping import Striped, Striping
 
 __all__ = [
     "Answer",

@@ -27,5 +27,5 @@ def served_by(observed: ObservedPath) -> Answer:
             problem=f"{observed.mount.file_system} at {observed.mount.mount_point} does not say its servers; "
             f'hint: give its server holds = ["{source}"] or ["{observed.mount.mount_point}"] in tonnage.toml'
         )
-    told = f" at {address}" if address and address != host else ""
-    return Answer(servers=(server,), devices=(Device(source, server),), how=(f"mountinfo: {source}{told}",))
+    address_text = f" at {address}" if address and address != host else ""
+    return Answer(servers=(server,), devices=(Device(source, server),), how=(f"mountinfo: {source}{address_text}",))

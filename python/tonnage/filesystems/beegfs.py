@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tonnage.errors import RequestError
-from tonnage.filesystems.file_holders import Facts, Gathering, Holding, Looked, MountedPath, striped
-from tonnage.filesystems.servers import Answer, Device, ObservedPath, Striped, Striping, by_tool, several
+from tonnage.filesystems.file_holders import Holding, Looked, striped
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
+from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
+from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.mounts import Mount
 from tonnage.machine.site_tools import ToolError
 from tonnage.units import parse_size
@@ -168,8 +170,8 @@ def _of_file(observed: ObservedPath, new: bool, notes: list[str]) -> tuple[list[
     text = entry(observed, observed.path)
     found = [Device(target, observed.spelled(node)) for target, node in entry_targets(text)]
     if found:
-        told = ", ".join(device.name for device in found)
-        notes.append(f"{'beegfs entry info' if new else 'beegfs-ctl --getentryinfo'}: on target {told}")
+        targets = ", ".join(device.name for device in found)
+        notes.append(f"{'beegfs entry info' if new else 'beegfs-ctl --getentryinfo'}: on target {targets}")
     return found, entry_pool(text)
 
 

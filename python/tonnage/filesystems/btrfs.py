@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from uuid import UUID
 
-from tonnage.filesystems.file_holders import Facts, Gathering, Looked, MountedPath, whole
+from tonnage.filesystems.file_holders import Looked, whole
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.machine.time_limit import in_time
 
 SNAPSHOTS = "btrfs"

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tonnage.filesystems.file_holders import Facts, FileShare, Gathering, Holding, Looked, MountedPath
+from tonnage.filesystems.file_holders import FileShare, Holding, Looked
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
 from tonnage.machine.mounts import Mount
 from tonnage.machine.site_tools import ToolError
@@ -83,9 +84,9 @@ def facts(mounted: MountedPath) -> Facts:
     options that limit its cache."""
     found = Gathering()
     found.facts["client"] = "kernel" if mounted.mount.file_system == "ceph" else "fuse"
-    told = found.ask("layout", lambda: in_time(lambda: _layout_above(mounted), timeout_s=mounted.timeout_s))
-    if told is not None:
-        found.facts |= {"layout": layout_sizes(told[1]), "layout_of": told[0]}
+    layout_found = found.ask("layout", lambda: in_time(lambda: _layout_above(mounted), timeout_s=mounted.timeout_s))
+    if layout_found is not None:
+        found.facts |= {"layout": layout_sizes(layout_found[1]), "layout_of": layout_found[0]}
     for option, name in _OPTIONS.items():
         if (value := mounted.mount.option(option)) and value.isdecimal():
             found.facts[name] = int(value)
@@ -128,11 +129,11 @@ def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
     def ask() -> list[list[Any]]:
         return [[os.stat(path).st_ino, os.getxattr(path, "ceph.file.layout").decode("ascii")] for path, _ in files]  # noqa: PTH116
 
-    told = in_time(ask, timeout_s=mounted.timeout_s)
-    layouts = [layout_sizes(text) for _, text in told]
+    answers = in_time(ask, timeout_s=mounted.timeout_s)
+    layouts = [layout_sizes(text) for _, text in answers]
     maps = {pool: _acting(mounted, pool) for pool in {layout["pool"] for layout in layouts}}
     held: dict[str, Holding] = {}
-    for (path, size), (inode, _), layout in zip(files, told, layouts, strict=True):
+    for (path, size), (inode, _), layout in zip(files, answers, layouts, strict=True):
         groups, acting = maps[layout["pool"]]
         parts: list[FileShare] = []
         for number, length in objects(size, layout):
@@ -161,8 +162,8 @@ def objects(size: int, layout: Facts) -> Iterator[tuple[int, int]]:
 def _acting(mounted: MountedPath, pool: str) -> tuple[int, dict[int, list[int]]]:
     """How many placement groups a pool has, and the OSDs of each, the primary first: none of one that no OSD serves, or
     of which the cluster's manager has not heard yet. ToolError, ValueError."""
-    told = _ask(mounted, "pg", "ls-by-pool", pool)
-    rows = told["pg_stats"] if isinstance(told, dict) else told
+    listing = _ask(mounted, "pg", "ls-by-pool", pool)
+    rows = listing["pg_stats"] if isinstance(listing, dict) else listing
     acting: dict[int, list[int]] = {}
     for row in rows:
         primary = row["acting_primary"]

@@ -6,8 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from tonnage.filesystems.file_holders import Facts, Gathering, MountedPath
 from tonnage.filesystems.local import add_device, holders
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.machine.mounts import block_name, block_number
 
 __all__ = ["facts", "holders"]

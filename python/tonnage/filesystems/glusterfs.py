@@ -7,8 +7,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.filesystems.file_holders import Facts, Gathering, Holding, Looked, MountedPath, first_attribute, whole
-from tonnage.filesystems.servers import LIMIT_S, Answer, Device, ObservedPath, Striped, Striping, several
+from tonnage.filesystems.file_holders import Holding, Looked, whole
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath, first_attribute
+from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
+from tonnage.filesystems.striping import LIMIT_S, Striped, Striping
 from tonnage.machine.mounts import mount_of
 from tonnage.machine.time_limit import in_time
 
@@ -81,10 +83,10 @@ def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
                 found.append(None)
         return found
 
-    told: list[str | None] = in_time(ask, timeout_s=mounted.timeout_s)
+    attributes: list[str | None] = in_time(ask, timeout_s=mounted.timeout_s)
     held: dict[str, Holding] = {}
     coded = 0
-    for (path, size), text in zip(files, told, strict=True):
+    for (path, size), text in zip(files, attributes, strict=True):
         names = [brick_name(*brick) for brick in bricks(text or "")]
         if text and ("EC:" in text or "STRIPE:" in text):
             coded += 1

@@ -24,8 +24,10 @@ from typing import Any
 from tonnage import plugins
 from tonnage.filesystems import any_remote as remote
 from tonnage.filesystems import local
-from tonnage.filesystems.file_holders import Facts, FileLayout, Gathering, Item, Looked, MountedPath
-from tonnage.filesystems.servers import Answer, ObservedPath, Striped, Striping
+from tonnage.filesystems.file_holders import FileLayout, Item, Looked
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
+from tonnage.filesystems.servers import Answer, ObservedPath
+from tonnage.filesystems.striping import Striped, Striping
 from tonnage.machine.guarded_access import carefully
 from tonnage.machine.mounts import Mount, block_name, block_number, find_mount, is_local, read_mounts
 from tonnage.machine.site_tools import ToolError
@@ -169,16 +171,14 @@ def facts_of(path: str, mount: Mount | None, *, timeout_s: float = LIMIT_S) -> F
         return None
     mounted = MountedPath(path=os.path.realpath(path), mount=mount, timeout_s=timeout_s)
     found = Gathering()
-    told: Facts | None = found.ask("facts", lambda: facts(mounted))
-    return told if told is not None else found.as_dict()
+    own_facts: Facts | None = found.ask("facts", lambda: facts(mounted))
+    return own_facts if own_facts is not None else found.as_dict()
 
 
-def file_layout(
-    files: Sequence[tuple[str, int | None, int | None]], *, most: int = MOST_FILES, timeout_s: float = LIMIT_S
-) -> FileLayout | None:
+def file_layout(files: Sequence[tuple[str, int | None, int | None]]) -> FileLayout | None:
     """Where files are: (absolute path, number, only task that works on it) of each. None where there are none, or their
     file system keeps them in this host's memory. Never raises: ``Held.problem`` says why it is unknown."""
-    chosen = sample(files, most)
+    chosen = sample(files, MOST_FILES)
     mounts = read_mounts()
     by_mount: dict[Mount, list[str]] = {}
     for path, _, _ in chosen:
@@ -189,9 +189,9 @@ def file_layout(
         return None
     try:
         directories = {os.path.dirname(path) for path, _, _ in chosen}  # noqa: PTH120
-        sizes = carefully(lambda: _sizes([path for path, _, _ in chosen]), directories, timeout_s=timeout_s)
+        sizes = carefully(lambda: _sizes([path for path, _, _ in chosen]), directories, timeout_s=LIMIT_S)
         looked = [
-            _holders_of(mount, [(path, sizes[path]) for path in paths if path in sizes], timeout_s)
+            _holders_of(mount, [(path, sizes[path]) for path in paths if path in sizes], LIMIT_S)
             for mount, paths in by_mount.items()
         ]
     except OSError as error:

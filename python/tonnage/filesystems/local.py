@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 
-from tonnage.filesystems.file_holders import Gathering, Holding, Looked, MountedPath, whole
+from tonnage.filesystems.file_holders import Holding, Looked, whole
+from tonnage.filesystems.mounted_path import Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
 from tonnage.machine.mounts import backing_file, block_name, block_number, disks, remote_server
 
@@ -51,9 +52,13 @@ def served_by(observed: ObservedPath) -> Answer:
         if (remote := remote_server(disk)) is not None:
             return _remote(observed, disk, *remote)
     devices = tuple(Device(disk, host) for disk in found) or (Device(observed.mount.device, host),)
-    told = ", ".join(device.name for device in devices)
+    device_names = ", ".join(device.name for device in devices)
     name = block_name(number)
-    how = f"sysfs: {name} on {told}, in this host" if name and name != told else f"mountinfo: {told}, in this host"
+    how = (
+        f"sysfs: {name} on {device_names}, in this host"
+        if name and name != device_names
+        else f"mountinfo: {device_names}, in this host"
+    )
     return Answer(servers=(host,), devices=devices, local=True, how=(how,))
 
 

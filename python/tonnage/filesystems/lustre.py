@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tonnage.filesystems.file_holders import Facts, FileShare, Gathering, Holding, Looked, MountedPath, striped
-from tonnage.filesystems.servers import Answer, Device, ObservedPath, Striped, Striping, by_tool, several
+from tonnage.filesystems.file_holders import FileShare, Holding, Looked, striped
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
+from tonnage.filesystems.servers import Answer, Device, ObservedPath, several
+from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.mounts import lustre_name
 from tonnage.machine.site_tools import ToolError
 

@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from tonnage.filesystems.file_holders import Facts, FileShare, Gathering, Holding, Looked, MountedPath
-from tonnage.filesystems.servers import Striped, Striping, by_tool
+from tonnage.filesystems.file_holders import FileShare, Holding, Looked
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
+from tonnage.filesystems.striping import Striped, Striping, by_tool
 from tonnage.machine.time_limit import in_time
 
 CHUNK_BYTES = 64 << 20
@@ -67,8 +68,8 @@ def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
     for begin in range(0, len(files), _BATCH):
         batch = files[begin : begin + _BATCH]
         text = mounted.tool("mfsfileinfo", *(path for path, _ in batch))
-        told = chunks(text, [path for path, _ in batch])
-        held |= {path: holding(told[path], size) for path, size in batch if path in told}
+        chunks_by_path = chunks(text, [path for path, _ in batch])
+        held |= {path: holding(chunks_by_path[path], size) for path, size in batch if path in chunks_by_path}
     servers = sorted({part.device for found in held.values() for part in found.parts})
     devices = tuple((server, server.rpartition(":")[0]) for server in servers)
     return Looked(holdings=held, devices=devices, how=("mfsfileinfo: chunk servers",))

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tonnage.filesystems.file_holders import Facts, Gathering, Looked, MountedPath, whole
+from tonnage.filesystems.file_holders import Looked, whole
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.filesystems.servers import Answer, Device, ObservedPath
 from tonnage.machine.mountstats import read_mountstats
 
@@ -83,11 +84,11 @@ def served_by(observed: ObservedPath) -> Answer:
         return Answer(
             problem=f"the mount table names no server in {observed.mount.device!r}; hint: is this an NFS mount?"
         )
-    told = f" at {address}" if address and address != host else ""
+    address_text = f" at {address}" if address and address != host else ""
     return Answer(
         servers=(server,),
         devices=(Device(observed.mount.device, server),),
-        how=(f"mountinfo: {observed.mount.device}{told}",),
+        how=(f"mountinfo: {observed.mount.device}{address_text}",),
     )
 
 

@@ -6,8 +6,8 @@ import fcntl
 import os
 import struct
 
-from tonnage.filesystems.file_holders import Facts, Gathering, MountedPath
 from tonnage.filesystems.local import add_device, holders
+from tonnage.filesystems.mounted_path import Facts, Gathering, MountedPath
 from tonnage.machine.time_limit import in_time
 
 __all__ = ["facts", "holders"]

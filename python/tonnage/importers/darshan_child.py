@@ -139,8 +139,8 @@ def _segments(reader: _Reader) -> list[np.ndarray[Any, Any]]:
             reader.problems.append(f"module {DXT} has more than {MOST_SEGMENTS - left} calls; the first ones are kept")
             break
         left -= writes + reads
-        told = ffi.buffer(ffi.cast("char *", buffer[0]) + size, (writes + reads) * row.itemsize)
-        parts.append(np.frombuffer(bytes(told), row))
+        raw = ffi.buffer(ffi.cast("char *", buffer[0]) + size, (writes + reads) * row.itemsize)
+        parts.append(np.frombuffer(bytes(raw), row))
         heads += [(record.base_rec.id, record.base_rec.rank, True, writes)]
         heads += [(record.base_rec.id, record.base_rec.rank, False, reads)]
     whole = np.concatenate(parts) if parts else np.empty(0, row)
@@ -162,8 +162,8 @@ def _heat(reader: _Reader) -> list[np.ndarray[Any, Any]]:
         record = reader.ffi.cast("struct darshan_heatmap_record **", buffer)[0]
         bins = int(record.nbins)
         heads.append((record.base_rec.id, record.base_rec.rank, record.bin_width_seconds, bins))
-        for told, kept in ((record.read_bins, reads), (record.write_bins, writes)):
-            kept.append(np.frombuffer(bytes(reader.ffi.buffer(told, 8 * bins)), np.int64))
+        for bins_read, kept in ((record.read_bins, reads), (record.write_bins, writes)):
+            kept.append(np.frombuffer(bytes(reader.ffi.buffer(bins_read, 8 * bins)), np.int64))
     kinds = (np.uint64, np.int64, np.float64, np.int64)
     columns: list[np.ndarray[Any, Any]] = [
         np.array([head[at] for head in heads], kind) for at, kind in enumerate(kinds)
@@ -189,7 +189,7 @@ def _answer(path: str, damaged: Collection[int], out: BinaryIO) -> None:
         arrays = _generic(reader, name) if is_generic else _segments(reader) if name == DXT else _heat(reader)
         for array in arrays:
             np.save(body, array, allow_pickle=False)
-    told = {
+    header = {
         "job": job,
         "mounts": mounts,
         "names": names,
@@ -199,7 +199,7 @@ def _answer(path: str, damaged: Collection[int], out: BinaryIO) -> None:
         "others": [name for name in modules if name not in (*GENERIC, DXT, HEAT)],
         "problems": reader.problems,
     }
-    out.write(json.dumps(told).encode() + b"\n")
+    out.write(json.dumps(header).encode() + b"\n")
     out.write(body.getvalue())
     out.flush()
 

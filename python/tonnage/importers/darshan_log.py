@@ -166,17 +166,17 @@ def _asked(path: Path, damaged: Sequence[int]) -> bytes:
     raise UnreadableLog("it is damaged or cut off: " + "; ".join(dict.fromkeys(said[-2:])))
 
 
-def _log(told: Any, body: io.BytesIO, missing: Sequence[str]) -> Log:
-    job = told["job"]
-    names = {int(key): name for key, name in told["names"].items()}
+def _log(header: Any, body: io.BytesIO, missing: Sequence[str]) -> Log:
+    job = header["job"]
+    names = {int(key): name for key, name in header["names"].items()}
     modules: dict[str, Counters] = {}
     calls: Calls | None = None
     heat: tuple[HeatRow, ...] = ()
-    problems: list[str] = [*missing, *told["problems"]]
-    problems += [f"module {name} does not agree with its check sum; it is left out" for name in told["left_out"]]
-    damaged = tuple(name for name in told["left_out"] if name in GENERIC)
+    problems: list[str] = [*missing, *header["problems"]]
+    problems += [f"module {name} does not agree with its check sum; it is left out" for name in header["left_out"]]
+    damaged = tuple(name for name in header["left_out"] if name in GENERIC)
     untrue: list[str] = []
-    for table in told["tables"]:
+    for table in header["tables"]:
         module = table["module"]
         if module in GENERIC:
             modules[module], wild = _counters(module, table, [_array(body) for _ in range(4)])
@@ -202,14 +202,14 @@ def _log(told: Any, body: io.BytesIO, missing: Sequence[str]) -> Log:
         start_ns=job["start_ns"],
         run_s=max(0.0, (job["end_ns"] - job["start_ns"]) / 1e9),
         clock_s=_clock_s(job),
-        mounts=tuple((path, kind) for path, kind in told["mounts"]),
+        mounts=tuple((path, kind) for path, kind in header["mounts"]),
         names=names,
         modules=modules,
         calls=calls,
         heat=heat,
-        partial=tuple(told["partial"]),
+        partial=tuple(header["partial"]),
         damaged=damaged,
-        others=tuple(told["others"]),
+        others=tuple(header["others"]),
         problems=tuple(problems),
     )
 

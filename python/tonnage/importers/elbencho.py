@@ -225,10 +225,10 @@ def _yes(text: str | None) -> bool | None:
     return {"1": True, "true": True, "0": False, "false": False}.get(text or "")
 
 
-def started_at(told: str, *, before_ms: int = 0) -> str | None:
+def started_at(text: str, *, before_ms: int = 0) -> str | None:
     """When, in ISO 8601, of a time that it prints, or so long before it; None where it is none."""
     try:
-        when = datetime.strptime(told, "%Y-%m-%dT%H:%M:%S.%f%z") - timedelta(milliseconds=before_ms)
+        when = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%f%z") - timedelta(milliseconds=before_ms)
     except (ValueError, OverflowError):
         return None
     return when.isoformat(timespec="milliseconds")

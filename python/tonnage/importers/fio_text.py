@@ -175,8 +175,8 @@ def _share(job: _Job, op: str, way: _Way, options: _Options | None) -> JobResult
         return "breaks off before its end"
     operations = job.issued[op]
     size = options.sizes.get(op) if options else None
-    told = bool(size) and way.moved.low <= operations * (size or 0) <= way.moved.high
-    moved = operations * size if size and told else round(way.moved.middle)
+    is_exact = bool(size) and way.moved.low <= operations * (size or 0) <= way.moved.high
+    moved = operations * size if size and is_exact else round(way.moved.middle)
     lasted = elapsed_ns(moved, way.seconds, way.rate)
     if lasted is None or not 0 < moved < LARGEST or not operations or not 0 < job.jobs < MOST_TASKS:
         return "has no bytes or no time"
@@ -198,7 +198,7 @@ def _share(job: _Job, op: str, way: _Way, options: _Options | None) -> JobResult
         pattern=options.pattern if options else None,
         storage=options.storage if options else None,
         queue_depth=options.depth if options else None,
-        notes=() if told else (_ROUNDED,),
+        notes=() if is_exact else (_ROUNDED,),
     )
 
 

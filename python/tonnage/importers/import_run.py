@@ -144,22 +144,22 @@ def import_files(
         raise RequestError(str(error)) from None
     kept = [_keep(writer, number, name, data) for number, (name, data) in enumerate(contents)]
     trials = write_phases(writer, phases)
-    told = {**manifest["imported"], "files": kept}
-    writer.seal(imported=told, state="interrupted" if problems else "complete")
+    imported = {**manifest["imported"], "files": kept}
+    writer.seal(imported=imported, state="interrupted" if problems else "complete")
     return Imported(writer.path, trials, tuple(problems), tuple(twice))
 
 
 def _once(contents: Sequence[tuple[str, bytes]]) -> tuple[list[tuple[str, bytes]], list[str]]:
     """Each content once, under the first of its names, and what is to be said of the others."""
     kept: dict[str, tuple[str, bytes]] = {}
-    told = []
+    notes = []
     for name, data in contents:
         digest = hashlib.sha256(data).hexdigest()
         if digest in kept:
-            told.append(f"{_printable(name)} is the same file as {_printable(kept[digest][0])}, and counts once")
+            notes.append(f"{_printable(name)} is the same file as {_printable(kept[digest][0])}, and counts once")
         else:
             kept[digest] = name, data
-    return list(kept.values()), told
+    return list(kept.values()), notes
 
 
 _RESULTS = ("result.txt", "result_summary.txt")
@@ -185,8 +185,8 @@ def kind_of(files: Sequence[str]) -> str:
             raise RequestError(f"{_printable(name)} {what}; hint: give its KIND first, `tonnage import KIND FILE`")
         found[kinds[0]] = name
     if len(found) > 1:
-        told = " and ".join(f"{_printable(name)} is {kind}" for kind, name in list(found.items())[:2])
-        raise RequestError(f"{told}; hint: import them into different runs")
+        kinds_text = " and ".join(f"{_printable(name)} is {kind}" for kind, name in list(found.items())[:2])
+        raise RequestError(f"{kinds_text}; hint: import them into different runs")
     return next(iter(found))
 
 

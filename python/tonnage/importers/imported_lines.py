@@ -110,16 +110,16 @@ def _equal(phase: Phase) -> str:
 
 def _unplaced_text(found: Placed) -> str | None:
     """What a trial that cannot be placed is part of; None for those that can."""
-    told = found.phase.unplaced
-    return f"{told.among} of file {found.file + 1}, {found.name}" if told else None
+    unplaced = found.phase.unplaced
+    return f"{unplaced.among} of file {found.file + 1}, {found.name}" if unplaced else None
 
 
 def _apart(found: Placed) -> Phase:
-    told, part = found.phase.unplaced, _unplaced_text(found)
-    if told is None:
+    unplaced, part = found.phase.unplaced, _unplaced_text(found)
+    if unplaced is None:
         return replace(found.phase, setting={**found.phase.setting, "apart": None})
-    advice = " ".join(f"--factor {name}=VALUE" for name in told.missing)
-    note = Note("kept-apart", f"{told.why}: trials that may be unequal are no repetitions ({advice} places them)")
+    advice = " ".join(f"--factor {name}=VALUE" for name in unplaced.missing)
+    note = Note("kept-apart", f"{unplaced.why}: trials that may be unequal are no repetitions ({advice} places them)")
     return replace(found.phase, setting={**found.phase.setting, "apart": part}, notes=(*found.phase.notes, note))
 
 

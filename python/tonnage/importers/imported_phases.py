@@ -199,9 +199,11 @@ def without_impossible_phases(found: ImportedFile) -> ImportedFile:
     wild = [phase for phase in found.phases if not _fits(phase)]
     if not wild:
         return found
-    told = [f"line {phase.line}: the figures of this {phase.phase} are out of all bounds; left out" for phase in wild]
+    left_out = [
+        f"line {phase.line}: the figures of this {phase.phase} are out of all bounds; left out" for phase in wild
+    ]
     kept = tuple(phase for phase in found.phases if phase not in wild)
-    return replace(found, phases=kept, problems=few([*found.problems, *told]))
+    return replace(found, phases=kept, problems=few([*found.problems, *left_out]))
 
 
 def _fits(phase: Phase) -> bool:

@@ -96,8 +96,8 @@ def phase_of(said: Json, report: iperf3.Report, text: str = "") -> Phase | str:
 def _received(said: Json, name: str, way: iperf3.Way) -> int:
     """What arrived; the sender has it from its peer at the end, and only what it sent where that never came."""
     reverse = "sum_received_bidir_reverse"
-    told = said["end"].get(reverse if name == iperf3.BACKWARD and reverse in said["end"] else "sum_received")
-    arrived = whole(told.get("bytes")) if isinstance(told, dict) else None
+    totals = said["end"].get(reverse if name == iperf3.BACKWARD and reverse in said["end"] else "sum_received")
+    arrived = whole(totals.get("bytes")) if isinstance(totals, dict) else None
     return arrived if arrived else way.bytes
 
 
@@ -159,16 +159,16 @@ def _started(said: Json) -> str | None:
 def _stated_rate(said: Json, text: str) -> StatedRate | None:
     """The rate of the end's first sum, which is in bits."""
     for key in ("sum_received", "sum_sent"):
-        told = said["end"].get(key)
-        if not isinstance(told, dict):
+        totals = said["end"].get(key)
+        if not isinstance(totals, dict):
             continue
         bits, count, seconds = (
-            rounded(told.get("bits_per_second")),
-            whole(told.get("bytes")),
-            rounded(told.get("seconds")),
+            rounded(totals.get("bits_per_second")),
+            whole(totals.get("bytes")),
+            rounded(totals.get("seconds")),
         )
         if bits and count and seconds and bits.high > 0:
-            stated = str(told["bits_per_second"])
+            stated = str(totals["bits_per_second"])
             return StatedRate(
                 line=line_of(text, stated),
                 text=f"{stated} bit/s",

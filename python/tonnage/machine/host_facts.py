@@ -209,10 +209,10 @@ def governors(cpus: Path) -> list[str]:
 
 def boost(cpus: Path) -> bool | None:
     """Whether CPUs may go above their nominal rate for as long as heat and neighbours allow."""
-    if (told := _number(cpus / "intel_pstate/no_turbo")) is not None:
-        return told == 0
-    told = _number(cpus / "cpufreq/boost")
-    return None if told is None else told == 1
+    if (setting := _number(cpus / "intel_pstate/no_turbo")) is not None:
+        return setting == 0
+    setting = _number(cpus / "cpufreq/boost")
+    return None if setting is None else setting == 1
 
 
 def cache_settings() -> dict[str, int]:

@@ -70,11 +70,11 @@ def parse_mountinfo(text: str) -> list[Mount]:
         options = list(dict.fromkeys([*own.split(","), *filter(None, superblock.split(","))]))
         mounts.append(
             Mount(
-                mount_point=_unescape(fields[4]),
+                mount_point=unescape(fields[4]),
                 file_system=tail[0],
-                device=_unescape(tail[1]),
-                options=_unescape(",".join(options)),
-                root=_unescape(fields[3]),
+                device=unescape(tail[1]),
+                options=unescape(",".join(options)),
+                root=unescape(fields[3]),
                 device_number=fields[2],
                 number=int(fields[0]),
             )
@@ -93,7 +93,7 @@ def find_mount(mounts: list[Mount], real_path: str) -> Mount | None:
     return found
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str) -> str:
     """The kernel writes blank, tab, newline and backslash as three octal digits."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
 

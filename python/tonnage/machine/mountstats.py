@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tonnage.machine.mounts import unescape
 from tonnage.records.line_types import NfsCounts
 
 MS = 10**6
@@ -73,7 +74,7 @@ def parse_mountstats(text: str) -> dict[str, NfsMount]:
             match = _DEVICE.match(line.rstrip())
             mount = None
             if match:
-                mount = NfsMount(_unescape(match[1]), _unescape(match[2]), match[3])
+                mount = NfsMount(unescape(match[1]), unescape(match[2]), match[3])
                 found[mount.mount_point] = mount
         elif mount is not None:
             _take(mount, *line.strip().partition(":")[::2])
@@ -144,7 +145,3 @@ def _numbers(words: list[str]) -> list[int] | None:
         return None
     numbers = [int(word) for word in words]
     return numbers if max(numbers) < _MOST else None
-
-
-def _unescape(text: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

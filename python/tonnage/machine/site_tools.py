@@ -104,8 +104,8 @@ def ask(
     said = ToolOutput(_text(out), _text(err))
     if process.returncode:
         line = next((line.strip() for line in (said.err + "\n" + said.out).splitlines() if line.strip()), "")
-        told = f": {line[:500]}" if line else ""
-        text = f"{argv[0]} {_end_of(process.returncode)}{told}"
+        error_line = f": {line[:500]}" if line else ""
+        text = f"{argv[0]} {_end_of(process.returncode)}{error_line}"
         raise ToolError(text, status=process.returncode, errors=said.err, out=said.out)
     return said
 

@@ -17,9 +17,9 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, Field, ValidationError
 
 from tonnage.errors import RequestError
-from tonnage.field_types import Count, Delay, DocumentTable, Length, Part, Rate, SchedulerName, Time
+from tonnage.field_types import Count, Delay, Length, Part, Rate, SchedulerName, Time
 from tonnage.machine.guarded_access import carefully
-from tonnage.toml_documents import Document, line_of
+from tonnage.toml_documents import Document, DocumentTable, line_of
 
 _NAME = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:@/%\[\]-]{0,254}")
 _INDICES = re.compile(

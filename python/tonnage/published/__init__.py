@@ -34,11 +34,11 @@ def figures(name: str) -> dict[str, Rows]:
 def doubts(name: str) -> list[str]:
     """What to keep in mind about these figures, a sentence each; ``README.md`` beside them holds the list."""
     text = (_HERE / "README.md").read_text(encoding="utf-8")
-    told = []
+    parts = []
     for cells in re.findall(r"^\|(.+)\|(.+)\|(.*)\|$", text, re.MULTILINE):
         if any(f"{file}.csv" in cells[0] for file in _files(name)):
-            told += [part.strip() for part in cells[2].split(";")]
-    return [doubt for doubt in told if doubt]
+            parts += [part.strip() for part in cells[2].split(";")]
+    return [doubt for doubt in parts if doubt]
 
 
 def _files(name: str) -> tuple[str, ...]:

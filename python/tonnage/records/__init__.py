@@ -10,12 +10,12 @@ from tonnage.records.lines import (
     headlines,
     loop_rate,
     loop_rates,
+    object_lines,
     record_name,
     setting_key,
     task_lines,
     trial_line,
 )
-from tonnage.records.objects_jsonl import object_lines
 from tonnage.records.reader import Run
 from tonnage.records.tasks_jsonl import Tasks
 from tonnage.records.trial_columns import Trials

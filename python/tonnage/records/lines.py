@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from tonnage.records.line_types import (
@@ -16,17 +16,55 @@ from tonnage.records.line_types import (
     Gathering,
     HostEvents,
     NfsMount,
+    ObjectLine,
+    ObjectsLine,
     OfRecord,
     SettingValues,
     TaskLine,
     Totals,
     TrialLine,
 )
-from tonnage.records.objects_jsonl import objects_of
 from tonnage.records.phase_results import CacheFacts, Event, PhaseResult, TaskResult
 
 if TYPE_CHECKING:
     from tonnage.records.trial_columns import Trials
+
+
+def object_lines(line: TrialLine, result: PhaseResult | None) -> list[ObjectLine]:
+    """Returns the lines of ``objects.jsonl`` that belong to a trial line: one for each placement group that it worked
+    on."""
+    head: OfRecord = {"trial": line["trial"], "record": line["record"]}
+    placement = result.get("placement") if result else None
+    return [{**head, **held} for held in placement["held"]] if placement else []
+
+
+def objects_of(result: PhaseResult | None) -> ObjectsLine | None:
+    """``objects`` of a trial line; None where the storage does not spread any."""
+    placement = result.get("placement") if result else None
+    if placement is None:
+        return None
+    placed = sum(held["objects"] for held in placement["held"])
+    return {
+        "epoch": placement["epoch"],
+        "groups": placement["groups"],
+        "unplaced_objects": placement["unplaced_objects"],
+        "placed_objects": placed,
+    }
+
+
+def object_contradictions(line: TrialLine, groups: Sequence[ObjectLine]) -> Iterator[str]:
+    """Sentences on what a trial line and its lines of ``objects.jsonl`` do not agree on."""
+    objects = line.get("objects")
+    said = objects.get("placed_objects", 0) if objects else 0
+    placed = sum(group["objects"] for group in groups)
+    if said != placed:
+        yield f"objects.placed_objects is {said} in trials.jsonl, and {placed} from objects.jsonl"
+    if len({group["group"] for group in groups}) < len(groups):
+        yield "objects.jsonl has a group twice"
+    for group in groups:
+        if len(group["names"]) > group["objects"]:
+            yield f"objects.jsonl has more names than objects in group {group['group']}"
+
 
 COLD_SHARE = 0.95
 """A read is cold when at least this share of its bytes came from a device."""
@@ -240,13 +278,13 @@ def _loop(tasks: Sequence[TaskResult]) -> Totals:
     """
     if not any("startup_ns" in task for task in tasks):
         return {}
-    told = [task for task in tasks if task["startup_ns"] is not None]
-    moved = sum(task["bytes"] - (task["startup_bytes"] or 0) for task in told)
+    timed = [task for task in tasks if task["startup_ns"] is not None]
+    moved = sum(task["bytes"] - (task["startup_bytes"] or 0) for task in timed)
     together_ns = sum(
         (task["open_ns"] or 0) + (task["open_wait_ns"] or 0) + (task["transfer_ns"] or 0) - (task["startup_ns"] or 0)
-        for task in told
+        for task in timed
     )
-    known = len(told) == len(tasks) and together_ns > 0
+    known = len(timed) == len(tasks) and together_ns > 0
     return {"loop_bytes_per_s": moved * len(tasks) * 10**9 // together_ns if known else None}
 
 

@@ -90,8 +90,8 @@ def ended_without_summary(run: Path, manifest: Mapping[str, object]) -> bool:
     jobs: the next job may start."""
     if manifest.get("state") != "running" or manifest.get("on") is not None:
         return False
-    told = read_progress_file(run)
-    return told is not None and is_gone(told.get("process"))
+    progress = read_progress_file(run)
+    return progress is not None and is_gone(progress.get("process"))
 
 
 def _namespace() -> str:

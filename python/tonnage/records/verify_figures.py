@@ -13,8 +13,15 @@ from tonnage.records.file_names import COPIES, OBJECTS, TASKS, TRIALS, WORKFLOW,
 from tonnage.records.hash_chain import files_of
 from tonnage.records.latency import summarise
 from tonnage.records.line_types import CopyLine, Json, ObjectLine, TaskLine, TrialLine, WorkflowLine
-from tonnage.records.lines import cache_state, cached_share, device_ratio, device_share, rate, totals_of
-from tonnage.records.objects_jsonl import object_contradictions
+from tonnage.records.lines import (
+    cache_state,
+    cached_share,
+    device_ratio,
+    device_share,
+    object_contradictions,
+    rate,
+    totals_of,
+)
 from tonnage.records.phase_results import LatencySummary
 from tonnage.records.reader import Run
 from tonnage.records.workflow_jsonl import workflow_contradictions
@@ -30,27 +37,28 @@ def rounds_ns(windows: list[list[int]]) -> int:
 
 def checkpoint_contradictions(run: Run, line: TrialLine) -> Iterator[str]:
     """Yields a sentence for each contradiction."""
-    told, record, phase = line["checkpoint"], line["record"], line["phase"]
-    if told is None or line["status"] != "ok":
+    stated, record, phase = line["checkpoint"], line["record"], line["phase"]
+    if stated is None or line["status"] != "ok":
         return  # a phase that was stopped in a round has said less than it did
     if phase == "checkpoint":
-        if told["rounds"] != len(told["windows"]):
-            yield f"checkpoint.rounds is {told['rounds']}, and there are {len(told['windows'])} windows"
-        found = rounds_ns(told["windows"])
-        if told["coordination"] == "together" and told["checkpoint_ns"] != found:
-            yield f"checkpoint.checkpoint_ns is {told['checkpoint_ns']}, and {found} from its windows"
+        if stated["rounds"] != len(stated["windows"]):
+            yield f"checkpoint.rounds is {stated['rounds']}, and there are {len(stated['windows'])} windows"
+        found = rounds_ns(stated["windows"])
+        if stated["coordination"] == "together" and stated["checkpoint_ns"] != found:
+            yield f"checkpoint.checkpoint_ns is {stated['checkpoint_ns']}, and {found} from its windows"
     kind = SNAPSHOT_EVENTS.get(phase)
     if kind is None:
         return
     events = [event for event in run.events() if event.get("record") == record and event["kind"] == kind]
-    if len(events) != told["snapshot"]["count"]:
-        yield f"checkpoint.snapshot.count is {told['snapshot']['count']}, and events.jsonl has {len(events)} of {kind}"
+    count = stated["snapshot"]["count"]
+    if len(events) != count:
+        yield f"checkpoint.snapshot.count is {count}, and events.jsonl has {len(events)} of {kind}"
     spent = sum(event["duration_ns"] or 0 for event in events)
-    if told["snapshot_ns"] != spent:
-        yield f"checkpoint.snapshot_ns is {told['snapshot_ns']}, and {spent} from events.jsonl"
+    if stated["snapshot_ns"] != spent:
+        yield f"checkpoint.snapshot_ns is {stated['snapshot_ns']}, and {spent} from events.jsonl"
     if phase == "checkpoint":
         taken = run.snapshots(record)
-        summary: Json = told["snapshot"]
+        summary: Json = stated["snapshot"]
         for key, value in summarise(taken or []).items():
             if abs(summary[key] - value) > (1 if key == "mean_ns" else 0):
                 yield f"checkpoint.snapshot.{key} is {summary[key]}, and {value} from the histogram"
@@ -160,10 +168,10 @@ def _copies(line: TrialLine, copies: list[CopyLine]) -> Iterator[str]:
         "cpu_user_ns": sum(copy["cpu_user_ns"] for copy in copies),
         "cpu_system_ns": sum(copy["cpu_system_ns"] for copy in copies),
     }
-    told: Json = line
+    stated: Json = line
     for key, value in computed.items():
-        if told[key] != value:
-            yield f"{key} is {told[key]} in trials.jsonl, and {value} from copies.jsonl"
+        if stated[key] != value:
+            yield f"{key} is {stated[key]} in trials.jsonl, and {value} from copies.jsonl"
     if len({copy["copy"] for copy in copies}) < len(copies):
         yield "copies.jsonl has a copy twice"
 
@@ -189,8 +197,8 @@ def _cache(line: TrialLine) -> Iterator[str]:
     cache = line.get("cache")
     if not cache:
         return
-    told = cache.get("device_bytes"), cache.get("read_bytes", line["bytes"])
-    share, ratio = device_share(*told), device_ratio(*told)
+    device_and_read_bytes = cache.get("device_bytes"), cache.get("read_bytes", line["bytes"])
+    share, ratio = device_share(*device_and_read_bytes), device_ratio(*device_and_read_bytes)
     # Earlier versions recorded no ratio, only the share.
     state = cache_state(ratio, cached_share(cache)) if "device_ratio" in cache else cache_state(share)
     if cache.get("device_share") != share:
@@ -234,8 +242,8 @@ def _latency(run: Run, line: TrialLine, tasks: list[TaskLine]) -> Iterator[str]:
 
 
 def _differences(what: str, said: LatencySummary | None, computed: dict[str, int]) -> Iterator[str]:
-    told: Json = said or {}
+    stated: Json = said or {}
     for key, value in computed.items():
-        other = told.get(key)
+        other = stated.get(key)
         if other is None or abs(other - value) > (_MEAN_SLACK_NS if key == "mean_ns" else 0):
             yield f"{what}: {key} is {other} in the line, and {value} from the histogram"

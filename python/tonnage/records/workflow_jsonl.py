@@ -58,7 +58,7 @@ def workflow_contradictions(lines: Sequence[WorkflowLine]) -> Iterator[str]:
             if not all(0 <= number < len(together) for number in line["after"] or ()):
                 yield f"workflow.jsonl: task {line['task']} of copy {copy} reads from a task that is not there"
                 continue
-            told: Json = line
+            stated: Json = line
             for key, value in derived(line, together).items():
-                if told[key] != value:
-                    yield f"{key} of task {line['task']} of copy {copy} is {told[key]}, and {value} from its instants"
+                if stated[key] != value:
+                    yield f"{key} of task {line['task']} of copy {copy} is {stated[key]}, and {value} from its instants"

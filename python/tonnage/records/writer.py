@@ -311,8 +311,8 @@ class RunWriter:
 
     def _note_files(self, names: Iterable[str]) -> None:
         with self._telling():
-            told = b"".join(sums_line(name, file_sha256(self.path / name)) for name in names)
-        self._append(FILES, told)
+            sums = b"".join(sums_line(name, file_sha256(self.path / name)) for name in names)
+        self._append(FILES, sums)
 
     def _append_lines(self, name: str, lines: Iterable[Mapping[str, object]]) -> None:
         self._append(name, b"".join(map(encode_line, lines)))

@@ -39,7 +39,7 @@ class Answer:
     title: str
     facts: tuple[tuple[str, str], ...]
     """What the small header says."""
-    told: tuple[Statement, ...]
+    statements: tuple[Statement, ...]
     exhibits: tuple[Exhibit, ...]
     tables: tuple[tuple[str, Table], ...]
     notes: tuple[str, ...]

@@ -81,7 +81,7 @@ def _output(run: Run, out: str | Path | None) -> Output:
 def render(analysis: Analysis, source: Source) -> str:
     """Renders the page as text."""
     lines, closer = exhibits_of(analysis, source)
-    told = sentences_of(analysis)
+    statements = sentences_of(analysis)
     # A surface says the lines of all its sizes in one sentence.
     load_lines = () if analysis.surfaces else analysis.load_lines
     known = {(line.op, line.group) for line in load_lines}
@@ -91,8 +91,8 @@ def render(analysis: Analysis, source: Source) -> str:
         [*lines, *closer],
         analysis=analysis,
         # The page has its own sentence for a load line.
-        load_lines=list(zip(load_lines, (one for one in told if one.curve in known), strict=True)),
-        beside=[one for one in told if one.curve not in known],
+        load_lines=list(zip(load_lines, (one for one in statements if one.curve in known), strict=True)),
+        beside=[one for one in statements if one.curve not in known],
         manifest=source.manifest,
         manifest_text=json.dumps(source.manifest, indent=2, ensure_ascii=False),
         facts=_facts(source),

@@ -66,12 +66,12 @@ def print_screen(
 def screen(analysis: Analysis, width: int, report_path: str | Path | None, below: Sequence[str] = ()) -> list[Line]:
     """The lines, from what was measured to what it says. ``below``: lines that will stand below these."""
     most = LINES - _height(map(Line, below), width)
-    told = sentences_of(analysis)
+    statements = sentences_of(analysis)
     end = _end(analysis, report_path)
     asked = {sentence for line in analysis.load_lines for sentence in phrases.objectives(line)}
     asked |= {why for one in surface.sentences(analysis) for why in one.why}
-    answer = _answer(told, asked, width, min(_TOLD_MOST, most - _height(end, width) - 1))
-    found = _findings(analysis, told, width, most - _height((*answer, *end), width) - 2)
+    answer = _answer(statements, asked, width, min(_TOLD_MOST, most - _height(end, width) - 1))
+    found = _findings(analysis, statements, width, most - _height((*answer, *end), width) - 2)
     room = most - _height((*answer, *end, *found), width) - 1 - (1 if answer else 0) - (1 if found else 0)
     parts = [_tables(analysis, width, room), found, answer, end]
     lines: list[Line] = []
@@ -85,7 +85,7 @@ def _height(lines: Iterable[Line], width: int) -> int:
     return sum(line.height(width) for line in lines)
 
 
-def _answer(told: Sequence[Statement], asked: Collection[str], width: int, most: int) -> list[Line]:
+def _answer(statements: Sequence[Statement], asked: Collection[str], width: int, most: int) -> list[Line]:
     """Each sentence, what undoes it, what else was ``asked``, and what it rests on where there is room."""
     heads = [
         [
@@ -93,13 +93,13 @@ def _answer(told: Sequence[Statement], asked: Collection[str], width: int, most:
             *(Line(f"  but {doubt}", "yellow") for doubt in one.doubts),
             *(Line(f"  {why}") for why in one.why if why in asked),
         ]
-        for one in told
+        for one in statements
     ]
     short = [line for head in heads for line in head]
     # What an answer rests on matters where it holds.
     whole = [
         line
-        for head, one in zip(heads, told, strict=True)
+        for head, one in zip(heads, statements, strict=True)
         for line in (*head, *(Line(f"  {why}") for why in one.why if not one.doubts and why not in asked))
     ]
     return whole if _height(whole, width) <= most else short
@@ -113,10 +113,10 @@ def _end(analysis: Analysis, report_path: str | Path | None) -> list[Line]:
     return [*found, *([Line(f"Report: {report_path}")] if report_path is not None else [])]
 
 
-def _findings(analysis: Analysis, told: Sequence[Statement], width: int, room: int) -> list[Line]:
+def _findings(analysis: Analysis, statements: Sequence[Statement], width: int, room: int) -> list[Line]:
     """A line a code, as many as there is room for, cut where it is too long; not those that stand beside an answer."""
-    said = {one.sentence for one in told}
-    beside = {doubt.partition(":")[0] for one in told for doubt in one.doubts}
+    said = {one.sentence for one in statements}
+    beside = {doubt.partition(":")[0] for one in statements for doubt in one.doubts}
     left = [one for one in analysis.findings if one.code not in beside and one.evidence not in said]
     codes = list(dict.fromkeys(one.code for one in left))
     lines, most = [], max(0, min(_FINDINGS_MOST, room))

@@ -107,13 +107,13 @@ def print_summary(analysis: Analysis, console: Console, report_path: str | Path 
     if (state := phrases.state(analysis)) is not None:
         blocks.begin()
         blocks.line(state, "bold yellow")
-    told = sentences_of(analysis)
-    if told:
+    statements = sentences_of(analysis)
+    if statements:
         blocks.begin()
-    for one in told[:_TOLD_MOST]:
+    for one in statements[:_TOLD_MOST]:
         _print_statement(console, one)
-    if len(told) > _TOLD_MOST:
-        blocks.more(len(told) - _TOLD_MOST)
+    if len(statements) > _TOLD_MOST:
+        blocks.more(len(statements) - _TOLD_MOST)
     if report_path is not None:
         blocks.begin()
         blocks.line(f"Report: {report_path}")
@@ -163,9 +163,9 @@ def print_between(found: Between, console: Console) -> None:
         if content.rows:
             console.print()
             _print_table(console, title, content)
-    for told in filter(None, (compare.divided(found), *compare.beyond(found), *compare.why(found))):
+    for sentence in filter(None, (compare.divided(found), *compare.beyond(found), *compare.why(found))):
         console.print()
-        console.print(Text(told), soft_wrap=True)
+        console.print(Text(sentence), soft_wrap=True)
     console.print()
     _print_statement(console, compare.headline(found))
 
@@ -188,16 +188,18 @@ def print_answer(answer: Answer, console: Console) -> None:
         if content.rows:
             _print_table(console, title, content)
             console.print()
-    for told in answer.told:
-        _print_statement(console, told)
+    for statement in answer.statements:
+        _print_statement(console, statement)
 
 
-def _print_statement(console: Console, told: Statement) -> None:
-    name = f"{told.name}: " if told.name else ""
-    console.print(Text(f"{name}{told.sentence}", style="bold" if told.sure else "bold yellow"), soft_wrap=True)
-    for doubt in told.doubts:
+def _print_statement(console: Console, statement: Statement) -> None:
+    name = f"{statement.name}: " if statement.name else ""
+    console.print(
+        Text(f"{name}{statement.sentence}", style="bold" if statement.sure else "bold yellow"), soft_wrap=True
+    )
+    for doubt in statement.doubts:
         _print_indented(console, f"but {doubt}", "yellow")
-    for why in told.why:
+    for why in statement.why:
         _print_indented(console, why)
 
 

@@ -1,4 +1,4 @@
-"""One mover in this process: its checks, its control socket, its name on this host."""
+"""One mover in this process: its checks, its control socket, its name on this host, its metrics."""
 
 from __future__ import annotations
 

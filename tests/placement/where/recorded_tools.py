@@ -68,6 +68,6 @@ def tools_in(home: Path, monkeypatch: object) -> Tools:
     for name in ("cat", "sh"):
         (home / name).symlink_to(next(at for at in (Path("/bin", name), Path("/usr/bin", name)) if at.exists()))
     monkeypatch.setenv("PATH", str(home))  # type: ignore[attr-defined]
-    monkeypatch.setattr("tonnage.filesystems.file_holders._SIDE_ROOMS", ())  # type: ignore[attr-defined]
+    monkeypatch.setattr("tonnage.filesystems.mounted_path._SIDE_ROOMS", ())  # type: ignore[attr-defined]
     assert os.environ["PATH"] == str(home)
     return Tools(home)

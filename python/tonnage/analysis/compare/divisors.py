@@ -29,12 +29,12 @@ OSD = "OSD"
 
 def bases_of(manifest: Json) -> tuple[Basis, ...]:
     """What ``[normalise]`` of a run's campaign names, and the OSDs that its pool's objects may be on."""
-    told = (manifest.get("campaign") or {}).get("normalise") or {}
-    found = [Basis(thing, told[key], None) for key, thing in THINGS.items() if told.get(key)]
+    declared = (manifest.get("campaign") or {}).get("normalise") or {}
+    found = [Basis(thing, declared[key], None) for key, thing in THINGS.items() if declared.get(key)]
     pool = (manifest.get("target") or {}).get("pool") or {}
     if osds := sum(1 for osd in pool.get("osds", ()) if osd["up"] and osd["weight"] > 0):
         found.append(Basis(OSD, osds, None))
-    rate = told.get("link_bytes_per_s")
+    rate = declared.get("link_bytes_per_s")
     return (*found, Basis(LINK, None, float(rate))) if rate else tuple(found)
 
 
@@ -94,8 +94,8 @@ def given_to(asked: str, groups: Sequence[Sequence[Owner]], noun: str) -> list[B
             raise RequestError(
                 f"--per {asked} has {len(amounts)} for {len(groups)} {noun}s; hint: give one to each, in their order"
             )
-        told = [parse_link(each) if thing == LINK else parse_per(f"{thing}={each}") for each in amounts]
-        found = [basis for basis, group in zip(told, groups, strict=True) for _ in group]
+        bases = [parse_link(each) if thing == LINK else parse_per(f"{thing}={each}") for each in amounts]
+        found = [basis for basis, group in zip(bases, groups, strict=True) for _ in group]
     for other in found[1:]:
         require_like_units(found[0], other)
     return found

@@ -91,10 +91,10 @@ def normalise(
     """``value`` in ``metric`` (``B/s`` or ``1/s``) divided by ``basis``. RequestError for operations per second of a
     link, which carries bytes. A share above 1 is no error: what it means (a cache, another link, a wrong unit), who
     asks says."""
-    told = unit_of(metric, basis)
+    unit = unit_of(metric, basis)
     divisor = basis.count or 1.0 if basis.bytes_per_s is None else basis.bytes_per_s
     below, above = (value if bound is None else bound for bound in (low, high))
-    return Normalised(value / divisor, below / divisor, above / divisor, told, basis)
+    return Normalised(value / divisor, below / divisor, above / divisor, unit, basis)
 
 
 def unit_of(metric: str, basis: Basis | None) -> str:

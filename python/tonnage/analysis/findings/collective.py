@@ -21,7 +21,7 @@ def collective_costs(evidence: Evidence) -> Iterator[Finding]:
         if seen.verdict != SLOWER:
             continue
         hints = evidence.line(point.records[0]).get("hints") or {}
-        told = ", ".join(f"{name} {hints[name]}" for name in ("cb_nodes", "cb_buffer_size") if name in hints)
+        hints_text = ", ".join(f"{name} {hints[name]}" for name in ("cb_nodes", "cb_buffer_size") if name in hints)
         yield Finding(
             "collective-costs",
             subject(point.op, point.group, point.tasks),
@@ -29,7 +29,7 @@ def collective_costs(evidence: Evidence) -> Iterator[Finding]:
             f"({share(seen.confidence)} interval {three_digits(seen.low)} to {three_digits(seen.high)}): "
             f"{rate_text(point.bandwidth_bytes_per_s)} against {rate_text(base.bandwidth_bytes_per_s)}, and half of "
             f"the operations took {time_text(point.latency.get('p50_ns', 0))} or more against "
-            f"{time_text(base.latency.get('p50_ns', 0))}" + (f"; {told}" if told else ""),
+            f"{time_text(base.latency.get('p50_ns', 0))}" + (f"; {hints_text}" if hints_text else ""),
             "Each collective transfer sends data to the aggregators and waits for the slowest task. It pays where "
             "tasks write small pieces beside each other: use larger transfers, more aggregators (cb_nodes), or no "
             "collective buffering (romio_cb_write = disable).",

@@ -25,14 +25,14 @@ SLOW_CLOCKS = frozenset({"hpet", "acpi_pm", "jiffies", "pit", "refined-jiffies"}
 
 @finding("memory-pressure")
 def memory_pressure(evidence: Evidence) -> Iterator[Finding]:
-    told = evidence.host_counters
-    stalled = told["memory_stall_ns"] / told["lasted_ns"].clip(1)
-    chosen = (stalled > MEMORY_STALL) | (told["swapped_out_bytes"] != 0)
+    counters = evidence.host_counters
+    stalled = counters["memory_stall_ns"] / counters["lasted_ns"].clip(1)
+    chosen = (stalled > MEMORY_STALL) | (counters["swapped_out_bytes"] != 0)
     if not chosen.any():
         return
     pressed, worst = evidence.watched.only(chosen), float(stalled[chosen].max())
     said = [f"processes waited for memory up to {share(worst)} of the time"] if worst else []
-    if swapped := int(told["swapped_out_bytes"].sum()):
+    if swapped := int(counters["swapped_out_bytes"].sum()):
         said.append(f"{size_text(swapped)} went to swap")
     yield Finding(
         "memory-pressure",
@@ -46,9 +46,9 @@ def memory_pressure(evidence: Evidence) -> Iterator[Finding]:
 @finding("processor-stolen")
 def processor_stolen(evidence: Evidence) -> Iterator[Finding]:
     processors = (evidence.run.manifest.get("host") or {}).get("cpu_count") or 1
-    told = evidence.host_counters
-    stolen = told["stolen_ns"] / (processors * told["lasted_ns"].clip(1))
-    chosen = (stolen > STOLEN) & (told["stolen_ns"] >= _STOLEN_NS)
+    counters = evidence.host_counters
+    stolen = counters["stolen_ns"] / (processors * counters["lasted_ns"].clip(1))
+    chosen = (stolen > STOLEN) & (counters["stolen_ns"] >= _STOLEN_NS)
     if not chosen.any():
         return
     robbed, shares = evidence.watched.only(chosen), stolen[chosen]

@@ -44,14 +44,14 @@ def unit_mismatch(evidence: Evidence) -> Iterator[Finding]:
         where = line["origin"]
         own = said["count"] * 10**9 / ((said["elapsed_low_ns"] + said["elapsed_high_ns"]) / 2)
         counted = headline(line)[1] == "1/s"
-        told = f"{float(max(ratio, 1 / ratio)):.4g} times"
+        factor = f"{float(max(ratio, 1 / ratio)):.4g} times"
         cause = _FACTORS[name][1] if name in _FACTORS else None
         yield Finding(
             "unit-mismatch",
             some([each["record"] for each, _, _ in lines]),
             f"line {where['line']} of {_name(evidence, where['file'])} states {said['text']}, and its "
             f"{'operations' if counted else 'bytes'} and time give {f'{own:.0f}/s' if counted else rate_text(own)}, "
-            f"{told} {'less' if ratio > 1 else 'more'}"
+            f"{factor} {'less' if ratio > 1 else 'more'}"
             + (f": the ratio of {cause} is {name}" if cause else ", which no unit explains")
             + f"; in {count(len(lines), 'trial')}",
             "The figures here are counts over time, not the stated rate. Find out which of the file's columns has the "

@@ -88,11 +88,11 @@ def iperf3_versions(evidence: Evidence) -> Iterator[Finding]:
                 if flow[f"{end}_version"]:  # of an imported report one end's is not known
                     found.setdefault(flow[f"{end}_version"], set()).add(flow[end])
     if len(found) > 1:
-        told = "; ".join(f"{version} on {some(sorted(hosts), 3)}" for version, hosts in sorted(found.items()))
+        versions = "; ".join(f"{version} on {some(sorted(hosts), 3)}" for version, hosts in sorted(found.items()))
         yield Finding(
             "iperf3-versions",
             "network",
-            f"the hosts have {len(found)} versions of iperf3: {told}",
+            f"the hosts have {len(found)} versions of iperf3: {versions}",
             "Versions differ in threads, buffers and what they count: install one on all hosts, or compare only links "
             "between hosts of equal ones.",
         )

@@ -51,14 +51,14 @@ def _round(rounds: Rounds) -> str:
 
 
 def _changes(found: SnapshotCost) -> str:
-    told = []
+    changes = []
     for change, each, what in (
         (found.with_tasks, "each doubling of the tasks", "the number of tasks"),
         (found.with_bytes, "each GiB more in a round", "the size"),
     ):
         if change is not None:
-            told.append(_change(change, each, what))
-    return "; ".join(told) or "neither tasks nor sizes were varied"
+            changes.append(_change(change, each, what))
+    return "; ".join(changes) or "neither tasks nor sizes were varied"
 
 
 def _change(change: Change, each: str, what: str) -> str:

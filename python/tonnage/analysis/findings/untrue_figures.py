@@ -126,14 +126,14 @@ def read_ahead(evidence: Evidence) -> Iterator[Finding]:
             continue
         ratio = max(point.cache_device_ratio or 0 for point in found)
         fast = [point.latency["p50_ns"] for point in found if _from_memory(point)]
-        told = [f"a device gave {three_digits(ratio)} bytes for each byte read"] if more else []
-        told += (
+        reasons = [f"a device gave {three_digits(ratio)} bytes for each byte read"] if more else []
+        reasons += (
             [f"half of the operations took {time_text(min(fast))} or less, which no device answers in"] if fast else []
         )
         yield Finding(
             "read-ahead",
             subject(op, group),
-            f"{' and '.join(told)}, at {_tasks(found)}",
+            f"{' and '.join(reasons)}, at {_tasks(found)}",
             "The kernel fetched more than each operation asked for, and later ones found their bytes in memory: these "
             "latencies are no device's. Read with direct I/O to time the device.",
         )
@@ -146,9 +146,9 @@ def _from_memory(point: Point) -> bool:
 
 @finding("holes")
 def holes(evidence: Evidence) -> Iterator[Finding]:
-    told = evidence.trials.where_set("cache", "hole_bytes").where_set("cache", "examined_bytes")
-    holes_of, files = (told.floats("cache", key).tolist() for key in ("hole_bytes", "examined_bytes"))
-    known = {record: hole / held for record, hole, held in zip(told.records, holes_of, files, strict=True)}
+    examined = evidence.trials.where_set("cache", "hole_bytes").where_set("cache", "examined_bytes")
+    holes_of, files = (examined.floats("cache", key).tolist() for key in ("hole_bytes", "examined_bytes"))
+    known = {record: hole / held for record, hole, held in zip(examined.records, holes_of, files, strict=True)}
     for op, group, points in evidence.curves() if known else ():
         caches = [record for point in points for record in point.records]
         shares = [known[record] for record in caches if record in known]

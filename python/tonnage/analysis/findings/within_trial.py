@@ -131,8 +131,8 @@ def _slowest(evidence: Evidence, point: Point) -> Iterator[float]:
         # What took no time has no rate, and is behind all others.
         rates = np.where(elapsed_ns > 0, done[rows] / (stood_for[rows] * np.maximum(elapsed_ns, 1)), np.inf)
         rates.sort(axis=1)
-        told = (elapsed_ns > 0).sum(axis=1)
-        chosen = told > 1
-        middle = np.take_along_axis(rates, (told // 2)[:, None], axis=1)[chosen, 0]
+        working = (elapsed_ns > 0).sum(axis=1)
+        chosen = working > 1
+        middle = np.take_along_axis(rates, (working // 2)[:, None], axis=1)[chosen, 0]
         slowest = rates[chosen, 0]
         yield from np.divide(slowest, middle, out=np.ones_like(slowest), where=middle > 0).tolist()

@@ -48,10 +48,7 @@ class Expected:
 
 
 def extrapolate(
-    values: Mapping[int, Sequence[float]],
-    tasks: Sequence[int],
-    ceiling: float | None = None,
-    confidence: float = CONFIDENCE,
+    values: Mapping[int, Sequence[float]], tasks: Sequence[int], ceiling: float | None = None
 ) -> list[Expected]:
     """What to expect at each of ``tasks``, of ``values``: tasks → throughput of each repetition (positive), three
     numbers of tasks at least. ``ceiling``: what no draw exceeds."""
@@ -67,7 +64,7 @@ def extrapolate(
     found = np.exp(_draws(curve, laws, asked))
     if ceiling is not None:
         found = np.minimum(found, ceiling)
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     low, median, high = np.quantile(found, (tail, 0.5, 1 - tail), axis=0)
     return [Expected(n, float(m), float(a), float(b)) for n, m, a, b in zip(tasks, median, low, high, strict=True)]
 

@@ -339,8 +339,8 @@ class _AnswerText:
         """``8.34 ms [8.31, 8.37]``: measured with a load."""
         noise = pooled_noise(list(self.values.values()))
         middle, low, high, confidence = median_interval(sorted(self.values[load]), curve=noise)
-        told = confidence and high <= WIDE * low
-        return f"{time_text(middle)} [{time_text(low)}, {time_text(high)}]" if told else time_text(middle)
+        is_narrow = confidence and high <= WIDE * low
+        return f"{time_text(middle)} [{time_text(low)}, {time_text(high)}]" if is_narrow else time_text(middle)
 
     def answer(self, largest: int, low: int, high: int | None) -> str:
         first, last = min(self.values), max(self.values)

@@ -356,8 +356,8 @@ def _paths_to_slow_tier(points: Sequence[Point], trials: Sequence[TrialLine], sl
                 Way("straight", point.tasks, *_median([(lines[r]["elapsed_ns"] or 0, 0) for r in point.records]), point)
             )
         elif point.kind == "stage" and point.op == "stage":
-            told = [stage for record in point.records if (stage := lines[record]["stage"])]
-            pairs = [(stage["application_ns"], stage["drain_ns"]) for stage in told]
+            stages = [stage for record in point.records if (stage := lines[record]["stage"])]
+            pairs = [(stage["application_ns"], stage["drain_ns"]) for stage in stages]
             found.append(Way(point.setting["by"], point.tasks, *_median(pairs), point))
     return sorted(found, key=lambda way: way.tasks)
 

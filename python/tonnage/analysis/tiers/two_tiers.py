@@ -185,8 +185,8 @@ def tier_of_run(run: Run, name: str) -> Tier:
         for op, by_nodes in found.items()
     }
     curves = {op: {nodes: at for nodes, (at, _) in by_nodes.items()} for op, by_nodes in best.items()}
-    told, identity = storage_of(run)
-    storage = identity or ("" if told == UNKNOWN else told)
+    storage_text, identity = storage_of(run)
+    storage = identity or ("" if storage_text == UNKNOWN else storage_text)
     curves = {op: curve for op, curve in curves.items() if curve}
     undone_by = {
         op: undone_answers(run, measured, [(point.op, point.group) for point in points if point.op == op], [op])

@@ -359,9 +359,9 @@ class Ledger:
         spread = request.spread or Spread(nodes=1)
         recorded_bytes = (self._run / TRIALS).stat().st_size
         entry = Entry(batch, request.key, request.queue, request.hosts, spread.nodes, recorded_bytes=recorded_bytes)
-        told = {key: getattr(entry, key) for key in ("key", "partition", "nodes", "recorded_bytes")}
+        wanted = {key: getattr(entry, key) for key in ("key", "partition", "nodes", "recorded_bytes")}
         about = {"part": str(batch), "hosts": list(entry.hosts), "processes": spread.processes}
-        self._append(batch.job, "wanted", {**told, **about})
+        self._append(batch.job, "wanted", {**wanted, **about})
         return entry
 
     def submitted(self, entry: Entry, job: str) -> Entry:

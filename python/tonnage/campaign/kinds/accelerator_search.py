@@ -9,8 +9,8 @@ from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection
 from tonnage.campaign.kinds.training import Training, TrainingSetting, with_accelerators
 from tonnage.errors import RequestError
-from tonnage.field_types import refuse
 from tonnage.published.training_models import training_models
+from tonnage.toml_documents import refuse
 from tonnage.units import format_time
 
 UTILISATION = 0.9

@@ -10,10 +10,11 @@ from pydantic import BeforeValidator, Field, model_validator
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.kinds.stream import Cache, Direct, Payload, Sync
 from tonnage.campaign.target import Target
-from tonnage.field_types import Count, Delay, Depth, Flag, Size, Sweep, Tasks, Time, refuse, time_field
+from tonnage.field_types import Count, Delay, Depth, Flag, Size, Sweep, Tasks, Time
 from tonnage.filesystems import snapshots_of, type_of
 from tonnage.machine.mounts import mount_of
 from tonnage.records.phase_specs import Delays
+from tonnage.toml_documents import refuse, time_field
 from tonnage.units import format_size, format_time
 
 CHECKPOINT, RESTART, DROP = "checkpoint", "restart", "drop"

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
-from tonnage.field_types import Count, EngineName, Flag, Sweep, Tasks, Time, refuse, time_field
+from tonnage.field_types import Count, EngineName, Flag, Sweep, Tasks, Time
+from tonnage.toml_documents import refuse, time_field
 
 PHASE = "command"
 COPY_BYTES = 3 << 10

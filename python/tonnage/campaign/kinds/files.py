@@ -11,8 +11,9 @@ from tonnage.campaign.kinds.command import Argv
 from tonnage.campaign.kinds.kind import Factors, Setting, scaled
 from tonnage.campaign.kinds.named_company import CompanySection
 from tonnage.campaign.target import Target
-from tonnage.field_types import Count, Device, Flag, Length, Sweep, Tasks, Time, refuse, time_field
+from tonnage.field_types import Count, Device, Flag, Length, Sweep, Tasks, Time
 from tonnage.records.phase_specs import TargetSpec
+from tonnage.toml_documents import refuse, time_field
 from tonnage.units import format_size
 
 Phase = Literal[

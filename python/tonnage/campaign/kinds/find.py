@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tonnage.campaign.kinds.kind import Setting, WorkloadSection
-from tonnage.field_types import Length, Sweep, Tasks, Time, time_field
+from tonnage.field_types import Length, Sweep, Tasks, Time
+from tonnage.toml_documents import time_field
 
 PHASE = "find"
 Pattern = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^/\x00]+$")]

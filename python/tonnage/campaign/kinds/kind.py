@@ -18,9 +18,10 @@ from pydantic import Field
 from tonnage.campaign.target import Target
 from tonnage.cluster.launcher import Placing
 from tonnage.delayed_signals import late_signals
-from tonnage.field_types import Count, DocumentTable, HostSets, Name, Sweep, is_sweep, refuse
+from tonnage.field_types import Count, HostSets, Name, Sweep, is_sweep
 from tonnage.records.line_types import SettingValues
 from tonnage.records.phase_specs import Cut, Delays, TargetSpec
+from tonnage.toml_documents import DocumentTable, refuse
 from tonnage.units import format_size
 
 Factors = dict[str, Any]

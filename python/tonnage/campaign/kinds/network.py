@@ -12,7 +12,8 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scaled
 from tonnage.errors import RequestError
-from tonnage.field_types import Count, Delay, Name, Rate, Sweep, Time, refuse, time_field, unit_field
+from tonnage.field_types import Count, Delay, Name, Rate, Sweep, Time
+from tonnage.toml_documents import refuse, time_field, unit_field
 
 PHASE = "network"
 SECOND_NS = 10**9

@@ -10,7 +10,8 @@ from pydantic import Field, model_validator
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.kinds.stream import Direct, StreamSetting, Sync, plain_stream
 from tonnage.campaign.target import Target
-from tonnage.field_types import Count, Device, Size, Sweep, Tasks, refuse, unit_field
+from tonnage.field_types import Count, Device, Size, Sweep, Tasks
+from tonnage.toml_documents import refuse, unit_field
 from tonnage.units import format_size
 
 WRITE = "write"

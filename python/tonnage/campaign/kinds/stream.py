@@ -12,24 +12,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.campaign.kinds.named_company import CompanySection
 from tonnage.campaign.target import Target
-from tonnage.field_types import (
-    Count,
-    Depth,
-    Device,
-    Flag,
-    Hog,
-    Percent,
-    Rate,
-    ScalarOrList,
-    Size,
-    Sweep,
-    Tasks,
-    Time,
-    refuse,
-    time_field,
-    unit_field,
-)
+from tonnage.field_types import Count, Depth, Device, Flag, Hog, Percent, Rate, ScalarOrList, Size, Sweep, Tasks, Time
 from tonnage.records.phase_specs import Cut, Delays, MpiioSpec, TargetSpec
+from tonnage.toml_documents import refuse, time_field, unit_field
 from tonnage.units import format_size, size_text
 
 Op = Literal["write", "read", "mixed"]

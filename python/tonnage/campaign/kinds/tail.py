@@ -10,8 +10,9 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from tonnage import units
 from tonnage.campaign.kinds.kind import Factors, Setting, Transfers, WorkloadSection, check_transfer_sizes, scaled
 from tonnage.errors import RequestError
-from tonnage.field_types import RATE_SCHEMA, Flag, Size, Sweep, Time, time_field, unit_field
+from tonnage.field_types import RATE_SCHEMA, Flag, Size, Sweep, Time
 from tonnage.records.phase_specs import Delays
+from tonnage.toml_documents import time_field, unit_field
 from tonnage.units import format_size, format_time
 
 PHASE = "tail"

@@ -13,9 +13,10 @@ from tonnage.campaign.kinds.kind import MOST_TRANSFER, Factors, Setting, Transfe
 from tonnage.campaign.kinds.stream import Cache, Direct
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
-from tonnage.field_types import Count, Length, Size, Sweep, Time, refuse, time_field
+from tonnage.field_types import Count, Length, Size, Sweep, Time
 from tonnage.published.training_models import training_models
 from tonnage.records.phase_specs import Delays
+from tonnage.toml_documents import refuse, time_field
 from tonnage.units import format_size, format_time
 
 PHASE = "train"

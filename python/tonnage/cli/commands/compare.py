@@ -142,8 +142,8 @@ def _sides(paths: Sequence[str], asked: str | None) -> list[Side]:
     bases: list[list[Basis]] = [[] for _ in sides]
     if asked is not None:
         noun = "run" if all(len(side) == 1 for side in sides) else "side"
-        told = iter(given_to(asked, [[owner_of(run) for run in side] for side in sides], noun))
-        bases = [[next(told) for _ in side] for side in sides]
+        divided = iter(given_to(asked, [[owner_of(run) for run in side] for side in sides], noun))
+        bases = [[next(divided) for _ in side] for side in sides]
     return [Side(path, tuple(side), tuple(own)) for path, side, own in zip(paths, sides, bases, strict=True)]
 
 

@@ -124,8 +124,8 @@ def _zsh_case(command: Command) -> str:
         if not option.positional:
             value = "" if option.is_flag else f":{option.metavar or 'value'}:{_zsh_values(option)}"
             again = "*" if option.repeats else ""
-            told = option.help.replace("[", "(").replace("]", ")").replace(":", " ")
-            specs += [f"{again}{name}[{told}]{value}" for name in option.names]
+            help_text = option.help.replace("[", "(").replace("]", ")").replace(":", " ")
+            specs += [f"{again}{name}[{help_text}]{value}" for name in option.names]
     return f"        {_zsh_quote(command.name)}) _arguments {' '.join(map(_zsh_quote, specs))} ;;"
 
 

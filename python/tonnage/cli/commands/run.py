@@ -137,7 +137,7 @@ def run(arguments: Arguments) -> int:
 def _start(campaign: Campaign, text: str, arguments: Arguments) -> Outcome:
     from tonnage.cli.run_progress import observer
 
-    told = observer()
+    watcher = observer()
     if campaign.job.on is None:
         from tonnage.campaign.jobs.run_by_jobs import refuse_here
         from tonnage.campaign.run_lifecycle import run_campaign
@@ -145,7 +145,9 @@ def _start(campaign: Campaign, text: str, arguments: Arguments) -> Outcome:
         refuse_here(campaign)
         if arguments.detach:
             raise RequestError("--detach leaves a submitted run, and this one is not; hint: add --on")
-        return run_campaign(campaign, text=text, command_line=arguments.command_line, out=arguments.out, observer=told)
+        return run_campaign(
+            campaign, text=text, command_line=arguments.command_line, out=arguments.out, observer=watcher
+        )
     from tonnage.campaign.jobs.run_by_jobs import submit_run
 
     return submit_run(
@@ -153,7 +155,7 @@ def _start(campaign: Campaign, text: str, arguments: Arguments) -> Outcome:
         text=text,
         command_line=arguments.command_line,
         out=arguments.out,
-        observer=told,
+        observer=watcher,
         detach=arguments.detach,
     )
 
@@ -192,9 +194,9 @@ def _with_job(campaign: Campaign, arguments: Arguments) -> Campaign:
     try:
         job = Job.model_validate({**campaign.job.model_dump(), **changes})
     except ValidationError as error:
-        told = error.errors()[0]
-        key = str(told.get("ctx", {}).get("key") or told["loc"][0])
-        raise RequestError(f"{_option(key)}: {told['msg']}") from None
+        first_error = error.errors()[0]
+        key = str(first_error.get("ctx", {}).get("key") or first_error["loc"][0])
+        raise RequestError(f"{_option(key)}: {first_error['msg']}") from None
     workloads = campaign.workloads
     if arguments.tasks_per_node is not None:
         each = (arguments.tasks_per_node,)

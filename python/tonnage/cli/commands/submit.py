@@ -191,8 +191,8 @@ def run(arguments: Arguments) -> int:
         if outcome.plan is None:
             print(f"tonnage: note: the key {request.key} was submitted before; nothing new was", file=sys.stderr)
         _answer(outcome.receipt.line, outcome)
-    for told in outcome.followed:
-        print(one_line(f"tonnage: note: {told}"), file=sys.stderr)
+    for note in outcome.followed:
+        print(one_line(f"tonnage: note: {note}"), file=sys.stderr)
     if arguments.wait and outcome.receipt is not None:
         job = f"job {outcome.receipt.job}"
         what = f"{job} has ended" if request.copies is None else f"all {request.copies} copies of {job} have ended"

@@ -57,8 +57,8 @@ def run(arguments: Arguments) -> int:
 
         from tonnage.placement.answer_types import where_answer
 
-        told = where_answer(found.located, found.servers, found.readings, found.line)
-        print(json.dumps(asdict(told), indent=2, allow_nan=False))
+        answer = where_answer(found.located, found.servers, found.readings, found.line)
+        print(json.dumps(asdict(answer), indent=2, allow_nan=False))
     else:
         loads = {
             server.name: _load(found.readings.get(server.name), found.at_s, found.site.policy.index_age)
@@ -114,5 +114,5 @@ def _load(reading: Reading | None, now_s: float, index_age_ns: int) -> str:
     if reading.pressure_permille is not None:
         parts.append(f"I/O pressure {reading.pressure_permille / 10:.0f} %")
     stale = ", too old to count" if reading.age_s(now_s) * 1e9 > index_age_ns else ""
-    told = f"{', '.join(parts)}, {reading.age_s(now_s):.0f} s ago{stale}" if parts else ""
-    return "; ".join(part for part in (told, reading.problem) if part) or "nothing was read yet"
+    load_text = f"{', '.join(parts)}, {reading.age_s(now_s):.0f} s ago{stale}" if parts else ""
+    return "; ".join(part for part in (load_text, reading.problem) if part) or "nothing was read yet"

@@ -1,4 +1,4 @@
-"""All processes of a launcher: their identities, their hosts, and whether they still run."""
+"""All processes of a launcher: identities, hosts, whether they still run, and whether they share processors."""
 
 from __future__ import annotations
 

@@ -131,27 +131,29 @@ class HostProcess:
             self.problem = f"it has Tonnage {version}, and {__version__} asks; hint: install the same on both"
         self.hello = {**hello, "version": version, "host": str(hello["host"])}
 
-    def _take_answer(self, told: Reply) -> None:
-        number, problem = told["id"], told["problem"]
+    def _take_answer(self, reply: Reply) -> None:
+        number, problem = reply["id"], reply["problem"]
         if number in self._asked:
             self._asked.discard(number)
-            self.answers[number] = Answer(told["value"], None if problem is None else str(problem))
+            self.answers[number] = Answer(reply["value"], None if problem is None else str(problem))
 
     def ended(self, status: int | None) -> None:
         """Its pipes are closed: says why, from what it left."""
         if self.problem is not None:
             return
         last = _last(self._errors) or _last(self._noise)
-        told = f": {last}" if last else ""
+        last_line = f": {last}" if last else ""
         if self.hello is not None:
             how = (
                 f"with status {status}" if status and status > 0 else f"by signal {-status}" if status else "of itself"
             )
-            self.problem = f"it ended {how}{told}"
+            self.problem = f"it ended {how}{last_line}"
         elif status == 127 or "No module named" in last:
             self.problem = _NO_TONNAGE
         else:
-            self.problem = f"{self.name} failed with status {status}{told}" if status else f"{self.name} ended{told}"
+            self.problem = (
+                f"{self.name} failed with status {status}{last_line}" if status else f"{self.name} ended{last_line}"
+            )
 
     def let_go(self) -> None:
         """Closes its pipe, which ends the remote process."""

@@ -97,7 +97,7 @@ class _Program:
         self._reader = threading.Thread(target=self._read, args=(told,), name="program", daemon=True)
         self._reader.start()
 
-    def _read(self, told: int) -> None:
+    def _read(self, stream: int) -> None:
         with selectors.DefaultSelector() as selector:
             for descriptor in self._words:
                 selector.register(descriptor, selectors.EVENT_READ)
@@ -109,7 +109,7 @@ class _Program:
                     with self.changed:
                         self._take(key.fd, chunk)
                         self.changed.notify_all()
-        os.close(told)
+        os.close(stream)
         self._supervisor.wait()
         for pipe in (self._supervisor.stdout, self._supervisor.stderr):
             if pipe is not None:

@@ -186,8 +186,8 @@ _RESOURCES = "{state}|{ncores}|{nodelist}"
 def parse_jobs(text: str) -> list[Job]:
     """Parses what ``flux jobs --json`` printed: a list, or one job."""
     try:
-        told = document(text or '{"jobs": []}', "flux jobs", "list of jobs")
-        return [_of_record(record) for record in told.get("jobs", [told])]
+        listed = document(text or '{"jobs": []}', "flux jobs", "list of jobs")
+        return [_of_record(record) for record in listed.get("jobs", [listed])]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise Nonsense("flux jobs", "list of jobs", text) from None
 

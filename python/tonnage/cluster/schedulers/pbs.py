@@ -217,8 +217,8 @@ def _each(made: Callable[[str, Record], _T], text: str, tool: str, under: str) -
 def _array(request: JobRequest) -> str:
     first, *more = request.numbers
     if more or first.count < 2:
-        told = "several ranges" if more else "one job"
-        raise RequestError(f"PBS has no array of {told}; hint: leave the array out, or give it one range")
+        what = "several ranges" if more else "one job"
+        raise RequestError(f"PBS has no array of {what}; hint: leave the array out, or give it one range")
     return f"{first}{f'%{request.cap}' if request.cap is not None else ''}"
 
 

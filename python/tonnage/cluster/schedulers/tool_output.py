@@ -58,10 +58,10 @@ def document(text: str, tool: str, what: str) -> Record:
     return found
 
 
-def moment(told: object) -> float | None:
+def moment(value: object) -> float | None:
     """Seconds since 1970; None for what is no time of a job."""
     try:
-        found = float(told)  # type: ignore[arg-type]
+        found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None
     return found if 0 <= found < _LATEST_S else None

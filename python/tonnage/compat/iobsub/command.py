@@ -58,10 +58,10 @@ def find_program(program: str, *, why_no_queue: str | None, directory: str | Non
         return program
     if is_here:
         return f"./{program}"
-    told = f"iobsub: there is no program {program!r} on PATH or here"
+    problem = f"iobsub: there is no program {program!r} on PATH or here"
     if why_no_queue is not None:
-        raise RequestError(f"{told}, and as the word after -q: {why_no_queue}; hint: see `tonnage queues`")
-    raise RequestError(f"{told}; hint: write its whole path where only the job's host has it")
+        raise RequestError(f"{problem}, and as the word after -q: {why_no_queue}; hint: see `tonnage queues`")
+    raise RequestError(f"{problem}; hint: write its whole path where only the job's host has it")
 
 
 def _places(program: str, directory: str | None) -> list[str]:

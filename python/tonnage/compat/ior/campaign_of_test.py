@@ -1,4 +1,4 @@
-"""From a test to the campaign that measures it."""
+"""From a test to the campaign that measures it, and its striping by directives of Lustre, BeeGFS and GPFS."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ def _latency(access: str, rows: Sequence[Row]) -> Iterator[Finding]:
 
 
 def _wait(latency: Mapping[str, int], intervals: Intervals, key: str) -> str:
-    bounds, told = intervals.get(key), time_text(latency[key])
-    return told if bounds is None else f"{told} ({time_text(bounds.low_ns)} to {time_text(bounds.high_ns)})"
+    bounds, middle = intervals.get(key), time_text(latency[key])
+    return middle if bounds is None else f"{middle} ({time_text(bounds.low_ns)} to {time_text(bounds.high_ns)})"
 
 
 def _durability(access: str, rows: Sequence[Row]) -> Iterator[Finding]:

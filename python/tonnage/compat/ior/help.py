@@ -34,9 +34,9 @@ def _entry(name: str, found: Spelling) -> str:
     head, meaning = f"  {heading(name, found)}", found.help_text
     if (found.short or found.long) and found.directive not in ("", found.long):
         meaning = f"{found.directive}: {meaning}"
-    told = textwrap.wrap(meaning, _WIDTH - _COLUMN, break_on_hyphens=False)
-    beside = f"{head:<{_COLUMN}}{told.pop(0)}" if len(head) < _COLUMN else head
-    return "\n".join([beside, *(" " * _COLUMN + line for line in told)])
+    meaning_lines = textwrap.wrap(meaning, _WIDTH - _COLUMN, break_on_hyphens=False)
+    beside = f"{head:<{_COLUMN}}{meaning_lines.pop(0)}" if len(head) < _COLUMN else head
+    return "\n".join([beside, *(" " * _COLUMN + line for line in meaning_lines)])
 
 
 def heading(name: str, found: Spelling) -> str:

@@ -1,4 +1,4 @@
-"""``summaryFormat=CSV``: a head and a line a row, nothing else."""
+"""``summaryFile`` as CSV and as JSON, and whether a file is one of these, which the next run may replace."""
 
 from __future__ import annotations
 

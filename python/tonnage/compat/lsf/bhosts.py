@@ -8,7 +8,8 @@ from tonnage.cluster.scheduler import ClusterHost
 from tonnage.compat.front_end import Voice, parse_arguments
 from tonnage.compat.lsf.bqueues import table
 from tonnage.compat.lsf.job_texts import UNKNOWN
-from tonnage.compat.lsf.options import BHOSTS, FAILED
+from tonnage.compat.lsf.options import BHOSTS
+from tonnage.compat.lsf.select_jobs import FAILED
 from tonnage.placement.jobs import asked_scheduler
 
 _HEADINGS = ("HOST_NAME", "STATUS", "JL/U", "MAX", "NJOBS", "RUN", "SSUSP", "USUSP", "RSV")

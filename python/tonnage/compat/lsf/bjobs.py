@@ -1,4 +1,4 @@
-"""``bjobs``."""
+"""``bjobs``: its columns, its long form, and the fields of ``-o``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from tonnage.cluster.scheduler import Job, State
 from tonnage.compat.front_end import Given, Voice, parse_arguments
 from tonnage.compat.lsf import job_texts
-from tonnage.compat.lsf.options import BJOBS, FAILED, matches, named
+from tonnage.compat.lsf.options import BJOBS
+from tonnage.compat.lsf.select_jobs import FAILED, matches, named
 from tonnage.errors import RequestError
 from tonnage.machine.user_state import user_name
 from tonnage.placement.jobs import asked_scheduler
@@ -95,8 +96,8 @@ class Format:
 
     def records(self, jobs: Sequence[Job]) -> list[dict[str, str]]:
         """An object a job, for ``-json``: what is not known is empty, as LSF has it."""
-        told = [{field.heading: field.value(job) for field in self.fields} for job in jobs]
-        return [{key: "" if text == job_texts.UNKNOWN else text for key, text in record.items()} for record in told]
+        records = [{field.heading: field.value(job) for field in self.fields} for job in jobs]
+        return [{key: "" if text == job_texts.UNKNOWN else text for key, text in record.items()} for record in records]
 
 
 def read_format(text: str) -> Format:
@@ -152,15 +153,15 @@ def _first_lines(job: Job) -> str:
 
 def _story(job: Job) -> list[str]:
     slots = f"{job.slots} slots, " if job.slots > 1 else ""
-    told = [(job.submitted_at_s, f"Submitted{f' from host <{job.from_host}>' if job.from_host else ''}")]
+    events = [(job.submitted_at_s, f"Submitted{f' from host <{job.from_host}>' if job.from_host else ''}")]
     if job.started_at_s is not None:
-        told.append((job.started_at_s, f"Started {slots}on <{job_texts.hosts(job)}>"))
+        events.append((job.started_at_s, f"Started {slots}on <{job_texts.hosts(job)}>"))
     if job.state == "done":
-        told.append((job.ended_at_s, "Done successfully"))
+        events.append((job.ended_at_s, "Done successfully"))
     elif job.state in ("failed", "cancelled"):
         status = "" if job.exit_status is None else f" with exit code {job.exit_status}"
-        told.append((job.ended_at_s, f"Exited{status}{f' ({job.reason})' if job.reason else ''}"))
-    return [f"{_moment(at_s)}: {text};" for at_s, text in told]
+        events.append((job.ended_at_s, f"Exited{status}{f' ({job.reason})' if job.reason else ''}"))
+    return [f"{_moment(at_s)}: {text};" for at_s, text in events]
 
 
 def _moment(at_s: float | None) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from tonnage.cluster.scheduler import Job, Scheduler
 from tonnage.compat.front_end import Given, Voice, parse_arguments
-from tonnage.compat.lsf.options import BKILL, FAILED, matches, named
+from tonnage.compat.lsf.options import BKILL
+from tonnage.compat.lsf.select_jobs import FAILED, matches, named
 from tonnage.errors import RequestError
 from tonnage.machine.user_state import user_name
 from tonnage.placement.jobs import asked_scheduler, cancel_jobs

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from tonnage.cluster.scheduler import Queue
 from tonnage.compat.front_end import Voice, parse_arguments
 from tonnage.compat.lsf.job_texts import UNKNOWN
-from tonnage.compat.lsf.options import BQUEUES, FAILED
+from tonnage.compat.lsf.options import BQUEUES
+from tonnage.compat.lsf.select_jobs import FAILED
 from tonnage.placement.jobs import asked_scheduler
 from tonnage.printable_text import shown
 

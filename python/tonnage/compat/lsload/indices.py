@@ -67,8 +67,8 @@ def _size(megabytes: float) -> str:
 
 def _of_host(value: Callable[[Host], float | None], divisor: float = 1) -> Callable[[Reading], float | None]:
     def found(reading: Reading) -> float | None:
-        told = value(reading.host)
-        return None if told is None else told / divisor
+        figure = value(reading.host)
+        return None if figure is None else figure / divisor
 
     return found
 

@@ -55,9 +55,9 @@ class Requirement:
         def key(row: LoadRow) -> list[tuple[bool, float]]:
             found = []
             for name, worst_first in self.order:
-                told = value(row, name, per_cpu=per_cpu)
+                figure = value(row, name, per_cpu=per_cpu)
                 sign = -1.0 if INDICES[name].more_is_better != worst_first else 1.0
-                found.append((told is None, sign * (told or 0.0)))
+                found.append((figure is None, sign * (figure or 0.0)))
             return [(row.age_s is None, 0.0), *found]
 
         return sorted(chosen, key=key)
@@ -231,10 +231,10 @@ class _Parser:
         name = self._resource(word)
 
         def read(known: Mapping[str, float | str | None]) -> float:
-            told = known[name]
-            if told is None:
+            figure = known[name]
+            if figure is None:
                 raise _Unknown
-            return float(told)
+            return float(figure)
 
         return read
 

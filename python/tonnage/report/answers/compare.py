@@ -38,14 +38,14 @@ _OF_RUNS = "Verdicts are of these two runs alone. They say nothing of the system
 def answer(found: Sequence[Between], threshold: float) -> Answer:
     """Runs against a first one: a sentence for each, the pictures, what else is different."""
     facts = (("base", found[0].base), ("Tonnage", __version__))
-    told = tuple(replace(headline(one), name=one.other, why=(*why(one), *beyond(one))) for one in found)
+    headlines = tuple(replace(headline(one), name=one.other, why=(*why(one), *beyond(one))) for one in found)
     tables = tuple((f"What else is different: {one.other}", differences(one)) for one in found)
     rule = (
         "A change is shown where the whole interval lies on one side of 1 and the ratio is at least "
         f"{units.share(threshold)} away from it. The intervals of a table hold together at 95 %."
     )
     notes = (_RATIO, rule, _OF_RUNS if found[0].of == RUNS else _OF_SYSTEM, _UNCHANGED)
-    return Answer("Faster or slower", facts, told, tuple(exhibits(found)), tables, notes)
+    return Answer("Faster or slower", facts, headlines, tuple(exhibits(found)), tables, notes)
 
 
 def headline(between: Between) -> Statement:
@@ -56,10 +56,10 @@ def headline(between: Between) -> Statement:
 
 def why(between: Between) -> list[str]:
     """Sentences on what only one side has, and that nothing is different where nothing is."""
-    told = [*mixed(between), *unlike_kinds(between), *failures(between), *unpaired(between)]
-    if not told and not between.differences:
-        told = ["Nothing else is different but what differs between any two runs."]
-    return [*told, *_unknown(between), *longer(between), *needed(between)]
+    reasons = [*mixed(between), *unlike_kinds(between), *failures(between), *unpaired(between)]
+    if not reasons and not between.differences:
+        reasons = ["Nothing else is different but what differs between any two runs."]
+    return [*reasons, *_unknown(between), *longer(between), *needed(between)]
 
 
 def longer(between: Between) -> list[str]:
@@ -72,10 +72,12 @@ def longer(between: Between) -> list[str]:
 def _seconds(time: AddedTime) -> str:
     """``a trial takes 2.00 s longer, 3.35 s against 1.35 s (95 % interval 1.84 s to 2.16 s)``."""
     way = "longer" if time.added_ns >= 0 else "less"
-    told = f"a trial takes {units.duration(abs(time.added_ns))} {way}, {units.duration(time.other_ns)} against "
+    cost_text = f"a trial takes {units.duration(abs(time.added_ns))} {way}, {units.duration(time.other_ns)} against "
     sure = f"{units.share(time.confidence)} interval"
     bounds = " to ".join(f"{'−' if end < 0 else ''}{units.duration(abs(end))}" for end in (time.low_ns, time.high_ns))
-    return f"{told}{units.duration(time.base_ns)}" + (f" ({sure} of what it adds: {bounds})" if time.confidence else "")
+    return f"{cost_text}{units.duration(time.base_ns)}" + (
+        f" ({sure} of what it adds: {bounds})" if time.confidence else ""
+    )
 
 
 def _unknown(between: Between) -> list[str]:
@@ -108,7 +110,7 @@ def sentence(between: Between) -> str:
     of = _settings(between)
     if not judged:
         return f"{of}: {UNDECIDED}; {_missing(between)}{_storages(between)}."
-    told = (
+    verdict = (
         f"{between.count(FASTER)} faster, {between.count(SLOWER)} slower, {between.count(UNCHANGED)} with {UNCHANGED}"
     )
     sure = units.share(max(cell.confidence for cell in judged))
@@ -119,7 +121,7 @@ def sentence(between: Between) -> str:
     )
     left = len(cells) - len(judged)
     few = f"; {left} cannot be judged: {_missing(between)}" if left else ""
-    return f"{of}: {told}; {rest}{few}{_storages(between)}."
+    return f"{of}: {verdict}; {rest}{few}{_storages(between)}."
 
 
 def _settings(between: Between) -> str:
@@ -128,10 +130,10 @@ def _settings(between: Between) -> str:
     noun = "setting" if many == 1 else "settings"
     if not unlike:
         return f"{many} equal {noun}"
-    told = [against(one) for one in unlike if one in between.common_keys]
-    if left := len(unlike) - len(told):
-        told.append(f"{left} factor{'s' if left != 1 else ''} not known of an imported side")
-    return f"{many} {noun}, equal but for {', '.join(told)}"
+    texts = [against(one) for one in unlike if one in between.common_keys]
+    if left := len(unlike) - len(texts):
+        texts.append(f"{left} factor{'s' if left != 1 else ''} not known of an imported side")
+    return f"{many} {noun}, equal but for {', '.join(texts)}"
 
 
 def against(one: Difference) -> str:
@@ -329,7 +331,7 @@ def figure(between: Between, beside: Sequence[Row] = ()) -> Figure:
         title=f"{between.other} against {between.base}",
         axis="Throughput ÷ that of the base",
         unit="times the base's throughput",
-        told=" ".join(filter(None, (sentence(between), divided(between)))),
+        caption=" ".join(filter(None, (sentence(between), divided(between)))),
         table=table(between),
     )
 

@@ -60,12 +60,14 @@ def answer(found: Sequence[Crossing]) -> Answer:
 
 def _statements(found: Crossing) -> list[Statement]:
     crossover, undone = found.crossover, phrases.undone(found.undone_by)
-    told = [Statement(crossover.op, _sentence(found), tuple(_why(found)), _answered(found) and not undone, undone)]
+    statements = [
+        Statement(crossover.op, _sentence(found), tuple(_why(found)), _answered(found) and not undone, undone)
+    ]
     if found.at is not None:
         name = f"{crossover.op}, {number(found.at.nodes)} nodes"
         sure = bool(found.at.ahead) and not undone and not found.unlike
-        told.append(Statement(name, _at(found, found.at), (), sure, undone))
-    return told
+        statements.append(Statement(name, _at(found, found.at), (), sure, undone))
+    return statements
 
 
 def _answered(found: Crossing) -> bool:
@@ -106,33 +108,33 @@ def _answer(found: Crossing) -> str:
 
 def _why(found: Crossing) -> list[str]:
     """What the figures are, where that changes how far they can be believed."""
-    crossover, told = found.crossover, []
+    crossover, reasons = found.crossover, []
     if _is_published(found):
         low, high = summit_tiers.claimed()
-        told.append(f"Its authors name {low} to {high} nodes. {summit_tiers.nominal(crossover)}")
+        reasons.append(f"Its authors name {low} to {high} nodes. {summit_tiers.nominal(crossover)}")
     for side, name in (("fast", "of a node"), ("slow", "of the shared tier")):
         if side in found.stated:
-            told.append(f"The rate {name} was stated, not measured.")
+            reasons.append(f"The rate {name} was stated, not measured.")
     if found.per is not None:
-        told.append(_divided(found, found.per))
+        reasons.append(_divided(found, found.per))
         rates = (("a node's own", found.per.fast), ("the shared tier", found.per.slow))
         over = [whose for whose, rate in rates if found.per.unit.startswith("of ") and rate.median > 1]
-        told += divided.beyond("its link", over)
+        reasons += divided.beyond("its link", over)
     if found.same_storage:
-        return told
+        return reasons
     if found.no_winner_at_first:
-        told.append("Measure each tier more often, on several days.")
+        reasons.append("Measure each tier more often, on several days.")
     elif not crossover.levelled:
         most = found.slow_curve[-1].nodes
         got = "one node" if most == 1 else f"{number(most)} nodes"
         at = f"measure it with {number(crossover.measure_at)} nodes, or " if crossover.measure_at else ""
         more = f"more may get more; {at}state a ceiling that is known (--ceiling)"
-        told.append(f"{found.slow} was measured with {got}: {more}.")
+        reasons.append(f"{found.slow} was measured with {got}: {more}.")
     if crossover.levelled and not crossover.confidence:
         known = found.stated or _is_published(found)
         of = "of a side that was stated, or measured once, none is known" if known else phrases.TOO_FEW
-        told.append(f"There is no interval: {of}.")
-    return told
+        reasons.append(f"There is no interval: {of}.")
+    return reasons
 
 
 def _range(found: Crossing, rate: MeasuredRate) -> str:

@@ -60,8 +60,8 @@ def answer(history: History) -> Answer:
     why = (*_undated(history), *_failed(history), *unjudged(history), *_beyond(history))
     changes = [replace(one, sure=not undone) for one in _statements(history)]
     sure = not (undone or unjudged(history) or is_too_short(history))
-    told = (Statement("", sentence(history), why, sure, undone), *changes)
-    return Answer("History", facts, told, tuple(_exhibits(history)), tables, _NOTES)
+    statements = (Statement("", sentence(history), why, sure, undone), *changes)
+    return Answer("History", facts, statements, tuple(_exhibits(history)), tables, _NOTES)
 
 
 def sentence(history: History) -> str:
@@ -81,12 +81,12 @@ def is_too_short(history: History) -> bool:
 
 def _apart(history: History) -> str:
     """What runs do not have alike, so that they are in series of their own."""
-    told = {
+    values_by_key = {
         "storage": [one.storage for one in history.runs],
         "kind": [one.kind for one in history.series],
     }
     parts = [
-        f"{key} ({_some(list(dict.fromkeys(told[key])))})" if key in told else campaign_name(key)
+        f"{key} ({_some(list(dict.fromkeys(values_by_key[key])))})" if key in values_by_key else campaign_name(key)
         for key in history.apart_by
     ]
     if not parts:

@@ -138,7 +138,7 @@ def _exhibits(found: Benchmark) -> Iterator[Exhibit]:
         title="Which phases carry the score",
         axis="score ÷ score without the phase",
         unit="times the score without it",
-        told="Right of 1: the phase raises the score; left of it: the phase lowers it.",
+        caption="Right of 1: the phase raises the score; left of it: the phase lowers it.",
         table=table,
     )
     yield Exhibit(

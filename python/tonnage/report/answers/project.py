@@ -44,8 +44,8 @@ _NOTES = (
 def answer(run: str, found: Sequence[Projection], refused: Sequence[Refused], bases: Sequence[Basis] = ()) -> Answer:
     """A sentence for each operation, also for those of which nothing can be said. ``bases``: what figures are also
     divided by; a link is that of each node."""
-    told = [_statement(one, bases) for one in found]
-    told += [
+    statements = [_statement(one, bases) for one in found]
+    statements += [
         Statement(phrases.subject(one.op, one.group), f"Nothing can be said: {one.why}.", (), False) for one in refused
     ]
     variants = tuple(Variant(phrases.subject(one.op, one.group), (_figure(one),)) for one in found)
@@ -53,7 +53,7 @@ def answer(run: str, found: Sequence[Projection], refused: Sequence[Refused], ba
     exhibits = (Exhibit("projection", "Beyond what was measured", introduction, "Operation", variants),)
     facts = (("run", run),)
     tables = (("What to expect", _table(found)),)
-    return Answer("Projection", facts, tuple(told), exhibits if variants else (), tables, _NOTES)
+    return Answer("Projection", facts, tuple(statements), exhibits if variants else (), tables, _NOTES)
 
 
 def normalised(found: Projection, basis: Basis) -> Normalised:

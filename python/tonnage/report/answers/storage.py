@@ -112,7 +112,7 @@ def answer(found: OfStorage) -> Answer:
         ("runs", str(len(measured))),
         *((("first", _when(min(dates))), ("last", _when(max(dates)))) if dates else ()),
     )
-    told = (*_newest(lines), *_changed(history), _judged(measured), _jobs_statement(placed))
+    statements = (*_newest(lines), *_changed(history), _judged(measured), _jobs_statement(placed))
     exhibits = [one for one in (_by_size(lines), _over_time(lines)) if one is not None]
     if history is not None:
         exhibits += over_time.answer(history).exhibits
@@ -122,7 +122,7 @@ def answer(found: OfStorage) -> Answer:
         ("Findings", _findings_table(measured)),
         ("Jobs placed", _jobs_table(placed)),
     )
-    return Answer(f"All of {storage}", facts, told, tuple(exhibits), tables, _NOTES)
+    return Answer(f"All of {storage}", facts, statements, tuple(exhibits), tables, _NOTES)
 
 
 def _lines(one: StorageRun) -> list[_Line]:
@@ -153,7 +153,7 @@ def _plateau(line: LoadLine, best: Point) -> tuple[float | None, float, float]:
 def _newest(lines: Sequence[_Line]) -> list[Statement]:
     """Of each operation and transfer size the newest load line that was reached; of none why not."""
     keys = sorted({(one.line.op, one.size or 0) for one in lines})
-    told = []
+    statements = []
     for op, size in keys:
         same = [one for one in lines if (one.line.op, one.size or 0) == (op, size)]
         reached = [one for one in same if one.line.reached]
@@ -164,8 +164,8 @@ def _newest(lines: Sequence[_Line]) -> list[Statement]:
             why.append(f"{len(reached)} of {len(same)} load lines of such transfers were reached.")
         undone = phrases.doubts(undone_by(newest.of.analysis.doubts, op, newest.line.group))
         sure = newest.line.reached and not undone
-        told.append(Statement(name, f"{newest.line.why}.", tuple(why), sure, undone))
-    return told or [Statement("", "No load line was looked for.", sure=False)]
+        statements.append(Statement(name, f"{newest.line.why}.", tuple(why), sure, undone))
+    return statements or [Statement("", "No load line was looked for.", sure=False)]
 
 
 def _changed(history: History | None) -> list[Statement]:
@@ -240,11 +240,11 @@ def _size_figure(op: str, lines: Sequence[_Line]) -> Figure:
         "hovertemplate": "%{text}<extra></extra>",
         "showlegend": False,
     }
-    told = f"{_many(len(lines), 'load line')}, from {min(tasks):.0f} to {phrases.tasks(round(max(tasks)))}."
+    caption = f"{_many(len(lines), 'load line')}, from {min(tasks):.0f} to {phrases.tasks(round(max(tasks)))}."
     return Figure(
         title=f"{op}: load line by transfer size",
-        caption=told,
-        alt=f"Tasks of the load line of {op} against the transfer size. {told}",
+        caption=caption,
+        alt=f"Tasks of the load line of {op} against the transfer size. {caption}",
         traces=[trace],
         layout=layout(sizes_axis(sizes), {"title": "Load line (tasks)", "range": [0, 1.1 * max(highs)]}),
         table=_lines_table(lines),
@@ -282,12 +282,12 @@ def _time_figure(op: str, lines: Sequence[_Line]) -> Figure:
         for place, size in enumerate(sizes)
     ]
     values = [one.plateau or 0 for one in lines]
-    told = f"{_many(len(lines), 'plateau')}, from {units.rate(min(values))} to {units.rate(max(values))}."
+    caption = f"{_many(len(lines), 'plateau')}, from {units.rate(min(values))} to {units.rate(max(values))}."
     axis: Axis = {"title": "When (UTC)", "nticks": 6}
     return Figure(
         title=f"{op}: plateau over time",
-        caption=told,
-        alt=f"Plateau of {op} against the date, a mark with its interval for each run. {told}",
+        caption=caption,
+        alt=f"Plateau of {op} against the date, a mark with its interval for each run. {caption}",
         traces=traces,
         layout=layout(axis, {"title": title, "range": [0, 1.1 * most / scale]}, showlegend=len(sizes) > 1),
         table=_lines_table(lines),

@@ -1,4 +1,4 @@
-"""Axes with their units and ticks."""
+"""Axes with their units and ticks, and panels that share one."""
 
 from __future__ import annotations
 

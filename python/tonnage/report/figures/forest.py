@@ -27,14 +27,14 @@ class Row(NamedTuple):
     low: float
     high: float
     verdict: str
-    told: str
+    hover: str
     """Hover text: the values of both sides, with their records."""
 
 
 def forest(
-    rows: Sequence[Row], *, title: str, axis: str, unit: str, told: str, table: Table, beside: Sequence[Row] = ()
+    rows: Sequence[Row], *, title: str, axis: str, unit: str, caption: str, table: Table, beside: Sequence[Row] = ()
 ) -> Figure:
-    """``unit`` follows a ratio in the hover text, such as ``times as long``; ``told`` is the hover text; ``beside``:
+    """``unit`` follows a ratio in the hover text, such as ``times as long``; ``caption``: what is seen; ``beside``:
     rows of other panels that have the same axis."""
     trace: Trace = {
         "x": [row.ratio for row in rows],
@@ -46,15 +46,15 @@ def forest(
             "symbol": [_SYMBOLS.get(row.verdict, "circle") for row in rows],
         },
         "error_x": error_bars([row.high - row.ratio for row in rows], [row.ratio - row.low for row in rows], MUTED),
-        "text": [f"{_ratio(row, unit)}: {row.verdict}<br>{row.told}" for row in rows],
+        "text": [f"{_ratio(row, unit)}: {row.verdict}<br>{row.hover}" for row in rows],
         "hovertemplate": "%{y}<br>%{text}<extra></extra>",
         "showlegend": False,
     }
     line = {"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1}
     return Figure(
         title=title,
-        caption=told,
-        alt=f"A point with its interval for each setting, beside a line at 1. {told}",
+        caption=caption,
+        alt=f"A point with its interval for each setting, beside a line at 1. {caption}",
         traces=[trace],
         layout=layout(
             ratio_axis(axis, *_ends([*rows, *beside])),

@@ -114,16 +114,16 @@ def sentences_of(analysis: Analysis) -> list[Statement]:
     return told
 
 
-def _doubted(told: Statement, section: Section, analysis: Analysis) -> Statement:
+def _doubted(statement: Statement, section: Section, analysis: Analysis) -> Statement:
     """The statement with the findings that invalidate it."""
     rests_on = [
         (point.op, point.group)
         for point in (analysis.points if analysis.doubts else ())
-        if (told.curve or (point.op, point.group)) == (point.op, point.group)
+        if (statement.curve or (point.op, point.group)) == (point.op, point.group)
         and (not section.kinds or point.kind in section.kinds)
     ]
     found = [doubt.finding for doubt in analysis.doubts if doubt.is_about(rests_on)]
-    return replace(told, sure=False, doubts=phrases.doubts(found)) if found else told
+    return replace(statement, sure=False, doubts=phrases.doubts(found)) if found else statement
 
 
 def live_exhibits(analysis: Analysis) -> list[Exhibit]:

@@ -118,11 +118,11 @@ def _sizes(place: str, some: list[Application], table: Table) -> Figure:
         }
         for one in some
     ]
-    told = "; ".join(f"{one.point.op} {units.count(sum(one.sizes))} calls" for one in some)
+    calls = "; ".join(f"{one.point.op} {units.count(sum(one.sizes))} calls" for one in some)
     return Figure(
         title=f"Sizes of calls on {place}",
-        caption=f"{told}. K, M and G are powers of two; calls of stdio have no size in a log.",
-        alt=f"Number of calls by size on {place}: {told}.",
+        caption=f"{calls}. K, M and G are powers of two; calls of stdio have no size in a log.",
+        alt=f"Number of calls by size on {place}: {calls}.",
         traces=traces,
         layout=layout(
             {"title": "Bytes of a call", "type": "category"}, {"title": "Calls", "rangemode": "tozero"}, barmode="group"

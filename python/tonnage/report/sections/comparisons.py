@@ -69,7 +69,7 @@ def _figure(comparisons: list[Comparison], points: tuple[Point, ...]) -> Figure:
         title=f"How many times as long as {comparisons[0].base}",
         axis="Elapsed time ÷ that of the first setting",
         unit="times as long",
-        told=" ".join(story(tuple(comparisons))),
+        caption=" ".join(story(tuple(comparisons))),
         table=_table(tuple(comparisons)),
     )
 

@@ -87,13 +87,13 @@ def latency_by_tasks(curve: list[Point], line: LoadLine | None, panels: Panels) 
             traces += interval_band(x, low, high, band_colour(curve[0].op))
         traces.append(_latency(curve, x, name, dash, symbol))
     shapes, notes = _objectives(line)
-    told = "Half of the operations, and 99 of 100, wait no longer with so many tasks."
+    caption = "Half of the operations, and 99 of 100, wait no longer with so many tasks."
     if line is not None and line.reached and line.tasks is not None:
         shapes.append(upright(line.tasks, KNEE))
-        told = "Beyond the load line throughput stays and each operation waits longer."
+        caption = "Beyond the load line throughput stays and each operation waits longer."
     return Figure(
         title="Latency by number of tasks",
-        caption=told,
+        caption=caption,
         alt="Median and 99th percentile latency against the number of tasks.",
         traces=traces,
         layout=layout(

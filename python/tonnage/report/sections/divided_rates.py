@@ -45,12 +45,14 @@ def notes(analysis: Analysis) -> list[str]:
     """What the table is of, and what is more than a link carries."""
     if not analysis.divided:
         return []
-    told = ["Of each operation the setting that did most. Only figures divided by the same things can be compared."]
+    notes_found = [
+        "Of each operation the setting that did most. Only figures divided by the same things can be compared."
+    ]
     if contradicts := contradiction(analysis.bases):
-        told.append(contradicts)
+        notes_found.append(contradicts)
     copies = max((balance.copies for balance in analysis.balances), default=1)
     if copies > 1 and any(basis.thing == OSD for basis in analysis.bases):
-        told.append(f"Bytes are those of the tasks: the pool has each on {copies} OSDs.")
+        notes_found.append(f"Bytes are those of the tasks: the pool has each on {copies} OSDs.")
     for basis in analysis.bases:
         over = [
             phrases.subject(found.point.op, found.point.group)
@@ -58,8 +60,8 @@ def notes(analysis: Analysis) -> list[str]:
             for part in found.parts
             if part and part.basis == basis and basis.bytes_per_s and part.value > 1
         ]
-        told += beyond(str(basis), over)
-    return told
+        notes_found += beyond(str(basis), over)
+    return notes_found
 
 
 def beyond(link: str, names: Sequence[str]) -> list[str]:
@@ -70,8 +72,8 @@ def beyond(link: str, names: Sequence[str]) -> list[str]:
     return [f"More than {link} carries: {', '.join(names)}. {why}"]
 
 
-def _column(told: str, thing: str) -> str:
-    return f"of {told}" if thing == "link" else f"{'an' if thing == OSD else 'a'} {thing} (of {told})"
+def _column(amount: str, thing: str) -> str:
+    return f"of {amount}" if thing == "link" else f"{'an' if thing == OSD else 'a'} {thing} (of {amount})"
 
 
 def _cell(part: Normalised | None, point: Point) -> str:

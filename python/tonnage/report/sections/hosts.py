@@ -174,8 +174,8 @@ def _ends(found: Hosts) -> Figure:
     first = [min(part.first_done_ns for part in bundle) / 1e9 for bundle in bundles]
     last = [max(part.last_done_ns for part in bundle) / 1e9 for bundle in bundles]
     numbers = [1 + at * step for at in range(len(bundles))]
-    told = "%{text}<br>%{y:.4g} s" + hover.ending(found.record)
-    common: Trace = {"x": numbers, "text": names, "mode": "markers", "hovertemplate": told}
+    template = "%{text}<br>%{y:.4g} s" + hover.ending(found.record)
+    common: Trace = {"x": numbers, "text": names, "mode": "markers", "hovertemplate": template}
     together = f" {step} neighbours share a mark: the first and the last end among them." if step > 1 else ""
     return Figure(
         title="When each host was done",
@@ -282,7 +282,7 @@ def _intervals_table(
 
 def notes(analysis: Analysis) -> list[str]:
     """Returns the notes below the tables of the terminal."""
-    return [told for found in largest(analysis.hosts) for told in stories(found)]
+    return [sentence for found in largest(analysis.hosts) for sentence in stories(found)]
 
 
 SECTION = Section("hosts", exhibits, tables=tables, notes=notes)

@@ -335,7 +335,7 @@ def points(analysis: Analysis) -> list[Titled]:
 def curve(points: list[Point]) -> Titled:
     """One curve. Cache is a column only for reads, why a point was not repeated only where that is not as asked."""
     reads = any(point.cache_state is not None for point in points)
-    told = any(point.stopped not in (None, "repetitions") for point in points)
+    has_reasons = any(point.stopped not in (None, "repetitions") for point in points)
     title, size = phrases.subject(points[0].op, points[0].group), points[0].transfer_size
     columns: tuple[str | Column, ...] = (
         "tasks",
@@ -347,7 +347,7 @@ def curve(points: list[Point]) -> Titled:
         "max",
         "CPU/GiB",
         *([text_column("from device")] if reads else []),
-        *([text_column("stopped")] if told else []),
+        *([text_column("stopped")] if has_reasons else []),
     )
     rows = tuple(
         (
@@ -358,7 +358,7 @@ def curve(points: list[Point]) -> Titled:
             *phrases.waits(point),
             units.duration(point.cpu_ns_per_gib or None),
             *([phrases.cache(point)] if reads else []),
-            *([phrases.stopped(point.stopped)] if told else []),
+            *([phrases.stopped(point.stopped)] if has_reasons else []),
         )
         for point in points
     )

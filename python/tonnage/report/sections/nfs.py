@@ -62,17 +62,17 @@ def story(mount: NfsMount) -> str:
     """How many calls there were, and how many had to be sent again."""
     calls = sum(row["operations"] for row in mount["operations"].values())
     again = sum(row["retransmissions"] for row in mount["operations"].values())
-    told = f"{phrases.number(calls)} calls to {mount['device']}, {phrases.number(again)} of them sent again"
+    text = f"{phrases.number(calls)} calls to {mount['device']}, {phrases.number(again)} of them sent again"
     sends, waited = mount["transport"].get("sends"), mount["transport"].get("backlog")
     if sends and waited:
-        told += f"; when a call was sent {waited / sends:.1f} others waited for a slot, in the mean"
-    return told + "."
+        text += f"; when a call was sent {waited / sends:.1f} others waited for a slot, in the mean"
+    return text + "."
 
 
 def _figure(mount: NfsMount) -> Figure:
     busiest = _busiest(mount)
     names = [name for name, _ in busiest]
-    told = story(mount)
+    text = story(mount)
     traces = [
         _bars(title, names, [_mean(row, key) / 1e6 for _, row in busiest], op)
         for title, key, op in (("in the queue", "queue_ns", "read"), ("round trip", "rtt_ns", "write"))
@@ -80,8 +80,8 @@ def _figure(mount: NfsMount) -> Figure:
     highest = max(sum(pair) for pair in zip(*(trace["y"] for trace in traces), strict=True))
     return Figure(
         title="Mean time of a call",
-        caption=f"{told} The kernel counts whole milliseconds.",
-        alt=f"Mean time of a call in the queue and on its way, by kind of call. {told}",
+        caption=f"{text} The kernel counts whole milliseconds.",
+        alt=f"Mean time of a call in the queue and on its way, by kind of call. {text}",
         traces=traces,
         layout=layout(
             {"title": "Call", "type": "category"},

@@ -99,8 +99,8 @@ def _marks(points: Sequence[Point], source: Source, *, is_model: bool) -> list[_
             lines = trials.named(point.records)
         except KeyError:
             return []
-        told = lines.column("first_start_ns" if is_model else "started")
-        times = [time / 1e9 if is_model and time is not None else _seconds(time) for time in told]
+        starts = lines.column("first_start_ns" if is_model else "started")
+        times = [time / 1e9 if is_model and time is not None else _seconds(time) for time in starts]
         order = lines.numbers("trial")
         if order is None:
             return []
@@ -205,13 +205,13 @@ def _relative(
     level = _level(marks, is_model=is_model)
     traces += [] if level is None else [level]
     slowest, fastest = units.ratio(min(ratios)), units.ratio(max(ratios))
-    told = f"The slowest had {slowest} times the median of its setting, the fastest {fastest} times."
+    extremes = f"The slowest had {slowest} times the median of its setting, the fastest {fastest} times."
     many = phrases.number(len(marks))
     about = f"1 is the median of all trials of the same setting.{_line_sentence(level)}"
     return Figure(
         title="Each trial against the median of its setting",
         caption=f"{about}{_trouble_sentence(marks, troubled)}{fewer}",
-        alt=f"Throughput of {many} trials over time, divided by the median of their settings. {told}",
+        alt=f"Throughput of {many} trials over time, divided by the median of their settings. {extremes}",
         traces=traces,
         layout=layout(
             _time_axis(marks, is_model=is_model),

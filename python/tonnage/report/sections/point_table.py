@@ -52,8 +52,12 @@ def left_out(points: Sequence[Point]) -> str:
 
 def notable_points(points: Sequence[Point], source: Source) -> list[tuple[Point, str]]:
     """Returns the typical repetition of each point, and every one with a stall or with errors; these first."""
-    told = {row.get("record") for row in source.events if row["kind"] in ("stall", "retry")}
-    stalled = [(point, record) for point in points for record in point.records if record in told] if told else []
+    event_records = {row.get("record") for row in source.events if row["kind"] in ("stall", "retry")}
+    stalled = (
+        [(point, record) for point in points for record in point.records if record in event_records]
+        if event_records
+        else []
+    )
     return stalled + [pair for point in points if (pair := (point, nearest(point))) not in stalled]
 
 

@@ -77,12 +77,12 @@ def _figure(op: str, rows: Sequence[Point], *, with_tasks: bool) -> Figure:
     names = [_name(point, with_tasks=with_tasks) for point in shown]
     axis, scale = _axis(shown)
     fewer = "" if shown == list(rows) else f" The fastest and the slowest {_MOST_ROWS // 2} of {len(rows)} are drawn."
-    told, places = _caption(rows, with_tasks=with_tasks), list(range(len(shown)))
+    caption, places = _caption(rows, with_tasks=with_tasks), list(range(len(shown)))
     lines = max(name.count("<br>") + 1 for name in names)
     return Figure(
         title=f"{op}: settings, the fastest above",
-        caption=f"{told}{fewer}",
-        alt=f"A dot with its interval for each of {len(shown)} settings of {op}, the fastest above. {told}",
+        caption=f"{caption}{fewer}",
+        alt=f"A dot with its interval for each of {len(shown)} settings of {op}, the fastest above. {caption}",
         traces=[_repetitions(shown, scale), _medians(op, shown, scale)],
         layout=layout(
             axis,

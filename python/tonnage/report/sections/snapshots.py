@@ -137,8 +137,8 @@ def _round(rounds: Rounds) -> str:
 
 def round_share(share: float) -> str:
     """A share of a round: ``3.8 times`` where per cents become unreadable, ``−9 %`` where it is below 0."""
-    told = f"{units.significant(abs(share), 2)} times" if abs(share) >= _TIMES else units.share(abs(share))
-    return f"\N{MINUS SIGN}{told}" if share < 0 else told
+    share_text = f"{units.significant(abs(share), 2)} times" if abs(share) >= _TIMES else units.share(abs(share))
+    return f"\N{MINUS SIGN}{share_text}" if share < 0 else share_text
 
 
 def _of(share: float) -> str:
@@ -209,12 +209,12 @@ def lines(found: SnapshotCost, transfer: int) -> Figure:
     if cost.verdict == COSTS:
         shapes = [_band(cost.low_ns, cost.high_ns), {**level(cost.cost_ns, MUTED, "dash"), "x1": 1e18}]
         times += [cost.low_ns, cost.high_ns]
-    told = f"{_verdict(found)}."
+    text = f"{_verdict(found)}."
     beside = "Both axes are logarithmic: a constant cost is a floor that short rounds cannot get below"
     return Figure(
         title="Time of a round against its bytes",
         caption=f"{beside}{' (dashed, with its interval)' if shapes else ''}. A line for each number of tasks.",
-        alt=f"Time against bytes of a round: a line without and one with a snapshot for each number of tasks. {told}",
+        alt=f"Time against bytes of a round: a line without and one with a snapshot for each number of tasks. {text}",
         traces=traces,
         layout=layout(
             _bytes_axis([rounds.bytes for rounds in shown]),
@@ -305,11 +305,11 @@ def by_tasks(found: SnapshotCost) -> Figure:
                 "hovertemplate": "%{text}<extra></extra>",
             }
         )
-    told = " ".join(cost_sentences(found)[1:])
+    costs = " ".join(cost_sentences(found)[1:])
     return Figure(
         title="What a snapshot adds, by tasks",
         caption="With 95 % intervals; the band is that of all together.",
-        alt=f"Seconds that a snapshot adds to a round against the number of tasks, with intervals. {told}",
+        alt=f"Seconds that a snapshot adds to a round against the number of tasks, with intervals. {costs}",
         traces=traces,
         layout=layout(
             tasks_axis([tasks for tasks, _, _ in found.curves]),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tonnage import units
+from tonnage.analysis.load_line.trial_checks import of_tasks
 from tonnage.analysis.results import Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
@@ -204,7 +205,7 @@ def lag_figures(record: str, source: Source) -> tuple[Figure, ...]:
     if not writer:
         return ()
     stalls = source.stalls_of(record)
-    mine = _rows(columns, set(tracks) - followers)
+    mine = of_tasks(columns, set(tracks) - followers)
     wrote = series.figure("write", record, mine, trial, stalls)
     found = [replace(wrote, title="Write rate over time", caption=f"{record}, the writer alone.")] if wrote else []
     if followers:
@@ -214,11 +215,6 @@ def lag_figures(record: str, source: Source) -> tuple[Figure, ...]:
         story = stalls_sentence(stalls, standstills(stalls, trial.get("first_start_ns") or 0))
         found += [_lag_figure(record, behind, which, shapes, notes, story) for which in ("bytes", "time")]
     return tuple(found)
-
-
-def _rows(columns: Columns, chosen: set[int]) -> Columns:
-    kept = [row for row, task in enumerate(columns["task"]) if task in chosen]
-    return {name: [column[row] for row in kept] for name, column in columns.items()}
 
 
 def tracks_of(columns: Columns) -> dict[int, Track]:

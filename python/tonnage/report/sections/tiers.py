@@ -94,8 +94,10 @@ def sentence(found: Crossover, open_end: str = _GREW) -> str:
     what = _WHAT[found.op]
     if found.nodes <= 1 and found.levelled:
         return f"For {what} the fast tier wins from the first node on: {rates}{_between(found)}."
-    told = f"{rates}{_between(found)}{_sweep_sentence(found, open_end)}"
-    return f"For {what} the fast tier wins from {_from_on(found)} {'node' if found.nodes == 1 else 'nodes'} on: {told}."
+    reason = f"{rates}{_between(found)}{_sweep_sentence(found, open_end)}"
+    return (
+        f"For {what} the fast tier wins from {_from_on(found)} {'node' if found.nodes == 1 else 'nodes'} on: {reason}."
+    )
 
 
 def _from_on(found: Crossover) -> str:

@@ -151,8 +151,8 @@ def _bars(
         [round((last - first) / 1e9, 3) for _, first, last in known],
         [escaped(task["name"] + (f" on {task['host']}" if task["host"] else "")) for task, _, _ in known],
     )
-    told = "%{text}<br>" + name + " %{x:.3g} s<extra></extra>"
-    return {**bars, "marker": {"color": colour}, "hovertemplate": told}
+    template = "%{text}<br>" + name + " %{x:.3g} s<extra></extra>"
+    return {**bars, "marker": {"color": colour}, "hovertemplate": template}
 
 
 def _engine(tasks: list[WorkflowLine], begin: int, end: int) -> Trace:
