@@ -22,16 +22,18 @@ from tonnage.analysis.load_line.estimate import SUSTAIN, Estimate, estimate, loa
 from tonnage.analysis.load_line.latency_line import latency_lines
 from tonnage.analysis.load_line.search import Search
 from tonnage.analysis.load_line.trial_checks import Steady, halves_apart, too_short
+from tonnage.analysis.load_line.users import served_of
 from tonnage.analysis.points import points_of
 from tonnage.analysis.results import Finding, LoadLine, Model, Point, Promise, Surface
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
 from tonnage.records.line_types import TaskLine, TrialLine
 
-_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint", "application", "training")
+_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint", "application", "training", "kv-cache")
 """Kinds of workload that have no load line."""
-_UNSTEADY = ("command", "network", "checkpoint", "application", "training")
-"""Kinds of workload without a steady window: copies are few and long, rounds pause, accelerators are read ahead for."""
+_UNSTEADY = ("command", "network", "checkpoint", "application", "training", "kv-cache")
+"""Kinds of workload without a steady window: copies are few and long, rounds pause, accelerators are read ahead for,
+and users think."""
 _MOST_IDLE = 0.01
 """Trials are long against an operation; where they are not, their rate is that of short trials and no more is said."""
 
@@ -101,6 +103,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         applications=applications_of(measured, trials),
         surfaces=surfaces,
         trained=trained_of(run.manifest, measured, trials),
+        served=served_of(run.manifest, measured, trials),
         company=company_costs(trials, campaign, searched=bool(run.manifest.get("search"))),
         doubts=undoing.doubts(findings, measured, lines, trials),
         state=run.state,
@@ -201,7 +204,8 @@ def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, .
 def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     """Whether a load line was asked for: by a search, or by a sweep over three numbers of tasks or more. The tasks of a
     ``tail`` are a writer and readers, of a ``stage`` only the application's, those of a ``checkpoint`` pause and
-    meet, and those of a ``training`` read for accelerators: there is no load line of these. Of a surface all sizes are
+    meet, those of a ``training`` read for accelerators and those of a
+    ``kv-cache`` think: there is no load line of these. Of a surface all sizes are
     estimated together."""
     if _is_surface(run):
         return False

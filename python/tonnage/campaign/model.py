@@ -28,6 +28,7 @@ from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.named_company import ALONE, CompanySection
 from tonnage.campaign.kinds.stream import Stream, check_searched, searched
+from tonnage.campaign.users import UserSearch
 from tonnage.document_table import DocumentTable, refuse, time_field, unit_field
 from tonnage.errors import RequestError
 from tonnage.field_types import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
@@ -364,6 +365,7 @@ class Campaign(DocumentTable):
     budget: Budget = Budget()
     search: Search | None = Field(None)
     accelerators: AcceleratorSearch | None = Field(None)
+    users: UserSearch | None = Field(None)
     job: Job = Job()
     normalise: Normalise | None = Field(None)
 
@@ -411,17 +413,21 @@ class Campaign(DocumentTable):
     def settings(self) -> list[Setting]:
         """Returns every combination of the factors of every workload, in the order of the file."""
         found = (setting for workload in self.workloads for setting in workload.settings(self.scale))
-        # Of a search for the most accelerators, what it may come to.
+        # Of a search for the most accelerators, or users, what it may come to.
         if self.accelerators is not None:
             from tonnage.campaign.kinds.accelerator_search import largest
 
             return list(dict.fromkeys(largest(self.accelerators, setting) for setting in found))
+        if self.users is not None:
+            from tonnage.campaign.kinds import user_search
+
+            return list(dict.fromkeys(user_search.largest(self.users, setting) for setting in found))
         return list(dict.fromkeys(found))
 
     @property
     def decides_as_it_goes(self) -> bool:
         """Whether a search says which trial is next, until its time is over."""
-        return self.search is not None or self.accelerators is not None
+        return self.search is not None or self.accelerators is not None or self.users is not None
 
     @model_validator(mode="after")
     def _names_or_directories(self) -> Campaign:
@@ -482,6 +488,17 @@ class Campaign(DocumentTable):
             from tonnage.campaign.kinds.accelerator_search import check_feeding
 
             check_feeding(self.accelerators, self.workloads, written=bool((info.context or {}).get("written")))
+        return self
+
+    @model_validator(mode="after")
+    def _users_are_of_one_cache(self, info: ValidationInfo) -> Campaign:
+        if self.users is not None:
+            if self.search is not None or self.accelerators is not None:
+                other = "search" if self.search is not None else "accelerators"
+                refuse("users", f"[{other}] and [users] are two searches", "keep one of them")
+            from tonnage.campaign.kinds.user_search import check_serving
+
+            check_serving(self.users, self.workloads, written=bool((info.context or {}).get("written")))
         return self
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from tonnage.records.phase_results import (
     CopyResult,
     ErrorAt,
     GroupPlacement,
+    KvCacheResult,
     LatencySummary,
     NetworkResult,
     Note,
@@ -201,6 +202,7 @@ class TrialLine(Totals, total=False):
     checkpoint: CheckpointResult | None
     found: int
     training: TrainingResult
+    kv_cache: KvCacheResult
     network: NetworkResult | None
     objects: ObjectsLine | None
     ensemble: Gathering | None

@@ -185,6 +185,7 @@ def trial_line(
         "checkpoint": result.get("checkpoint") if result else None,
         "network": result.get("network") if result else None,
         **({"found": found} if (found := result.get("found") if result else None) is not None else {}),
+        **({"kv_cache": served} if (served := result.get("kv_cache") if result else None) is not None else {}),
         **({"training": fed} if (fed := result.get("training") if result else None) is not None else {}),
         "objects": objects_of(result),
         "ensemble": gathering,
@@ -354,6 +355,8 @@ def cached_share(cache: CacheFacts | CacheLine) -> float | None:
 
 def _read_bytes(result: PhaseResult | None, moved: int) -> int:
     """Bytes that a phase read: of a mix, the part that reads."""
+    if (served := result.get("kv_cache") if result else None) is not None:
+        return served["read_bytes"]
     parts = (result.get("parts") if result else None) or ()
     return next((int(part["bytes"]) for part in parts if part["op"] == "read"), moved)
 
