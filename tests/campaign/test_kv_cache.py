@@ -115,7 +115,7 @@ def test_a_search_looks_at_one_of_each_factor() -> None:
         (["--kv-cache", "tiny-1b", "--p99", "1s"], "--p99 has no meaning with --kv-cache"),
         (["--kv-cache", "tiny-1b", "--training", "unet3d-h100"], "--kv-cache has no meaning with --training"),
         (["--kv-cache", "tiny-1b", "--accelerators", "2"], "--accelerators is about --training"),
-        (["--kv-cache", "tiny-1b", "--budget", "3s"], "--budget: a budget of 3s is too short for 10 trials of 12s"),
+        (["--kv-cache", "tiny-1b", "--budget", "3s"], "a budget of 3s is too short for 10 trials of 12s"),
         (
             ["--kv-cache", "tiny-1b", "--p95", "0s"],
             "--p95: input should be greater than or equal to 1; hint: see `tonnage probe --help`",
@@ -135,9 +135,9 @@ def test_a_plan_says_what_is_looked_for_and_takes_no_more_space_than_the_capacit
     campaign = probe_campaign("sim:", {"kv_cache": "llama3.1-8b", "users": 20, "space": "4GiB", "p95_ns": 10**8})
     lines = describe(campaign, make_plan(campaign))
     assert (
-        "search    users served within 100ms at p95, up to 20: llama3.1-8b, conversations of 512 MiB, room for 8 of them"
-        in lines
-    )
+        "search    users served within 100ms at p95, up to 20: llama3.1-8b, "
+        "conversations of 512 MiB, room for 8 of them"
+    ) in lines
     assert make_plan(campaign).space_bytes == 4 << 30
 
 

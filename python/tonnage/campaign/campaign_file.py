@@ -149,6 +149,8 @@ _OPTIONS = {
     "accelerators.budget_ns": "--budget",
     "accelerators.budget": "--budget",
     "users.p95": "--p95",
+    "users.p95_ns": "--p95",
+    "users.budget_ns": "--budget",
     "users.most": "--users",
     "users.budget": "--budget",
     "workload.dataset": "--space",
