@@ -58,9 +58,8 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
     events, measured, bases = run.events(), points_of(run, trials), bases_of(run.manifest)
-    curves = _curves(run, measured)
-    searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
-    estimates = _corrected(run, searched, long := _long_trials(trials), curves)
+    curves, long = _curves(run, measured), _long_trials(trials)
+    estimates = _corrected(run, searched := _estimates(run, curves, trials), long, curves)
     campaign, (surfaces, lines) = run.manifest.get("campaign") or {}, _surfaces(run, measured, trials)
     lines += (_load_line(run, key, curve, estimates[key], long, trials) for key, curve in curves.items())
     evidence = Evidence(
@@ -116,6 +115,13 @@ def _curves(run: Run, points: Sequence[Point]) -> dict[tuple[str, str], list[Poi
     for point in points:
         curves[point.op, point.group].append(point)
     return {key: curve for key, curve in curves.items() if _has_line(run, curve)}
+
+
+def _estimates(
+    run: Run, curves: Mapping[tuple[str, str], Sequence[Point]], trials: Trials
+) -> dict[tuple[str, str], Estimate]:
+    """What a search found, of each curve."""
+    return {key: _estimate(run, curve, trials) for key, curve in curves.items()}
 
 
 def _estimate(run: Run, curve: Sequence[Point], trials: Trials) -> Estimate:

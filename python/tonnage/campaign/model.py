@@ -414,14 +414,10 @@ class Campaign(DocumentTable):
         """Returns every combination of the factors of every workload, in the order of the file."""
         found = (setting for workload in self.workloads for setting in workload.settings(self.scale))
         # Of a search for the most accelerators, or users, what it may come to.
-        if self.accelerators is not None:
-            from tonnage.campaign.kinds.accelerator_search import largest
+        if (search := self.accelerators or self.users) is not None:
+            from tonnage.campaign.kinds.number_searches import largest_settings
 
-            return list(dict.fromkeys(largest(self.accelerators, setting) for setting in found))
-        if self.users is not None:
-            from tonnage.campaign.kinds import user_search
-
-            return list(dict.fromkeys(user_search.largest(self.users, setting) for setting in found))
+            return largest_settings(search, found)
         return list(dict.fromkeys(found))
 
     @property
@@ -481,24 +477,11 @@ class Campaign(DocumentTable):
         return self
 
     @model_validator(mode="after")
-    def _accelerators_are_one_setting(self, info: ValidationInfo) -> Campaign:
-        if self.accelerators is not None:
-            if self.search is not None:
-                refuse("accelerators", "[search] and [accelerators] are two searches", "keep one of them")
-            from tonnage.campaign.kinds.accelerator_search import check_feeding
+    def _numbers_are_of_one_setting(self, info: ValidationInfo) -> Campaign:
+        if self.accelerators is not None or self.users is not None:
+            from tonnage.campaign.kinds.number_searches import check_numbers
 
-            check_feeding(self.accelerators, self.workloads, written=bool((info.context or {}).get("written")))
-        return self
-
-    @model_validator(mode="after")
-    def _users_are_of_one_cache(self, info: ValidationInfo) -> Campaign:
-        if self.users is not None:
-            if self.search is not None or self.accelerators is not None:
-                other = "search" if self.search is not None else "accelerators"
-                refuse("users", f"[{other}] and [users] are two searches", "keep one of them")
-            from tonnage.campaign.kinds.user_search import check_serving
-
-            check_serving(self.users, self.workloads, written=bool((info.context or {}).get("written")))
+            check_numbers(self, written=bool((info.context or {}).get("written")))
         return self
 
     @model_validator(mode="after")

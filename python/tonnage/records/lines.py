@@ -184,15 +184,26 @@ def trial_line(
         "stage": result.get("stage") if result else None,
         "checkpoint": result.get("checkpoint") if result else None,
         "network": result.get("network") if result else None,
-        **({"found": found} if (found := result.get("found") if result else None) is not None else {}),
-        **({"kv_cache": served} if (served := result.get("kv_cache") if result else None) is not None else {}),
-        **({"training": fed} if (fed := result.get("training") if result else None) is not None else {}),
+        **_of_some_kinds(result),
         "objects": objects_of(result),
         "ensemble": gathering,
         "meanwhile": meanwhile,
         "devices": devices,
         "nfs": None if nfs is None else list(nfs),
     }
+
+
+def _of_some_kinds(result: PhaseResult | None) -> TrialLine:
+    """Keys that only phases of some kinds of workload have."""
+    told: TrialLine = {}
+    if result is not None:
+        if (found := result.get("found")) is not None:
+            told["found"] = found
+        if (fed := result.get("training")) is not None:
+            told["training"] = fed
+        if (served := result.get("kv_cache")) is not None:
+            told["kv_cache"] = served
+    return told
 
 
 def totals_of(tasks: Sequence[TaskResult]) -> Totals:

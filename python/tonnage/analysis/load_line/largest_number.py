@@ -56,8 +56,8 @@ class NumberSearch:
 
 
 def largest_within(values: Values, objective: float, most: int) -> LargestNumber:
-    """The answer for an objective. ``values``: at least one number, each with at least one trial; ``most``: the largest
-    that might be tried."""
+    """Returns the answer for an objective. ``values``: at least one number, each with at least one trial; ``most``: the
+    largest that might be tried."""
     found = crossing(values, objective)
     first, last = min(values), max(values)
     least_above = None if found.shown_above is None else found.shown_above - 1
