@@ -63,8 +63,14 @@ class Options(TypedDict, total=False):
     """With ``training``: the share of the time that counts as fed."""
     accelerators: int
     """With ``training``: the largest number tried."""
+    kv_cache: str
+    """``"llama3.1-8b"``: the most users of an inference server that keeps its cache there, in 300 s by default."""
+    p95: Time
+    """With ``kv_cache``: of 100 turns, 95 end so long after their intended start at the latest; 200 ms by default."""
+    users: int
+    """With ``kv_cache``: the largest number tried."""
     scale: float
-    """With ``training``: samples of so many times their size."""
+    """With ``training`` or ``kv_cache``: samples, or tokens, of so many times their size."""
     beside: str
     """A workload that runs meanwhile: ``"metadata-storm@50%"``."""
     space: int | str
@@ -174,13 +180,13 @@ def _of_tables(text: str) -> str:
 
 def _asked(options: Options) -> ProbeOptions:
     given: dict[str, Any] = {name: value for name, value in dict(options).items() if value is not None}
-    for name in ("max_tasks", "queue_depth", "seed", "accelerators"):
+    for name in ("max_tasks", "queue_depth", "seed", "accelerators", "users"):
         if not isinstance(given.get(name, 1), int) or isinstance(given.get(name), bool):
             raise RequestError(f"{name}: {given[name]!r} is not a whole number; hint: give an int")
-    for name in ("budget", "p99", "p999"):
+    for name in ("budget", "p95", "p99", "p999"):
         if not isinstance(given.get(name, 1), str | int | float | timedelta) or isinstance(given.get(name), bool):
             raise RequestError(f'{name}: {given[name]!r} is not a time; hint: give seconds, "30s" or a timedelta')
-    names = {"transfer": "transfer_size", "budget": "budget_ns", "p99": "p99_ns", "p999": "p999_ns"}
+    names = {"transfer": "transfer_size", "budget": "budget_ns", "p95": "p95_ns", "p99": "p99_ns", "p999": "p999_ns"}
     found: dict[str, Any] = {}
     for name, value in given.items():
         found[names.get(name, name)] = _time(name, value) if names.get(name, "").endswith("_ns") else value

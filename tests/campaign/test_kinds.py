@@ -131,6 +131,7 @@ def test_a_table_of_each_kind_comes_back_from_a_manifest_as_it_was(kind: str) ->
     needed: dict[str, object] = {
         "command": {"argv": ["true"], "copies": 1},
         "training": {"model": "unet3d-h100"},
+        "kv-cache": {"model": "llama3.1-8b"},
     }.get(kind, {})
     given = build_campaign({"target": ["/tmp/a", "/tmp/b"], "workload": {"kind": kind, **needed}})
     assert type(given.workloads[0]) is WORKLOADS[kind]

@@ -28,6 +28,7 @@ TASKS = [
     "compare-io500",
     "transfer-sizes",
     "how-many-accelerators",
+    "how-many-users",
     "beside-the-others",
 ]
 

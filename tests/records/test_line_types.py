@@ -26,6 +26,7 @@ RESULTS = {
     "CheckpointResult": phase_results.CheckpointResult, "HeldResult": phase_results.GroupPlacement,
     "PlacementResult": phase_results.PlacementResult, "TaskResult": phase_results.TaskResult,
     "PhaseResult": phase_results.PhaseResult, "TrainingResult": phase_results.TrainingResult,
+    "KvCacheResult": phase_results.KvCacheResult,
 }  # fmt: skip
 SPECS = {
     "TaskRange": phase_specs.TaskRange, "Limit": phase_specs.Limit, "Pace": phase_specs.RateLimits,
@@ -41,7 +42,7 @@ MOVER = {
 TYPES = RESULTS | SPECS | MOVER
 NOT_OF_THE_ENGINE = {"TaskResult": {"tasks", "together"}, "PhaseResult": {"stage", "network"}}
 """What other programs' phases have besides."""
-WORKS = ("Stream", "Files", "Tail", "Command", "Find", "Checkpoint", "Training")
+WORKS = ("Stream", "Files", "Tail", "Command", "Find", "Checkpoint", "Training", "KvCache")
 PLAIN = {
     "u8": int,
     "u16": int,
@@ -107,7 +108,7 @@ def test_work_has_the_keys_of_all_kinds() -> None:
     rust = {key: kind for name in WORKS for key, kind in fields(name).items()}
     assert {"kind", *rust} == set(python)
     assert [key for name in WORKS for key, kind in fields(name).items() if not fits(kind, python[key])] == []
-    assert typing.get_args(python["kind"]) == tuple(name.lower() for name in WORKS)
+    assert typing.get_args(python["kind"]) == tuple({"KvCache": "kv-cache"}.get(name, name.lower()) for name in WORKS)
     assert set(fields("SnapshotCommand")) | {"means"} == set(typing.get_type_hints(phase_specs.SnapshotMeans))
 
 

@@ -130,7 +130,7 @@ RUST_FILES = {
 """Of files of a crate's sources."""
 SEVERAL = {
     *("__init__", "command", "options", "io500", "links", "verify", "tail", "stage", "snapshots", "scheduler"),
-    *("results", "history", "files", "crossover", "checkpoint", "training"),
+    *("results", "history", "files", "crossover", "checkpoint", "training", "kv_cache"),
 }
 """Names that three files of the package or more may have, for all of them are about the same thing: a command and its
 section, answer, importer or kind of workload. ``test_a_name_of_many_files_is_a_word_of_the_project`` asks for a line

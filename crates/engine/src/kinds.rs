@@ -8,6 +8,7 @@ use crate::checkpoint::CheckpointWorkload;
 use crate::command::CommandWorkload;
 use crate::files::FilesWorkload;
 use crate::find::FindWorkload;
+use crate::kv_cache::KvCacheWorkload;
 use crate::remote_barrier::RemoteBarrier;
 use crate::stream::StreamWorkload;
 use crate::tail::TailWorkload;
@@ -24,5 +25,6 @@ pub fn workload_of(spec: &PhaseSpec, remote_barrier: Option<&Arc<RemoteBarrier>>
         Work::Find(find) => Box::new(FindWorkload::new(find.clone(), spec.tasks)),
         Work::Checkpoint(checkpoint) => Box::new(CheckpointWorkload::new(checkpoint.clone(), spec)),
         Work::Training(training) => Box::new(TrainingWorkload::new(training.clone(), spec.seed)),
+        Work::KvCache(kv_cache) => Box::new(KvCacheWorkload::new(kv_cache.clone(), spec)),
     }
 }

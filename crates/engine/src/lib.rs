@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! Phase::prepare ─ kinds ─→ PhaseWorkload ─→ Worker, one a task: stream (sync_loop, queued_loop), files, tail,
-//!       │                                          │               checkpoint, command, find, training
+//!       │                                          │               checkpoint, command, find, training, kv_cache
 //!       │ go                                       │ steering carries out its Program (workload), stonewall, retry
 //! start_line: all tasks begin at once           ▼ counts in its TaskCounters and its Tally
 //!       └─ supervisor: counters → series, stalls, live figures ─→ phase_outcome: PhaseResult
@@ -23,6 +23,7 @@ mod command;
 mod files;
 mod find;
 mod kinds;
+mod kv_cache;
 mod lane_port;
 mod memory_hog;
 mod phase;

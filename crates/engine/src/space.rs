@@ -69,7 +69,7 @@ impl Watch {
         let in_hand = match &spec.work {
             Work::Stream(stream) => stream.geometry.transfer_size * u64::from(stream.queue_depth),
             Work::Files(files) => files.file_bytes.min(PART_BYTES),
-            Work::Tail(_) | Work::Command(_) | Work::Find(_) | Work::Checkpoint(_) | Work::Training(_) => 0,
+            Work::Tail(_) | Work::Command(_) | Work::Find(_) | Work::Checkpoint(_) | Work::Training(_) | Work::KvCache(_) => 0,
         };
         (!all.is_empty()).then(|| Self { all, scale: u64::from(total.div_ceil(here)), in_hand: in_hand * u64::from(here) })
     }

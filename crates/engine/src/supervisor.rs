@@ -189,6 +189,7 @@ impl Supervisor {
             checkpoint: None,
             found: None,
             training: None,
+            kv_cache: None,
             placement,
         };
         self.shared.workload.after(&mut result);

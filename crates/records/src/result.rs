@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::kv_cache::KvCacheResult;
 use crate::object_placement::PlacementResult;
 use crate::training::TrainingResult;
 
@@ -321,6 +322,9 @@ pub struct PhaseResult {
     /// Of a `training` phase.
     #[serde(default)]
     pub training: Option<TrainingResult>,
+    /// Of a `kv-cache` phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kv_cache: Option<KvCacheResult>,
     /// Where the storage says where its objects are.
     pub placement: Option<PlacementResult>,
 }

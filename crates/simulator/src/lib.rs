@@ -21,6 +21,7 @@ mod event_loop;
 mod files;
 mod find;
 mod fluid_model;
+mod kv_cache;
 mod lanes;
 mod latency_cells;
 mod law;

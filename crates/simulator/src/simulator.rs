@@ -11,7 +11,7 @@ use crate::model::ModelSpec;
 use crate::names::Names;
 use crate::pages::Pages;
 use crate::state::{Outcome, SimulatorError, State};
-use crate::{checkpoint, command, files, find, fluid_model, stream, tail, training};
+use crate::{checkpoint, command, files, find, fluid_model, kv_cache, stream, tail, training};
 
 /// A modelled storage and its virtual clock. What one phase leaves in files, cache and burst buffer, the next one finds.
 #[derive(Debug)]
@@ -78,6 +78,7 @@ impl Simulator {
             Work::Find(work) => find::run(model, state, spec, work, now_ns, record)?,
             Work::Checkpoint(work) => checkpoint::run(model, state, spec, work, now_ns, record)?,
             Work::Training(work) => training::run(model, state, spec, work, now_ns, record)?,
+            Work::KvCache(work) => kv_cache::run(model, state, spec, work, now_ns, record)?,
             Work::Files(work) => files::run(model, state, spec, work, now_ns, record)?,
         };
         self.now_ns = outcome.finish.end_ns;
@@ -86,7 +87,7 @@ impl Simulator {
 
     /// The record of a phase.
     pub(crate) fn result(&self, spec: &PhaseSpec, outcome: Outcome) -> PhaseResult {
-        let Outcome { finish, cache, parts, follow, copies, checkpoint, found, training, fact } = outcome;
+        let Outcome { finish, cache, parts, follow, copies, checkpoint, found, training, kv_cache, fact } = outcome;
         PhaseResult {
             stop_reason: finish.stop_reason,
             tasks: finish.tasks,
@@ -107,6 +108,7 @@ impl Simulator {
             checkpoint,
             found,
             training,
+            kv_cache,
             placement: None,
         }
     }

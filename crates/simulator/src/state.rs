@@ -1,7 +1,7 @@
 //! What a modelled storage holds between phases, and what one kind of workload leaves of a phase.
 
 use thiserror::Error;
-use tonnage_records::{CacheFacts, CheckpointResult, CopyResult, FileError, FollowResult, Part, TrainingResult};
+use tonnage_records::{CacheFacts, CheckpointResult, CopyResult, FileError, FollowResult, KvCacheResult, Part, TrainingResult};
 use tonnage_workload::SpecError;
 
 use crate::burst::Burst;
@@ -63,6 +63,7 @@ pub(crate) struct Outcome {
     /// Files that match.
     pub found: Option<u64>,
     pub training: Option<TrainingResult>,
+    pub kv_cache: Option<KvCacheResult>,
     /// What the storage did of what it was asked.
     pub fact: Option<(&'static str, bool)>,
 }
@@ -79,6 +80,7 @@ impl Outcome {
             checkpoint: None,
             found: None,
             training: None,
+            kv_cache: None,
             fact: None,
         }
     }

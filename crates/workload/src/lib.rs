@@ -12,7 +12,8 @@
 //!            ├─ find ────────→ Finds: files, to whoever is free                  │
 //!            ├─ tail ────────→ Appends of the writer; TailReader of a reader    ┘
 //!            ├─ checkpoint ──→ Rounds of streams with snapshots, Removals
-//!            └─ training ────→ Feeding: samples to accelerators
+//!            ├─ training ────→ Feeding: samples to accelerators
+//!            └─ kv-cache ────→ Turns of users, each at its intended time
 //! payload: Payload names the bytes of a seed ──→ Arena stamps them for a write ──→ Verifier checks them after a read
 //! ```
 
@@ -23,6 +24,7 @@ mod files;
 mod find;
 mod geometry;
 mod integer_mixing;
+mod kv_cache;
 mod pace;
 mod payload;
 mod permutation;
@@ -44,6 +46,7 @@ pub use files::{FileOp, Files, MAX_DEPTH, Tree};
 pub use find::Find;
 pub use geometry::{Access, Geometry, Layout, Offsets};
 pub use integer_mixing::{SplitMix64, mix64};
+pub use kv_cache::{KvCache, KvCacheStep, Turn};
 pub use pace::{Pace, Schedule};
 pub use payload::{Arena, CELL_BYTES, Damage, Payload, PayloadKind, Verifier};
 pub use permutation::Permutation;

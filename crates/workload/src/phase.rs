@@ -7,6 +7,7 @@ use crate::command::Command;
 use crate::common_settings::TaskRange;
 use crate::files::Files;
 use crate::find::Find;
+use crate::kv_cache::KvCache;
 use crate::pace::Pace;
 use crate::phase_limit::Limit;
 use crate::spec_error::SpecError;
@@ -32,6 +33,9 @@ pub enum Work {
     Checkpoint(Checkpoint),
     /// Accelerators that are fed with samples.
     Training(Training),
+    /// Users of an inference server whose cache is on the storage.
+    #[serde(rename = "kv-cache")]
+    KvCache(KvCache),
 }
 
 /// One phase: everything that the engine or the simulator has to know. It crosses from Python as JSON.
@@ -95,7 +99,7 @@ impl Work {
         match self {
             Self::Files(files) => files.moved_bytes() == 0,
             Self::Command(_) | Self::Find(_) => true,
-            Self::Stream(_) | Self::Tail(_) | Self::Checkpoint(_) | Self::Training(_) => false,
+            Self::Stream(_) | Self::Tail(_) | Self::Checkpoint(_) | Self::Training(_) | Self::KvCache(_) => false,
         }
     }
 
@@ -107,7 +111,7 @@ impl Work {
             // What mixes works on files that are there.
             Self::Stream(stream) => (!stream.reads()).then(|| stream.all_bytes(total)),
             Self::Files(files) => files.takes_bytes(total),
-            Self::Tail(_) | Self::Command(_) | Self::Find(_) | Self::Checkpoint(_) | Self::Training(_) => None,
+            Self::Tail(_) | Self::Command(_) | Self::Find(_) | Self::Checkpoint(_) | Self::Training(_) | Self::KvCache(_) => None,
         }
     }
 
@@ -118,7 +122,7 @@ impl Work {
             Self::Stream(stream) => stream.verify,
             Self::Files(files) => files.verify || files.check_written && files.op.writes(),
             Self::Tail(tail) => tail.verify,
-            Self::Command(_) | Self::Find(_) | Self::Training(_) => false,
+            Self::Command(_) | Self::Find(_) | Self::Training(_) | Self::KvCache(_) => false,
             Self::Checkpoint(checkpoint) => checkpoint.verify && matches!(checkpoint.step, CheckpointStep::Restart),
         }
     }
@@ -155,6 +159,8 @@ impl PhaseSpec {
             Work::Checkpoint(checkpoint) => checkpoint.check(self.tasks),
             Work::Training(_) if self.pace != Pace::default() => Err(SpecError::ComputingPaces),
             Work::Training(training) => training.check(self.tasks),
+            Work::KvCache(_) if self.pace != Pace::default() => Err(SpecError::ThinkingPaces),
+            Work::KvCache(kv_cache) => kv_cache.check(self.tasks),
         }
     }
 
@@ -166,6 +172,7 @@ impl PhaseSpec {
             Work::Command(_) => "each copy of a command runs once",
             Work::Find(_) => "a search looks at each file once",
             Work::Training(_) => "a training phase has epochs",
+            Work::KvCache(_) => "the turns of users have their times",
             Work::Stream(_) | Work::Checkpoint(_) => return Ok(()),
         };
         let wears = self.limit.wear_out && !matches!(self.work, Work::Files(_));

@@ -89,6 +89,18 @@ pub enum SpecError {
         /// As given.
         accelerators: u32,
     },
+    /// The users of a kv-cache phase are one process.
+    #[error("the users of a key-value cache run in one process; use the local launcher")]
+    UsersApart,
+    /// When turns begin follows from how long users think.
+    #[error("the pace of a key-value cache is what its users think; leave pace out")]
+    ThinkingPaces,
+    /// More files, or bytes, than a cache may have.
+    #[error("the cache would have more than 2^24 files or 2^63 bytes; make its capacity, or its conversations, smaller")]
+    CacheTooLarge,
+    /// More turns than a result has room for.
+    #[error("users would have more than {0} turns; make the duration shorter, or let them think longer")]
+    TooManyTurns(u64),
     /// What is worked on once cannot be begun again.
     #[error("{0}; leave {1} out")]
     Once(&'static str, &'static str),

@@ -21,16 +21,18 @@ from tonnage.analysis.load_line.estimate import SUSTAIN, Estimate, estimate, loa
 from tonnage.analysis.load_line.latency_line import latency_lines
 from tonnage.analysis.load_line.search import Search
 from tonnage.analysis.load_line.trial_checks import Steady, halves_apart, too_short
+from tonnage.analysis.load_line.users import served_of
 from tonnage.analysis.points import points_of
 from tonnage.analysis.results import Finding, LoadLine, Model, Point, Promise, Surface
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Run, Tasks, Trials, loop_rate, loop_rates
 from tonnage.records.line_types import TaskLine, TrialLine
 
-_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint", "application", "training")
+_WITHOUT_LINE = ("tail", "stage", "network", "checkpoint", "application", "training", "kv-cache")
 """Kinds of workload that have no load line."""
-_UNSTEADY = ("command", "network", "checkpoint", "application", "training")
-"""Kinds of workload without a steady window: copies are few and long, rounds pause, accelerators are read ahead for."""
+_UNSTEADY = ("command", "network", "checkpoint", "application", "training", "kv-cache")
+"""Kinds of workload without a steady window: copies are few and long, rounds pause, accelerators are read ahead for,
+and users think."""
 _MOST_IDLE = 0.01
 """Trials are long against an operation; where they are not, their rate is that of short trials and no more is said."""
 
@@ -55,9 +57,8 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
     events, measured, bases = run.events(), points_of(run, trials), bases_of(run.manifest)
-    curves = _curves(run, measured)
-    searched = {key: _estimate(run, curve, trials) for key, curve in curves.items()}
-    estimates = _corrected(run, searched, long := _long_trials(trials), curves)
+    curves, long = _curves(run, measured), _long_trials(trials)
+    estimates = _corrected(run, searched := _estimates(run, curves, trials), long, curves)
     campaign, (surfaces, lines) = run.manifest.get("campaign") or {}, _surfaces(run, measured, trials)
     lines += (_load_line(run, key, curve, estimates[key], long, trials) for key, curve in curves.items())
     evidence = Evidence(
@@ -100,6 +101,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         applications=applications_of(measured, trials),
         surfaces=surfaces,
         trained=trained_of(run.manifest, measured, trials),
+        served=served_of(run.manifest, measured, trials),
         company=company_costs(trials, campaign, searched=bool(run.manifest.get("search"))),
         doubts=undoing.doubts(findings, measured, lines, trials),
         state=run.state,
@@ -112,6 +114,13 @@ def _curves(run: Run, points: Sequence[Point]) -> dict[tuple[str, str], list[Poi
     for point in points:
         curves[point.op, point.group].append(point)
     return {key: curve for key, curve in curves.items() if _has_line(run, curve)}
+
+
+def _estimates(
+    run: Run, curves: Mapping[tuple[str, str], Sequence[Point]], trials: Trials
+) -> dict[tuple[str, str], Estimate]:
+    """What a search found, of each curve."""
+    return {key: _estimate(run, curve, trials) for key, curve in curves.items()}
 
 
 def _estimate(run: Run, curve: Sequence[Point], trials: Trials) -> Estimate:
@@ -200,7 +209,8 @@ def _models(curves: Mapping[tuple[str, str], Sequence[Point]]) -> tuple[Model, .
 def _has_line(run: Run, curve: Sequence[Point]) -> bool:
     """Whether a load line was asked for: by a search, or by a sweep over three numbers of tasks or more. The tasks of a
     ``tail`` are a writer and readers, of a ``stage`` only the application's, those of a ``checkpoint`` pause and
-    meet, and those of a ``training`` read for accelerators: there is no load line of these. Of a surface all sizes are
+    meet, those of a ``training`` read for accelerators and those of a
+    ``kv-cache`` think: there is no load line of these. Of a surface all sizes are
     estimated together."""
     if _is_surface(run):
         return False

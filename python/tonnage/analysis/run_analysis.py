@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tonnage.analysis.company_costs import CompanyCost
     from tonnage.analysis.findings.undoing import Doubt
     from tonnage.analysis.load_line.accelerators import Trained
+    from tonnage.analysis.load_line.users import Served
     from tonnage.analysis.snapshots import SnapshotCost
     from tonnage.analysis.tiers.crossover import Tiers
 
@@ -71,6 +72,8 @@ class Analysis:
     """Where a search looked at a range of transfer sizes; ``load_lines`` has the line of each that was measured."""
     trained: tuple[Trained, ...] = ()
     """Where accelerators were fed."""
+    served: tuple[Served, ...] = ()
+    """Where users of a key–value cache were served."""
     company: tuple[CompanyCost, ...] = ()
     """Where a workload was measured beside another one."""
     doubts: tuple[Doubt, ...] = ()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tonnage.analysis.company_costs import CompanyCost
 from tonnage.analysis.findings.undoing import undone_by
 from tonnage.analysis.load_line.accelerators import Trained
+from tonnage.analysis.load_line.users import Served
 from tonnage.analysis.results import Devices, Divided, Finding, Intervals, LoadLine, Point, Surface
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.analysis.snapshots import SnapshotCost
@@ -61,6 +62,8 @@ def summary(analysis: Analysis, report_path: str | Path | None) -> dict[str, Any
         found["surfaces"] = [_surface(surface) for surface in analysis.surfaces]
     if analysis.trained:
         found["training"] = list(map(_trained, analysis.trained))
+    if analysis.served:
+        found["kv_cache"] = list(map(_served, analysis.served))
     if analysis.company:
         found["company"] = [dict(_company(cost)) for cost in analysis.company]
     if analysis.snapshots:
@@ -124,6 +127,13 @@ def _trained(trained: Trained) -> Json:
         {**asdict(one), "utilisations": list(one.utilisations), "records": list(one.records)} for one in trained.points
     ]
     return {**asdict(trained), "points": points}
+
+
+def _served(served: Served) -> Json:
+    points = [
+        {**asdict(one), "p95_each_ns": list(one.p95_each_ns), "records": list(one.records)} for one in served.points
+    ]
+    return {**asdict(served), "points": points}
 
 
 def _company(cost: CompanyCost) -> Json:

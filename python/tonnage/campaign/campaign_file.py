@@ -110,8 +110,14 @@ class ProbeOptions(TypedDict, total=False):
     """With ``training``: the share of the time that counts as fed."""
     accelerators: int | None
     """With ``training``: the largest number tried."""
+    kv_cache: str | None
+    """A model of MLPerf Storage: find the most users of an inference server that keeps its cache on the target."""
+    p95_ns: int | None
+    """With ``kv_cache``: 95 of 100 turns end so long after their intended start at the latest."""
+    users: int | None
+    """With ``kv_cache``: the largest number tried."""
     scale: float | None
-    """With ``training``: samples of so many times their size."""
+    """With ``training`` or ``kv_cache``: samples, or tokens, of so many times their size."""
     transfer_size: int | str | None
     direct: str | None
     storage: str | None
@@ -129,7 +135,8 @@ _SEARCH = ("op", "budget_ns", "max_tasks", "p99_ns", "p999_ns", "open_loop", "su
 _WORKLOAD = ("transfer_size", "direct", "storage", "access", "queue_depth", "verify", "beside")
 
 
-_OF_TRAINING = ("utilisation", "accelerators", "scale")
+_OF_TRAINING = ("utilisation", "accelerators")
+_OF_KV_CACHE = ("p95_ns", "users")
 _NOT_OF_TRAINING = (
     "op", "max_tasks", "p99_ns", "p999_ns", "open_loop", "surface", "storage", "access", "queue_depth", "verify",
     "beside",
@@ -141,8 +148,13 @@ _OPTIONS = {
     "accelerators.most": "--accelerators",
     "accelerators.budget_ns": "--budget",
     "accelerators.budget": "--budget",
-    "workload.model": "--training",
+    "users.p95": "--p95",
+    "users.p95_ns": "--p95",
+    "users.budget_ns": "--budget",
+    "users.most": "--users",
+    "users.budget": "--budget",
     "workload.dataset": "--space",
+    "workload.capacity": "--space",
     **{f"workload.{key}": f"--{key}" for key in _WORKLOAD},
     **{f"search.{key}": f"--{key.removesuffix('_ns')}" for key in _SEARCH},
     **{f"search.{key.removesuffix('_ns')}": f"--{key.removesuffix('_ns')}" for key in _SEARCH},
@@ -176,11 +188,18 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
     given: Json = {key: value for key, value in asked.items() if value is not None and key != "surface"}
     if given.get("budget_ns") == 0:
         raise RequestError("--budget: 0 is no time; hint: give some seconds, such as 60s")
-    if "training" in given:
-        return _training_campaign(target, {**given, "surface": asked.get("surface") or None})
-    for key in _OF_TRAINING:
-        if key in given:
-            raise RequestError(f"--{key} is about --training; hint: give --training unet3d-h100, or leave it out")
+    for about, example, keys in (
+        ("training", "unet3d-h100", _OF_TRAINING),
+        ("kv_cache", "llama3.1-8b", _OF_KV_CACHE),
+    ):
+        for key in keys:
+            if key in given and about not in given:
+                option, of = f"--{key.removesuffix('_ns')}", f"--{about.replace('_', '-')}"
+                raise RequestError(f"{option} is about {of}; hint: give {of} {example}, or leave it out")
+    if "training" in given or "kv_cache" in given:
+        return _counted_campaign(target, {**given, "surface": asked.get("surface") or None})
+    if "scale" in given:
+        raise RequestError("--scale is about --training and --kv-cache; hint: give one of them, or leave it out")
     if asked.get("surface"):
         if "transfer_size" in given:
             raise RequestError("--transfer: --surface looks at a range of transfer sizes; hint: leave one of them out")
@@ -202,28 +221,38 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
     )
 
 
-def _training_campaign(target: str, given: Json) -> Campaign:
-    """The campaign of ``--training``. RequestError where another option has no meaning for it."""
-    for key in _NOT_OF_TRAINING:
+def _counted_campaign(target: str, given: Json) -> Campaign:
+    """The campaign of ``--training`` or ``--kv-cache``. RequestError where another option has no meaning for it."""
+    kind = "training" if "training" in given else "kv_cache"
+    others = (*_NOT_OF_TRAINING, *(("kv_cache",) if kind == "training" else ()))
+    for key in others:
         if given.get(key) is not None:
             option = _OPTIONS.get(f"search.{key}", f"--{key}").replace("_", "-")
-            raise RequestError(f"{option} has no meaning with --training; hint: leave one of them out")
+            raise RequestError(f"{option} has no meaning with --{kind.replace('_', '-')}; hint: leave one of them out")
+    table, space, names = {
+        "training": (
+            "accelerators",
+            "dataset",
+            {"utilisation": "utilisation", "most": "accelerators", "budget_ns": "budget_ns"},
+        ),
+        "kv_cache": ("users", "capacity", {"p95_ns": "p95_ns", "most": "users", "budget_ns": "budget_ns"}),
+    }[kind]
     workload: Json = {
-        "kind": "training",
-        "model": given["training"],
+        "kind": kind.replace("_", "-"),
+        "model": given[kind],
         **{key: given[key] for key in ("transfer_size", "direct") if key in given},
-        **({"dataset": given["space"]} if "space" in given else {}),
+        **({space: given["space"]} if "space" in given else {}),
     }
-    names = {"utilisation": "utilisation", "most": "accelerators", "budget_ns": "budget_ns"}
-    campaign = build_campaign(
-        {
-            "name": "probe",
-            "target": target,
-            **{key: given[key] for key in ("seed", "scale") if key in given},
-            "workload": workload,
-            "accelerators": {key: given[option] for key, option in names.items() if option in given},
-            "budget": {"space": given["space"]} if "space" in given else {},
-        },
-        stored=True,
-    )
+    with reworded(lambda text: text.replace("workload.model", f"--{kind.replace('_', '-')}")):
+        campaign = build_campaign(
+            {
+                "name": "probe",
+                "target": target,
+                **{key: given[key] for key in ("seed", "scale") if key in given},
+                "workload": workload,
+                table: {key: given[option] for key, option in names.items() if option in given},
+                "budget": {"space": given["space"]} if "space" in given else {},
+            },
+            stored=True,
+        )
     return on_target(campaign)

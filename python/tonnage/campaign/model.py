@@ -28,6 +28,7 @@ from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.named_company import ALONE, CompanySection
 from tonnage.campaign.kinds.stream import Stream, check_searched, searched
+from tonnage.campaign.users import UserSearch
 from tonnage.errors import RequestError
 from tonnage.field_types import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
@@ -363,6 +364,7 @@ class Campaign(DocumentTable):
     budget: Budget = Budget()
     search: Search | None = Field(None)
     accelerators: AcceleratorSearch | None = Field(None)
+    users: UserSearch | None = Field(None)
     job: Job = Job()
     normalise: Normalise | None = Field(None)
 
@@ -410,17 +412,17 @@ class Campaign(DocumentTable):
     def settings(self) -> list[Setting]:
         """Returns every combination of the factors of every workload, in the order of the file."""
         found = (setting for workload in self.workloads for setting in workload.settings(self.scale))
-        # Of a search for the most accelerators, what it may come to.
-        if self.accelerators is not None:
-            from tonnage.campaign.kinds.accelerator_search import largest
+        # Of a search for the most accelerators, or users, what it may come to.
+        if (search := self.accelerators or self.users) is not None:
+            from tonnage.campaign.kinds.number_searches import largest_settings
 
-            return list(dict.fromkeys(largest(self.accelerators, setting) for setting in found))
+            return largest_settings(search, found)
         return list(dict.fromkeys(found))
 
     @property
     def decides_as_it_goes(self) -> bool:
         """Whether a search says which trial is next, until its time is over."""
-        return self.search is not None or self.accelerators is not None
+        return self.search is not None or self.accelerators is not None or self.users is not None
 
     @model_validator(mode="after")
     def _names_or_directories(self) -> Campaign:
@@ -474,13 +476,11 @@ class Campaign(DocumentTable):
         return self
 
     @model_validator(mode="after")
-    def _accelerators_are_one_setting(self, info: ValidationInfo) -> Campaign:
-        if self.accelerators is not None:
-            if self.search is not None:
-                refuse("accelerators", "[search] and [accelerators] are two searches", "keep one of them")
-            from tonnage.campaign.kinds.accelerator_search import check_feeding
+    def _numbers_are_of_one_setting(self, info: ValidationInfo) -> Campaign:
+        if self.accelerators is not None or self.users is not None:
+            from tonnage.campaign.kinds.number_searches import check_numbers
 
-            check_feeding(self.accelerators, self.workloads, written=bool((info.context or {}).get("written")))
+            check_numbers(self, written=bool((info.context or {}).get("written")))
         return self
 
     @model_validator(mode="after")

@@ -14,9 +14,10 @@ from tonnage.campaign.free_space import check_space, free_bytes, search_space
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target
+from tonnage.campaign.users import UserSearch
 from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
-from tonnage.units import format_size, rate_text, size_text
+from tonnage.units import format_size, format_time, rate_text, size_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,9 @@ def make_plan(campaign: Campaign) -> Plan:
         return Plan(target, (), None, None, space, free, None, None, 0, campaign.search.budget_ns)
     found = campaign.settings()
     repeat = campaign.repeat
-    if campaign.accelerators is not None:
+    if (counted := campaign.accelerators or campaign.users) is not None:
         most = max(setting.space_bytes for setting in found)
-        time_ns = campaign.accelerators.budget_ns
+        time_ns = counted.budget_ns
         return Plan(target, tuple(found), None, None, most, free, None, None, 0, time_ns)
     repetitions = repeat.fixed or repeat.at_most
     # A block that is begun again until the time is over moves as much as the storage takes.
@@ -182,6 +183,8 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
         )
     elif campaign.accelerators is not None:
         lines.append(f"search    {_feeding_text(campaign, plan)}")
+    elif campaign.users is not None:
+        lines.append(f"search    {_serving_text(campaign.users, plan)}")
     else:
         per_block = len(plan.settings)
         count = f"{plan.trials} trials" if plan.trials else f"at most {plan.trials_most} trials"
@@ -212,6 +215,17 @@ def _feeding_text(campaign: Campaign, plan: Plan) -> str:
     return (
         f"accelerators that compute {share:.0%} of the time, up to {setting.accelerators}: "
         f"{setting.model or 'training'}, {rate_text(setting.demand_bytes_per_s)} for each"
+    )
+
+
+def _serving_text(search: UserSearch, plan: Plan) -> str:
+    from tonnage.campaign.kinds.user_search import kv_cache_of
+
+    setting = kv_cache_of(plan.settings[0])
+    return (
+        f"users served within {format_time(search.p95_ns)} at p95, up to {setting.users}: "
+        f"{setting.model or 'kv-cache'}, conversations of {size_text(setting.conversation_bytes)}, room for "
+        f"{setting.slots} of them"
     )
 
 

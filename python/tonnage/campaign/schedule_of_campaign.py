@@ -19,6 +19,10 @@ def schedule_of(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[S
         from tonnage.campaign.accelerator_probe import AcceleratorProbe
 
         return AcceleratorProbe(campaign, seed), None
+    if campaign.users is not None:
+        from tonnage.campaign.user_probe import UserProbe
+
+        return UserProbe(campaign, seed), None
     if campaign.search is None:
         return Sweep(campaign, seed), None
     from tonnage.campaign.probe import Probe
@@ -33,7 +37,9 @@ def schedule_of(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[S
 
 
 def answer_basis(campaign: Campaign) -> Manifest:
-    """What the answer of a search for accelerators rests on; nothing of another run."""
+    """What the answer of a search for accelerators, or users, rests on; nothing of another run."""
+    if campaign.users is not None:
+        return {"users": {**campaign.users.model_dump(mode="json"), "scale": campaign.scale}}
     if campaign.accelerators is None:
         return {}
     from tonnage.campaign.kinds.accelerator_search import objective_of

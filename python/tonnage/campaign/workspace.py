@@ -88,7 +88,7 @@ class Workspace:
         self.frees_late: tuple[Path, ...] = ()
         """Directories of which what was removed must be free before more is written."""
         self.dataset: object = None
-        """The data set of a training (``kinds/training.py``) that is laid out; None: none is."""
+        """The data set of a training, or the files of a key–value cache (``kinds/``), that are there; None: none."""
         self.written_operations: int | None = None
         """Of each task, in the last write of files that the user named; None before one."""
 

@@ -88,7 +88,9 @@ def _show(
     from tonnage.report import print_screen, print_summary
 
     manifest = Run.open(analysis.run).manifest
-    fits_a_screen = bool(manifest.get("search") or manifest.get("accelerators") or analysis.company)
+    fits_a_screen = bool(
+        manifest.get("search") or manifest.get("accelerators") or manifest.get("users") or analysis.company
+    )
     if fits_a_screen and not is_verbose:
         print_screen(analysis, console(), report, [_note(text) for text in below])
     else:

@@ -15,6 +15,7 @@ from tonnage.records.phase_results import (
     CopyResult,
     ErrorAt,
     GroupPlacement,
+    KvCacheResult,
     LatencySummary,
     NetworkResult,
     Note,
@@ -202,6 +203,7 @@ class TrialLine(Totals, total=False):
     checkpoint: CheckpointResult | None
     found: int
     training: TrainingResult
+    kv_cache: KvCacheResult
     network: NetworkResult | None
     objects: ObjectsLine | None
     ensemble: Gathering | None

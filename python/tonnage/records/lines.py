@@ -222,14 +222,26 @@ def trial_line(
         "stage": result.get("stage") if result else None,
         "checkpoint": result.get("checkpoint") if result else None,
         "network": result.get("network") if result else None,
-        **({"found": found} if (found := result.get("found") if result else None) is not None else {}),
-        **({"training": fed} if (fed := result.get("training") if result else None) is not None else {}),
+        **_of_some_kinds(result),
         "objects": objects_of(result),
         "ensemble": gathering,
         "meanwhile": meanwhile,
         "devices": devices,
         "nfs": None if nfs is None else list(nfs),
     }
+
+
+def _of_some_kinds(result: PhaseResult | None) -> TrialLine:
+    """Keys that only phases of some kinds of workload have."""
+    told: TrialLine = {}
+    if result is not None:
+        if (found := result.get("found")) is not None:
+            told["found"] = found
+        if (fed := result.get("training")) is not None:
+            told["training"] = fed
+        if (served := result.get("kv_cache")) is not None:
+            told["kv_cache"] = served
+    return told
 
 
 def totals_of(tasks: Sequence[TaskResult]) -> Totals:
@@ -392,6 +404,8 @@ def cached_share(cache: CacheFacts | CacheLine) -> float | None:
 
 def _read_bytes(result: PhaseResult | None, moved: int) -> int:
     """Bytes that a phase read: of a mix, the part that reads."""
+    if (served := result.get("kv_cache") if result else None) is not None:
+        return served["read_bytes"]
     parts = (result.get("parts") if result else None) or ()
     return next((int(part["bytes"]) for part in parts if part["op"] == "read"), moved)
 

@@ -145,6 +145,23 @@ class TrainingResult(TypedDict):
     idle_ns: int
 
 
+class KvCacheResult(TypedDict):
+    """The users of a ``kv-cache`` workload's phase."""
+
+    users: int
+    turns: int
+    unserved: int
+    returning: int
+    found: int
+    read_bytes: int
+    write_bytes: int
+    read_ns: int
+    write_ns: int
+    p50_ns: int
+    p95_ns: int
+    p99_ns: int
+
+
 class GroupPlacement(TypedDict):
     """A placement group that a phase worked on."""
 
@@ -280,6 +297,7 @@ class PhaseResult(EngineResult, total=False):
     copies: list[CopyResult]
     checkpoint: CheckpointResult | None
     training: TrainingResult | None
+    kv_cache: KvCacheResult | None
     found: int | None
     placement: PlacementResult | None
     stage: StageResult | None

@@ -85,7 +85,7 @@ class Dataset(TypedDict):
 class Work(TypedDict, total=False):
     """What the tasks of a phase do: the keys of its ``kind``."""
 
-    kind: Literal["stream", "files", "tail", "command", "find", "checkpoint", "training"]
+    kind: Literal["stream", "files", "tail", "command", "find", "checkpoint", "training", "kv-cache"]
     op: str
     read_percent: int | None
     geometry: Geometry
@@ -144,6 +144,11 @@ class Work(TypedDict, total=False):
     steps: int | None
     epochs: int
     shuffle: str
+    turn_bytes: int
+    turns: int
+    slots: int
+    laid_out: int
+    serve_ns: int
 
 
 class PhaseSpec(TypedDict, total=False):

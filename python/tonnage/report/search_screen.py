@@ -20,7 +20,7 @@ from tonnage.printable_text import one_line
 from tonnage.report import phrases
 from tonnage.report.columns import blocks_of, laid_out
 from tonnage.report.figures.figure import Column, Table
-from tonnage.report.sections import company_matrix, load_line, sentences_of, surface, training
+from tonnage.report.sections import company_matrix, kv_cache, load_line, sentences_of, surface, training
 from tonnage.report.sections import findings as findings_section
 from tonnage.report.sections import point_table as points
 from tonnage.report.sections.section_type import Titled
@@ -144,6 +144,9 @@ def _tables(analysis: Analysis, width: int, room: int) -> list[Line]:
     if (fed := training.screen_table(analysis)) is not None:
         answers = (one.answer for one in analysis.trained if one.answer is not None)
         return _laid_out(*fed, width, room - 1, {str(one.accelerators) for one in answers})
+    if (served := kv_cache.screen_table(analysis)) is not None:
+        named = {str(one.answer.users) for one in analysis.served if one.answer is not None}
+        return _laid_out(*served, width, room - 1, named)
     if (matrix := company_matrix.short_table(analysis)) is not None:
         return _laid_out("", matrix, width, max(room - 1, _ROWS_LEAST), ())
     curves: dict[tuple[str, str], list[Point]] = {}

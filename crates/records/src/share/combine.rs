@@ -67,6 +67,8 @@ fn add(mut sum: PhaseResult, other: PhaseResult) -> PhaseResult {
     sum.follow = sum.follow.or(other.follow);
     // So do the readers of accelerators.
     sum.training = sum.training.or(other.training);
+    // And the users of a cache.
+    sum.kv_cache = sum.kv_cache.or(other.kv_cache);
     sum.copies.extend(other.copies);
     sum.checkpoint = sum.checkpoint.zip(other.checkpoint).map(|(ours, theirs)| add_checkpoint(ours, &theirs));
     sum.found = sum.found.zip(other.found).map(|(ours, theirs)| ours + theirs);

@@ -145,6 +145,7 @@ fn result_of(did: &[Did], line_ns: u64) -> PhaseResult {
         checkpoint: None,
         found: Some(5 * tasks),
         training: None,
+        kv_cache: None,
         placement: Some(PlacementResult { groups: 32, held: held_by(did), ..PlacementResult::default() }),
     };
     result.events.sort_by_key(|event| (event.time_ns, event.task));

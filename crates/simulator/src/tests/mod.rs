@@ -4,6 +4,7 @@ mod beside;
 mod checkpoint;
 mod command;
 mod files;
+mod kv_cache;
 mod nodes;
 mod paced;
 mod stream;

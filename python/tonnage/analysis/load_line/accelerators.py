@@ -6,12 +6,11 @@ does not fall where accelerators are added, so a latency and a stretch have one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from tonnage.analysis.load_line.latency_line import crossing
-from tonnage.analysis.load_line.search import LoadBisection
+from tonnage.analysis.load_line.largest_number import largest_within
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval
 from tonnage.records import Trials
@@ -124,28 +123,6 @@ def stretches(lines: Iterable[TrialLine]) -> dict[int, list[float]]:
     return found
 
 
-class FeedingSearch:
-    """The decisions on accelerators. The same trials and seed give the same decisions."""
-
-    def __init__(self, most: int, utilisation: float, seed: int) -> None:
-        self.most = most
-        self._stretch = 1 / utilisation
-        self._bisection = LoadBisection(most, f"accelerators-{seed}")
-
-    def next(self, measured: Mapping[int, Sequence[float]]) -> int | None:
-        """Accelerators of the next trial; None where the answer is known. ``measured``: :func:`stretches`."""
-        if not measured:
-            return 1
-        found = crossing(measured, self._stretch)
-        largest = max(measured)
-        if found.exceeds is None and largest < self.most:
-            return min(2 * largest, self.most)
-        # One that is not fed alone may want more readers, or a faster storage: two of them tell.
-        if found.meets is None and largest < min(2, self.most):
-            return 2
-        return self._bisection.next(measured, self._stretch)
-
-
 def trained_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> tuple[Trained, ...]:
     """Of each training of a run what was measured, and the answer of the search, where the run is one."""
     groups: dict[str, list[Point]] = {}
@@ -180,20 +157,16 @@ def trained_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> t
 def _answer(search: Json, fed: Sequence[FedPoint]) -> Feeding:
     objective = float(search["utilisation"])
     values = {one.accelerators: [1 / share for share in one.utilisations] for one in fed}
-    found = crossing(values, 1 / objective)
-    first, last = min(values), max(values)
-    least_above = None if found.shown_above is None else found.shown_above - 1
-    none = found.shown_above == first == 1
-    low, high = found.shown_within or 0, 0 if none else least_above
+    found = largest_within(values, 1 / objective, int(search["most"]))
     return Feeding(
         utilisation=objective,
-        accelerators=max(low, min(found.meets or 0, last if high is None else high)),
-        low=low,
-        high=high,
+        accelerators=found.number,
+        low=found.low,
+        high=found.high,
         most=int(search["most"]),
-        shown=none or bool(low and (high is not None or low == last == int(search["most"]))),
+        shown=found.shown,
         confidence=CONFIDENCE,
-        trials=sum(map(len, values.values())),
+        trials=found.trials,
         limit=None if found.exceeds is None else _limit(fed, found.exceeds),
     )
 

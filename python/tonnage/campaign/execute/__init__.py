@@ -22,6 +22,7 @@ EXECUTORS = OnDemand[type[Executor[Any]]](
         "stage": f"{_HERE}.stage:StageExecutor",
         "network": f"{_HERE}.network:NetworkExecutor",
         "training": f"{_HERE}.training:TrainingExecutor",
+        "kv-cache": f"{_HERE}.kv_cache:KvCacheExecutor",
     }
 )
 """Kind → what carries its trials out."""

@@ -21,6 +21,7 @@ WORKLOADS = OnDemand[type[WorkloadSection]](
         "stage": f"{_HERE}.stage:Stage",
         "network": f"{_HERE}.network:Network",
         "training": f"{_HERE}.training:Training",
+        "kv-cache": f"{_HERE}.kv_cache:KvCache",
     }
 )
 """Kind → the table of the campaign file. To build the tables of all takes longer than all else before a first trial."""

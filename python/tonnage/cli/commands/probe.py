@@ -68,7 +68,26 @@ COMMAND = Command(
         Option(
             ("--accelerators",), "with --training: largest number of accelerators tried", "N", "64", parse=parse_count
         ),
-        Option(("--scale",), "with --training: samples of so many times their size", "FACTOR", parse=parse_factor),
+        Option(
+            ("--kv-cache",),
+            "find the most users of an inference server instead: turns of conversations read and write the key-value "
+            "cache of MODEL, as MLPerf Storage has it, at times that are fixed beforehand; --budget is then 5m unless "
+            "given",
+            "MODEL",
+        ),
+        Option(
+            ("--p95",),
+            "with --kv-cache: of 100 turns, 95 end so long after their intended start at most; 200ms unless given",
+            "TIME",
+            parse=parse_time,
+        ),
+        Option(("--users",), "with --kv-cache: largest number of users tried", "N", "64", parse=parse_count),
+        Option(
+            ("--scale",),
+            "with --training or --kv-cache: samples, or tokens, of so many times their size",
+            "FACTOR",
+            parse=parse_factor,
+        ),
         SEED,
         Option(
             ("--direct",),
@@ -137,6 +156,10 @@ COMMAND = Command(
             "tonnage probe --training unet3d-h100 /scratch/me",
             "how many GPUs of kind H100 are fed with 3D U-Net's samples",
         ),
+        (
+            "tonnage probe --kv-cache llama3.1-8b --p95 200ms /scratch/me",
+            "how many users an inference server may have that spills its cache there",
+        ),
         ("tonnage probe sim:knee=8,plateau=2GB/s,noise=20%", "the same on a model whose answer is known"),
     ),
     loads=(
@@ -157,7 +180,7 @@ def campaign_of(arguments: Arguments) -> Campaign:
         {
             "op": arguments.op,
             "budget_ns": arguments.budget,
-            "max_tasks": arguments.max_tasks or (None if arguments.training else _processes()),
+            "max_tasks": arguments.max_tasks or (None if arguments.training or arguments.kv_cache else _processes()),
             "p99_ns": arguments.p99,
             "p999_ns": arguments.p999,
             "open_loop": arguments.open_loop or None,
@@ -165,6 +188,9 @@ def campaign_of(arguments: Arguments) -> Campaign:
             "training": arguments.training,
             "utilisation": arguments.utilisation,
             "accelerators": arguments.accelerators,
+            "kv_cache": arguments.kv_cache,
+            "p95_ns": arguments.p95,
+            "users": arguments.users,
             "scale": arguments.scale,
             "transfer_size": arguments.transfer,
             "direct": arguments.direct,

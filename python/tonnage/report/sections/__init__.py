@@ -20,6 +20,7 @@ from tonnage.report.sections import (
     files,
     hosts,
     io500,
+    kv_cache,
     links,
     load_line,
     mixed,
@@ -43,6 +44,7 @@ from tonnage.report.sections.section_type import Section
 SECTIONS: tuple[Section, ...] = (
     surface.SECTION,
     training.SECTION,
+    kv_cache.SECTION,
     company_matrix.SECTION,
     load_line.SECTION,
     io500.SECTION,
@@ -72,7 +74,7 @@ SECTIONS: tuple[Section, ...] = (
 
 _TERMINAL = (
     "load line", "mixed", "files", "tail", "workflow", "links", "tiers", "snapshots", "application", "command",
-    "comparisons", "devices", "hosts", "divided", "balance", "surface", "company", "training",
+    "comparisons", "devices", "hosts", "divided", "balance", "surface", "company", "training", "kv-cache",
 )  # fmt: skip
 
 

@@ -58,7 +58,10 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l surface -d 'find t
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l training -d 'find the most accelerators that are fed instead: samples are read as MLPerf Storage has it for MODEL, and count as fed where they compute 90 % of the time (cosmoflow: 70 %); --budget is then 5m unless given' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l utilisation -d 'with --training: the share of the time that counts as fed' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l accelerators -d 'with --training: largest number of accelerators tried' -r
-complete -c tonnage -n '__fish_seen_subcommand_from probe' -l scale -d 'with --training: samples of so many times their size' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l kv-cache -d 'find the most users of an inference server instead: turns of conversations read and write the key-value cache of MODEL, as MLPerf Storage has it, at times that are fixed beforehand; --budget is then 5m unless given' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l p95 -d 'with --kv-cache: of 100 turns, 95 end so long after their intended start at most; 200ms unless given' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l users -d 'with --kv-cache: largest number of users tried' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l scale -d 'with --training or --kv-cache: samples, or tokens, of so many times their size' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l seed -d 'seed of payloads and orders' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l direct -d 'bypass the page cache (O_DIRECT): where the file system can, always, or never' -x -a 'auto yes no'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l storage -d 'interface that reads and writes the files' -x -a 'posix uring mmap mpiio'

@@ -1,0 +1,73 @@
+"""The largest number, of accelerators or of users, whose trials keep an objective: which to try next, and the answer.
+
+What a trial tells is a value that does not fall where the number grows, so that the estimator is that of a latency
+(``latency_line.crossing``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tonnage.analysis.load_line.latency_line import crossing
+from tonnage.analysis.load_line.search import LoadBisection
+
+Values = Mapping[int, Sequence[float]]
+"""Number → value of each of its trials."""
+
+
+@dataclass(frozen=True, slots=True)
+class LargestNumber:
+    """The answer of a search."""
+
+    number: int
+    """The largest measured that is estimated to keep the objective; 0 where one does not."""
+    low: int
+    """The largest shown to keep it; 0 where none was."""
+    high: int | None
+    """No larger one keeps it; None where none was shown not to."""
+    shown: bool
+    """Both ends of the interval were shown."""
+    trials: int
+    exceeds: int | None
+    """The smallest measured that is estimated not to keep it."""
+
+
+class NumberSearch:
+    """The decisions on a number. The same trials and seed give the same decisions."""
+
+    def __init__(self, most: int, objective: float, seed: str) -> None:
+        self.most = most
+        self._objective = objective
+        self._bisection = LoadBisection(most, seed)
+
+    def next(self, measured: Values) -> int | None:
+        """The number of the next trial; None where the answer is known."""
+        if not measured:
+            return 1
+        found = crossing(measured, self._objective)
+        largest = max(measured)
+        if found.exceeds is None and largest < self.most:
+            return min(2 * largest, self.most)
+        # Where one alone does not keep it, two of them tell what limits.
+        if found.meets is None and largest < min(2, self.most):
+            return 2
+        return self._bisection.next(measured, self._objective)
+
+
+def largest_within(values: Values, objective: float, most: int) -> LargestNumber:
+    """Returns the answer for an objective. ``values``: at least one number, each with at least one trial; ``most``: the
+    largest that might be tried."""
+    found = crossing(values, objective)
+    first, last = min(values), max(values)
+    least_above = None if found.shown_above is None else found.shown_above - 1
+    none = found.shown_above == first == 1
+    low, high = found.shown_within or 0, 0 if none else least_above
+    return LargestNumber(
+        number=max(low, min(found.meets or 0, last if high is None else high)),
+        low=low,
+        high=high,
+        shown=none or bool(low and (high is not None or low == last == most)),
+        trials=sum(map(len, values.values())),
+        exceeds=found.exceeds,
+    )

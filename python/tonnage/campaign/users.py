@@ -1,0 +1,18 @@
+"""``[users]``: the table of a campaign that looks for the most users that a storage serves."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from tonnage.field_types import Count, Time
+from tonnage.toml_documents import DocumentTable, time_field
+
+
+class UserSearch(DocumentTable):
+    """A search for the most users that are served in time, instead of the numbers of a workload."""
+
+    p95_ns: Time = time_field(
+        "p95", 200_000_000, "of 100 turns, 95 end so long after their intended start at the latest"
+    )
+    most: Count = Field(64, description="largest number of users tried")
+    budget_ns: Time = time_field("budget", 300 * 10**9, "time for the whole search")
