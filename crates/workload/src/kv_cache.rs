@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use serde::{Deserialize, Serialize};
 
+use crate::common_settings::{CachePolicy, TaskRange};
 use crate::integer_mixing::{SplitMix64, mix64};
 use crate::spec_error::SpecError;
-use crate::terms::{CachePolicy, TaskRange};
 
 /// Turns of all users in a phase at most: the result has the latency of each.
 const MOST_TURNS: u64 = 1 << 24;
