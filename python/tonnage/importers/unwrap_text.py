@@ -75,13 +75,14 @@ def _utf8(data: bytes) -> bytes:
 
 
 def _plain(data: bytes) -> Text:
-    text = data.decode("utf-8", "surrogateescape")
-    lines = text.split("\n")
+    as_they_are = lines = data.decode("utf-8", "surrogateescape").split("\n")
     if (labelled := _labelled(lines)) is not None:
         if isinstance(labelled, str):
             return Text(b"", labelled)
         lines = labelled
     lines = _without_markdown(lines)
+    if lines is as_they_are:
+        return Text(data)
     return Text("\n".join(lines).encode("utf-8", "surrogateescape"))
 
 
@@ -89,11 +90,11 @@ def _labelled(lines: list[str]) -> list[str] | str | None:
     """The lines of the one task that printed the output, those of the others empty; a sentence where several did.
 
     None: the lines have no labels."""
+    if any(line.strip() and not _LABEL.fullmatch(line.rstrip("\r")) for line in lines):
+        return None
     found = [_LABEL.fullmatch(line.rstrip("\r")) for line in lines]
     labels = Counter(match[1] for match in found if match)
-    if sum(labels.values()) < _LEAST_LABELLED or any(
-        line.strip() and not match for line, match in zip(lines, found, strict=True)
-    ):
+    if sum(labels.values()) < _LEAST_LABELLED:
         return None
     (label, most), *others = labels.most_common()
     if others and 2 * others[0][1] > most:
