@@ -95,6 +95,7 @@ def test_all_phases_are_measured_and_scored_and_nothing_is_left(here: Path, io50
     assert out.splitlines()[1 : len(PHASES) + 1] == (results / "result_summary.txt").read_text().splitlines()[1:-1]
     assert "no official submission" in out.splitlines()[-1]
     assert "stonewall-time is 1 s, and the rules say 300 s" in err
+    assert "the score is of one repetition and has no interval" in out
     result = (results / "result.txt").read_text()
     assert re.search(r"^SCORE +=\s[0-9.]+ \[INVALID\]$", result, re.M)
     assert re.search(r"\[find\]\n.*\nexe .*\nnproc +=\s2\nfound +=\s(\d+)\ntotal-files +=\s38[3-9]\n", result), result
@@ -121,7 +122,9 @@ def test_find_finds_what_find_finds(here: Path, io500: Io500) -> None:
     (here / "other.ini").write_text(f"{SMALL}[find]\nexternal-script = {script}\n")
     told = []
     for name in ("small", "other"):
-        assert io500(f"{name}.ini", "--timestamp", name)[0] == 0
+        code, out, _ = io500(f"{name}.ini", "--timestamp", name, "--json")
+        score = json.loads(out)["score"]
+        assert (code, score["low"], score["high"]) == (0, None, None), "one repetition has no interval"
         text = (here / "results" / name / "result.txt").read_text()
         told.append(re.findall(r"^(?:found|total-files) += (\d+)$", text, re.M))
     # Of the numbers below 150 those with "01" in them: 101, and those whose task is followed by one.

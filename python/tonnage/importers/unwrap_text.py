@@ -46,7 +46,7 @@ def _gunzipped(data: bytes) -> Text:
         with gzip.open(io.BytesIO(data)) as file:
             return _text_within_limit(file.read(MOST_BYTES + 1))
     except (OSError, EOFError, zlib.error):
-        return Text(b"", "line 1: the gzip file is cut off or damaged; hint: import the file that it was made of")
+        return Text(b"", "the gzip file is cut off or damaged; hint: import the file that it was made of")
 
 
 def _unzipped(data: bytes) -> Text:
@@ -54,17 +54,17 @@ def _unzipped(data: bytes) -> Text:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
             if len(names) != 1:
-                return Text(b"", f"line 1: the zip file has {len(names)} files; hint: unpack it and import one")
+                return Text(b"", f"the zip file has {len(names)} files; hint: unpack it and import one")
             with archive.open(names[0]) as file:
                 return _text_within_limit(file.read(MOST_BYTES + 1))
     except (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zlib.error, zipfile.BadZipFile):
-        return Text(b"", "line 1: the zip file is cut off, damaged or encrypted; hint: unpack it first")
+        return Text(b"", "the zip file is cut off, damaged or encrypted; hint: unpack it first")
 
 
 def _text_within_limit(data: bytes) -> Text:
     if len(data) <= MOST_BYTES:
         return Text(data)
-    return Text(b"", f"line 1: unpacked it has more than {MOST_BYTES >> 20} MiB; hint: import parts of it")
+    return Text(b"", f"unpacked it has more than {MOST_BYTES >> 20} MiB; hint: import parts of it")
 
 
 def _utf8(data: bytes) -> bytes:
