@@ -138,4 +138,5 @@ def test_a_module_that_has_no_place_any_more_is_told_of() -> None:
     whole = log("bursts").read_bytes()
     at = FIRST_PLACE + 16 * used_places(whole)[2]
     left = use_of(read_log(whole[:at] + bytes(16) + whole[at + 16 :]))
+    assert left.lacking == ("a part that has no place",)
     assert left.problems == ("its header is damaged: parts of it are not where they belong, and one may be missing",)

@@ -6,7 +6,9 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from tonnage.analysis import analyse
 from tonnage.cli import main
+from tonnage.report import phrases
 
 from .import_command import RECORDED, codes, lines, rates, summary, take
 
@@ -107,7 +109,9 @@ def test_a_file_cut_in_a_row_keeps_the_rows_before_it_and_names_the_line(
     run = take("ior", tmp_path / "run", path)
     assert len(run.trials()) == 3
     assert f"{path}, line 40: this result is cut off; left out" in capsys.readouterr().err
-    assert run.manifest["state"] == "interrupted"
+    assert run.manifest["state"] == "incomplete"
+    told = str(phrases.state(analyse(run)))
+    assert "imported files are missing or cannot be read" in told and "interrupted" not in told
     assert "damaged-file" in codes(run)
 
 

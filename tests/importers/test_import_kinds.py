@@ -221,7 +221,7 @@ def test_a_json_that_was_cut_off_keeps_the_jobs_before_the_damage(
     run = take("fio", tmp_path / "run", path)
     assert [(line["phase"], line["bytes"]) for line in run.trials()] == [("read", 4063232), ("write", 4325376)]
     assert f"line {cut.count(chr(10)) + 1}: the JSON breaks off" in capsys.readouterr().err
-    assert run.manifest["state"] == "interrupted"
+    assert run.manifest["state"] == "incomplete"
     # Of one name it cannot be told how many jobs there were.
     path.write_text(text[: second + 1500])
     assert main(["import", "fio", str(path), "--out", str(tmp_path / "none")]) == 2

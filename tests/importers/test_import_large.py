@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tonnage.cli import main
+from tonnage.importers import imported_lines
+from tonnage.importers.imported_lines import Placed
+from tonnage.importers.rounded_numbers import elapsed_ns, rounded
+from tonnage.importers.unwrap_text import unwrapped
 from tonnage.records import Run
 
 from .import_command import RECORDED, lines, take
@@ -36,6 +42,38 @@ def test_a_file_of_many_trials_is_synced_no_more_often_than_one_of_few(
     run = take("ior", tmp_path / "many", of_many(tmp_path / "many.txt", 40))
     assert len(run.trials()) == 240
     assert synced[0] == few
+
+
+def test_trials_of_one_setting_are_told_apart_from_others_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+    with_keys = imported_lines._with_keys
+
+    def counted(found: Placed, keys: Any) -> Placed:
+        compared.append(found)
+        return with_keys(found, keys)
+
+    monkeypatch.setattr(imported_lines, "_with_keys", counted)
+    run = take("ior", tmp_path / "run", of_many(tmp_path / "many.txt", 40))
+    assert len(run.trials()) == 240
+    assert len(compared) == 2, "the writes, and the reads"
+
+
+def test_a_text_that_nothing_is_wrapped_around_is_not_copied() -> None:
+    data = (RECORDED / TABLE).read_bytes()
+    assert unwrapped(data).data is data
+
+
+def test_a_time_is_what_agrees_with_both_printed_figures_to_the_last_digit() -> None:
+    draw = random.Random(1)
+    for _ in range(2000):
+        count, seconds = draw.randrange(1, 1 << 40), Fraction(draw.randrange(1, 10**6), 10 ** draw.randrange(7))
+        rate = Fraction(count) / seconds * Fraction(draw.randrange(999, 1002), 1000)
+        time, said = rounded(f"{float(seconds):.6f}"), rounded(f"{float(rate):.2f}")
+        if time is None or said is None or not said.low:
+            continue
+        least, most = max(time.low, count / said.high), min(time.high, count / said.low)
+        span = (least + most) / 2 if least <= most else time.middle
+        assert elapsed_ns(count, time, said) == max(1, round(span * 10**9))
 
 
 def test_what_is_written_together_is_chained_record_by_record(tmp_path: Path) -> None:

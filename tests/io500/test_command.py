@@ -98,6 +98,10 @@ def test_all_phases_are_measured_and_scored_and_nothing_is_left(here: Path, io50
     result = (results / "result.txt").read_text()
     assert re.search(r"^SCORE +=\s[0-9.]+ \[INVALID\]$", result, re.M)
     assert re.search(r"\[find\]\n.*\nexe .*\nnproc +=\s2\nfound +=\s(\d+)\ntotal-files +=\s38[3-9]\n", result), result
+    told = dict(re.findall(r"^(found|total-files) += (\d+)$", result, re.M))
+    ranks = [list(map(int, row.split(", "))) for row in (results / "find.csv").read_text().splitlines()[2:]]
+    assert [row[:3] for row in ranks] == [[0, 0, 0], [1, 0, 0]]
+    assert [sum(row[at] for row in ranks) for at in (3, 4)] == [int(told["found"]), int(told["total-files"])]
     assert (results / "report.html").is_file()
     for name in PHASES:
         if name != "timestamp":
@@ -117,7 +121,9 @@ def test_find_finds_what_find_finds(here: Path, io500: Io500) -> None:
     (here / "other.ini").write_text(f"{SMALL}[find]\nexternal-script = {script}\n")
     told = []
     for name in ("small", "other"):
-        assert io500(f"{name}.ini", "--timestamp", name)[0] == 0
+        code, out, _ = io500(f"{name}.ini", "--timestamp", name, "--json")
+        score = json.loads(out)["score"]
+        assert (code, score["low"], score["high"]) == (0, None, None), "one repetition has no interval"
         text = (here / "results" / name / "result.txt").read_text()
         told.append(re.findall(r"^(?:found|total-files) += (\d+)$", text, re.M))
     # Of the numbers below 150 those with "01" in them: 101, and those whose task is followed by one.

@@ -6,11 +6,13 @@ import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from .ranks import Started, lines, manifest, needs_mpi, tonnage, until
+from .ranks import LIMIT_S, MPIEXEC, Started, environment, lines, manifest, needs_mpi, oversubscribing, tonnage, until
 
 pytestmark = [
     needs_mpi(),
@@ -128,6 +130,37 @@ def test_a_hint_of_the_environment_without_a_value_is_told(tmp_path: Path) -> No
     extra = {"IOR_HINT__MPI__cb_nodes": ""}
     code, _, err = ior(tmp_path, "-w", "-t", "4k", "-b", "8k", ranks=1, extra=extra)
     assert code == 2 and "IOR_HINT__MPI__cb_nodes= in the environment is no hint of MPI; hint: " in err
+
+
+ASKED = """
+import sys
+from tonnage.cli import main
+code = main(sys.argv[1:])
+import mpi4py
+print(mpi4py.rc.thread_level)
+sys.exit(code)
+"""
+
+
+def level_asked(cwd: Path, *words: str) -> str:
+    command = [MPIEXEC or "mpiexec", *oversubscribing(), "-n", "2", sys.executable, "-c", ASKED, *words]
+    done = subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (level,) = set(re.findall(r"^(?:multiple|funneled)$", done.stdout, re.MULTILINE))
+    return str(level)
+
+
+def test_calls_of_several_threads_are_asked_of_mpi_where_mpi_io_is_measured_and_nowhere_else(tmp_path: Path) -> None:
+    sizes = ("-b", "64k", "-t", "64k")
+    (tmp_path / "data").write_text("api = mpiio")
+    assert level_asked(tmp_path, "ior", "-w", "-E", "-o", "data", *sizes) == "funneled", "a file of data is not read"
+    assert level_asked(tmp_path, "ior", "-a", "MPIIO", *sizes) == "multiple"
+    (tmp_path / "script").write_text("IOR START\napi=MPIIO\nblockSize=64k\ntransferSize=64k\nRUN\nIOR STOP\n")
+    assert level_asked(tmp_path, "ior", "-f", "script") == "multiple"
+    for api, level in (("posix", "funneled"), ("mpiio", "multiple")):
+        text = f'target = "."\n[workload]\nstorage = "{api}"\ntasks = 2\nblock_size = "1MiB"\n[repeat]\ncount = 1\n'
+        (tmp_path / f"{api}.toml").write_text(text)
+        assert level_asked(tmp_path, "run", f"{api}.toml", "--out", f"run-{api}", "--no-report") == level
 
 
 def test_threads_of_a_process_work_with_romio_beside_each_other(tmp_path: Path) -> None:

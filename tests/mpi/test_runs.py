@@ -134,6 +134,11 @@ def test_io500_has_a_task_in_each_process_and_prints_once(tmp_path: Path) -> Non
     assert len([line for line in done.stdout.splitlines() if "ior-easy-write" in line]) == 1
     tasks = lines(tmp_path / "r" / "t" / "tonnage" / "find", "tasks.jsonl")
     assert len(tasks) == 2 and all(task["operations"] for task in tasks)
+    assert {task["host"] for task in tasks} == {manifest(tmp_path / "r" / "t" / "tonnage" / "find")["host"]["hostname"]}
+    runtime, columns, *rows = (tmp_path / "r" / "t" / "find.csv").read_text().splitlines()
+    assert re.fullmatch(r"runtime: [0-9.]+ rate: [0-9.]+", runtime)
+    assert columns == "rank, errors, unknown, found, total"
+    assert rows == [f"{task['task']}, 0, 0, 0, {task['operations']}" for task in tasks]
     assert not (tmp_path / "d").exists()
 
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import pytest
 from tonnage.cli import main
 from tonnage.demand.job_use import Bounds
+from tonnage.demand.profile import profile_of
 from tonnage.errors import RequestError
-from tonnage.placement.io_demand import demand_within
+from tonnage.importers.darshan_log import read_log
+from tonnage.importers.darshan_use import use_of
+from tonnage.placement.io_demand import demand_of_uses, demand_within
 from tonnage.placement.job_logs import uses_in
+from tonnage.placement.line_shares import shares_of
 from tonnage.placement.site import Policy
 
 from tests.importers.darshan_logs import log, needs_darshan, use
-from tests.importers.test_darshan_damage import changed, place_of, used_places
+from tests.importers.test_darshan_damage import FIRST_PLACE, changed, place_of, used_places
 
 pytestmark = needs_darshan
 MIB = 1 << 20
@@ -148,6 +154,56 @@ def test_a_damaged_log_asks_for_less_than_the_job_and_is_refused(
     damaged.write_bytes(changed(whole, place_of(whole, posix)[0] + 30))
     assert main(["submit", "--dry-run", "--profile", str(damaged), "true"]) == 2
     said = capsys.readouterr().err
-    assert "is damaged: its counters of POSIX cannot be trusted" in said and said.count("\n") == 1
+    assert "lacks records of POSIX" in said and said.count("\n") == 1
     assert main(["demand", str(damaged)]) == 0
-    assert "the figures lack all calls of POSIX, and are too low" in " ".join(capsys.readouterr().out.split())
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Records of POSIX are missing: the figures lack their calls, and are too low" in told
+    assert "It asks at least " in told and "nothing says how much more it asks" in told and "fill the line;" not in told
+    assert main(["demand", str(damaged), "--json"]) == 0
+    lines = json.loads(capsys.readouterr().out)["load_lines"]
+    assert lines and all(one["jobs_at_once"] is None and one["asked"]["high"] is None for one in lines)
+
+
+def test_a_module_without_a_place_may_be_one_with_calls_and_has_the_log_refused(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = log("bursts").read_bytes()
+    at = FIRST_PLACE + 16 * used_places(whole)[2]
+    damaged = data / "damaged.darshan"
+    damaged.write_bytes(whole[:at] + bytes(16) + whole[at + 16 :])
+    assert main(["submit", "--dry-run", "--profile", str(damaged), "true"]) == 2
+    assert "lacks records of a part that has no place" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("data")
+def test_a_full_table_of_darshan_lacks_the_files_that_came_later() -> None:
+    job = replace(use("shared"), lacking=("POSIX",))
+    with pytest.raises(RequestError, match="lacks records of POSIX"):
+        demand_of_uses([job], "a log")
+    partial = use_of(replace(read_log(log("shared").read_bytes()), partial=("POSIX", "LUSTRE")))
+    assert partial.lacking == ("POSIX",), "what is not counted lacks nothing"
+
+
+@pytest.mark.usefixtures("data")
+def test_as_many_jobs_fill_a_line_as_submit_places_there() -> None:
+    profile = profile_of([use("own"), use("own-dxt")])
+    (share, *_) = shares_of([use("own"), use("own-dxt")], profile, profile.places[0].mount, ".", None)
+    waiting = next(flow for flow in profile.places[0].flows if flow.operation == share.operation).waiting
+    assert share.packed == max(1, int(8 / max(share.asked.median, waiting.median)))
+
+
+@pytest.mark.usefixtures("data")
+def test_what_demand_prints_is_what_its_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "demand"]) == 0
+    validator = jsonschema.Draft202012Validator(json.loads(capsys.readouterr().out))
+    for words in (
+        [str(log("own"))],
+        [str(log("own")), str(log("own-dxt"))],
+        [str(log("own")), "--replayed", str(log("own"))],
+    ):
+        assert main(["demand", *words, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        validator.validate(found)
+        assert not validator.is_valid({**found, "forgotten": 1})
+        ends = {found["profile"]["run_s"]["low"] is None, found["profile"]["places"][0]["files"]["low"] is None}
+        assert ends == {len(words) != 2 or words[1] == "--replayed"}, "one run has no interval"

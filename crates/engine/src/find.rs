@@ -39,7 +39,8 @@ struct Hunt {
     search: Arc<Search>,
     pile: Mutex<Pile>,
     more: Condvar,
-    found: AtomicU64,
+    /// Files that match, by the task here that found them.
+    found: Box<[AtomicU64]>,
 }
 
 /// What is to do.
@@ -69,6 +70,8 @@ struct Part {
 /// One task.
 struct Finder {
     hunt: Arc<Hunt>,
+    /// Its number among the tasks here.
+    place: usize,
     part: Option<Part>,
     listing: Box<[MaybeUninit<u8>]>,
 }
@@ -86,7 +89,8 @@ impl FindWorkload {
             names: Vec::new(),
         };
         let pile = Mutex::new(Pile { parts: vec![root], busy: 0, waiting: 0 });
-        Self(Arc::new(Hunt { find, tasks, search: Search::open(), pile, more: Condvar::new(), found: AtomicU64::new(0) }))
+        let found = (0..tasks.here).map(|_| AtomicU64::new(0)).collect();
+        Self(Arc::new(Hunt { find, tasks, search: Search::open(), pile, more: Condvar::new(), found }))
     }
 }
 
@@ -101,13 +105,16 @@ impl PhaseWorkload for FindWorkload {
         Err(StorageError::Path { action: "search", path: path.to_owned(), source })
     }
 
-    fn worker(&self, _shared: &Shared, _task: u32) -> Result<Box<dyn Worker>, StorageError> {
-        let listing = Box::new_uninit_slice(LISTING_BYTES);
-        Ok(Box::new(Finder { hunt: Arc::clone(&self.0), part: None, listing }))
+    fn worker(&self, _shared: &Shared, task: u32) -> Result<Box<dyn Worker>, StorageError> {
+        let (listing, place) = (Box::new_uninit_slice(LISTING_BYTES), (task - self.0.tasks.first) as usize);
+        Ok(Box::new(Finder { hunt: Arc::clone(&self.0), place, part: None, listing }))
     }
 
     fn after(&self, result: &mut PhaseResult) {
-        result.found = Some(self.0.found.load(Ordering::Relaxed));
+        for task in &mut result.tasks {
+            task.found = Some(self.0.found[(task.task - self.0.tasks.first) as usize].load(Ordering::Relaxed));
+        }
+        result.found = Some(self.0.found.iter().map(|found| found.load(Ordering::Relaxed)).sum());
     }
 }
 
@@ -217,7 +224,7 @@ impl Finder {
         let (Some(name), Some(directory)) = (part.names.pop(), &part.directory) else { return false };
         match fs::statat(directory, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if self.hunt.find.takes(stat.st_size as u64, changed_ns(&stat)) => {
-                self.hunt.found.fetch_add(1, Ordering::Relaxed);
+                self.hunt.found[self.place].fetch_add(1, Ordering::Relaxed);
                 true
             }
             Ok(_) => true,
@@ -231,7 +238,7 @@ impl Finder {
     /// Lists one buffer of names of the part in hand; directories among them go to the pile. What cannot be listed is
     /// told, and the search goes on with what else there is.
     fn list(&mut self, context: &mut TaskContext) {
-        let Self { hunt, part: Some(part), listing } = self else { return };
+        let Self { hunt, place, part: Some(part), listing } = self else { return };
         part.goes_on = false;
         let directory = match part.held() {
             Ok(directory) => directory,
@@ -270,7 +277,7 @@ impl Finder {
                 break;
             }
         }
-        hunt.found.fetch_add(found, Ordering::Relaxed);
+        hunt.found[*place].fetch_add(found, Ordering::Relaxed);
         hunt.share(part, &directory, below);
     }
 }

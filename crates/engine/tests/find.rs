@@ -52,6 +52,8 @@ fn every_file_is_looked_at_once_by_any_number_of_tasks() {
         let result = look(any(place.path()), tasks);
         assert_eq!((examined(&result), result.found, result.stop_reason), (361, Some(361), StopReason::Size), "{tasks}");
         assert_eq!(result.latency.count, 361);
+        let found: Vec<u64> = result.tasks.iter().map(|task| task.found.expect("each task tells")).collect();
+        assert_eq!(found, result.tasks.iter().map(|task| task.operations).collect::<Vec<_>>(), "every name matches");
     }
 }
 

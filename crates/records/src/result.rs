@@ -286,6 +286,8 @@ pub struct TaskResult {
     pub max_lag_ns: Option<u64>,
     /// …and the most that was written and not yet read here.
     pub max_lag_bytes: Option<u64>,
+    /// Of a `find` phase only: files that match, of those that it looked at.
+    pub found: Option<u64>,
 }
 
 /// Everything a phase leaves behind but its series and histograms, which are in files by then.

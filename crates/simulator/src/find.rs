@@ -17,7 +17,8 @@ struct FindModel<'a> {
     files: Vec<u64>,
     /// Of each task, the file in hand and whether the look at it will fail.
     by_task: Vec<(u64, bool)>,
-    found: u64,
+    /// Of each task, how many of its files match.
+    found: Vec<u64>,
     /// Seconds of the device that a name costs, and that attributes cost.
     name_s: f64,
     attributes_s: f64,
@@ -44,12 +45,17 @@ pub(crate) fn run(
         find,
         files,
         by_task: vec![(0, false); programs.len()],
-        found: 0,
+        found: vec![0; programs.len()],
         name_s: LISTED * attributes_s,
         attributes_s: if find.needs_attributes() { attributes_s } else { 0.0 },
     };
     let work = lanes::run(&mut event_loop, 1, programs, work)?;
-    Ok(Outcome { found: Some(work.found), ..Outcome::of(event_loop.finish()?) })
+    let mut outcome = Outcome::of(event_loop.finish()?);
+    for (task, &found) in outcome.finish.tasks.iter_mut().zip(&work.found) {
+        task.found = Some(found);
+    }
+    outcome.found = Some(work.found.iter().sum());
+    Ok(outcome)
 }
 
 impl Model for FindModel<'_> {
@@ -75,7 +81,7 @@ impl Model for FindModel<'_> {
             event_loop.miss(task, (0, 0), EIO, message);
             return;
         }
-        self.found += u64::from(self.find.takes_name(name.as_bytes()));
+        self.found[task] += u64::from(self.find.takes_name(name.as_bytes()));
         event_loop.record(task, now_ns, now_ns - from_ns, 0);
     }
 }

@@ -196,7 +196,7 @@ def _complete(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     if state == "complete" and not bad:
         return True, f"all {count(len(evidence.trials), 'phase')} have a record that ended well"
     named = f"; not ok: {some(bad)}" if bad else ""
-    return state in ("interrupted", "failed"), f"the run says it is {state}{named}"
+    return state in ("interrupted", "failed", "incomplete"), f"the run says it is {state}{named}"
 
 
 def _missing(evidence: Evidence) -> list[str]:

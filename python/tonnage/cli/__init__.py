@@ -107,7 +107,7 @@ def _among_others(argv: list[str]) -> int:
         from tonnage.cluster.mpi.run_together import run_together
 
         try:
-            return run_together(here, lambda: _run(argv), _complain)
+            return run_together(here, argv, lambda: _run(argv), _complain)
         except KeyboardInterrupt:
             # The launcher ends the processes that are left when one of them could not begin.
             return 130

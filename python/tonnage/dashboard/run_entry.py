@@ -115,7 +115,7 @@ class Watched:
     def _state(self) -> str:
         state = self.manifest.get("state")
         if state != "running":
-            return state if state in ("complete", "interrupted", "failed") else "unknown"
+            return state if state in ("complete", "interrupted", "failed", "incomplete") else "unknown"
         if ended_without_summary(self.path, self.manifest):
             return ENDED_WITHOUT_SUMMARY
         progress = self.progress or {}

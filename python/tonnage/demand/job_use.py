@@ -223,8 +223,9 @@ class JobUse:
     job_id: str = ""
     problems: tuple[str, ...] = field(default=())
     """Sentences about what is missing."""
-    damaged: tuple[str, ...] = ()
-    """Parts of a log that were left out: the figures lack their calls, and are too low."""
+    lacking: tuple[str, ...] = ()
+    """Parts of a log of which records are missing, left out as damaged or never written: the figures lack their calls,
+    and nothing says how much more the job asked."""
 
     @property
     def lasted_s(self) -> float:

@@ -12,11 +12,12 @@ from tonnage.errors import RequestError
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A figure over the runs: their median and its interval, which is the median itself where there is one run."""
+    """A figure over the runs: their median and its interval."""
 
     median: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+    """None: nothing bounds it, of one run there is no interval."""
     confidence: float
     """0: one run, no interval."""
     bounded: bool = False
@@ -25,7 +26,8 @@ class Over:
     @staticmethod
     def of(values: Sequence[float]) -> Over:
         """Makes the figure of one value for each run."""
-        return Over(*median_interval(values))
+        median, low, high, confidence = median_interval(values)
+        return Over(median, low, high, confidence) if confidence else Over(median, None, None, 0.0)
 
     @staticmethod
     def within(values: Sequence[float], bounds: Sequence[Bounds]) -> Over:

@@ -29,7 +29,7 @@ def read(data: bytes, _: str) -> ImportedFile:
     try:
         used = use_of(read_log(data))
     except UnreadableLog as error:
-        return ImportedFile(problems=(f"line 1: {error}",))
+        return ImportedFile(problems=(str(error),))
     return ImportedFile(
         phases=tuple(phase for place in used.file_systems for phase in _phases(used, place)),
         problems=few(used.problems),

@@ -100,7 +100,7 @@ class Log:
     """Modules that are not read here."""
     problems: tuple[str, ...]
     damaged: tuple[str, ...]
-    """Modules with counters of calls that were left out."""
+    """Modules with counters of calls of which some or all were left out."""
 
 
 def is_log(data: bytes) -> bool:
@@ -126,7 +126,7 @@ def read_log(data: bytes) -> Log:
         answer = _asked(path, damaged)
     head, _, body = answer.partition(b"\n")
     try:
-        log = _log(json.loads(head), io.BytesIO(body), regions.problems)
+        log = _log(json.loads(head), io.BytesIO(body), regions)
     except (ValueError, KeyError, EOFError, IndexError) as error:
         raise UnreadableLog(f"its reader gave no whole answer ({error})") from None
     if (damaged or regions.problems) and not any(len(found.ids) for found in log.modules.values()):
@@ -166,21 +166,24 @@ def _asked(path: Path, damaged: Sequence[int]) -> bytes:
     raise UnreadableLog("it is damaged or cut off: " + "; ".join(dict.fromkeys(said[-2:])))
 
 
-def _log(header: Any, body: io.BytesIO, missing: Sequence[str]) -> Log:
+def _log(header: Any, body: io.BytesIO, regions: Regions) -> Log:
     job = header["job"]
     names = {int(key): name for key, name in header["names"].items()}
     modules: dict[str, Counters] = {}
     calls: Calls | None = None
     heat: tuple[HeatRow, ...] = ()
-    problems: list[str] = [*missing, *header["problems"]]
+    problems: list[str] = [*regions.problems, *header["problems"]]
     problems += [f"module {name} does not agree with its check sum; it is left out" for name in header["left_out"]]
-    damaged = tuple(name for name in header["left_out"] if name in GENERIC)
+    damaged = [name for name in header["left_out"] if name in GENERIC]
+    if regions.gaps:
+        damaged.append("a part that has no place")
     untrue: list[str] = []
     for table in header["tables"]:
         module = table["module"]
         if module in GENERIC:
             modules[module], wild = _counters(module, table, [_array(body) for _ in range(4)])
             if wild:
+                damaged.append(module)
                 problems.append(f"module {module} has {wild} records that cannot be true; left out")
         elif module == DXT:
             calls = _calls([_array(body) for _ in range(7)])
@@ -208,7 +211,7 @@ def _log(header: Any, body: io.BytesIO, missing: Sequence[str]) -> Log:
         calls=calls,
         heat=heat,
         partial=tuple(header["partial"]),
-        damaged=damaged,
+        damaged=tuple(dict.fromkeys(damaged)),
         others=tuple(header["others"]),
         problems=tuple(problems),
     )

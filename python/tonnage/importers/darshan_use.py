@@ -110,7 +110,7 @@ def use_of(log: Log) -> JobUse:
         file_systems=tuple(found),
         job_id=str(log.job_id),
         problems=tuple(problems),
-        damaged=log.damaged,
+        lacking=(*log.damaged, *(name for name, _ in tables if name in log.partial)),
     )
 
 

@@ -65,7 +65,7 @@ def _share(cells: Sequence[str], columns: Sequence[str], op: str, number: int) -
     lasted = elapsed_ns(moved, seconds, rate)
     if lasted is None:
         return "has no time"
-    counted = type(a_second)(a_second.low * seconds.low, a_second.high * seconds.high)
+    counted = type(a_second).between(a_second.low * seconds.low, a_second.high * seconds.high)
     size = size_of_one(moved, counted)
     error = whole(cells[4])
     operations = moved // size if size else round(a_second.middle * lasted / 10**9)

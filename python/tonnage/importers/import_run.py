@@ -114,12 +114,14 @@ def import_files(
     files = [name for name, _ in contents]
     founds = [read(data, name) for name, data in contents]
     problems = [
-        f"{_printable(name)}, {problem}"
+        # A binary file has no lines.
+        f"{_printable(name)}{', ' if problem.startswith('line ') else ': '}{problem}"
         for name, found in zip(files, founds, strict=True)
         for problem in found.problems
     ]
     if not any(found.phases for found in founds):
-        why = problems[0] if problems else f"{_printable(files[0])}, line 1: it has no result"
+        line = "" if b"\0" in contents[0][1] else ", line 1"
+        why = problems[0] if problems else f"{_printable(files[0])}{line}: it has no result"
         raise RequestError(f"nothing to import: {why}; hint: {_hint(kind, files[0], contents[0][1])}")
     of_files = factors_of(files, factors)
     phases = with_distinct_settings(
@@ -145,7 +147,7 @@ def import_files(
     kept = [_keep(writer, number, name, data) for number, (name, data) in enumerate(contents)]
     trials = write_phases(writer, phases)
     imported = {**manifest["imported"], "files": kept}
-    writer.seal(imported=imported, state="interrupted" if problems else "complete")
+    writer.seal(imported=imported, state="incomplete" if problems else "complete")
     return Imported(writer.path, trials, tuple(problems), tuple(twice))
 
 

@@ -40,10 +40,12 @@ def write_phases(writer: RunWriter, phases: Sequence[tuple[int, Phase]]) -> int:
     """
     now_ns = 0
     repetitions: Counter[str] = Counter()
+    keys: dict[tuple[str, int], str] = {}
     trial = 0
     with writer.gathering():
         for file, phase in phases:
-            equal = _equal(phase)
+            setting = phase.phase, id(phase.setting)
+            equal = keys.get(setting) or keys.setdefault(setting, _equal(phase))
             _write(writer, trial, file, phase, repetitions[equal], now_ns)
             repetitions[equal] += 1
             now_ns += phase.elapsed_ns
@@ -64,6 +66,29 @@ def with_distinct_settings(phases: Sequence[Placed]) -> list[tuple[int, Phase]]:
     are kept apart from those that they might equal. RequestError where a user states something else than the file
     itself.
     """
+    # Trials whose settings are one object are alike: what is said of the first of them holds for all.
+    alike: dict[tuple[object, ...], Placed] = {}
+    for found in phases:
+        alike.setdefault(_likeness(found), found)
+    made = dict(zip(alike, _distinct(list(alike.values())), strict=True))
+    return [
+        (found.file, _like(found.phase, alike[key].phase, made[key])) for found in phases for key in [_likeness(found)]
+    ]
+
+
+def _likeness(found: Placed) -> tuple[object, ...]:
+    phase = found.phase
+    return found.file, id(phase.setting), phase.phase, phase.durability, phase.unplaced
+
+
+def _like(phase: Phase, first: Phase, made: Phase) -> Phase:
+    """The phase with what was ``made`` of the ``first`` one of its likes."""
+    added = made.notes[len(first.notes) :]
+    return replace(phase, setting=made.setting, unplaced=made.unplaced, notes=(*phase.notes, *added))
+
+
+def _distinct(phases: Sequence[Placed]) -> list[Phase]:
+    """Of trials no two of which are alike."""
     stated = _stated(phases)
     keys: dict[str, dict[str, None]] = defaultdict(dict)
     for found in stated:
@@ -72,7 +97,7 @@ def with_distinct_settings(phases: Sequence[Placed]) -> list[tuple[int, Phase]]:
     among: dict[str, set[str | None]] = defaultdict(set)
     for found in whole:
         among[_equal(found.phase)].add(_unplaced_text(found))
-    return [(found.file, _apart(found) if len(among[_equal(found.phase)]) > 1 else found.phase) for found in whole]
+    return [_apart(found) if len(among[_equal(found.phase)]) > 1 else found.phase for found in whole]
 
 
 def _stated(phases: Sequence[Placed]) -> list[Placed]:
@@ -224,5 +249,5 @@ def _stated_rate_line(said: StatedRate | None) -> StatedRateLine | None:
 
 
 def _bounds(value: Rounded) -> tuple[int, int] | None:
-    low, high = int(value.low), -int(-value.high // 1)
+    low, high = value.low_parts // value.parts, -(-value.high_parts // value.parts)
     return (low, high) if high < LARGEST else None

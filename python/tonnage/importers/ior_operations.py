@@ -58,7 +58,7 @@ def _entry(line: str) -> _Entry | None:
     if start is None or lasted is None or rate is None or max(start.high, lasted.high) * _SECOND_NS >= LARGEST:
         return None
     start_ns, span_ns = round(start.middle * _SECOND_NS), max(1, round(lasted.middle * _SECOND_NS))
-    size = Rounded(lasted.low * rate.low, lasted.high * rate.high)
+    size = Rounded.between(lasted.low * rate.low, lasted.high * rate.high)
     return _Entry(start_ns, start_ns + span_ns, size) if size.low > 0 else None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from tonnage.importers.rounded_numbers import letters
 
@@ -55,6 +56,7 @@ _NO_MATTER = frozenset(
 """What is printed or kept, how often, and what random numbers begin with: no trial differs by it."""
 _OF_READS = frozenset({"checkRead", "taskPerNodeOffset"})
 _OF_WRITES = frozenset({"useExistingTestFile"})
+_NOT_OF = {"write": PLACED | _NO_MATTER | _OF_READS, "read": PLACED | _NO_MATTER | _OF_WRITES}
 _SIZE = re.compile(r"[0-9]+[kmgt]i?b?\Z", re.IGNORECASE | re.ASCII)
 
 
@@ -79,8 +81,8 @@ class Options(dict[str, str]):
 
     def factors(self, op: str) -> dict[str, object]:
         """What of them is no other part of a setting, and can matter to ``op``."""
-        others = _OF_READS if op == "write" else _OF_WRITES
-        kept = {name: _value(value) for name, value in self.items() if name not in PLACED | _NO_MATTER | others}
+        left_out = _NOT_OF[op]
+        kept = {name: _value(value) for name, value in self.items() if name not in left_out}
         if self.get("randomOffset", "0") not in ("0", "1"):
             kept["randomOffset"] = _value(self["randomOffset"])
         return {name: value for name, value in kept.items() if value not in (0, "")}
@@ -144,6 +146,7 @@ def of_parameters(table: Mapping[str, object]) -> Options:
     return Options({name: value for name, value in known.items() if value not in ("0", "", "(null)", "-1")})
 
 
+@lru_cache(maxsize=1024)
 def _value(text: str) -> object:
     """A number, a size in bytes, or the text itself."""
     if _SIZE.match(text):

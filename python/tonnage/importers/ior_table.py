@@ -36,7 +36,7 @@ def with_warnings(phases: Sequence[Phase], lines: Sequence[str]) -> tuple[Phase,
     """What IOR warned of is an error of the trial: a read before its result, a check of what was written after it."""
     found = list(phases)
     for number, line in enumerate(lines, 1):
-        if not (wrong := _WRONG.search(line)):
+        if "WARNING" not in line or not (wrong := _WRONG.search(line)):
             continue
         op = wrong[2] or "write"
         before = [place for place, phase in enumerate(found) if phase.phase == op and phase.line < number]
@@ -178,6 +178,8 @@ def read(lines: list[str], torn: bool) -> ImportedFile:
 
 def _heading(reader: _Reader, line: str, number: int) -> bool:
     """Whether the line was one of those that are no result."""
+    if not (told := line.strip()):
+        return True
     if line.startswith("IOR-") and (found := VERSION.match(line)):
         _end_of_output(reader, number)
         reader.version, reader.ended = reader.version or found[1], False
@@ -188,27 +190,36 @@ def _heading(reader: _Reader, line: str, number: int) -> bool:
         reader.columns = [_plain(name) for name in _cells(reader, line)]
         reader.unit, reader.summary, reader.tabled = unit[1], [], True
         reader.in_options = reader.hints = False
-    elif line.strip() == "Summary:" or _NEW_TEST.match(line):
-        _new_test(reader, line.strip() == "Summary:")
-    elif line.strip() in ("Options:", "Results:"):
-        reader.in_options = line.strip() == "Options:"
-    elif _HINTS.match(line) or (reader.hints and line.strip() == "}"):
-        reader.hints = line.strip() != "}"
+    elif told == "Summary:" or (line.startswith("Test") and _NEW_TEST.match(line)):
+        _new_test(reader, told == "Summary:")
+    elif told in ("Options:", "Results:"):
+        reader.in_options = told == "Options:"
+    elif (told.endswith("{") and _HINTS.match(line)) or (reader.hints and told == "}"):
+        reader.hints = told != "}"
     elif reader.hints and (found := _HINT.match(line)):
         reader.test.more[f"hint_{found[1]}"] = found[2]
-    elif found := _NO_SYNC.match(line):
-        reader.test.no_fsync = True
-    elif "WARNING: cannot use O_DIRECT" in line:
-        reader.test.no_direct = True
-    elif found := _MOVED.match(line):
-        reader.test.moved = whole(found[1])
-        reader.test.short += 1
+    elif "WARNING" in line and _warning(reader, line):
+        pass
     elif line.startswith("Operation ") and (names := _summary_columns(line)):
         reader.summary = names
     elif line.startswith(("Finished", "Max Write:", "Max Read:")):
         reader.ended = True
     elif not reader.summary and not line.startswith("WARNING") and (pair := _pair(line)):
         return _setting(reader, *pair)
+    else:
+        return False
+    return True
+
+
+def _warning(reader: _Reader, line: str) -> bool:
+    """Whether it was one that says something of the test."""
+    if _NO_SYNC.match(line):
+        reader.test.no_fsync = True
+    elif "WARNING: cannot use O_DIRECT" in line:
+        reader.test.no_direct = True
+    elif found := _MOVED.match(line):
+        reader.test.moved = whole(found[1])
+        reader.test.short += 1
     else:
         return False
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from tonnage.importers.imported_phases import Note, Phase, StatedRate, Unplaced, arguments_of
@@ -110,7 +111,7 @@ class Test:
     def called(self, command: str) -> None:
         """By this command line, which has all options but those of a script."""
         self.command = command
-        self.options = options_of(arguments_of(command))
+        self.options = Options(_asked(command))
         self.known = bool(command) and not self.options.scripted
 
     def other(self, key: str, value: str) -> None:
@@ -189,7 +190,7 @@ class Test:
                 "direct": self.direct,
                 "tasks_per_node": self.per_node,
                 "api": self.api,
-                "path": str(PurePosixPath(self.file).parent) if self.file else None,
+                "path": _directory(self.file) if self.file else None,
             }
         )
 
@@ -211,7 +212,7 @@ def phase_of(test: Test, cells: Mapping[str, str], unit: str, line: int) -> Phas
     tasks = whole(cells.get("numTasks", "")) or test.tasks
     if factor is None:
         return f"has its rate in {unit!r}, which is no unit of IOR"
-    if rate is None or rate.high <= 0:
+    if rate is None or rate.high_parts <= 0:
         return f"has no rate: {cells.get('bw', '')!r}"
     if not tasks:
         return "has no number of tasks"
@@ -231,7 +232,7 @@ def phase_of(test: Test, cells: Mapping[str, str], unit: str, line: int) -> Phas
     steps = {f"{name}_ns": nanoseconds(cells[key]) for name, key in _STEPS.items() if key in cells}
     return Phase(
         phase=op,
-        setting=test.setting(op, tasks),
+        setting=_one_of(tuple(test.setting(op, tasks).items())),
         elapsed_ns=lasted,
         bytes=moved,
         operations=moved // test.transfer_size if test.transfer_size else 0,
@@ -245,6 +246,23 @@ def phase_of(test: Test, cells: Mapping[str, str], unit: str, line: int) -> Phas
         notes=notes,
         unplaced=test.unplaced,
     )
+
+
+@lru_cache(maxsize=16)
+def _asked(command: str) -> Options:
+    """By a command line, which each output of a long file repeats."""
+    return options_of(arguments_of(command))
+
+
+@lru_cache(maxsize=16)
+def _directory(file: str) -> str:
+    return str(PurePosixPath(file).parent)
+
+
+@lru_cache(maxsize=256)
+def _one_of(setting: tuple[tuple[str, object], ...]) -> SettingValues:
+    """Equal settings as one object: tens of thousands of trials have few."""
+    return dict(setting)
 
 
 _STEPS = {"slowest_open": "open", "slowest_transfer": "wr/rd", "slowest_close": "close"}

@@ -84,7 +84,7 @@ def _as_json(lines: list[str]) -> Json | str:
 
 
 def _sum(row: re.Match[str]) -> Json:
-    value: Rounded = rounded(row[5]) or Rounded(0, 0)  # type: ignore[arg-type]
+    value: Rounded = rounded(row[5]) or Rounded(0, 0, 1)
     begin, end = float(row[3]), float(row[4])
     retransmits = re.match(r" +(\d+) ", row[7])
     return {

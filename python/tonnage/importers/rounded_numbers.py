@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 
 from tonnage.importers.trace import LARGEST
 
@@ -24,15 +25,33 @@ class Rounded:
     """Somewhere from ``low`` to ``high``: a unit in the last printed place to either side, for some tools cut off
     and do not round."""
 
-    low: Fraction
-    high: Fraction
+    low_parts: int
+    high_parts: int
+    parts: int
+    """Both bounds are numbers of equal parts of 1, so that whole numbers are enough for what each line of a file needs:
+    fractions take ten times as long."""
+
+    @classmethod
+    def between(cls, low: Fraction, high: Fraction) -> Rounded:
+        """Returns the interval of these bounds."""
+        parts = lcm(low.denominator, high.denominator)
+        return cls(int(low * parts), int(high * parts), parts)
+
+    @property
+    def low(self) -> Fraction:
+        return Fraction(self.low_parts, self.parts)
+
+    @property
+    def high(self) -> Fraction:
+        return Fraction(self.high_parts, self.parts)
 
     @property
     def middle(self) -> Fraction:
-        return (self.low + self.high) / 2
+        return Fraction(self.low_parts + self.high_parts, 2 * self.parts)
 
     def times(self, factor: int | Fraction) -> Rounded:
-        return Rounded(self.low * factor, self.high * factor)
+        above, below = factor.numerator, factor.denominator
+        return Rounded(self.low_parts * above, self.high_parts * above, self.parts * below)
 
 
 def rounded(text: object) -> Rounded | None:
@@ -42,7 +61,7 @@ def rounded(text: object) -> Rounded | None:
         return None
     decimals = match[3] or ""
     units, place = int(match[2] + decimals), 10 ** len(decimals)
-    found = Rounded(Fraction(max(units - 1, 0), place), Fraction(units + 1, place))
+    found = Rounded(max(units - 1, 0), units + 1, place)
     return found.times(Fraction(10) ** int(match[4])) if match[4] else found
 
 
@@ -86,7 +105,7 @@ def size_printed(text: str) -> Rounded | None:
     if "." in number:
         return value.times(factor)
     known = exact(number, factor)
-    return None if known is None else Rounded(Fraction(known), Fraction(known))
+    return None if known is None else Rounded(known, known, 1)
 
 
 def letters(text: object) -> int | None:
@@ -115,16 +134,28 @@ def nanoseconds(seconds: object) -> int | None:
 def elapsed_ns(count: int, seconds: Rounded | None, rate: Rounded | None) -> int | None:
     """How long ``count`` things took, as exactly as the file says it: of the printed time and the printed rate, both
     rounded, what agrees with both. Where they contradict each other the time counts. None: neither says."""
-    span = seconds
-    if rate is not None and rate.low > 0 and count > 0:
-        implied = Rounded(count / rate.high, count / rate.low)
-        if span is None:
-            span = implied
-        elif (low := max(span.low, implied.low)) <= (high := min(span.high, implied.high)):
-            span = Rounded(low, high)
-    if span is None or not 0 < span.middle * 10**9 < LARGEST:
+    # Each bound is a numerator and a denominator.
+    low, high = ((seconds.low_parts, seconds.parts), (seconds.high_parts, seconds.parts)) if seconds else (None, None)
+    if rate is not None and rate.low_parts > 0 and count > 0:
+        least, most = (count * rate.parts, rate.high_parts), (count * rate.parts, rate.low_parts)
+        if low is None or high is None:
+            low, high = least, most
+        else:
+            later, earlier = least if _is_less(low, least) else low, most if _is_less(most, high) else high
+            if not _is_less(earlier, later):
+                low, high = later, earlier
+    if low is None or high is None:
         return None
-    return max(1, round(span.middle * 10**9))
+    above, below = (low[0] * high[1] + high[0] * low[1]) * 10**9, 2 * low[1] * high[1]
+    if not 0 < above < LARGEST * below:
+        return None
+    found, rest = divmod(above, below)
+    # As round() does it: of two that are as near, the even one.
+    return max(1, found + (2 * rest > below or (2 * rest == below and found % 2 == 1)))
+
+
+def _is_less(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] * other[1] < other[0] * one[1]
 
 
 def iterations(count: int, most: Rounded, least: Rounded, mean: Rounded, spread: Rounded | None) -> list[Fraction]:

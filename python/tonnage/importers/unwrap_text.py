@@ -46,7 +46,7 @@ def _gunzipped(data: bytes) -> Text:
         with gzip.open(io.BytesIO(data)) as file:
             return _text_within_limit(file.read(MOST_BYTES + 1))
     except (OSError, EOFError, zlib.error):
-        return Text(b"", "line 1: the gzip file is cut off or damaged; hint: import the file that it was made of")
+        return Text(b"", "the gzip file is cut off or damaged; hint: import the file that it was made of")
 
 
 def _unzipped(data: bytes) -> Text:
@@ -54,17 +54,17 @@ def _unzipped(data: bytes) -> Text:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
             if len(names) != 1:
-                return Text(b"", f"line 1: the zip file has {len(names)} files; hint: unpack it and import one")
+                return Text(b"", f"the zip file has {len(names)} files; hint: unpack it and import one")
             with archive.open(names[0]) as file:
                 return _text_within_limit(file.read(MOST_BYTES + 1))
     except (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zlib.error, zipfile.BadZipFile):
-        return Text(b"", "line 1: the zip file is cut off, damaged or encrypted; hint: unpack it first")
+        return Text(b"", "the zip file is cut off, damaged or encrypted; hint: unpack it first")
 
 
 def _text_within_limit(data: bytes) -> Text:
     if len(data) <= MOST_BYTES:
         return Text(data)
-    return Text(b"", f"line 1: unpacked it has more than {MOST_BYTES >> 20} MiB; hint: import parts of it")
+    return Text(b"", f"unpacked it has more than {MOST_BYTES >> 20} MiB; hint: import parts of it")
 
 
 def _utf8(data: bytes) -> bytes:
@@ -75,13 +75,14 @@ def _utf8(data: bytes) -> bytes:
 
 
 def _plain(data: bytes) -> Text:
-    text = data.decode("utf-8", "surrogateescape")
-    lines = text.split("\n")
+    as_they_are = lines = data.decode("utf-8", "surrogateescape").split("\n")
     if (labelled := _labelled(lines)) is not None:
         if isinstance(labelled, str):
             return Text(b"", labelled)
         lines = labelled
     lines = _without_markdown(lines)
+    if lines is as_they_are:
+        return Text(data)
     return Text("\n".join(lines).encode("utf-8", "surrogateescape"))
 
 
@@ -89,11 +90,11 @@ def _labelled(lines: list[str]) -> list[str] | str | None:
     """The lines of the one task that printed the output, those of the others empty; a sentence where several did.
 
     None: the lines have no labels."""
+    if any(line.strip() and not _LABEL.fullmatch(line.rstrip("\r")) for line in lines):
+        return None
     found = [_LABEL.fullmatch(line.rstrip("\r")) for line in lines]
     labels = Counter(match[1] for match in found if match)
-    if sum(labels.values()) < _LEAST_LABELLED or any(
-        line.strip() and not match for line, match in zip(lines, found, strict=True)
-    ):
+    if sum(labels.values()) < _LEAST_LABELLED:
         return None
     (label, most), *others = labels.most_common()
     if others and 2 * others[0][1] > most:

@@ -152,9 +152,9 @@ def _duration(text: str) -> Rounded | None:
     found = _DURATION.match(text)
     if found is None or not text:
         return None
-    rest = rounded(found[3]) if found[3] else Rounded(Fraction(0), Fraction(0))
+    rest = rounded(found[3]) if found[3] else Rounded(0, 0, 1)
     if rest is None:
         return None
     rest = rest.times(_SHARE[found[4] or "s"])
     more = int(found[1] or 0) * 3600 + int(found[2] or 0) * 60
-    return Rounded(rest.low + more, rest.high + more)
+    return Rounded.between(rest.low + more, rest.high + more)

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tonnage.analysis.io500 import PhaseFigure
@@ -15,6 +16,7 @@ from tonnage.compat.measure import conclude, measure
 from tonnage.errors import MeasurementError
 from tonnage.io500.config import Config
 from tonnage.io500.phase_commands import RepetitionPaths, Step
+from tonnage.records.line_types import TaskLine, TrialLine
 
 _COUNT = re.compile(r"MATCHED ([0-9]{1,18})/([0-9]{1,18})")
 """The last line of a program: files that match, and files that it looked at."""
@@ -40,11 +42,24 @@ def run(
     root = criteria.pop("root")
     workload = {"kind": "find", "tasks": tasks_of(step, config, tasks), **criteria}
     campaign = {"target": root, "workload": workload, "on_error": "stop"}
-    outcome, lines, _ = measure("find", campaign, step.words(config, place), observer, out)
+    outcome, lines, found = measure("find", campaign, step.words(config, place), observer, out)
+    if any(line["status"] == "ok" for line in lines):
+        Path(place.results, f"{step.name}.csv").write_text("".join(_table(lines[-1], found)), encoding="utf-8")
     for line in lines:
         if line["status"] == "ok":
             voice.say(f"MATCHED {line.get('found', 0)}/{line['operations']}")
     return conclude("find", outcome, (), voice)
+
+
+def _table(line: TrialLine, tasks: Sequence[TaskLine]) -> Iterator[str]:
+    """The original's table of what each process found. Its columns on stolen work are missing: here tasks share a pile
+    of directories. ``unknown`` is 0: a name whose kind cannot be told is an error."""
+    seconds = (line["elapsed_ns"] or 0) / 1e9
+    yield f"runtime: {seconds:f} rate: {line['operations'] / seconds if seconds else 0:f}\n"
+    yield "rank, errors, unknown, found, total\n"
+    for task in tasks:
+        if task["record"] == line["record"]:
+            yield f"{task['task']}, {task['errors']}, 0, {task['found']}, {task['operations']}\n"
 
 
 def _criteria(words: list[str]) -> dict[str, object]:

@@ -61,10 +61,10 @@ def demand_of_uses(uses: Sequence[JobUse], given: str) -> Demand:
     from tonnage.demand.profile import profile_of
 
     place = profile_of(uses).places[0]
-    if damaged := sorted({part for use in uses for part in use.damaged}):
+    if lacking := sorted({part for use in uses for part in use.lacking}):
         raise RequestError(
-            f"--profile: {given} is damaged: its counters of {' and '.join(damaged)} cannot be trusted, and without "
-            "them the job would seem to ask for less than it does; hint: give a whole log, or --io-share"
+            f"--profile: {given} lacks records of {' and '.join(lacking)}, and without them the job would seem to ask "
+            "for less than it does; hint: give a whole log, or --io-share"
         )
     if not place.flows:
         raise RequestError(

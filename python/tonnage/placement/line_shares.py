@@ -27,6 +27,8 @@ class LineShare:
     stands for where that is more."""
     is_by_rate: bool
     """It is the rate, of the run whose figure is largest."""
+    is_least: bool
+    """Records of calls are missing: it asks so much, or more."""
     order: Order
     """Of the calls: the line is of the nearest access."""
     at_once: Bounds
@@ -38,13 +40,17 @@ class LineShare:
         if self.line is None:
             return None
         tasks, asked = self.line.tasks, self.asked
-        return replace(asked, median=asked.median / tasks, low=asked.low / tasks, high=asked.high / tasks)
+        low, high = (None if end is None else end / tasks for end in (asked.low, asked.high))
+        return replace(asked, median=asked.median / tasks, low=low, high=high)
 
     @property
     def packed(self) -> int | None:
-        """Such jobs that the line carries at once, by their average: at least, where that is only bounded."""
-        asked = self.asked.high if self.asked.bounded else self.asked.median
-        return None if self.line is None or asked <= 0 else max(1, int(self.line.tasks / asked))
+        """Such jobs that the line carries at once, by the most that each run can have asked on average, as ``submit
+        --profile`` has it: at least, where that is only bounded. None where nothing says how much a job asks at
+        most."""
+        if self.line is None or self.asked.median <= 0 or self.is_least:
+            return None
+        return max(1, int(self.line.tasks / self.asked.median))
 
 
 def shares_of(
@@ -70,11 +76,16 @@ def _share(uses: Sequence[JobUse], flow: Flow, place: FileSystemProfile, line: K
     plateau = plateau_of(line)
     asked = [_asked(use, flow.operation, place.mount, plateau) for use in uses]
     largest = max(asked, key=lambda one: one.median)
+    over = Over.within([one.median for one in asked], [one.bounds for one in asked])
+    is_least = any(use.lacking for use in uses)
+    if is_least:
+        over = replace(over, low=over.median if over.low is None else over.low, high=None, bounded=True)
     return LineShare(
         operation=flow.operation,
         line=line,
-        asked=Over.within([one.median for one in asked], [one.bounds for one in asked]),
+        asked=over,
         is_by_rate=largest.is_by_rate,
+        is_least=is_least,
         order=flow.order,
         at_once=flow.at_once,
     )

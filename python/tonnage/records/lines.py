@@ -331,6 +331,7 @@ def untimed_task(number: int, start_ns: int, end_ns: int, *, moved: int, operati
         "role": "work",
         "max_lag_ns": None,
         "max_lag_bytes": None,
+        "found": None,
         "wrapped": False,
     }
 

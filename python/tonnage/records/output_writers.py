@@ -18,10 +18,10 @@ _BLOCK_BYTES = 1 << 20
 def settle_output(run: Path, record: str) -> None:
     """What the copies of a command said gets files that no process has open: what a child says that outlives its copy
     goes to the old ones, which are gone. OSError where that fails."""
-    directory = run / OUTPUT / record
-    if not directory.is_dir():
+    # Most records have none, and a path costs more than the look.
+    if not os.path.isdir(f"{run}/{OUTPUT}/{record}"):  # noqa: PTH112
         return
-    for path in sorted(directory.iterdir()):
+    for path in sorted((run / OUTPUT / record).iterdir()):
         if path.is_file() and not path.is_symlink():
             _settle(path)
 

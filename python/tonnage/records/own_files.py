@@ -174,6 +174,8 @@ class WriteBuffer:
         self._parts: dict[str, _FileBuffer] = {}
         self.size_bytes = 0
         self.records = 0
+        self.with_files: set[str] = set()
+        """Records that have files of their own: of the others none is looked for."""
 
     def add(self, name: str, data: bytes, size_bytes: int | None) -> None:
         """``size_bytes``: of the file with all that was appended before."""

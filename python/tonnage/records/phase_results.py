@@ -217,6 +217,7 @@ class TaskResult(TaskTimes, total=False):
     max_lag_bytes: int | None
     tasks: int
     together: bool
+    found: int | None
 
 
 StageSample = list["int | None"]

@@ -202,9 +202,10 @@ class RunWriter:
         )
         for name, more in several:
             self._append_lines(name, more)
-        with self._telling():
-            settle_output(self.path, line["record"])
-        self._note_files(files_of(self.path, line["record"]))
+        if self._gathered is None or line["record"] in self._gathered.with_files:
+            with self._telling():
+                settle_output(self.path, line["record"])
+            self._note_files(files_of(self.path, line["record"]))
         trial = encode_line(line)
         size = None if self._chain is None else self._chain.size_bytes(TRIALS)
         if self._chain is not None:
@@ -270,6 +271,8 @@ class RunWriter:
 
         with self._telling():
             _native.write_series(str(self.path), record_name(trial, phase), rows)
+        if self._gathered is not None:
+            self._gathered.with_files.add(record_name(trial, phase))
 
     def append_events(self, events: Iterable[EventLine]) -> None:
         """Appends events that belong to the run (``record`` None) or to a phase."""

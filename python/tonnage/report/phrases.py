@@ -42,6 +42,7 @@ _STATES = {
     "before; tonnage run --resume goes on with it.",
     "interrupted": "This run was interrupted: what is here is what was recorded before.",
     "failed": "This run failed.",
+    "incomplete": "Parts of the imported files are missing or cannot be read: what is here is what could be.",
 }
 
 

@@ -79,6 +79,7 @@ fn did(task: u32, seed: u64) -> Did {
             latency: all.summary(),
             max_lag_ns: None,
             max_lag_bytes: None,
+            found: Some(5),
         },
         latencies,
         rows,

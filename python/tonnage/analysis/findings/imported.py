@@ -63,6 +63,9 @@ def _mismatch(said: StatedRateLine) -> tuple[str, Fraction] | None:
     """Name of the factor (empty: none that is known) and stated over computed; None where they can agree."""
     if not said["count"] or not said["elapsed_low_ns"]:
         return None
+    least, most = (said[f"rate_{way}_per_s"] * said[f"elapsed_{way}_ns"] for way in ("low", "high"))  # type: ignore[literal-required]
+    if least <= said["count"] * 10**9 <= most:
+        return None
     low = Fraction(said["rate_low_per_s"] * said["elapsed_low_ns"], said["count"] * 10**9)
     high = Fraction(said["rate_high_per_s"] * said["elapsed_high_ns"], said["count"] * 10**9)
     if low * (1 - Fraction(SLACK)) <= 1 <= high * (1 + Fraction(SLACK)) or high <= 0:

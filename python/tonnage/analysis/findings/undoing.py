@@ -27,6 +27,7 @@ _STATES = {
     "ended-without-summary": "its process was killed: later trials are missing",
     "interrupted": "it was interrupted: later trials are missing",
     "failed": "it failed: trials are missing",
+    "incomplete": "parts of its files cannot be read: trials may be missing",
 }
 Curve = tuple[str, str]
 """Operation and group."""

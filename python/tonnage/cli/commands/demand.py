@@ -158,6 +158,10 @@ def _statement(one: LineShare) -> Statement:
         why.append("Its rate is more of the line than the calls that are in progress on average, and is what counts.")
     if one.order == "not known":
         why.append("In which order its calls go is not known, and a line may be another for another order.")
+    if one.is_least:
+        why.append(
+            "Records of calls are missing: nothing says how much more it asks, or how many such jobs fill the line."
+        )
     if one.packed is not None:
         jobs = f"{'at least ' if one.asked.bounded else ''}{one.packed} such job{'s' if one.packed > 1 else ''}"
         why.append(f"By the average {jobs} at once fill the line; jobs whose bursts meet ask more.")

@@ -210,7 +210,12 @@ def _summary(ended: Ended, page: str) -> dict[str, object]:
         "missing": list(found.missing),
         "score": None
         if score is None
-        else {"median": score.median, "low": score.low, "high": score.high, "values": list(score.values)},
+        else {
+            "median": score.median,
+            "low": score.low if score.has_interval else None,
+            "high": score.high if score.has_interval else None,
+            "values": list(score.values),
+        },
         "repetitions": [
             {**_score(figures), "phases": [asdict(figure) for figure in figures]} for figures in found.repetitions
         ],

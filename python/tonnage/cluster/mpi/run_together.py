@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tonnage.cluster.mpi.launch_environment import Started
@@ -22,8 +22,11 @@ def coordinator() -> Coordinator | None:
     return _here
 
 
-def run_together(started: Started, command: Callable[[], int], complain: Callable[[str, int], int]) -> int:
+def run_together(
+    started: Started, words: Sequence[str], command: Callable[[], int], complain: Callable[[str, int], int]
+) -> int:
     """Runs ``command`` in the first process, with the others as its workers; returns the exit code of all of them.
+    ``words``: its command line.
 
     ``complain`` prints an error; where the processes cannot find each other the first one does so, for all.
     """
@@ -31,7 +34,7 @@ def run_together(started: Started, command: Callable[[], int], complain: Callabl
 
     try:
         patience_s = silent_s()
-        ranks = join(started)
+        ranks = join(started, words)
     except TonnageError as error:
         return _complain_once(started, error, complain)
     if ranks.rank:

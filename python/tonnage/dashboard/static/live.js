@@ -7,7 +7,7 @@
   const config = { displaylogo: false, responsive: true, displayModeBar: false };
   const STATES = {
     running: "running", silent: "no sign of life", waiting: "waits for its next job", "ended-without-summary": "ended without a summary", complete: "complete",
-    interrupted: "interrupted", failed: "failed", damaged: "cannot be read", unknown: "in a state of its own",
+    interrupted: "interrupted", failed: "failed", incomplete: "incomplete", damaged: "cannot be read", unknown: "in a state of its own",
   };
   const $ = (selector, from = document) => from.querySelector(selector);
 

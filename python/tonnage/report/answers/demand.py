@@ -29,9 +29,9 @@ _NOTES = (
 
 def answer(given: Sequence[str], profile: Profile, told: Sequence[Statement], uses: Sequence[JobUse]) -> Answer:
     """Makes the answer; ``told``: the sentences about load lines."""
-    if damaged := sorted({part for use in uses for part in use.damaged}):
-        lacking = f"The log is damaged: the figures lack all calls of {' and '.join(damaged)}, and are too low."
-        told = (Statement("", lacking, (), False), *told)
+    if lacking := sorted({part for use in uses for part in use.lacking}):
+        text = f"Records of {' and '.join(lacking)} are missing: the figures lack their calls, and are too low."
+        told = (Statement("", text, (), False), *told)
     unknown = [Statement("", f"{problem[0].upper()}{problem[1:]}.", (), False) for problem in profile.problems]
     for place in profile.places:
         if place.mapped:
@@ -134,10 +134,14 @@ def _peak(flow: Flow) -> str:
 
 
 def over(value: Over, text: Callable[[float], str]) -> str:
-    """``4``; ``4 [3, 5]`` of several runs; ``3 – 5`` where it is only bounded."""
+    """``4``; ``4 [3, 5]`` of several runs; ``3 – 5``, or ``at least 3``, where it is only bounded."""
+    if value.low is None:
+        return text(value.median)
+    if value.high is None:
+        return f"at least {text(value.low)}"
     if value.bounded:
         return bounds(Bounds(value.low, value.high), text)
-    if not value.confidence or text(value.low) == text(value.high):
+    if text(value.low) == text(value.high):
         return text(value.median)
     return f"{text(value.median)} [{units.interval(value.low, value.high, text, to=', ')}]"
 
@@ -156,7 +160,9 @@ def _tasks(value: float) -> str:
 
 def _sizes(place: FileSystemProfile) -> Table | None:
     """Calls of one run by size."""
-    used = [at for at in range(len(BIN_NAMES)) if any(flow.sizes[at].high for flow in place.flows)]
+    used = [
+        at for at in range(len(BIN_NAMES)) if any(flow.sizes[at].high or flow.sizes[at].median for flow in place.flows)
+    ]
     if not used:
         return None
     rows = tuple((flow.operation, *(over(flow.sizes[at], units.count) for at in used)) for flow in place.flows)

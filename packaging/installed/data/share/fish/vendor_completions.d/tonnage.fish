@@ -323,7 +323,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subco
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l gentle -d 'copy more slowly while the application\'s own I/O or processor time suffers' -x -a 'auto off'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from list' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from completions' -f -a 'bash zsh fish'
-complete -c tonnage -n '__fish_seen_subcommand_from schema' -f -a 'json compare history crossover project storage verify submit where load watch servers jobs cancel queues doctor campaign site'
+complete -c tonnage -n '__fish_seen_subcommand_from schema' -f -a 'json compare history crossover project storage verify demand submit where load watch servers jobs cancel queues doctor campaign site'
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -s a -d 'how files are reached: POSIX, MPIIO, MMAP, AIO or URING (both use io_uring); DUMMY touches no file' -r
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -s A -d 'number of your choice, printed in the summary as RefNum' -r
 complete -c tonnage -n '__fish_seen_subcommand_from ior' -s b -d 'bytes that a task has in one piece of the file; a multiple of -t. 8, 4k, 2m, 1g (powers of 1024)' -r
