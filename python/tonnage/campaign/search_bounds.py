@@ -222,7 +222,7 @@ def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str
     fitted = campaign.model_copy(
         update={
             "search": search.model_copy(update={"max_tasks": most, "shares": shares}),
-            "budget": campaign.budget.model_copy(update={"space_bytes": space.bytes}),
+            "budget": campaign.budget.model_copy(update={"space_bytes": space.bytes + plan.company_bytes}),
         }
     )
     if most == search.max_tasks:

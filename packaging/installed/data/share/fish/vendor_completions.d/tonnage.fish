@@ -64,7 +64,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l direct -d 'bypass 
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l storage -d 'interface that reads and writes the files' -x -a 'posix uring mmap mpiio'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l access -d 'order of the transfers of a task' -x -a 'sequential strided random'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l queue-depth -d 'operations in flight in each task; above 1 needs --storage uring' -r
-complete -c tonnage -n '__fish_seen_subcommand_from probe' -l space -d 'largest total size of the files at any time' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l space -d 'largest total size of the files at any time, those of --beside included' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l beside -d 'find the load line while a workload of this name (metadata-storm, small-random-reads, checkpoint, drain, stream-read, stream-write) runs at a share of the rate that it reaches alone; 50% unless given' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l verify -d 'check every byte that is read'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l out -d 'run directory to make' -r
