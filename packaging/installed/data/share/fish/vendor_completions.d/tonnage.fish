@@ -71,7 +71,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l out -d 'run direct
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -s v -l verbose -d 'print all tables and findings, not only the summary of a search'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l no-report -d 'do not write report.html'
-complete -c tonnage -n '__fish_seen_subcommand_from probe' -l no-keep -d 'do not keep the load line that a search finds for placement'
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l no-keep -d 'do not keep for placement what was found: load lines, what company costs'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l resume -d 'continue an interrupted run or probe' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l target -d 'measure this directory (or null:, memory:, sim:…) instead of the file\'s' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l scale -d 'multiply the work of every workload (block sizes, files, copies), never its tasks' -r
@@ -90,7 +90,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from run' -l out -d 'run director
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -s v -l verbose -d 'print all tables and findings, not only the summary of a search'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-report -d 'do not write report.html'
-complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-keep -d 'do not keep the load line that a search finds for placement'
+complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-keep -d 'do not keep for placement what was found: load lines, what company costs'
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l share -d 'of its rate alone, for the one beside' -r
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l budget -d 'time for all of it' -r
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l seed -d 'seed of payloads and orders' -r
@@ -99,6 +99,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from company' -l out -d 'run dire
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from company' -s v -l verbose -d 'print all tables and findings, not only the summary of a search'
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l no-report -d 'do not write report.html'
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l no-keep -d 'do not keep for placement what was found: load lines, what company costs'
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l tasks -d 'tasks in this process; under MPI, all its processes' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l repeat -d 'repeat the whole benchmark this often, which gives the score an interval' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l mode -d 'which phases' -x -a 'standard extended'
