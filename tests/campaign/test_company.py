@@ -319,6 +319,9 @@ def test_a_space_that_the_company_alone_fills_is_refused_before_anything_is_made
     said = capsys.readouterr().err
     assert "the files of the company need 128 MiB" in said and "--space is 64 MiB" in said and said.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["storage"]
+    words[3] = "130MiB"
+    assert main(["probe", str(tmp_path / "storage"), *words]) == 2
+    assert "beside the 128 MiB of its company" in capsys.readouterr().err
     campaign = build_campaign(
         {"target": str(tmp_path), "workload": {"block_size": "1MiB", "beside": "drain"}, "budget": {"space": "70MiB"}}
     )
