@@ -232,6 +232,16 @@ def keep_load_line(plan: KeepPlan, tell: Callable[[str], None]) -> None:
         tell(text)
 
 
+def keep_company(run: Run, analysis: Analysis, tell: Callable[[str], None]) -> None:
+    """Keeps what company costs for placement, where that was measured, and tells where, or why not."""
+    if not analysis.company:
+        return
+    from tonnage.placement.kept_company import keep_company_results
+
+    if (told := keep_company_results(run, analysis)) is not None:
+        tell(told)
+
+
 def kept_texts(plan: KeepPlan, directory: Path | None) -> list[str]:
     """What there is to tell of load lines that were, or will be, kept in ``directory``."""
     from tonnage.placement.server_load_lines import weaker_text
@@ -260,6 +270,8 @@ def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool)
             from tonnage.placement.server_load_lines import plan_kept_lines
 
             keep_load_line(plan_kept_lines(run, analysis), observer.note)
+        if keep and outcome.state == "complete":
+            keep_company(run, analysis, observer.note)
     if outcome.state == "interrupted":
         raise MeasurementError(
             f"interrupted; the records so far are in {outcome.path}; hint: tonnage.resume({str(outcome.path)!r})"

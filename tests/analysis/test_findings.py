@@ -246,6 +246,7 @@ def test_every_code_has_a_test_here_or_in_the_calibration() -> None:
     here |= {"link-limited", "rates-not-additive", "iperf3-versions"}  # tests/analysis/test_links.py
     here |= {"straggler-host", "unequal-ranks"}  # tests/report/test_hosts.py, which has runs of several hosts
     here |= {"unit-mismatch", "damaged-file"}  # tests/importers/test_import_ior.py
+    here |= {"company-below-rate", "company-not-measured"}  # tests/campaign/test_company.py
     assert set(REGISTRY) - here == {"warm-up", "straggler-task"}, "those two need series and tasks: tests/calibration"
 
 

@@ -13,17 +13,19 @@ import pytest
 from tonnage.analysis import analyse
 from tonnage.analysis.compare.runs import Side, compare_sides
 from tonnage.analysis.summary import schema
-from tonnage.campaign.campaign_file import build_campaign, parse_campaign
+from tonnage.campaign.campaign_file import build_campaign, parse_campaign, probe_campaign
 from tonnage.campaign.company_campaign import company_campaign
 from tonnage.campaign.company_trials import COMPANY, COMPANY_ALONE
 from tonnage.campaign.kinds.named_company import NAMED, Company, parse_company
 from tonnage.campaign.observer import Observer
+from tonnage.campaign.plan import check, make_plan
 from tonnage.campaign.run_lifecycle import resume_run, run_campaign
 from tonnage.cli import main
 from tonnage.errors import RequestError
 from tonnage.placement.server_load_lines import plan_kept_lines
 from tonnage.records import Run
 from tonnage.records.line_types import TrialLine
+from tonnage.report.sections import company_matrix
 
 MODEL = "sim:knee=4,plateau=1GB/s,noise=2%"
 CAMPAIGN = """
@@ -41,8 +43,9 @@ count = 3
 """
 
 
-def measured(out: Path | str, target: str, beside: str, count: int = 3) -> Run:
+def measured(out: Path | str, target: str, beside: str, count: int = 3, tasks: int = 2) -> Run:
     text = CAMPAIGN.replace("TARGET", target).replace("BESIDE", beside).replace("count = 3", f"count = {count}")
+    text = text.replace("tasks = 2", f"tasks = {tasks}")
     campaign = parse_campaign(text, "test")
     run_campaign(campaign, text=text, command_line=["test"], out=str(out), observer=Observer())
     return Run.open(out)
@@ -90,6 +93,8 @@ def test_what_is_no_company_is_refused(text: str, words: str) -> None:
         ({"workload": {"beside": ["drain", "alone"]}, "search": {}}, "one beside at a time"),
         ({"workload": {"beside": "drain"}, "place": {"name": "x"}}, "leaves no files"),
         ({"workload": {"beside": "drain"}, "file_names": ["/x/y"]}, "files of its own"),
+        ({"workload": {"beside": "drain", "hosts": ["a", "b"]}}, "company is on one host"),
+        ({"workload": {"beside": "drain"}, "job": {"on": "slurm", "nodes": 2}}, "company is on one host"),
     ],
 )
 def test_company_where_there_can_be_none_is_refused(campaign: dict[str, Any], words: str) -> None:
@@ -259,7 +264,7 @@ def test_a_dry_run_tells_time_and_space_and_writes_nothing(tmp_path: Path, capsy
     said = capsys.readouterr().out
     assert "42 settings" in said and "beside checkpoint@50%" in said
     assert "company   at most 512 MiB more" in said
-    assert "at most 300 s of measuring" in said
+    assert said.endswith("at most 300 s of measuring; names are worked on until that time is over\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -277,6 +282,94 @@ def test_a_search_beside_files_goes_to_its_end_and_its_trials_last_until_the_com
     own = [line for line in Run.open(out).trials() if line["purpose"] == "measure"]
     assert {line["phase"] for line in own} == {"write", "read"}
     assert all(int(line["setting"]["time_limit_ns"] or 0) >= 2 * 10**9 for line in own)
+
+
+class _Weighing(Observer):
+    """Notes the most bytes that are in the files of a directory after any phase."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.most = 0
+
+    def recorded(self, line: TrialLine) -> None:  # noqa: ARG002  (as every observer's)
+        sizes = (path.stat().st_size for path in self.directory.rglob("data.*"))
+        self.most = max(self.most, sum(sizes))
+
+
+def test_the_space_of_a_probe_holds_for_its_files_and_those_of_its_company(tmp_path: Path) -> None:
+    storage, out = tmp_path / "storage", tmp_path / "run"
+    storage.mkdir()
+    bound = 192 << 20
+    campaign = probe_campaign(
+        str(storage),
+        {"op": "write", "budget_ns": 8 * 10**9, "max_tasks": 4, "beside": "stream-write", "space": bound, "seed": 1},
+    )
+    weighing = _Weighing(storage)
+    run_campaign(campaign, text=None, command_line=["test"], out=str(out), observer=weighing)
+    assert 128 << 20 < weighing.most <= bound
+    assert Run.open(out).manifest["campaign"]["budget"]["space_bytes"] <= bound, "a resumed run has the same bound"
+
+
+def test_a_space_that_the_company_alone_fills_is_refused_before_anything_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "storage").mkdir()
+    words = ["--beside", "stream-write", "--space", "64MiB", "--out", str(tmp_path / "run")]
+    assert main(["probe", str(tmp_path / "storage"), *words]) == 2
+    said = capsys.readouterr().err
+    assert "the files of the company need 128 MiB" in said and "--space is 64 MiB" in said and said.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["storage"]
+    words[3] = "130MiB"
+    assert main(["probe", str(tmp_path / "storage"), *words]) == 2
+    assert "beside the 128 MiB of its company" in capsys.readouterr().err
+    campaign = build_campaign(
+        {"target": str(tmp_path), "workload": {"block_size": "1MiB", "beside": "drain"}, "budget": {"space": "70MiB"}}
+    )
+    with pytest.raises(RequestError, match=r"company need 64 MiB, the files 8 MiB, and budget\.space is 70 MiB"):
+        check(campaign, make_plan(campaign))
+
+
+def test_two_companies_of_a_probe_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--beside", "drain", "--beside", "checkpoint", "--out", str(tmp_path / "run")]
+    assert main(["probe", "sim:", *words]) == 2
+    said = capsys.readouterr().err
+    assert "a probe has one company, and 2 are given" in said and said.count("\n") == 1
+
+
+def test_a_matrix_without_time_for_it_names_what_is_missing_and_the_budget_that_would_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    campaign = company_campaign(MODEL, ["stream-read", "metadata-storm"], budget_ns=30 * 10**9, seed=3)
+    short = campaign.model_copy(update={"budget": campaign.budget.model_copy(update={"time_ns": 8 * 10**9})})
+    run_campaign(short, text=None, command_line=["test"], out=str(out), observer=Observer())
+    (told,) = [one for one in analyse(Run.open(out)).findings if one.code == "company-not-measured"]
+    assert told.subject == "4 pairs of workloads"
+    assert "stream-read beside metadata-storm@50%" in told.evidence
+    assert main(["report", str(out)]) == 0
+    assert "company-not-measured  4 pairs of workloads: --budget " in capsys.readouterr().out
+    assert "company-not-measured" in (out / "report.html").read_text(encoding="utf-8")
+    named = told.evidence.split()[1]
+    again = str(tmp_path / "again")
+    words = ["stream-read", "metadata-storm", "--budget", named, "--seed", "3", "--no-report", "--out", again]
+    assert main(["company", MODEL, *words]) == 0
+    assert all(cost.rate is not None and cost.rate.confidence for cost in analyse(Run.open(again)).company)
+
+
+def test_company_that_did_less_than_it_was_offered_is_a_finding(tmp_path: Path) -> None:
+    found = analyse(measured(tmp_path / "run", MODEL, '["alone", "stream-read@100%"]', tasks=64))
+    (cost,) = found.company
+    (told,) = [one for one in found.findings if one.code == "company-below-rate"]
+    assert cost.reached < 0.9
+    assert "stream-read@100%" in told.subject and "its start before each trial included" in told.evidence
+
+
+def test_what_was_not_measured_alone_keeps_its_row(tmp_path: Path) -> None:
+    found = analyse(measured(tmp_path / "run", MODEL, '["stream-read@50%"]'))
+    ((_, table),) = company_matrix.tables(found)
+    assert table.rows[0][1] == "stream-read@50%"
+    (told,) = company_matrix.sentences(found)
+    assert any('add "alone" to its beside' in why for why in told.why)
 
 
 def test_company_of_a_training_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -172,6 +172,25 @@ def test_a_spooler_whose_spool_is_damaged_says_so_once_and_ends(base: Path, dama
     assert len(lines) == 1 and str(spool.directory / FILE) in lines[0] and "hint: " in lines[0]
 
 
+def test_a_file_that_is_the_standard_error_of_whoever_starts_a_spooler_is_not_cut(base: Path) -> None:
+    spool, mine = Spool(base / "spool"), base / "mine"
+    damaged(spool, "drop table copy")
+    mine.write_bytes(b"x" * (2 << 20))
+    with mine.open("ab") as errors:
+        assert subprocess.run(spooler_argv(spool), stderr=errors, timeout=LIMIT_S, check=False).returncode == 1
+    kept = mine.read_bytes()
+    assert kept.startswith(b"x" * (2 << 20)) and b"it has no table copy" in kept
+
+
+def test_a_spool_that_was_moved_away_under_load_is_not_called_damaged(base: Path) -> None:
+    spool = Spool(base / "spool")
+    lose_the_file(spool)
+    (spool.directory / FILE).touch(mode=0o600)
+    for use in (spool.running, lambda: spool.cancel(1)):
+        with pytest.raises(RequestError, match=r"jobs\.sqlite was moved away or emptied by another process; hint: "):
+            use()
+
+
 def test_a_submission_to_a_spool_of_which_a_row_is_damaged_is_told_why_it_does_not_run(base: Path) -> None:
     state = base / "state"
     with pytest.MonkeyPatch.context() as patch:

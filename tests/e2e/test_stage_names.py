@@ -162,3 +162,21 @@ def test_a_later_time_and_a_name_given_to_another_file_reach_the_copies(stage: S
     stage("stop", "--name", "local")
     stage.assert_equal()
     assert (stage.remote / "one").samefile(stage.remote / "two")
+
+
+def test_a_file_that_became_a_directory_at_the_source_is_told_once_with_what_to_do(stage: Stage) -> None:
+    stage.local.mkdir(exist_ok=True)
+    (stage.local / "x").write_text("bytes")
+    stage("run", *stage.trees, "--", "true")
+    (stage.local / "x").unlink()
+    (stage.local / "x").mkdir()
+    (stage.local / "x" / "z").write_text("below")
+    for options in ((), ("--overwrite", "always")):
+        said = stage("run", *stage.trees, *options, "--", "true", check=1)
+        assert said.err.count("failed: x: ") == 1 and said.err.count("failed: x/z: ") == 1, said.err
+        assert "is no directory, and the source's x is one; hint: move it away, then stage again" in said.err, said.err
+        assert "os error" not in said.err and "--overwrite" not in said.err, said.err
+        assert (stage.remote / "x").read_text() == "bytes"
+    (stage.remote / "x").rename(stage.remote / "x.before")
+    stage("run", *stage.trees, "--", "true")
+    assert (stage.remote / "x" / "z").read_text() == "below"

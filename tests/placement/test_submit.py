@@ -165,12 +165,10 @@ def test_a_scheduler_that_hangs_leaves_a_key_to_try_again(
 
 
 def test_a_job_that_arrives_while_its_scheduler_wakes_up_is_not_submitted_again(site: Path, desk: Desk) -> None:
-    def take_and_die(_plan: Plan) -> None:
-        desk.loses_answer, desk.late = True, 10**6
-
+    desk.loses_answer, desk.late = True, 10**6
     (site / "tonnage.toml").write_text(SITE.format(data=site) + '[policy]\nscheduler_timeout = "100ms"\n')
     with pytest.raises(SubmissionUnknown):
-        go(a_request(), tell=take_and_die)
+        go(a_request())
     desk.loses_answer, desk.late = False, 3
     outcome = go(a_request())
     assert outcome.plan is None and len(desk.taken()) == 1
@@ -178,8 +176,10 @@ def test_a_job_that_arrives_while_its_scheduler_wakes_up_is_not_submitted_again(
 
 def test_a_refusal_is_told_in_the_schedulers_words_and_may_be_tried_again(desk: Desk) -> None:
     desk.refusal = "sbatch failed with status 1: sbatch: error: invalid partition specified: nope"
+    told: list[Plan] = []
     with pytest.raises(SchedulerError, match="invalid partition specified: nope"):
-        go(a_request(queue="nope"))
+        go(a_request(queue="nope"), tell=told.append)
+    assert told == [], "nothing says where a job goes that was refused"
     desk.refusal = None
     assert go(a_request(queue="short")).receipt is not None
     assert desk.taken()[1]["queue"] == "short"

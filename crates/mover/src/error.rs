@@ -46,3 +46,9 @@ impl MoverError {
         Self::Path { action, path: path.into(), source: source.into() }
     }
 }
+
+/// The system's words, without the number that Rust adds.
+pub(crate) fn words(error: rustix::io::Errno) -> String {
+    let text = std::io::Error::from(error).to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

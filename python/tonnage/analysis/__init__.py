@@ -13,7 +13,6 @@ from statistics import fmean, median
 
 from tonnage.analysis.applications import applications_of
 from tonnage.analysis.balance import Balance, balances_of
-from tonnage.analysis.company_costs import company_costs
 from tonnage.analysis.hosts import devices_of, hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.load_line.accelerators import trained_of
@@ -102,7 +101,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         surfaces=surfaces,
         trained=trained_of(run.manifest, measured, trials),
         served=served_of(run.manifest, measured, trials),
-        company=company_costs(trials, campaign, searched=bool(run.manifest.get("search"))),
+        company=evidence.company,
         doubts=undoing.doubts(findings, measured, lines, trials),
         state=run.state,
     )

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 
 from tonnage.analysis.statistics.intervals import CONFIDENCE, spread, student_t
 from tonnage.records import headline, loop_rate, setting_key
-from tonnage.records.line_types import Json, SettingValues, TrialLine
+from tonnage.records.line_types import Json, Manifest, SettingValues, TrialLine
 from tonnage.units import BANDWIDTH, OPERATIONS
 
 HELD = 0.9
 """Company that reached less of its offered rate did not hold it. In short trials one that does reaches less than all:
 what it has in flight at the end is not counted."""
-_LEAST_BLOCKS = 3
+LEAST_BLOCKS = 3
+"""Of which a ratio has an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,11 @@ class CompanyCost:
         return self.reached >= HELD
 
 
-def company_costs(trials: Sequence[TrialLine], campaign: Json, *, searched: bool) -> tuple[CompanyCost, ...]:
-    """Of each workload and company, in the order of the campaign. ``searched``: of all numbers of tasks together, of
+def company_costs(trials: Sequence[TrialLine], manifest: Manifest) -> tuple[CompanyCost, ...]:
+    """Of each workload and company, in the order of the campaign. Of a search of all numbers of tasks together, of
     which none was measured alone."""
-    tables: Sequence[Json] = campaign.get("workloads") or ()
+    searched = bool(manifest.get("search"))
+    tables: Sequence[Json] = (manifest.get("campaign") or {}).get("workloads") or ()
     if not any(table.get("beside") for table in tables):
         return ()
     measured = [line for line in trials if line["purpose"] == "measure" and line["status"] == "ok"]
@@ -123,13 +125,26 @@ def _cost(lines: Sequence[TrialLine], alone: Sequence[TrialLine], *, searched: b
     )
 
 
+def unmeasured_pairs(costs: Sequence[CompanyCost], campaign: Json) -> list[str]:
+    """Names the pairs that a campaign wanted compared with the workload alone and that have no interval."""
+    found = {(one.workload, one.beside): one.blocks for one in sorted(costs, key=lambda one: -one.blocks)}
+    return [
+        f"{table.get('name') or table.get('kind') or ''} beside {text}"
+        for table in campaign.get("workloads") or ()
+        for text in table.get("beside") or ()
+        if "alone" in table["beside"]
+        and text != "alone"
+        and found.get((table.get("name") or "", text), 0) < LEAST_BLOCKS
+    ]
+
+
 def share_of(pairs: Iterable[tuple[float | None, float | None]]) -> Share | None:
     """The ratio of the first of each pair to the second, which are of one block; None without a pair of values."""
     ratios = [value / base for value, base in pairs if value and base]
     if not ratios:
         return None
     found = math.exp(statistics.fmean(map(math.log, ratios)))
-    if len(ratios) < _LEAST_BLOCKS:
+    if len(ratios) < LEAST_BLOCKS:
         return Share(found, None, None, 0.0)
     half = student_t(CONFIDENCE, len(ratios) - 1) * spread(ratios) / math.sqrt(len(ratios))
     return Share(found, found * math.exp(-half), found * math.exp(half), CONFIDENCE)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tonnage.campaign.company_trials import company_bytes
 from tonnage.campaign.execute.company_phase import Companions
 from tonnage.campaign.scratch import RunScratch
 from tonnage.campaign.trial_loop import clock_of
@@ -39,7 +38,7 @@ def check_company(campaign: Campaign, plan: Plan, start: Launcher) -> None:
         )
     if len(plan.target.models) > 1:
         raise RequestError("company runs on one model, and the target is a list of them; hint: give one model")
-    needed = plan.space_bytes + company_bytes(campaign)
+    needed = plan.space_bytes + plan.company_bytes
     if plan.free_bytes is not None and needed > plan.free_bytes:
         raise RequestError(
             f"the files and those of the company need {size_text(needed)} and {plan.target.name} has "

@@ -72,7 +72,9 @@ def search_space(free: int | None) -> int:
 def check_space(campaign: Campaign, plan: Plan) -> None:
     """RequestError if the files do not fit, or may not be as many as that."""
     limit = campaign.budget.space_bytes
-    if limit is not None and campaign.search is None and plan.space_bytes > limit:
+    if limit is not None and plan.company_bytes:
+        _check_with_company(campaign, plan, limit)
+    elif limit is not None and campaign.search is None and plan.space_bytes > limit:
         raise RequestError(
             f"the files need {size_text(plan.space_bytes)} and budget.space is {size_text(limit)}; "
             f"hint: {_largest(plan).smaller}, or raise budget.space"
@@ -91,6 +93,16 @@ def check_space(campaign: Campaign, plan: Plan) -> None:
             if free is not None and here > free:
                 name = ", ".join(str(plan.target.paths[number]) for number in shared)
                 raise RequestError(_too_little(here, name, free, setting.smaller))
+
+
+def _check_with_company(campaign: Campaign, plan: Plan, limit: int) -> None:
+    own = 1 if campaign.search is not None else plan.space_bytes
+    if own + plan.company_bytes > limit:
+        what = "leave nothing for the files of the search" if campaign.search else f"the files {size_text(own)}"
+        raise RequestError(
+            f"the files of the company need {size_text(plan.company_bytes)}, {what}, and budget.space is "
+            f"{size_text(limit)}; hint: use another company, or raise budget.space"
+        )
 
 
 def _check_names(setting: Setting, target: Target) -> None:

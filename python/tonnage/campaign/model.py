@@ -26,7 +26,7 @@ from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
-from tonnage.campaign.kinds.named_company import ALONE, CompanySection
+from tonnage.campaign.kinds.named_company import ALONE, CompanySection, check_possible
 from tonnage.campaign.kinds.stream import Stream, check_searched, searched
 from tonnage.campaign.users import UserSearch
 from tonnage.errors import RequestError
@@ -485,9 +485,8 @@ class Campaign(DocumentTable):
 
     @model_validator(mode="after")
     def _company_is_possible(self) -> Campaign:
-        for key, why in (("file_names", "has files of its own, with other names"), ("place", "leaves no files")):
-            if self.companies and getattr(self, key):
-                refuse("workload.beside", f"company {why}", f"leave out beside, or {key}")
+        if self.companies:
+            check_possible(self.workloads, named_files=bool(self.file_names), placed=bool(self.place), job=self.job)
         return self
 
     @model_validator(mode="after")

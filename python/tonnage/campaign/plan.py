@@ -19,6 +19,9 @@ from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
 from tonnage.units import format_size, format_time, rate_text, size_text
 
+_NAMES_PER_S = 100_000
+"""Of a fast storage, to give an idea of the time that names take."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -29,20 +32,25 @@ class Plan:
     trials: int | None
     trials_most: int | None
     space_bytes: int
+    """Of the measured workloads' files."""
     free_bytes: int | None
     write_bytes_most: int | None
     read_bytes_most: int | None
     name_operations: int
     time_ns_most: int | None
+    company_bytes: int = 0
+    """Of files of the company, which are there at the same time."""
 
 
 def make_plan(campaign: Campaign) -> Plan:
     """The plan; nothing is checked and nothing is touched."""
     target = target_of(campaign)
     free = free_bytes(target)
+    company = company_bytes(campaign)
     if campaign.search is not None:
-        space = campaign.budget.space_bytes or search_space(free)
-        return Plan(target, (), None, None, space, free, None, None, 0, campaign.search.budget_ns)
+        limit = campaign.budget.space_bytes
+        space = search_space(free) if limit is None else max(limit - company, 0)
+        return Plan(target, (), None, None, space, free, None, None, 0, campaign.search.budget_ns, company)
     found = campaign.settings()
     repeat = campaign.repeat
     if (counted := campaign.accelerators or campaign.users) is not None:
@@ -63,6 +71,7 @@ def make_plan(campaign: Campaign) -> Plan:
         read_bytes_most=None if endless else sum(setting.read_bytes for setting in found) * repetitions,
         name_operations=sum(setting.name_operations for setting in found) * repetitions,
         time_ns_most=campaign.budget.time_ns or _time_most(found, repetitions),
+        company_bytes=company,
     )
 
 
@@ -202,7 +211,7 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
     free = f" of {size_text(plan.free_bytes)} free" if plan.free_bytes is not None else ""
     lines.append(f"space     at most {size_text(plan.space_bytes)}{free}")
     if campaign.companies:
-        lines.append(f"company   at most {size_text(company_bytes(campaign))} more, in directories of its own")
+        lines.append(f"company   at most {size_text(plan.company_bytes)} more, in directories of its own")
     lines.append(f"time      {_time_text(plan)}")
     return lines
 
@@ -236,6 +245,13 @@ def _setting_text(setting: Setting) -> str:
     return f"{name}{', '.join(setting.phases):5}  {tasks:>9}  {setting.describe()}{beside}"
 
 
+def _names_text(plan: Plan) -> str:
+    seconds = plan.name_operations / _NAMES_PER_S
+    if plan.time_ns_most is not None and plan.time_ns_most < seconds * 1e9:
+        return "names are worked on until that time is over"
+    return f"{plan.name_operations:,} names to work on, at {_NAMES_PER_S:,}/s {seconds:.0f} s"
+
+
 def _time_text(plan: Plan) -> str:
     moved = (plan.write_bytes_most or 0) + (plan.read_bytes_most or 0)
     parts = []
@@ -244,5 +260,5 @@ def _time_text(plan: Plan) -> str:
     if moved:
         parts.append(f"at most {size_text(moved)} to move, at 1 GB/s {moved / 1e9:.0f} s")
     if plan.name_operations:
-        parts.append(f"{plan.name_operations} names to work on, at 100,000/s {plan.name_operations / 1e5:.0f} s")
+        parts.append(_names_text(plan))
     return "; ".join(parts)

@@ -86,6 +86,8 @@ class SearchSpace:
     base: StreamSetting | None = None
     target: Target | None = None
     """Which of its directories the files of ``base`` are in; None: all are in the first."""
+    company_bytes: int = 0
+    """Of files that are there besides: ``bytes`` is what they leave of the bound that the user gave."""
 
     @property
     def frees_late(self) -> bool:
@@ -159,7 +161,7 @@ def space_of(campaign: Campaign, plan: Plan, out: Path) -> SearchSpace:
     if target.scheme != "path":
         return SearchSpace(plan.space_bytes)
     shares = tuple(_shares(campaign, plan, out))
-    return SearchSpace(plan.space_bytes, shares, campaign.workload.first(), target)
+    return SearchSpace(plan.space_bytes, shares, campaign.workload.first(), target, plan.company_bytes)
 
 
 def _shares(campaign: Campaign, plan: Plan, out: Path) -> Iterator[Share]:
@@ -222,7 +224,7 @@ def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str
     fitted = campaign.model_copy(
         update={
             "search": search.model_copy(update={"max_tasks": most, "shares": shares}),
-            "budget": campaign.budget.model_copy(update={"space_bytes": space.bytes}),
+            "budget": campaign.budget.model_copy(update={"space_bytes": space.bytes + plan.company_bytes}),
         }
     )
     if most == search.max_tasks:
@@ -233,7 +235,7 @@ def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str
         share = space.short_of_names(most + 1)
         return fitted, f"{bound_text} {_names_text(share, plan.target)}; hint: another target has room for more tasks"
     _, bound, share = space.needed(most + 1, transfer_size)
-    allowed = _bytes_text(bound, share, plan.target, given=given)
+    allowed = _bytes_text(space, bound, share, plan.target, given=given)
     return fitted, f"{bound_text} {allowed}; hint: smaller transfers, or more space for the files, have room for more"
 
 
@@ -246,7 +248,7 @@ def _fit_surface(search: Search, surface: tuple[int, int], space: SearchSpace) -
 
 
 def _smaller_text(transfer_size: int, space: SearchSpace, target: Target, *, given: bool) -> str:
-    allowed = _bytes_text(*space.needed(1, transfer_size)[1:], target, given=given)
+    allowed = _bytes_text(space, *space.needed(1, transfer_size)[1:], target, given=given)
     return (
         f"transfers up to {format_size(transfer_size)}: a search may use {allowed}; hint: more space for the files, or "
         "fewer tasks, have room for larger ones"
@@ -271,14 +273,15 @@ def _too_little_space(space: SearchSpace, target: Target, transfer_size: int, *,
     ways += [elsewhere] if records else []
     hint = f"use {', '.join(ways)}, or allow more with budget.space" if ways else "allow more with budget.space"
     return (
-        f"a search may use {_bytes_text(bound, share, target, given=given)}, and one task with transfers of "
+        f"a search may use {_bytes_text(space, bound, share, target, given=given)}, and one task with transfers of "
         f"{format_size(transfer_size)} needs {size_text(needed)}{', records included' if records else ''}; hint: {hint}"
     )
 
 
-def _bytes_text(bound: int, share: Share | None, target: Target, *, given: bool) -> str:
+def _bytes_text(space: SearchSpace, bound: int, share: Share | None, target: Target, *, given: bool) -> str:
     tenth = "" if given or bound == SEARCH_SPACE else ", a tenth of what is free"
-    return f"{size_text(bound)} on {_directories_of(share, target)}{tenth}"
+    beside = f" beside the {size_text(space.company_bytes)} of its company" if given and space.company_bytes else ""
+    return f"{size_text(bound)} on {_directories_of(share, target)}{beside}{tenth}"
 
 
 def _names_text(share: Share | None, target: Target) -> str:

@@ -12,7 +12,7 @@ from tonnage.analysis import Analysis
 from tonnage.analysis.summary import summary
 from tonnage.cli.entry import complain
 from tonnage.errors import MeasurementError, RecordError, RequestError
-from tonnage.measuring import analysed, keep_load_line, kept_texts
+from tonnage.measuring import analysed, keep_company, keep_load_line, kept_texts
 from tonnage.records import Run
 from tonnage.records.file_names import MANIFEST
 from tonnage.records.hash_chain import sha256
@@ -44,6 +44,8 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
         below += [_sealed(outcome.path, _DIGITS)] if run.is_sealed else []
         _show(analysis, report, as_json=as_json, is_verbose=is_verbose, below=below)
         keep_load_line(plan, _tell)
+        if keep_line and outcome.state == "complete":
+            keep_company(run, analysis, _tell)
     for failure in outcome.failed:
         print(f"tonnage: failed: {failure}", file=sys.stderr)
     if Run.open(outcome.path).is_sealed:

@@ -18,7 +18,7 @@ OUT = Option(("--out",), "run directory to make", "DIR", "./tonnage-runs/<time>-
 JSON = Option(("--json",), "print one JSON object on stdout and nothing else there")
 VERBOSE = Option(("-v", "--verbose"), "print all tables and findings, not only the summary of a search")
 NO_REPORT = Option(("--no-report",), "do not write report.html")
-NO_KEEP = Option(("--no-keep",), "do not keep the load line that a search finds for placement")
+NO_KEEP = Option(("--no-keep",), "do not keep for placement what was found: load lines, what company costs")
 RUN = Option(("run_directory",), "a run directory", "RUN", completes="directory")
 PAGE = Option(("--out",), "also write an HTML page with the figure", "FILE", completes="file")
 SITE = Option(

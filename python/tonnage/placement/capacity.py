@@ -10,21 +10,24 @@ from typing import TypeAlias
 from tonnage.cluster.scheduler import Job
 from tonnage.placement.cluster_snapshot import (
     ClusterSnapshot,
-    promised_tasks,
+    promises,
     server_of,
     tasks_per_copy,
 )
 from tonnage.placement.indices.reading import Reading
+from tonnage.placement.kept_company import company_loss
 from tonnage.placement.scheduler_lists import ListedJob
 from tonnage.placement.server_load_lines import KnownLine, describe, plateau_of
 from tonnage.placement.site import Policy, Server
 from tonnage.placement.submission_ledger import Entry, Ledger, Marks
-from tonnage.placement.task_caps import Capacity, Plateau, line_in_use
+from tonnage.placement.task_caps import USUAL_TRANSFER, Capacity, Plateau, line_in_use
 from tonnage.placement.where import Located
 from tonnage.records.load_line_files import KeptLine
 
 Counted: TypeAlias = tuple[Job | ListedJob, Entry | None]
 """A job whose tasks are counted already, with its entry in the ledger."""
+Promise: TypeAlias = tuple[str, Entry | None, float]
+"""Server, the ledger's entry of a job, and the tasks that are promised to it."""
 _NOTHING = 0.5
 """Tasks below which the load of others counts as none: every disk writes a log."""
 PATTERN = "read sequential"
@@ -89,13 +92,17 @@ def capacities(
     found: Mapping[str, KnownLine | None],
     ledger: Ledger,
     policy: Policy,
+    *,
+    transfer_size: int = USUAL_TRANSFER,
 ) -> dict[str, Capacity]:
     """Server → its load line, with what is promised of it and what its indices show of others; one without a line is
     not there. Servers over which the data is spread carry it together: each has what holds for all."""
     if located.striped:
-        whole = _capacity(servers, located, snapshot, found, ledger, policy)
+        whole = _capacity(servers, located, snapshot, found, ledger, policy, transfer_size)
         return {} if whole is None else dict.fromkeys((server.name for server in servers), whole)
-    each = {server.name: _capacity((server,), located, snapshot, found, ledger, policy) for server in servers}
+    each = {
+        server.name: _capacity((server,), located, snapshot, found, ledger, policy, transfer_size) for server in servers
+    }
     return {name: carried for name, carried in each.items() if carried is not None}
 
 
@@ -114,8 +121,9 @@ def capacity_beside(
     """
     jobs = [job for job in snapshot.jobs or () if job.job != entry.job]
     beside = replace(snapshot, jobs=jobs, placements=[one for one in snapshot.placements if one.key != entry.key])
-    promised = promised_tasks([server.name for server in together], beside, unlimited=True)
-    return _capacity(together, located, snapshot, found, ledger, policy, promised=promised)
+    promised = list(promises([server.name for server in together], beside, unlimited=True))
+    size = entry.intent.get("transfer_size", USUAL_TRANSFER)
+    return _capacity(together, located, snapshot, found, ledger, policy, size, promised=promised)
 
 
 def _capacity(
@@ -125,10 +133,11 @@ def _capacity(
     found: Mapping[str, KnownLine | None],
     ledger: Ledger,
     policy: Policy,
+    transfer_size: int,
     *,
-    promised: Mapping[str, float] | None = None,
+    promised: Sequence[Promise] | None = None,
 ) -> Capacity | None:
-    """``promised``: server → tasks; None: of all jobs that the world has."""
+    """``promised``: to other jobs; None: of all jobs that the world has. ``transfer_size``: of the job that asks."""
     line = found.get(together[0].name) if together else None
     if line is None:
         return None
@@ -137,7 +146,7 @@ def _capacity(
     kept = last.get("line") if last is not None else None
     licensed = any(server.licence for server in together)
     if promised is None:
-        promised = {} if licensed else promised_tasks(names, snapshot)
+        promised = [] if licensed else list(promises(names, snapshot))
     sent, plateau = jobs_sent_to(names, snapshot), plateau_of(line)
     others, silent = tasks_of_others(names, snapshot, policy, line=line.tasks, plateau=plateau, counted=sent)
     carried = Capacity(
@@ -150,9 +159,25 @@ def _capacity(
         high=line.high if isinstance(line, KeptLine) else line.tasks,
         source=describe(line, now_s=snapshot.now_s),
         kept=kept if isinstance(kept, int) else None,
-        promised=0.0 if licensed else sum(promised.values()),
+        promised=0.0 if licensed else sum(tasks for _, _, tasks in promised),
     )
+    if snapshot.company and not licensed:
+        carried = _with_company(carried, located.target, transfer_size, promised, snapshot)
     return replace(carried, plateau=plateau_of(line, line_in_use(carried)))
+
+
+def _with_company(
+    carried: Capacity, target: str, transfer_size: int, promised: Sequence[Promise], snapshot: ClusterSnapshot
+) -> Capacity:
+    """With what a job of that transfer size loses because jobs of other sizes run there."""
+    by_size: dict[int, float] = {}
+    for _, entry, tasks in promised:
+        if entry is not None and (size := entry.intent.get("transfer_size")):
+            by_size[size] = by_size.get(size, 0.0) + tasks
+    line = line_in_use(carried)
+    left = line - carried.promised
+    loss = company_loss(snapshot.company, target, transfer_size, by_size, line=line, left=left, now_s=snapshot.now_s)
+    return replace(carried, company=loss.tasks, company_why=loss.why)
 
 
 def ledger_marks(names: Sequence[str], target: str, pattern: str) -> Marks:

@@ -12,6 +12,7 @@ from tonnage.placement.scheduler_lists import ListedHost, ListedJob
 from tonnage.placement.site import Server
 from tonnage.placement.submission_ledger import Entry, Ledger
 from tonnage.placement.task_caps import Plateau
+from tonnage.records.company_result_files import KeptCompany
 from tonnage.records.load_line_files import KeptLine
 
 HOLDS_A_SLOT = ("running", "suspended")
@@ -39,6 +40,8 @@ class ClusterSnapshot:
     """Load line in tasks, by the server's name; a server that is not here has none."""
     plateaus: Mapping[str, Plateau] = field(default_factory=dict)
     """What that line is as a rate, in the same way."""
+    company: Sequence[KeptCompany] = ()
+    """What company costs, of all storages."""
     measured: KeptLine | None = None
     """Where the rate of one task was measured."""
 
@@ -71,6 +74,16 @@ def promised_tasks(names: Collection[str], snapshot: ClusterSnapshot, *, unlimit
     A job whose share is not known, as it is another user's, counts in full; another user's array with as many copies as
     the scheduler says may run at once. Where it does not say, with those that run; ``unlimited``: with all.
     """
+    found: dict[str, float] = {}
+    for name, _, tasks in promises(names, snapshot, unlimited=unlimited):
+        found[name] = found.get(name, 0.0) + tasks
+    return found
+
+
+def promises(
+    names: Collection[str], snapshot: ClusterSnapshot, *, unlimited: bool = False
+) -> Iterator[tuple[str, Entry | None, float]]:
+    """Yields what :func:`promised_tasks` sums: server, the ledger's entry of the job, tasks."""
     known = {entry.key: entry for entry in snapshot.placements}
     wanted = frozenset(names)
     placed: dict[str, tuple[str, str | None]] = {}
@@ -87,7 +100,6 @@ def promised_tasks(names: Collection[str], snapshot: ClusterSnapshot, *, unlimit
                 running[job.job] = running.get(job.job, 0) + job.count
             if (limit := _limit(job, unlimited=unlimited)) is not None:
                 limits[job.job] = limit
-    found: dict[str, float] = {}
     for number, (server, key) in placed.items():
         entry = known.get(key or "")
         capped = entry is not None and entry.intent.get("cap") is not None
@@ -98,16 +110,14 @@ def promised_tasks(names: Collection[str], snapshot: ClusterSnapshot, *, unlimit
             # Its user may have raised its limit, or the list is older than the limit of now.
             count = min(alive[number] if capped else runs, max(copies_at_once(entry), most or 0))
         if count:
-            share = tasks_per_copy(entry) * count
-            found[server] = found.get(server, 0.0) + share
+            yield server, entry, tasks_per_copy(entry) * count
     if snapshot.jobs is not None:
         listed = {job.key for job in snapshot.jobs}
         for entry in snapshot.placements:
             name = server_of(entry)
             capped = entry.intent.get("cap") is not None
             if name in wanted and capped and entry.key not in listed and is_unseen(entry, snapshot):
-                found[name] = found.get(name, 0.0) + copies_at_once(entry) * tasks_per_copy(entry)
-    return found
+                yield name, entry, copies_at_once(entry) * tasks_per_copy(entry)
 
 
 def _limit(job: Job | ListedJob, *, unlimited: bool) -> int | None:

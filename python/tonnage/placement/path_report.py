@@ -11,6 +11,7 @@ from tonnage.errors import RequestError
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.indices.index_reader import read_indices
 from tonnage.placement.indices.reading import Reading
+from tonnage.placement.kept_company import costs_told, known_company
 from tonnage.placement.server_load_lines import KnownLine, line_of
 from tonnage.placement.site import Server, Site, load_site, site_path
 from tonnage.placement.task_caps import USUAL_TRANSFER
@@ -29,6 +30,8 @@ class PathReport:
     line: KnownLine | None
     """Of the one server; what several hold together has a line of its own, or none."""
     at_s: float
+    company: tuple[str, ...]
+    """What jobs of different kinds cost each other there, a sentence each."""
 
     def unknown(self, path: str | None) -> NoFileServer | None:
         """The error where the servers are unknown. ``path``: as it was asked for."""
@@ -53,4 +56,12 @@ def report_path(path: str | None, site_file: str | None, transfer_size: int | No
     size = transfer_size or USUAL_TRANSFER
     one = servers[0] if len(servers) == 1 else None
     line = line_of(site, one, located, transfer_size=size) if servers else None
-    return PathReport(site=site, located=located, servers=servers, readings=readings, line=line, at_s=now_s)
+    return PathReport(
+        site=site,
+        located=located,
+        servers=servers,
+        readings=readings,
+        line=line,
+        at_s=now_s,
+        company=tuple(costs_told(known_company(site), located.target, now_s)),
+    )

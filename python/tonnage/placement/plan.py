@@ -20,6 +20,7 @@ from tonnage.placement.choice import Decision, NoFileServer, decide
 from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, placements_of
 from tonnage.placement.indices.index_reader import read_indices
 from tonnage.placement.indices.reading import Reading
+from tonnage.placement.kept_company import known_company
 from tonnage.placement.scheduler_lists import BackgroundCall, Listed, ListedHost, ListedJob, Lists
 from tonnage.placement.server_load_lines import lines_of_servers, plateaus_of
 from tonnage.placement.site import Policy, Server, Site
@@ -132,9 +133,9 @@ def make_plan(request: SubmitRequest, directory: str, site: Site, ledger: Ledger
     readings = _fresh_readings(servers, policy, now_s, notes, rates=demand.measured)
     snapshot = _snapshot(hosts.get(notes), jobs.get(notes), readings=readings, now_s=now_s)
     # Read last: what another submission placed meanwhile is in the list of jobs or here.
-    since_s = now_s - REMEMBERED * policy.decay / 1e9
-    snapshot = replace(snapshot, placements=placements_of(ledger, snapshot.jobs, since_s=since_s))
-    carried = capacities(servers, located, snapshot, found, ledger, policy)
+    placements = placements_of(ledger, snapshot.jobs, since_s=now_s - REMEMBERED * policy.decay / 1e9)
+    snapshot = replace(snapshot, placements=placements, company=known_company(site))
+    carried = capacities(servers, located, snapshot, found, ledger, policy, transfer_size=request.transfer_size)
     lines = {name: float(line.tasks) for name, line in found.items() if line is not None}
     lines |= {name: float(line_in_use(one)) for name, one in carried.items()}
     measured = next((line for line in found.values() if isinstance(line, KeptLine)), None)

@@ -16,6 +16,7 @@ from tonnage.errors import TonnageError
 from tonnage.placement.capacity import capacity_beside, ledger_marks
 from tonnage.placement.cluster_snapshot import REMEMBERED, ClusterSnapshot, placements_of, server_of, tasks_per_copy
 from tonnage.placement.indices.reading import Reading
+from tonnage.placement.kept_company import known_company
 from tonnage.placement.plan import Plan
 from tonnage.placement.server_load_lines import lines_of_servers
 from tonnage.placement.site import Site
@@ -120,7 +121,12 @@ class RunningCaps:
         since_s = at_s - REMEMBERED * self._site.policy.decay / 1e9
         placements = placements_of(self._ledger, jobs, since_s=since_s)
         return ClusterSnapshot(
-            now_s=time.time(), jobs=jobs, jobs_at_s=at_s, readings=self._readings, placements=placements
+            now_s=time.time(),
+            jobs=jobs,
+            jobs_at_s=at_s,
+            readings=self._readings,
+            placements=placements,
+            company=known_company(self._site),
         )
 
     def _rises(self, snapshot: ClusterSnapshot) -> list[_Rise]:

@@ -90,7 +90,7 @@ def queue_names() -> frozenset[str]:
 
 
 def submit(request: SubmitRequest, *, key_given: bool, tell: Tell) -> Outcome:
-    """Submits it unless its key was submitted already. ``tell`` is called with the plan before the scheduler is.
+    """Submits it unless its key was submitted already. ``tell`` is called with the plan of a job that was taken.
 
     SchedulerError in the scheduler's words where it refused; SubmissionUnknown where it is unknown whether it took the
     job: a retry with the same key finds out.
@@ -108,9 +108,9 @@ def submit(request: SubmitRequest, *, key_given: bool, tell: Tell) -> Outcome:
         if risen:
             plan = make_plan(request, directory, site, ledger, found)
             found.check(plan.request)
-        tell(plan)
         ledger.intend(request.key, time.time(), plan.intent(found.name))
         receipt = _ask(found, plan.request, ledger, timeout_s)
+        tell(plan)
         # The job is there: what is not written now is asked of the scheduler by a retry.
         with suppress(LedgerError):
             ledger.receive(request.key, time.time(), receipt.job, receipt.line)

@@ -105,6 +105,10 @@ class Capacity:
     """The line that the last cap for this target and access pattern went by."""
     promised: float = 0.0
     """Tasks that other capped jobs may run there at once; 0 where a licence counts them."""
+    company: float = 0.0
+    """Tasks that are lost because jobs of other kinds run there."""
+    company_why: str = ""
+    """How that is known."""
     others: int | None = None
     """Tasks that the indices show beyond the jobs that are promised; None where all indices are stale."""
     others_by_rate: bool = False
@@ -161,7 +165,7 @@ def choose_cap(
     if carried is None:
         return None, "not capped: no load line is known; hint: `tonnage probe` measures it"
     line = line_in_use(carried)
-    fits = at_once(demand, line - carried.promised - (_counted_others(demand, carried) or 0))
+    fits = at_once(demand, line - carried.promised - carried.company - (_counted_others(demand, carried) or 0))
     why = line_text(carried) + demand_text(demand) + _in_use(demand, carried)
     cap = min(fits, copies, fits if slots is None else max(1, slots))
     if cap < fits:
@@ -201,6 +205,8 @@ def _counted_others(demand: Demand, carried: Capacity) -> int | None:
 
 def _in_use(demand: Demand, carried: Capacity) -> str:
     told = f"; other jobs may use {carried.promised:g} of it" if carried.promised else ""
+    if carried.company:
+        told += f" and cost {carried.company:.1f} more as company: {carried.company_why}"
     others = _counted_others(demand, carried)
     if others:
         return f"{told}; by its indices others use {others if others < line_in_use(carried) else 'all'} of it"

@@ -60,7 +60,7 @@ class KeptLine:
 
 def keep_line(directory: Path, line: KeptLine) -> Path:
     """Keeps a line, durably, and gives its file. OSError where it cannot; then nothing else was lost."""
-    name = f"{_digest(line.target)}-{int(line.measured_at_s * 1000):015d}-{os.urandom(4).hex()}.json"
+    name = f"{digest(line.target)}-{int(line.measured_at_s * 1000):015d}-{os.urandom(4).hex()}.json"
     text = json.dumps({"format": _FORMAT, "format_version": _VERSION, **asdict(line)}, allow_nan=False)
     replace_file(directory / name, text.encode() + b"\n")
     return directory / name
@@ -77,7 +77,7 @@ def kept_lines(directories: Iterable[Path], target: str | None = None) -> list[K
 
 def lines_in(directory: Path, target: str | None = None) -> tuple[list[KeptLine], list[str]]:
     """The lines of a directory, and a sentence for each file that should hold one and does not."""
-    start = "" if target is None else f"{_digest(target)}-"
+    start = "" if target is None else f"{digest(target)}-"
     try:
         every = os.listdir(directory)  # noqa: PTH208
     except OSError:
@@ -91,14 +91,15 @@ def lines_in(directory: Path, target: str | None = None) -> tuple[list[KeptLine]
     return [line for line in lines if target in (None, line.target)], problems
 
 
-def _digest(target: str) -> str:
+def digest(target: str) -> str:
+    """The part of a file's name that says of which target it is."""
     return hashlib.sha256(target.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _line_in(path: Path) -> KeptLine:
     """RecordError where the file holds no line: all users may write into a shared directory."""
     try:
-        value = json.loads(_text_of(path))
+        value = json.loads(text_of(path))
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
@@ -111,7 +112,8 @@ def _line_in(path: Path) -> KeptLine:
     return line
 
 
-def _text_of(path: Path) -> bytes:
+def text_of(path: Path) -> bytes:
+    """What a file of a shared directory holds; OSError where it is no regular file."""
     # Without O_NONBLOCK another user's pipe in a shared directory would block every reader.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:

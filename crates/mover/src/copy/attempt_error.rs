@@ -1,11 +1,10 @@
 //! Why an entry's attempt ended early, in words a user can act on.
 
 use std::fmt::Display;
-use std::io;
 
 use rustix::io::Errno;
 
-use crate::error::MoverError;
+use crate::error::{MoverError, words};
 use crate::journal_entry::Outcome;
 use crate::path::TreePath;
 use crate::tree::Tree;
@@ -79,7 +78,7 @@ pub(super) fn place<'a>(tree: &'a Tree, path: &'a TreePath) -> impl Display + 'a
 }
 
 fn failed(what: &str, errno: Errno) -> Ended {
-    let reason = format!("{what}: {}{}", io::Error::from(errno), hint(errno));
+    let reason = format!("{what}: {}{}", words(errno), hint(errno));
     Outcome::Failed { reason, again: may_pass(errno) }.into()
 }
 
@@ -108,7 +107,9 @@ fn hint(errno: Errno) -> &'static str {
         Errno::ROFS => "; hint: it is mounted read-only",
         Errno::IO => "; hint: the storage failed, the kernel's log says more",
         Errno::ACCESS | Errno::PERM => "; hint: check its permissions",
-        Errno::LOOP | Errno::NOTDIR => "; hint: a link or a file stands where a directory must be, and links are not followed",
+        Errno::LOOP | Errno::NOTDIR => {
+            "; hint: a link or a file stands where a directory must be: move it away, then stage again"
+        }
         Errno::NAMETOOLONG | Errno::ILSEQ | Errno::INVAL => "; hint: that file system may not take this name",
         Errno::FBIG => "; hint: that file system takes no file of this size",
         _ => "",

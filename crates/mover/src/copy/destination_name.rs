@@ -79,6 +79,10 @@ impl Shared {
     pub(super) fn taken(&self, path: &TreePath, source: &Version, there: &Version) -> attempt_error::Ended {
         let place = attempt_error::place(&self.parts.to, path);
         let reason = match there.kind {
+            // No option replaces a file by a directory: what is below it would be lost with the file.
+            kind if source.kind == Kind::Directory && kind != Kind::Directory => {
+                format!("{place} is no directory, and the source's {path} is one; hint: move it away, then stage again")
+            }
             Kind::Directory => format!("a directory has the name {place}; hint: rename it or exclude the file"),
             _ if there.mtime_ns > source.mtime_ns => {
                 format!(

@@ -14,10 +14,10 @@ use rustix::io::{Errno, Result as SysResult};
 use serde::{Deserialize, Serialize};
 
 use super::lock::Seat;
-use super::refusal::{refused, words};
+use super::refusal::refused;
 use crate::STATE_DIRECTORY;
 use crate::bytes::stored::has_stored;
-use crate::error::{MoverError, Result};
+use crate::error::{MoverError, Result, words};
 use crate::file_version::{Kind, Version};
 use crate::hex::hex;
 use crate::journal::{Identity, Journal};

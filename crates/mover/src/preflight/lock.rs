@@ -9,8 +9,8 @@ use std::time::Duration;
 use rustix::fs::{self, AtFlags, FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::refusal::{refused, words};
-use crate::error::{MoverError, Result};
+use super::refusal::refused;
+use crate::error::{MoverError, Result, words};
 
 const NAME: &str = "lock";
 const LOOKS: u32 = 10;

@@ -18,7 +18,7 @@ use rustix::fs::{self, Access, AtFlags, Mode};
 use rustix::io::Errno;
 
 use crate::STATE_DIRECTORY;
-use crate::error::{MoverError, Result};
+use crate::error::{MoverError, Result, words};
 use crate::journal::{Identity, Journal};
 use crate::options::{Clear, Options};
 use crate::tree::Tree;
@@ -27,7 +27,7 @@ pub use identity::Established;
 #[cfg(test)]
 pub(crate) use identity::establish;
 use lock::Lock;
-use refusal::{refused, words};
+use refusal::refused;
 
 /// Two trees that a mover can work on, and the right to.
 #[derive(Debug)]

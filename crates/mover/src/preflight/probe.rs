@@ -9,9 +9,9 @@ use std::path::Path;
 use rustix::fs::{self, Mode, OFlags};
 use rustix::io::{Errno, Result as SysResult};
 
-use super::refusal::{refused, words};
+use super::refusal::refused;
 use crate::bytes::checksum;
-use crate::error::Result;
+use crate::error::{Result, words};
 use crate::file_version::{Kind, Version};
 use crate::hex::hex;
 use crate::names::{self, Replaces};

@@ -7,6 +7,7 @@ from tonnage.analysis.findings import throughput_curve
 from tonnage.analysis.findings import devices_and_hosts
 from tonnage.analysis.findings import imported
 from tonnage.analysis.findings import workload_kinds
+from tonnage.analysis.findings import company
 from tonnage.analysis.findings import links
 from tonnage.analysis.findings import unequal_repetitions
 from tonnage.analysis.findings import coordinated_omission
@@ -18,7 +19,7 @@ from tonnage.analysis.findings.finding_rules import REGISTRY, Evidence, judge
 # isort: on
 
 __all__ = [
-    "REGISTRY", "Evidence", "collective", "coordinated_omission", "devices_and_hosts", "host_events", "imported",
-    "judge", "links", "snapshots", "throughput_curve", "unequal_repetitions", "untrue_figures", "within_trial",
-    "workload_kinds",
+    "REGISTRY", "Evidence", "collective", "company", "coordinated_omission", "devices_and_hosts", "host_events",
+    "imported", "judge", "links", "snapshots", "throughput_curve", "unequal_repetitions", "untrue_figures",
+    "within_trial", "workload_kinds",
 ]  # fmt: skip

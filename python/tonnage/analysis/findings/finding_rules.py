@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tonnage import plugins
 from tonnage.analysis.balance import Balance
+from tonnage.analysis.company_costs import CompanyCost, company_costs
 from tonnage.analysis.hosts import Count
 from tonnage.analysis.load_line.estimate import Estimate
 from tonnage.analysis.load_line.trial_checks import Steady
@@ -67,6 +68,11 @@ class Evidence:
     def memory_backed(self) -> bool:
         """The storage is this host's memory: there is no device that a cache could hide."""
         return bool(self.target.get("memory_backed")) or self.target.get("kind") in ("null", "memory")
+
+    @cached_property
+    def company(self) -> tuple[CompanyCost, ...]:
+        """Of workloads that were measured beside another one."""
+        return company_costs(self.trials, self.run.manifest)
 
     @cached_property
     def watched(self) -> Trials:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple, Protocol
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from tonnage.campaign.kinds.kind import Factors, WorkloadSection
+from tonnage.toml_documents import refuse
 from tonnage.errors import RequestError
 from tonnage.field_types import Sweep
 from tonnage.records.line_types import Json
@@ -112,3 +114,21 @@ class CompanySection(WorkloadSection):
     def knobs(self, factors: Factors, scale: float) -> Factors:
         found = super().knobs(factors, scale)
         return {**found, "beside": None if found["beside"] == ALONE else found["beside"]}
+
+
+class _Nodes(Protocol):
+    @property
+    def nodes(self) -> int | None: ...
+
+
+def check_possible(workloads: Sequence[WorkloadSection], *, named_files: bool, placed: bool, job: _Nodes) -> None:
+    """Refuses company where it cannot run."""
+    with_hosts = any(one.hosts for one in workloads if isinstance(one, CompanySection) and one.beside)
+    for key, is_given, why in (
+        ("file_names", named_files, "has files of its own, with other names"),
+        ("place", placed, "leaves no files"),
+        ("hosts", with_hosts, "is on one host"),
+        ("job.nodes", (job.nodes or 1) > 1, "is on one host"),
+    ):
+        if is_given:
+            refuse("workload.beside", f"company {why}", f"leave out beside, or {key}")

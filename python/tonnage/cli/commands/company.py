@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
-from tonnage.cli.shared_options import JSON, NO_REPORT, OUT, SEED, VERBOSE
+from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, SEED, VERBOSE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.units import parse_share, parse_time
@@ -35,6 +35,7 @@ COMMAND = Command(
         JSON,
         VERBOSE,
         NO_REPORT,
+        NO_KEEP,
     ),
     (
         (
@@ -82,6 +83,6 @@ def run(arguments: Arguments) -> int:
         outcome,
         as_json=arguments.json,
         with_report=not arguments.no_report,
-        keep_line=False,
+        keep_line=not arguments.no_keep,
         is_verbose=arguments.verbose,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
@@ -119,7 +120,7 @@ COMMAND = Command(
         ),
         Option(
             ("--space",),
-            "largest total size of the files at any time",
+            "largest total size of the files at any time, those of --beside included",
             "SIZE",
             "8GiB, at most a tenth of the free space",
             parse=parse_size,
@@ -129,6 +130,7 @@ COMMAND = Command(
             "find the load line while a workload of this name (metadata-storm, small-random-reads, checkpoint, drain, "
             "stream-read, stream-write) runs at a share of the rate that it reaches alone; 50% unless given",
             "WORKLOAD[@SHARE]",
+            repeats=True,
         ),
         Option(("--verify",), "check every byte that is read"),
         OUT,
@@ -198,7 +200,7 @@ def campaign_of(arguments: Arguments) -> Campaign:
             "access": arguments.access,
             "queue_depth": arguments.queue_depth,
             "verify": arguments.verify or None,
-            "beside": arguments.beside,
+            "beside": _one_company(arguments.beside or ()),
             "space": arguments.space,
             "seed": arguments.seed,
         },
@@ -224,6 +226,16 @@ def run(arguments: Arguments) -> int:
         keep_line=not arguments.no_keep,
         is_verbose=arguments.verbose,
     )
+
+
+def _one_company(given: Sequence[str]) -> str | None:
+    """What runs beside a probe; RequestError where several are asked for."""
+    if len(given) > 1:
+        raise RequestError(
+            f"--beside: a probe has one company, and {len(given)} are given; hint: probe beside each, or see "
+            "`tonnage company --help`"
+        )
+    return given[0] if given else None
 
 
 def _processes() -> int | None:

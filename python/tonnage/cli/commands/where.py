@@ -65,6 +65,8 @@ def run(arguments: Arguments) -> int:
             for server in found.servers
         }
         print("\n".join(_lines(found.located, found.servers, loads, found.line, found.at_s)))
+        for number, sentence in enumerate(found.company):
+            print(_row("" if number else "company", sentence))
     if (error := found.unknown(arguments.path)) is not None:
         raise error
     return 0

@@ -28,6 +28,8 @@ class PanelView:
 
     def __init__(self, stream: TextIO) -> None:
         self._console = rich_console(stream)
+        self.said: set[str] = set()
+        """Nothing: the panel is gone at the end."""
         self._live: Live | None = None
         self._notes: list[str] = []
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from tonnage.cli.entry import complain
@@ -27,6 +27,9 @@ _STUCK_S = 5.0
 
 class View(Protocol):
     """Shows statuses until ``close``, which may be called twice."""
+
+    said: set[str]
+    """Lines that stay on the screen."""
 
     def show(self, status: Status) -> None: ...
 
@@ -49,7 +52,7 @@ class PlainView:
     def __init__(self, stream: TextIO, *, dated: bool = False) -> None:
         self._stream, self._dated = stream, dated
         self._seen: dict[str, float] = {}
-        self._said: set[str] = set()
+        self.said: set[str] = set()
         self._last = ("", time.monotonic())
 
     def show(self, status: Status) -> None:
@@ -58,8 +61,8 @@ class PlainView:
             # What waits usually goes on a moment later.
             since_s = self._seen.setdefault(line, now_s)
             patience_s = _STUCK_S if line.startswith("waits: ") else 0
-            if line not in self._said and now_s - since_s >= patience_s:
-                self._said.add(line)
+            if line not in self.said and now_s - since_s >= patience_s:
+                self.said.add(line)
                 self._say(line)
         line, (last, said_s) = progress_line(status), self._last
         # An idle mover has nothing to tell.
@@ -79,23 +82,25 @@ class PlainView:
             return
 
 
-def carry_out(view: View, work: Callable[[Tell], Ended], plan: StagePlan) -> int:
-    """Runs ``work`` with the view, then says how it went; the exit code."""
+def carry_out(shown: View, work: Callable[[Tell], Ended], plan: StagePlan) -> int:
+    """Runs ``work`` with that view, then says how it went; the exit code."""
     try:
-        ended = work(view.show)
+        ended = work(shown.show)
         # What is known at the end alone.
-        view.show(ended.status)
+        shown.show(ended.status)
     finally:
-        view.close()
-    return conclude(ended, plan)
+        shown.close()
+    return conclude(ended, plan, shown.said)
 
 
-def conclude(ended: Ended, plan: StagePlan) -> int:
-    """Prints the last lines on stderr and returns the exit code."""
+def conclude(ended: Ended, plan: StagePlan, said: Collection[str]) -> int:
+    """Prints the last lines on stderr, failures that were ``said`` aside, and returns the exit code."""
     status = ended.status
     print(f"tonnage: {summary(status, ended.elapsed_ns, ended.moving_ns)}", file=sys.stderr)
     for failure in status["failures"]:
-        print(f"tonnage: failed: {failure['path']}: {failure['reason']}", file=sys.stderr)
+        line = f"failed: {failure['path']}: {failure['reason']}"
+        if line not in said:
+            print(f"tonnage: {line}", file=sys.stderr)
     if ended.is_interrupted:
         return complain(f"interrupted; the journal stays; hint: go on with `{resume_line(plan)}`", ended.exit_code)
     if status["queued"]["files"] or status["failed"]["files"]:

@@ -20,9 +20,9 @@ _WAITS = [[0.0, "@#f4f7fa|#16222e"], [0.4, "@#b4d0e7|#1f4a6e"], [1.0, "@#1f5c94|
 
 def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
     """The matrix, of throughput and of p99, where anything was measured alone as well."""
-    found = _compared(analysis)
-    if not found:
+    if not _compared(analysis):
         return []
+    found = analysis.company
     return [
         Exhibit(
             identifier="company",
@@ -80,22 +80,24 @@ def _narrow(name: str) -> str:
 
 def tables(analysis: Analysis) -> list[Titled]:
     """Returns the table for the terminal."""
-    found = _compared(analysis)
+    found = [one for one in analysis.company if one.rate is not None or one.tasks is not None]
     return [("Beside company", _table(found))] if found else []
 
 
 def short_table(analysis: Analysis) -> Table | None:
     """For a screen; None where nothing was measured alone and beside company."""
-    found = _compared(analysis)
-    if not found:
+    if not _compared(analysis):
         return None
     columns = (text_column("measured"), text_column("beside"), "keeps", "interval", "p99 ×", text_column("interval"))
     rows = tuple(
-        (_name(one), one.beside, units.share(one.rate.ratio), _percents(one.rate), _ratio(one.p99), _interval(one.p99))
-        for one in found
-        if one.rate is not None
+        (_name(one), one.beside, *_kept_cells(one.rate), _ratio(one.p99), _interval(one.p99))
+        for one in analysis.company
     )
     return Table.of(columns, rows)
+
+
+def _kept_cells(rate: Share | None) -> tuple[str, str]:
+    return (units.NOT_MEASURED, units.NOT_MEASURED) if rate is None else (units.share(rate.ratio), _percents(rate))
 
 
 def _percents(share: Share) -> str:
@@ -151,10 +153,12 @@ def sentences_of(found: Sequence[CompanyCost]) -> list[Statement]:
 def _statement(name: str, found: Sequence[CompanyCost]) -> Statement:
     why = tuple(
         f"the company {one.beside} reached {units.share(one.reached)} of its offered rate of "
-        f"{units.operations(one.offered_operations_per_s)}"
+        f"{units.operations(one.offered_operations_per_s)}, its start before each trial included"
         for one in found
         if one.rate is None or not one.at_offered_rate
     )
+    if any(one.rate is None and one.tasks is not None for one in found):
+        why = (*why, 'it was not measured alone: add "alone" to its beside')
     compared = [one for one in found if one.rate is not None]
     if not compared:
         return Statement(name, f"measured beside {', '.join(one.beside for one in found)}", why)

@@ -169,7 +169,18 @@ class Spool:
             # What is missing does not come back, as room on a disk does.
             if isinstance(error, sqlite3.OperationalError) and not str(error).startswith("no such "):
                 raise SchedulerError(self._explained(error)) from None
+            if str(error).startswith("no such table") and self._is_empty():
+                raise RequestError(
+                    f"{self.directory / FILE} was moved away or emptied by another process; hint: put it back, or its "
+                    "jobs are forgotten"
+                ) from None
             raise self._damaged(str(error)) from None
+
+    def _is_empty(self) -> bool:
+        """Whether the file has no table yet: another process made it, where there was one with jobs before."""
+        with suppress(sqlite3.Error), closing(sqlite3.connect(self.open_directory / FILE)) as db:
+            return not db.execute("select 1 from sqlite_master").fetchall()
+        return False
 
     def _damaged(self, why: str) -> RequestError:
         return RequestError(f"{self.directory / FILE} is damaged: {why}; hint: {_AWAY}")

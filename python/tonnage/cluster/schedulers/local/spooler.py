@@ -31,6 +31,9 @@ LOOK_S = 1.0
 before it could say so, cancelled copies that do not end, room on the disk."""
 _LOG_BYTES = 1 << 20
 """A log that has grown beyond this begins anew."""
+_own_log: tuple[int, int] | None = None
+"""Device and inode of the spool's log, once this process writes to it. Another file that standard error is belongs to
+whoever started the spooler, and is never cut."""
 LOST = Ended("unknown", None, "the process that waited for it ended before it did")
 NEVER_RAN = Ended("cancelled", None, "ended before its program began")
 
@@ -179,6 +182,9 @@ def main(directory: str, idle: str) -> int:
 
 def _leave_the_terminal(spool: Spool) -> None:
     log = open_private(spool.open_directory / "log", os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+    found = os.fstat(log)
+    global _own_log
+    _own_log = found.st_dev, found.st_ino
     null = os.open(os.devnull, os.O_RDONLY)
     for file, stream in ((null, 0), (log, 1), (log, 2)):
         os.dup2(file, stream)
@@ -195,7 +201,7 @@ def _log(text: str) -> None:
         found = os.fstat(file)
         if stat.S_ISREG(found.st_mode):
             text = f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}"
-            if found.st_size > _LOG_BYTES:
+            if found.st_size > _LOG_BYTES and (found.st_dev, found.st_ino) == _own_log:
                 os.ftruncate(file, 0)
         os.write(file, f"{text.rstrip()}\n".encode("utf-8", "surrogateescape"))
 

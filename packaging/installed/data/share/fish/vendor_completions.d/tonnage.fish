@@ -67,14 +67,14 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l direct -d 'bypass 
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l storage -d 'interface that reads and writes the files' -x -a 'posix uring mmap mpiio'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l access -d 'order of the transfers of a task' -x -a 'sequential strided random'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l queue-depth -d 'operations in flight in each task; above 1 needs --storage uring' -r
-complete -c tonnage -n '__fish_seen_subcommand_from probe' -l space -d 'largest total size of the files at any time' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l space -d 'largest total size of the files at any time, those of --beside included' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l beside -d 'find the load line while a workload of this name (metadata-storm, small-random-reads, checkpoint, drain, stream-read, stream-write) runs at a share of the rate that it reaches alone; 50% unless given' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l verify -d 'check every byte that is read'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l out -d 'run directory to make' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -s v -l verbose -d 'print all tables and findings, not only the summary of a search'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l no-report -d 'do not write report.html'
-complete -c tonnage -n '__fish_seen_subcommand_from probe' -l no-keep -d 'do not keep the load line that a search finds for placement'
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l no-keep -d 'do not keep for placement what was found: load lines, what company costs'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l resume -d 'continue an interrupted run or probe' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l target -d 'measure this directory (or null:, memory:, sim:…) instead of the file\'s' -r
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l scale -d 'multiply the work of every workload (block sizes, files, copies), never its tasks' -r
@@ -93,7 +93,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from run' -l out -d 'run director
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -s v -l verbose -d 'print all tables and findings, not only the summary of a search'
 complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-report -d 'do not write report.html'
-complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-keep -d 'do not keep the load line that a search finds for placement'
+complete -c tonnage -n '__fish_seen_subcommand_from run' -l no-keep -d 'do not keep for placement what was found: load lines, what company costs'
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l share -d 'of its rate alone, for the one beside' -r
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l budget -d 'time for all of it' -r
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l seed -d 'seed of payloads and orders' -r
@@ -102,6 +102,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from company' -l out -d 'run dire
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from company' -s v -l verbose -d 'print all tables and findings, not only the summary of a search'
 complete -c tonnage -n '__fish_seen_subcommand_from company' -l no-report -d 'do not write report.html'
+complete -c tonnage -n '__fish_seen_subcommand_from company' -l no-keep -d 'do not keep for placement what was found: load lines, what company costs'
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l tasks -d 'tasks in this process; under MPI, all its processes' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l repeat -d 'repeat the whole benchmark this often, which gives the score an interval' -r
 complete -c tonnage -n '__fish_seen_subcommand_from io500' -l mode -d 'which phases' -x -a 'standard extended'
