@@ -10,7 +10,8 @@ import pytest
 from tonnage.campaign.scratch import RunScratch
 from tonnage.cli.entry import run_command
 from tonnage.compat.front_end import parse_arguments
-from tonnage.compat.sob import SOB, campaign_of
+from tonnage.compat.sob.command import campaign_of
+from tonnage.compat.sob.options import SOB
 
 LINE = re.compile(r"(Wrote|Read|Random read) (\d+\.\d{3}) MB in (\d+\.\d{3}) s for (\d+\.\d{3}) MB/s, (\d+) files")
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tonnage.filesystems import Striping, glusterfs, servers, stripe
+from tonnage.filesystems import Striping, glusterfs, stripe, striping
 from tonnage.machine.mounts import Mount
 
 # Recorded.
@@ -162,7 +162,7 @@ def test_what_cannot_be_done_is_one_sentence_and_never_an_exception(
     (tools.home / "lfs").write_text("#!/bin/sh\nread line < fifo\n")
     os.mkfifo(tmp_path / "fifo")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(servers, "LIMIT_S", 0.2)
+    monkeypatch.setattr(striping, "LIMIT_S", 0.2)
     assert problem("lustre") == "lfs did not answer within 0.2 s"
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tonnage.compat import spectral_wait
 from tonnage.compat.front_end import Voice
-from tonnage.compat.spectral_wait import Log
+from tonnage.compat.spectral_wait import command
+from tonnage.compat.spectral_wait.command import Log
 from tonnage.errors import RequestError
 from tonnage.staging.control_socket import Server
 from tonnage.staging.mover_plan import STATE_DIRECTORY
@@ -28,8 +28,8 @@ def lines(word: str, names: list[str]) -> str:
 @pytest.fixture
 def trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setattr(spectral_wait, "_SAY_S", 0.0)
-    monkeypatch.setattr(spectral_wait, "_LOOK_S", 0.001)
+    monkeypatch.setattr(command, "_SAY_S", 0.0)
+    monkeypatch.setattr(command, "_LOOK_S", 0.001)
     found = {}
     for name in ("PERSIST_DIR", "PFS_DIR"):
         (tmp_path / name).mkdir()
@@ -39,7 +39,7 @@ def trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def waited(trees: Mapping[str, str]) -> tuple[int, list[str], str]:
     out, err = io.StringIO(), io.StringIO()
-    code = spectral_wait.run([], Voice(out, err), trees)
+    code = command.run([], Voice(out, err), trees)
     return code, out.getvalue().splitlines(), err.getvalue()
 
 
@@ -134,4 +134,4 @@ def test_without_a_log_and_without_a_mover_it_says_what_to_start(trees: dict[str
 
 def test_a_variable_that_is_missing_is_named() -> None:
     with pytest.raises(RequestError, match="PFS_DIR is not set"):
-        spectral_wait.run([], Voice(io.StringIO(), io.StringIO()), {"PERSIST_DIR": "/local"})
+        command.run([], Voice(io.StringIO(), io.StringIO()), {"PERSIST_DIR": "/local"})

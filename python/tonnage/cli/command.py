@@ -32,8 +32,8 @@ class CommandModule(Protocol):
 FRONT_ENDS = {
     "ior": "ior.command",
     "mdtest": "mdtest.command",
-    "sob": "sob",
-    "spectral_wait": "spectral_wait",
+    "sob": "sob.command",
+    "spectral_wait": "spectral_wait.command",
     "iobsub": "iobsub.command",
     "lsload": "lsload.command",
     "bjobs": "lsf.bjobs",
@@ -41,9 +41,9 @@ FRONT_ENDS = {
     "bqueues": "lsf.bqueues",
     "bhosts": "lsf.bhosts",
 }
-"""Stand-ins for other programs: the module of ``tonnage.compat`` that runs each. Its options, by its name, are there,
-or in the ``options`` of its package; ``tonnage.cli.commands.compat`` makes a command of it. Each other command is a
-module."""
+"""Stand-ins for other programs. In ``tonnage.compat``, each is run by this module and has its options, by its name, in
+the ``options`` beside it, so that a list of commands imports no more; ``tonnage.cli.commands.compat`` makes a command
+of it. Each other command is a module."""
 _TASKS = (
     ("measure", ("probe", "run", "company", "io500", "example", "import", "clean")),
     ("understand", ("report", "compare", "history", "crossover", "project", "demand", "explain", "verify", "serve")),

@@ -67,6 +67,5 @@ _WATCHED = ("mdtest", "sob")
 def front_end(name: str) -> FrontEndCommand:
     """The command of that name. No other one's options are imported."""
     path = f"tonnage.compat.{FRONT_ENDS[name]}"
-    package, _, _ = FRONT_ENDS[name].rpartition(".")
-    options = import_module(f"tonnage.compat.{package}.options" if package else path)
+    options = import_module(f"{path.rpartition('.')[0]}.options")
     return FrontEndCommand(replace(getattr(options, name.upper()), loads=(path,)), name in _WATCHED)

@@ -1,4 +1,4 @@
-"""From a test to the campaign that measures it, and its striping by directives of Lustre, BeeGFS and GPFS."""
+"""From a test to the campaign that measures it, and the striping that it asks for, by tools of Lustre and BeeGFS."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""``sob``: the tool of the knox-epouta experiment."""

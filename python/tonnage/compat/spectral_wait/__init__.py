@@ -1,0 +1,1 @@
+"""Spectral's ``spectral_wait.py``, for scripts that call it."""
