@@ -8,11 +8,10 @@ from typing import Annotated, NamedTuple, Protocol
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from tonnage.campaign.kinds.kind import Factors, WorkloadSection
-from tonnage.toml_documents import refuse
 from tonnage.errors import RequestError
 from tonnage.field_types import Sweep
 from tonnage.records.line_types import Json
-from tonnage.toml_documents import near_or_all
+from tonnage.toml_documents import near_or_all, refuse
 from tonnage.units import parse_share
 
 ALONE = "alone"
