@@ -19,6 +19,7 @@ from tonnage.records.phase_results import (
     Note,
     OperationResult,
     StageResult,
+    StatedTraining,
     TailResult,
     TaskResult,
     TrainingResult,
@@ -201,6 +202,7 @@ class TrialLine(Totals, total=False):
     checkpoint: CheckpointResult | None
     found: int
     training: TrainingResult
+    stated_training: StatedTraining
     network: NetworkResult | None
     objects: ObjectsLine | None
     ensemble: Gathering | None
