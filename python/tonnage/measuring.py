@@ -65,6 +65,10 @@ class Options(TypedDict, total=False):
     """With ``training``: the largest number tried."""
     scale: float
     """With ``training``: samples of so many times their size."""
+    checkpoint_every: int
+    """With ``training``: a checkpoint after so many steps, whose time is not in the utilisation."""
+    checkpoint_size: int | str
+    """Its bytes, or a published one (``"llama3-8b"``); the model's own unless given."""
     beside: str
     """A workload that runs meanwhile: ``"metadata-storm@50%"``."""
     space: int | str
@@ -174,7 +178,7 @@ def _of_tables(text: str) -> str:
 
 def _asked(options: Options) -> ProbeOptions:
     given: dict[str, Any] = {name: value for name, value in dict(options).items() if value is not None}
-    for name in ("max_tasks", "queue_depth", "seed", "accelerators"):
+    for name in ("max_tasks", "queue_depth", "seed", "accelerators", "checkpoint_every"):
         if not isinstance(given.get(name, 1), int) or isinstance(given.get(name), bool):
             raise RequestError(f"{name}: {given[name]!r} is not a whole number; hint: give an int")
     for name in ("budget", "p99", "p999"):

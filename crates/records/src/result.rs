@@ -116,6 +116,8 @@ pub enum Role {
     Work,
     /// It follows what others write: kept apart, and in no total of the trial.
     Follow,
+    /// It writes the checkpoints of a training, whose reads are what the trial measures: kept apart as well.
+    Save,
 }
 
 /// What one kind of operation did in a phase that mixes several.

@@ -50,12 +50,13 @@ pub use permutation::Permutation;
 pub use phase::{PhaseSpec, Work};
 pub use program::{
     Appends, Attempts, Copies, Deal, Fed, FeedStep, Feeding, Finds, FollowStep, Follower, ItemOf, Items, Nanoseconds, Operations,
-    Program, RemovalStep, Removals, RetryRule, RoundStep, Rounds, Search, Step, Terms, TimeUnit, Transfer, Transfers, WallState,
+    Program, RemovalStep, Removals, RetryRule, RoundStep, Rounds, SaveStep, Search, Step, Terms, TimeUnit, Transfer, Transfers,
+    WallState,
 };
 pub use source::Source;
 pub use spec_error::SpecError;
 pub use stream::{Ops, Stream, first_below};
 pub use tail::{Follow, Tail, Waiting};
 pub use terms::{CachePolicy, Durability, MOST_ROUNDS, Op, TaskRange};
-pub use training::{Dataset, SAMPLE_STEP, Sample, Shuffle, Training, TrainingStep};
+pub use training::{Dataset, SAMPLE_STEP, Sample, Saving, Shuffle, Training, TrainingStep};
 pub use walk::{Place, Walk};

@@ -112,6 +112,10 @@ class ProbeOptions(TypedDict, total=False):
     """With ``training``: the largest number tried."""
     scale: float | None
     """With ``training``: samples of so many times their size."""
+    checkpoint_every: int | None
+    """With ``training``: a checkpoint after so many steps."""
+    checkpoint_size: int | str | None
+    """Its bytes, or a published one (``"llama3-8b"``)."""
     transfer_size: int | str | None
     direct: str | None
     storage: str | None
@@ -129,7 +133,7 @@ _SEARCH = ("op", "budget_ns", "max_tasks", "p99_ns", "p999_ns", "open_loop", "su
 _WORKLOAD = ("transfer_size", "direct", "storage", "access", "queue_depth", "verify", "beside")
 
 
-_OF_TRAINING = ("utilisation", "accelerators", "scale")
+_OF_TRAINING = ("utilisation", "accelerators", "scale", "checkpoint_every", "checkpoint_size")
 _NOT_OF_TRAINING = (
     "op", "max_tasks", "p99_ns", "p999_ns", "open_loop", "surface", "storage", "access", "queue_depth", "verify",
     "beside",
@@ -142,6 +146,8 @@ _OPTIONS = {
     "accelerators.budget_ns": "--budget",
     "accelerators.budget": "--budget",
     "workload.model": "--training",
+    "workload.checkpoint_every": "--checkpoint-every",
+    "workload.checkpoint_size": "--checkpoint-size",
     "workload.dataset": "--space",
     **{f"workload.{key}": f"--{key}" for key in _WORKLOAD},
     **{f"search.{key}": f"--{key.removesuffix('_ns')}" for key in _SEARCH},
@@ -180,7 +186,9 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
         return _training_campaign(target, {**given, "surface": asked.get("surface") or None})
     for key in _OF_TRAINING:
         if key in given:
-            raise RequestError(f"--{key} is about --training; hint: give --training unet3d-h100, or leave it out")
+            raise RequestError(
+                f"--{key.replace('_', '-')} is about --training; hint: give --training unet3d-h100, or leave it out"
+            )
     if asked.get("surface"):
         if "transfer_size" in given:
             raise RequestError("--transfer: --surface looks at a range of transfer sizes; hint: leave one of them out")
@@ -211,7 +219,11 @@ def _training_campaign(target: str, given: Json) -> Campaign:
     workload: Json = {
         "kind": "training",
         "model": given["training"],
-        **{key: given[key] for key in ("transfer_size", "direct") if key in given},
+        **{
+            key: given[key]
+            for key in ("transfer_size", "direct", "checkpoint_every", "checkpoint_size")
+            if key in given
+        },
         **({"dataset": given["space"]} if "space" in given else {}),
     }
     names = {"utilisation": "utilisation", "most": "accelerators", "budget_ns": "budget_ns"}

@@ -82,6 +82,14 @@ class Dataset(TypedDict):
     spread_bytes: int
 
 
+class Saving(TypedDict):
+    """The checkpoints between the steps of a training."""
+
+    every_steps: int
+    writers: int
+    writer_bytes: int
+
+
 class Work(TypedDict, total=False):
     """What the tasks of a phase do: the keys of its ``kind``."""
 
@@ -144,6 +152,7 @@ class Work(TypedDict, total=False):
     steps: int | None
     epochs: int
     shuffle: str
+    saving: Saving | None
 
 
 class PhaseSpec(TypedDict, total=False):

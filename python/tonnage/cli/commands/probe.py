@@ -68,6 +68,19 @@ COMMAND = Command(
         Option(
             ("--accelerators",), "with --training: largest number of accelerators tried", "N", "64", parse=parse_count
         ),
+        Option(
+            ("--checkpoint-every",),
+            "with --training: write a checkpoint after every N steps, while all accelerators pause; its time is told "
+            "and is not in the utilisation",
+            "N",
+            parse=parse_count,
+        ),
+        Option(
+            ("--checkpoint-size",),
+            "with --checkpoint-every: its bytes, or llama3-8b, llama3-70b, llama3-405b, llama3-1t; MODEL's own unless "
+            "given; --scale multiplies it",
+            "SIZE",
+        ),
         Option(("--scale",), "with --training: samples of so many times their size", "FACTOR", parse=parse_factor),
         SEED,
         Option(
@@ -166,6 +179,8 @@ def campaign_of(arguments: Arguments) -> Campaign:
             "utilisation": arguments.utilisation,
             "accelerators": arguments.accelerators,
             "scale": arguments.scale,
+            "checkpoint_every": arguments.checkpoint_every,
+            "checkpoint_size": arguments.checkpoint_size,
             "transfer_size": arguments.transfer,
             "direct": arguments.direct,
             "storage": arguments.storage,
