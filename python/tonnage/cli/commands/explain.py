@@ -41,7 +41,7 @@ _HERE = Path(tonnage.__file__).parent
 FINDINGS = _HERE / "explained"
 DOCUMENTATION = _HERE / "documentation"
 """Links to the pages of the checkout's ``docs``, all in one directory; every package of Tonnage has what they hold."""
-_ABOUT = {"training": "how-many-accelerators", "company": "beside-the-others"}
+ABOUT = {"training": "how-many-accelerators", "company": "beside-the-others"}
 """Words that a user knows from commands → the page about them."""
 _FENCED = re.compile(r"(^```.*?^```[ ]*$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
@@ -52,7 +52,7 @@ def run(arguments: Arguments) -> int:
     """Runs the command and returns its exit code."""
     findings, pages = _pages(FINDINGS), _pages(DOCUMENTATION)
     added = {code: _plug_ins_text(load()) for code, load in plugins.each(plugins.FINDINGS)}
-    about = {word: pages[name] for word, name in _ABOUT.items() if name in pages}
+    about = {word: pages[name] for word, name in ABOUT.items() if name in pages}
     known: dict[str, str | Path] = {**about, **added, **pages, **findings}
     for name in arguments.names:
         if name not in known:
