@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import (
@@ -92,6 +92,22 @@ Size = Annotated[int, BeforeValidator(_size), Field(ge=1, le=2**63 - 1, strict=T
 """Bytes; ``"1MiB"`` or a number of bytes."""
 Length = Annotated[int, BeforeValidator(_length), Field(ge=0, le=2**63 - 1, strict=True), WithJsonSchema(_LENGTH)]
 """Bytes, or none."""
+
+
+def size_or_name(names: Sequence[str], what: str) -> tuple[BeforeValidator, WithJsonSchema]:
+    """Of bytes that may also be one of ``names``, which stays a name. ``what`` the names are, in messages."""
+
+    def read(value: Any) -> Any:
+        if value in names:
+            return value
+        if isinstance(value, str) and not value[:1].isdigit():
+            told = ", ".join(names)
+            raise ValueError(f"{value!r} is no size and no {what}; hint: write it like 500MB, or one of {told}")
+        return _size(value)
+
+    return BeforeValidator(read), WithJsonSchema({"anyOf": [*_SIZE["anyOf"], {"enum": list(names)}]})
+
+
 Time = Annotated[int, BeforeValidator(_time), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_TIME)]
 """Nanoseconds; ``"60s"`` in a file (which is read with the context ``written``), the integer in a manifest."""
 Delay = Annotated[int, BeforeValidator(_time), Field(ge=0, le=2**63 - 1, strict=True), WithJsonSchema(_TIME)]

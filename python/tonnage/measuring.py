@@ -71,6 +71,10 @@ class Options(TypedDict, total=False):
     """With ``kv_cache``: the largest number tried."""
     scale: float
     """With ``training`` or ``kv_cache``: samples, or tokens, of so many times their size."""
+    checkpoint_every: int
+    """With ``training``: a checkpoint after so many steps, whose time is not in the utilisation."""
+    checkpoint_size: int | str
+    """Its bytes, or a published one (``"llama3-8b"``); the model's own unless given."""
     beside: str
     """A workload that runs meanwhile: ``"metadata-storm@50%"``."""
     space: int | str
@@ -180,7 +184,7 @@ def _of_tables(text: str) -> str:
 
 def _asked(options: Options) -> ProbeOptions:
     given: dict[str, Any] = {name: value for name, value in dict(options).items() if value is not None}
-    for name in ("max_tasks", "queue_depth", "seed", "accelerators", "users"):
+    for name in ("max_tasks", "queue_depth", "seed", "accelerators", "users", "checkpoint_every"):
         if not isinstance(given.get(name, 1), int) or isinstance(given.get(name), bool):
             raise RequestError(f"{name}: {given[name]!r} is not a whole number; hint: give an int")
     for name in ("budget", "p95", "p99", "p999"):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import jsonschema
 import pytest
 from tonnage.analysis import analyse
+from tonnage.analysis.load_line import accelerators
 from tonnage.analysis.load_line.accelerators import utilisation_of
 from tonnage.analysis.summary import schema
 from tonnage.cli import main
 from tonnage.records import Run
+from tonnage.records.line_types import TrialLine
 
 MODEL = "sim:knee=1,plateau=1GB/s,noise=3%"
 
@@ -36,7 +40,7 @@ def loop_of_the_benchmark(loaded_ns: Sequence[Sequence[int]], batch: int, comput
     return sum(shares) / len(shares)
 
 
-def campaign(target: str, compute: str, accelerators: str, more: str = "") -> str:
+def campaign(target: str, compute: str, numbers: str, more: str = "") -> str:
     return f"""
 target = "{target}"
 seed = 3
@@ -49,7 +53,7 @@ batch = 5
 readers = 3
 prefetch = 2
 compute = "{compute}"
-accelerators = {accelerators}
+accelerators = {numbers}
 dataset = "20MiB"
 steps = 30
 {more}
@@ -59,6 +63,7 @@ count = 2
 
 
 def carried_out(text: str, tmp_path: Path) -> Run:
+    tmp_path.mkdir(exist_ok=True)
     file = tmp_path / "c.toml"
     file.write_text(text, encoding="utf-8")
     assert main(["run", str(file), "--no-report", "--out", str(tmp_path / "run")]) == 0
@@ -128,6 +133,97 @@ def test_a_storage_that_feeds_all_that_were_tried_says_at_least(
     trained = answered("sim:knee=1,plateau=900GB/s,noise=3%", tmp_path, capsys, "--accelerators", "8")
     answer = trained["answer"]
     assert (answer["low"], answer["high"], answer["limit"], answer["shown"]) == (8, None, None, True)
+
+
+def test_what_limits_is_not_told_of_trials_that_were_not_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A budget of ten trials has none for the question who is to blame."""
+    trained = answered("sim:knee=1,plateau=1GB/s,noise=3%", tmp_path, capsys, "--budget", "65s")
+    repeated = [one for one in trained["points"] if one["accelerators"] >= trained["answer"]["starved"]]
+    told = [len(one["utilisations"]) for one in repeated]
+    assert trained["answer"]["starved"] == 1
+    assert (trained["answer"]["limit"] is None) == (min(told[0], max(told[1:], default=0)) < 2), told
+    single = _of_one_trial_each(tmp_path / "run")
+    assert single.limit is None and single.starved == 1
+    assert main(["report", str(tmp_path / "run")]) == 0
+
+
+def _of_one_trial_each(path: Path) -> Any:
+    """The answer of the same run, where of each number only the first trial is known."""
+    run = Run.open(path)
+    (trained,) = analyse(run).trained
+    few = [replace(one, utilisations=one.utilisations[:1]) for one in trained.points]
+    return accelerators._answer(run.manifest["accelerators"], few)
+
+
+def test_a_short_trial_tells_what_an_epoch_of_500_steps_would(tmp_path: Path) -> None:
+    """The queues that fill at the beginning of a trial are missing of its utilisation as of an epoch's, and no more."""
+    text = f"""
+target = "{MODEL.replace("1GB/s", "20GB/s")}"
+seed = 5
+[workload]
+kind = "training"
+model = "unet3d-h100"
+dataset = "40GB"
+accelerators = [6]
+steps = STEPS
+[repeat]
+count = 12
+"""
+    found = {}
+    for steps in (40, 500):
+        run = carried_out(text.replace("STEPS", str(steps)), tmp_path / str(steps))
+        lines = [line for line in run.trials() if line["phase"] == "train"]
+        found[steps] = (fmean(map(_plain, lines)), fmean(map(_epoch, lines)))
+    assert found[40][0] < found[500][0] - 0.01, "the short trial misses some of it"
+    assert found[40][1] == pytest.approx(found[500][0], abs=0.007), found
+    assert found[500][1] == found[500][0]
+
+
+def _plain(line: TrialLine) -> float:
+    return utilisation_of(line) or 0.0
+
+
+def _epoch(line: TrialLine) -> float:
+    return accelerators.epoch_utilisation_of(line) or 0.0
+
+
+def test_checkpoints_pause_the_accelerators_and_are_told_beside_the_utilisation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a device that writes 1 GB/s a checkpoint of 100 MB takes 0.1 s; ten steps of 50 ms are between two."""
+    more = 'checkpoint_every = 10\ncheckpoint_size = "100MB"\n'
+    run = carried_out(campaign("sim:knee=1,plateau=1GB/s", "50ms", "[2]", more), tmp_path)
+    (trained,) = analyse(run).trained
+    (point,) = trained.points
+    assert point.utilisation == pytest.approx(1.0, abs=0.01)
+    told = point.checkpoints
+    assert told is not None
+    # 96 transfers of 1 MiB; three checkpoints in each of two trials.
+    assert (told.count, told.bytes) == (6, 96 << 20)
+    assert told.mean_ns == pytest.approx((96 << 20) + 200_000, rel=0.05)
+    assert told.time_share == pytest.approx(3 * 0.1 / (3 * 0.1 + 30 * 0.05), abs=0.01)
+    capsys.readouterr()
+    assert main(["report", str(tmp_path / "run")]) == 0
+    out = capsys.readouterr().out
+    assert "6 checkpoints of 96 MiB took 101 ms each" in out
+    assert "straggler-task" not in out, "one that writes checkpoints is no slow reader"
+    assert main(["verify", str(tmp_path / "run")]) == 0
+
+
+def test_checkpoints_leave_no_file_in_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    more = 'checkpoint_every = 10\ncheckpoint_size = "llama3-8b"\n'
+    text = campaign(str(tmp_path / "data"), "2ms", "[1, 3]", more).replace("seed = 3", "seed = 3\nscale = 0.00001")
+    text = text.replace('sample_size = "200KiB"\nsample_spread = "60KiB"', 'sample_size = "20GB"')
+    run = carried_out(text.replace("transfer_size", "#"), tmp_path)
+    assert not list((tmp_path / "data").iterdir())
+    for line in (line for line in run.trials() if line["phase"] == "train"):
+        assert line["status"] == "ok" and len(line["training"]["checkpoints"]) == 3
+        tasks = [task for task in run.tasks() if task["record"] == line["record"] and task["role"] == "save"]
+        assert len(tasks) == line["setting"]["accelerators"]
+    assert main(["verify", str(tmp_path / "run")]) == 0
 
 
 def test_a_sweep_has_a_table_and_no_answer(tmp_path: Path) -> None:

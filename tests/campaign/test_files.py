@@ -104,7 +104,7 @@ def test_a_plan_says_how_many_names_and_how_much_space() -> None:
     assert plan.name_operations == 3 * 4 * 2 * ITEMS
     assert plan.space_bytes == 2 * ITEMS * (8192 + 1024) + 26 * 4096
     assert plan.write_bytes_most == plan.read_bytes_most == 3 * 2 * ITEMS * 5000
-    assert any("1248 names to work on" in line for line in describe(campaign, plan))
+    assert any("1,248 names to work on" in line for line in describe(campaign, plan))
 
 
 FILE, DIRECTORY = 8192 + 1024, 4096

@@ -16,7 +16,7 @@ from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import check, make_plan
 from tonnage.campaign.run_lifecycle import resume_run, run_campaign
 from tonnage.errors import RequestError
-from tonnage.published.training_models import training_models
+from tonnage.published.training_models import checkpoint_sizes, training_models
 from tonnage.records import Run
 from tonnage.records.line_types import TrialLine
 
@@ -88,14 +88,71 @@ def test_the_phase_spec_says_all_that_the_engine_asks_for() -> None:
         "epochs": 2,
         "shuffle": "files",
         "cache": "drop",
+        "saving": None,
     }
     layout = phase_spec(setting, "0007-write", 9, lay_out=True)
     assert (layout["tasks"]["total"], layout["work"]["step"], layout["limit"]) == (8, "lay-out", {"time_ns": None})
 
 
+def test_a_checkpoint_has_the_published_size_or_that_of_a_large_language_model() -> None:
+    (own,) = settings(training('model = "unet3d-h100"\naccelerators = 2\ncheckpoint_every = 5\n'))
+    assert (own.checkpoint_bytes, own.writers, own.part_bytes) == (499_153_191, 1, 477 << 20)
+    more = 'accelerators = 8\ncheckpoint_every = 5\ncheckpoint_size = "llama3-8b"\n'
+    (sharded,) = settings(training('model = "unet3d-h100"\n' + more))
+    # 8.03 × 10^9 parameters: 2 bytes of the model and 12 of the optimizer each, on 8 accelerators.
+    assert (sharded.checkpoint_bytes, sharded.writers) == (14 * 8_030_261_248, 8)
+    assert 0 <= 8 * sharded.part_bytes - 14 * 8_030_261_248 < 8 << 20
+    assert (sharded.space_bytes - own.space_bytes) > 100 * 10**9
+    small = training('model = "unet3d-h100"\n' + more).model_copy(update={"scale": 0.001})
+    assert settings(small)[0].checkpoint_bytes == 112_423_657
+
+
+def test_a_checkpoint_is_written_by_tasks_of_its_own() -> None:
+    text = 'accelerators = 3\nreaders = 2\nsteps = 20\ncheckpoint_every = 5\ncheckpoint_size = "10MB"\n'
+    (setting,) = settings(training(OWN + text + "checkpoint_writers = 3\n"))
+    spec = phase_spec(setting, "0007-train", 9)
+    assert (setting.tasks, spec["tasks"]["total"]) == (6, 9)
+    assert spec["work"]["saving"] == {"every_steps": 5, "writers": 3, "writer_bytes": 4 << 20}
+
+
+def test_the_sizes_of_large_language_models_agree_with_the_table_of_the_benchmark() -> None:
+    # GiB of the model and the optimizer, rounded down, as mlpstorage/config.py has them; of 1t it has others.
+    table = {"llama3-8b": 15 + 90, "llama3-70b": 130 + 781, "llama3-405b": 755 + 4533}
+    for name, gib in table.items():
+        assert checkpoint_sizes()[name] / 2**30 == pytest.approx(gib, rel=0.005)
+
+
+def test_a_checkpoint_that_never_comes_is_refused() -> None:
+    text = 'accelerators = 4\ndataset = "100MiB"\ncheckpoint_every = 50\ncheckpoint_size = "1MB"\n'
+    campaign = training(OWN, text)
+    with pytest.raises(
+        RequestError, match=r"epoch of 4 accelerators has 6 steps, and the first checkpoint comes after 50"
+    ):
+        check(campaign, make_plan(campaign))
+
+
 @pytest.mark.parametrize(
     ("text", "rest", "told"),
     [
+        (OWN + "checkpoint_every = 5\n", "", "without a model has no published checkpoint; hint: give checkpoint_size"),
+        ('model = "resnet50-h100"\ncheckpoint_every = 5\n', "", "resnet50-h100 has no published checkpoint"),
+        (OWN + 'checkpoint_size = "1MB"\n', "", "without checkpoint_every there is no checkpoint_size"),
+        (OWN + 'checkpoint_every = 1\ncheckpoint_size = "1MB"\n', "", "hint: give 2 or more"),
+        (
+            OWN + 'checkpoint_every = 5\ncheckpoint_size = "llama4"\n',
+            "",
+            "'llama4' is no size and no published checkpoint",
+        ),
+        (
+            OWN + 'checkpoint_every = 101\ncheckpoint_size = "1MB"\n',
+            "[accelerators]\n",
+            "a trial has 100 steps, and the first checkpoint comes after 101; hint: give at most 100",
+        ),
+        (
+            OWN,
+            "[accelerators]\nutilisation = 1.0\n",
+            "shows a utilisation of 100 %: accelerators wait for each other as well; hint: give at most 99 %",
+        ),
         ("", "", "c.toml:2: without a model, training needs sample_size; hint: give sample_size"),
         ('model = "vgg"\n', "", "there is no model 'vgg'; hint: they are unet3d-a100"),
         (OWN + 'transfer_size = "1000B"\n', "", "transfer_size 1kB is no multiple of 4KiB up to 1GiB"),
@@ -127,6 +184,10 @@ def test_options_of_a_probe_that_have_no_meaning_for_a_training_are_refused() ->
         probe_campaign("sim:", {"training": "unet3d-h100", "max_tasks": 8})
     with pytest.raises(RequestError, match=r"^--surface has no meaning with --training; hint: leave one"):
         probe_campaign("sim:", {"training": "unet3d-h100", "surface": True})
+    with pytest.raises(
+        RequestError, match=r"^--checkpoint-every is about --training; hint: give --training unet3d-h100"
+    ):
+        probe_campaign("sim:", {"checkpoint_every": 9})
     with pytest.raises(RequestError, match=r"^--utilisation is about --training; hint: give --training unet3d-h100"):
         probe_campaign("sim:", {"utilisation": 0.9})
 

@@ -29,6 +29,13 @@ def test_a_page_of_the_documentation_is_printed_for_a_terminal(capsys: pytest.Ca
     assert "`tonnage explain " in text
 
 
+@pytest.mark.parametrize(("word", "heading"), [("training", "How many GPUs"), ("company", "Beside the others")])
+def test_what_a_command_is_called_names_the_page_about_it(
+    word: str, heading: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said(capsys, word).startswith(f"# {heading}\n")
+
+
 def test_code_of_a_page_stays_as_it_is(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,7 +64,7 @@ def test_every_phase_has_a_line_with_its_count_and_nothing_is_left(shell: Shell)
 def test_a_dry_run_counts_names_and_touches_nothing(shell: Shell) -> None:
     said = shell("run", "--dry-run", campaign(shell, ALL))
     # 9 phases of 260 and 3 of 26 names, twice.
-    assert "5356 names to work on" in said.out
+    assert "5,356 names to work on" in said.out
     assert "2 repetitions" in said.out
     assert (shell.left_behind, shell.runs) == ([], [])
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tonnage.cli import main
 from tonnage.records import Run
 
-from .import_command import codes, take
+from .import_command import RECORDED, codes, summary, take
 
 MIB = 2**20
 OLD = """\
@@ -70,7 +71,7 @@ def test_errors_that_warp_counted_are_a_failed_trial(tmp_path: Path) -> None:
     assert (line["status"], line["reason"]) == ("failed", "warp counted 12 errors")
 
 
-SUMMARY = {
+SUMMARY: dict[str, Any] = {
     "num_accelerators": 4,
     "num_hosts": 2,
     "hostname": "node1",
@@ -83,6 +84,81 @@ SUMMARY = {
         "train_io_mean_MB_per_second": 2800.0,
     },
 }
+
+
+def test_a_published_result_of_mlperf_storage_is_a_training_with_its_utilisation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = take("dlio", tmp_path / "run", RECORDED / "dlio" / "unet3d-h100-36-summary.json")
+    lines = run.trials()
+    assert [line["stated_training"]["utilisation"] for line in lines] == pytest.approx(
+        [0.93482, 0.93988, 0.92931, 0.93648, 0.93875], abs=1e-4
+    )
+    # 708.9 samples of 146.6 MB each second, in five epochs of 907.3 s together.
+    assert {line["setting"]["sample_size"] for line in lines} == {146_600_628}
+    assert sum(line["operations"] for line in lines) == pytest.approx(708.853 * 907.31, rel=1e-4)
+    assert sum(line["bytes"] for line in lines) == pytest.approx(708.853 * 907.31 * 146_600_628, rel=1e-4)
+    (trained,) = summary(run)["training"]
+    (point,) = trained["points"]
+    assert (point["accelerators"], point["starved"], trained["demand_bytes_per_s"]) == (36, None, None)
+    assert point["utilisation"] == pytest.approx(0.9365, abs=1e-3)
+    assert "utilisation-missed" not in codes(run)
+    assert main(["report", str(tmp_path / "run")]) == 0
+    assert "36 accelerators compute 94 % [93.1 %, 94.1 %] of the time" in capsys.readouterr().out
+    assert main(["verify", str(tmp_path / "run")]) == 0
+    twice = take("dlio", tmp_path / "other", RECORDED / "dlio" / "unet3d-h100-36-summary.json")
+    capsys.readouterr()
+    assert main(["compare", str(run.path), str(twice.path)]) == 0
+    told = capsys.readouterr().out
+    assert "train" in told and "a verdict about the system takes 3 runs a side" in told
+    assert main(["history", str(run.path), str(twice.path)]) == 0
+
+
+def test_a_summary_that_missed_its_utilisation_says_so(tmp_path: Path) -> None:
+    metric = {**SUMMARY["metric"], "train_au_mean_percentage": 84.0, "train_au_meet_expectation": "fail"}
+    run = imported(json.dumps({**SUMMARY, "metric": metric}, indent=4), tmp_path)
+    (finding,) = (one for one in summary(run)["findings"] if one["code"] == "utilisation-missed")
+    assert "utilisation of 84 % is below" in json.dumps(finding)
+
+
+STATS = {
+    "1": {
+        "start": "2026-11-26T10:00:00.000000",
+        "save_ckpt1": {"duration": 2.5, "throughput": 4.0},
+        "load_ckpt1": {"duration": 1.25, "throughput": 8.0},
+        "save_ckpt2": {"duration": 5.0, "throughput": 2.0},
+    }
+}
+
+
+def test_each_checkpoint_of_the_epochs_is_a_trial_in_gib(tmp_path: Path) -> None:
+    run = imported(json.dumps(STATS, indent=4), tmp_path)
+    found = [(line["phase"], line["bytes"], line["elapsed_ns"]) for line in run.trials()]
+    size = 10 * 2**30
+    assert found == [("checkpoint", size, 25 * 10**8), ("restart", size, 125 * 10**7), ("checkpoint", size, 5 * 10**9)]
+
+
+def test_a_checkpoint_benchmark_is_its_mean_checkpoint(tmp_path: Path) -> None:
+    metric = {
+        "save_checkpoint_io_mean_GB_per_second": 21.0,
+        "save_checkpoint_duration_mean_seconds": 5.0,
+        "load_checkpoint_duration_mean_seconds": 2.0,
+        "checkpoint_size_GB": 105.0,
+    }
+    run = imported(json.dumps({"num_accelerators": 8, "metric": metric}, indent=4), tmp_path)
+    save, load = run.trials()
+    assert (save["phase"], save["setting"]["tasks"], save["bandwidth_bytes_per_s"]) == ("checkpoint", 8, 21 * 2**30)
+    assert (load["phase"], load["bandwidth_bytes_per_s"]) == ("restart", 105 * 2**29)
+    assert "from-summary" in codes(run)
+
+
+def test_times_of_epochs_alone_are_refused_and_name_the_summary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = RECORDED / "dlio" / "unet3d-h100-36-per_epoch_stats.json"
+    assert main(["import", "dlio", str(file), "--out", str(tmp_path / "run")]) == 2
+    told = capsys.readouterr().err
+    assert "no checkpoint with a rate; give summary.json" in told and told.count("\n") == 1
 
 
 def test_epochs_of_dlio_are_repetitions(tmp_path: Path) -> None:

@@ -215,3 +215,12 @@ def _cpu_s(pid: int) -> float:
     """User and system time so far."""
     fields = Path(f"/proc/{pid}/schedstat").read_text().split()
     return int(fields[0]) / 1e9
+
+
+def test_a_training_in_several_processes_is_refused_in_one_line_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    done = tonnage(2, "probe", "data", "--training", "unet3d-h100", "--scale", "0.001", "--out", "run", cwd=tmp_path)
+    assert done.returncode == 2
+    told = [line for line in done.stderr.splitlines() if line.startswith("tonnage: error")]
+    assert len(told) == 1 and "training runs in one process, and there are 2; hint: start it without mpiexec" in told[0]
+    assert not (tmp_path / "run").exists() and not list((tmp_path / "data").iterdir())

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from tonnage.cli.commands.explain import ABOUT
+
 from .tree import PACKAGE, ROOT, files, name, python_files, read, rust_files
 
 DOCUMENTATION = PACKAGE / "documentation"
@@ -58,7 +60,8 @@ def rust_complaints(file: str, text: str) -> list[str]:
 
 
 def explained() -> set[str]:
-    return {path.stem for folder in ("explained", "documentation") for path in (PACKAGE / folder).glob("*.md")}
+    pages = {path.stem for folder in ("explained", "documentation") for path in (PACKAGE / folder).glob("*.md")}
+    return pages | ABOUT.keys()
 
 
 def test_no_text_for_users_names_a_page_of_the_checkout() -> None:

@@ -15,7 +15,7 @@ use crate::stream::StreamWorkload;
 use crate::supervisor::notes_of;
 use crate::task::{PhaseWorkload, Shared, Worker};
 use removal::Remover;
-use rounds::RoundsWorker;
+pub use rounds::{Pacer, RoundsWorker};
 use snapshot_taker::{Taker, lock};
 
 /// What the tasks of a checkpoint phase share.

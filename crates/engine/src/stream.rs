@@ -8,6 +8,7 @@ use std::time::Instant;
 use tonnage_storage::{CacheState, Lane, OpenRequest, RetryReport, Slots, Storage, StorageError};
 use tonnage_workload::{Arena, Durability, Op, Payload, PhaseSpec, RetryRule, Stream, Terms, Transfers, Verifier, first_below};
 
+use crate::clock::monotonic_ns;
 use crate::remote_barrier::RemoteBarrier;
 use crate::retry::{Retries, RetryPolicy, retrying};
 use crate::stonewall::Stonewall;
@@ -42,6 +43,8 @@ pub struct StreamWorker {
     /// A wait failed, and operations may still be in flight.
     pub in_doubt: bool,
     pub wall: Option<Arc<Stonewall>>,
+    /// No operation begins from here on, whatever the phase's limit; `None`: that holds.
+    pub until_ns: Option<u64>,
     /// What was tried again, where anything is.
     pub retries: Option<Arc<Mutex<Retries>>>,
     /// What was lost and written again.
@@ -129,6 +132,7 @@ impl StreamWorkload {
             passes,
             in_doubt,
             wall,
+            until_ns: None,
             retries,
             rewritten,
         })
@@ -192,7 +196,11 @@ impl StreamWorker {
     /// When the task ends, and when its operations start.
     pub fn terms(&self, context: &TaskContext) -> Terms {
         let slots = if matches!(self.lane, Lane::Sync(_)) { 1 } else { self.stream.queue_depth };
-        Terms { slots, ..self.stream.terms(&context.shared.spec, context.number) }
+        let mut terms = Terms { slots, ..self.stream.terms(&context.shared.spec, context.number) };
+        if let Some(until_ns) = self.until_ns {
+            terms.limit.time_ns = Some(until_ns.saturating_sub(monotonic_ns()));
+        }
+        terms
     }
 
     /// What it does.

@@ -370,10 +370,7 @@ impl Sampler {
                 snapshots.for_each(|recorder| sum.add(recorder));
                 files.part(SNAPSHOTS, &sum);
             }
-            let tag = |result: &TaskResult| match result.role {
-                Role::Work => Tagged::Task(result.task),
-                Role::Follow => Tagged::Follow(result.task),
-            };
+            let tag = |result: &TaskResult| Tagged::of(result.role, result.task);
             let of_tasks = outcomes.iter().map(|outcome| (tag(&outcome.result), &outcome.recorder));
             let recorders: Vec<_> = of_tasks.chain(more.iter().map(|(tag, recorder)| (*tag, recorder))).collect();
             files.finish(&recorders)?;

@@ -10,13 +10,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tonnage_records::{PhaseResult, StopReason, TrainingResult};
+use tonnage_records::{PhaseResult, Role, RoundLog, StopReason, TrainingResult, round_spans};
 use tonnage_storage::{CacheState, OpenRequest, Slots, Storage, StorageError};
-use tonnage_workload::{FeedStep, Feeding, Op, PhaseSpec, Sample, Training, TrainingStep};
+use tonnage_workload::{Checkpoint, FeedStep, Feeding, Op, PhaseSpec, Sample, SaveStep, Training, TrainingStep};
 
+use crate::checkpoint::{Pacer, RoundsWorker};
 use crate::clock::monotonic_ns;
 use crate::lane_port::Port;
 use crate::retry::Retries;
+use crate::stream::StreamWorkload;
 use crate::task::{PhaseWorkload, Shared, TaskContext, Worker};
 use crate::task_counters::Step;
 use crate::transfers::describe;
@@ -30,12 +32,14 @@ pub struct TrainingWorkload {
     training: Training,
     seed: u64,
     feed: Arc<Feed>,
+    /// Of those that write checkpoints.
+    logs: Arc<Mutex<Vec<RoundLog>>>,
 }
 
 /// Which samples are read, and who waits for whom.
 #[derive(Default)]
 struct Feed {
-    /// Made by the first reader that crosses the start line.
+    /// Made by the first task that crosses the start line.
     feeding: Mutex<Option<Feeding>>,
     changed: Condvar,
 }
@@ -55,7 +59,30 @@ struct Reader {
 
 impl TrainingWorkload {
     pub fn new(training: Training, seed: u64) -> Self {
-        Self { training, seed, feed: Arc::default() }
+        Self { training, seed, feed: Arc::default(), logs: Arc::default() }
+    }
+
+    /// The number of a task among those that write checkpoints, and what they write.
+    fn writer_of(&self, task: u32) -> Option<(u32, Checkpoint)> {
+        if self.training.step == TrainingStep::LayOut {
+            return None;
+        }
+        task.checked_sub(self.training.all_readers()).zip(self.training.checkpoint())
+    }
+
+    fn checkpoint_writer(
+        &self,
+        shared: &Shared,
+        task: u32,
+        (writer, work): (u32, Checkpoint),
+    ) -> Result<Box<dyn Worker>, StorageError> {
+        // Its file comes after those of the data set.
+        let file = self.training.dataset.files + writer;
+        let stream = StreamWorkload::seeded(work.stream(Op::Write), Checkpoint::round_seed(self.seed, 0));
+        let stream = stream.worker_on(shared.storage.as_ref(), &shared.spec, file)?;
+        let pacer = CheckpointPacer { feed: Arc::clone(&self.feed), training: self.training.clone(), writer };
+        let worker = RoundsWorker::new(work, stream, None, RoundLog::new(task), Arc::clone(&self.logs));
+        Ok(Box::new(worker.paced_by(Box::new(pacer))))
     }
 }
 
@@ -63,7 +90,12 @@ impl PhaseWorkload for TrainingWorkload {
     fn before(&self, storage: &dyn Storage, _spec: &PhaseSpec) -> Result<Option<CacheState>, StorageError> {
         match self.training.step {
             TrainingStep::LayOut => storage.prepare_write(&self.training.files()).map(|()| None),
-            TrainingStep::Train => storage.settle(&self.training.files(), self.training.cache).map(Some),
+            TrainingStep::Train => {
+                let first = self.training.dataset.files;
+                let written = first..first + self.training.saving.map_or(0, |saving| saving.writers);
+                storage.prepare_write(&written.collect::<Vec<_>>())?;
+                storage.settle(&self.training.files(), self.training.cache).map(Some)
+            }
         }
     }
 
@@ -72,10 +104,17 @@ impl PhaseWorkload for TrainingWorkload {
         if training.step == TrainingStep::LayOut {
             return Ok(Box::new(Layout::new(training, storage, self.seed, task)?));
         }
+        if let Some(writer) = self.writer_of(task) {
+            return self.checkpoint_writer(shared, task, writer);
+        }
         let mut memory = Slots::new(1, training.transfer_size as usize)?;
         memory.bytes(0).fill(1);
         let (feed, retries) = (Arc::clone(&self.feed), Retries::default());
         Ok(Box::new(Reader { training, storage, feed, task, open: None, memory: Some(memory), retries }))
+    }
+
+    fn role(&self, task: u32) -> Role {
+        if self.writer_of(task).is_some() { Role::Save } else { Role::Work }
     }
 
     fn after(&self, result: &mut PhaseResult) {
@@ -91,9 +130,12 @@ impl PhaseWorkload for TrainingWorkload {
             batch_samples: self.training.batch_samples,
             compute_ns: self.training.compute_ns,
             windows: fed.windows,
+            step_ends_ns: fed.step_ends_ns,
             starved_ns: fed.starved_ns,
             uneven_ns: fed.uneven_ns,
             idle_ns: fed.idle_ns,
+            checkpoint_bytes: self.training.saving.map_or(0, |saving| saving.writer_bytes * u64::from(saving.writers)),
+            checkpoints: round_spans(&self.logs.lock().unwrap_or_else(PoisonError::into_inner)),
         });
     }
 }
@@ -103,25 +145,31 @@ impl Feed {
         self.feeding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next sample of the reader that is task `task`; `None` at the end.
-    fn next(&self, context: &mut TaskContext, training: &Training, task: u32) -> Option<Sample> {
-        let spec = &context.shared.spec;
+    /// Asks `what` is due, again and again, until it is something; `None` at the end.
+    fn when_due<T>(
+        &self,
+        context: &mut TaskContext,
+        training: &Training,
+        mut what: impl FnMut(&mut Feeding, u64) -> Turn<T>,
+    ) -> Option<T> {
+        let shared = Arc::clone(&context.shared);
+        let spec = &shared.spec;
         let mut held = self.lock();
         loop {
-            if context.shared.stop.load(Ordering::Relaxed) {
+            if shared.stop.load(Ordering::Relaxed) {
                 self.changed.notify_all();
                 return None;
             }
             // After the lock, so that instants come in their order.
             let now_ns = monotonic_ns();
             let feeding = held.get_or_insert_with(|| Feeding::new(training, spec.seed, now_ns, spec.limit.time_ns));
-            match feeding.next(task, now_ns) {
-                FeedStep::Read(sample) => return Some(sample),
-                FeedStep::Done => {
+            match what(feeding, now_ns) {
+                Turn::Due(what) => return Some(what),
+                Turn::Done => {
                     context.tally.timed_out |= feeding.timed_out();
                     return None;
                 }
-                FeedStep::Wait(until_ns) => {
+                Turn::Wait(until_ns) => {
                     let left_ns = until_ns.map_or(SLICE_NS, |until_ns| until_ns.saturating_sub(now_ns)).min(SLICE_NS);
                     let wait = Duration::from_nanos(left_ns);
                     let pause = || self.changed.wait_timeout(held, wait).unwrap_or_else(PoisonError::into_inner).0;
@@ -131,11 +179,50 @@ impl Feed {
         }
     }
 
-    fn completed(&self, task: u32) {
+    /// The next sample of the reader that is task `task`; `None` at the end.
+    fn next(&self, context: &mut TaskContext, training: &Training, task: u32) -> Option<Sample> {
+        self.when_due(context, training, |feeding, now_ns| match feeding.next(task, now_ns) {
+            FeedStep::Read(sample) => Turn::Due(sample),
+            FeedStep::Wait(until_ns) => Turn::Wait(until_ns),
+            FeedStep::Done => Turn::Done,
+        })
+    }
+
+    /// Tells what has happened now; those who wait look again where that changes something for them.
+    fn tell(&self, what: impl FnOnce(&mut Feeding, u64) -> bool) {
         let mut held = self.lock();
-        if held.as_mut().is_some_and(|feeding| feeding.completed(task, monotonic_ns())) {
+        if held.as_mut().is_some_and(|feeding| what(feeding, monotonic_ns())) {
             self.changed.notify_all();
         }
+    }
+}
+
+/// What is due for a task.
+enum Turn<T> {
+    Due(T),
+    Wait(Option<u64>),
+    Done,
+}
+
+/// Lets a task write its part of a checkpoint when the accelerators pause for it.
+struct CheckpointPacer {
+    feed: Arc<Feed>,
+    training: Training,
+    writer: u32,
+}
+
+impl Pacer for CheckpointPacer {
+    fn wait(&mut self, context: &mut TaskContext) -> Option<u64> {
+        let (feed, writer) = (Arc::clone(&self.feed), self.writer);
+        feed.when_due(context, &self.training, |feeding, now_ns| match feeding.next_save(writer, now_ns) {
+            SaveStep::Save(until_ns) => Turn::Due(until_ns),
+            SaveStep::Wait(until_ns) => Turn::Wait(until_ns),
+            SaveStep::Done => Turn::Done,
+        })
+    }
+
+    fn done(&mut self) {
+        self.feed.tell(|feeding, now_ns| feeding.saved(self.writer, now_ns));
     }
 }
 
@@ -150,7 +237,7 @@ impl Worker for Reader {
                 return;
             }
             context.tally.record(&context.counters, monotonic_ns() - begun_ns, sample.bytes);
-            feed.completed(self.task);
+            feed.tell(|feeding, now_ns| feeding.completed(self.task, now_ns));
         }
     }
 

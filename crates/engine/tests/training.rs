@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use support::{in_memory, on_disk, run, spec};
 use tonnage_engine::Phase;
-use tonnage_records::{PhaseResult, StopReason, TrainingResult};
+use tonnage_records::{PhaseResult, Role, StopReason, TrainingResult};
 use tonnage_storage::{Storage, StorageKind};
 use tonnage_testing::{Fault, Faulty};
-use tonnage_workload::{CachePolicy, Dataset, Limit, Op, PhaseSpec, Shuffle, TaskRange, Training, TrainingStep, Work};
+use tonnage_workload::{CachePolicy, Dataset, Limit, Op, PhaseSpec, Saving, Shuffle, TaskRange, Training, TrainingStep, Work};
 
 const MS: u64 = 1_000_000;
 const EIO: i32 = 5;
@@ -29,6 +29,7 @@ fn training() -> Training {
         epochs: 1,
         shuffle: Shuffle::Samples,
         cache: CachePolicy::Drop,
+        saving: None,
     }
 }
 
@@ -68,6 +69,44 @@ fn every_sample_is_read_once_in_a_pass_whatever_the_storage_and_the_order() {
             }
         }
     }
+}
+
+#[test]
+fn checkpoints_are_written_between_the_steps_and_are_in_no_total() {
+    for kind in [StorageKind::Posix, StorageKind::Memory] {
+        let on = (kind != StorageKind::Memory).then(|| on_disk(kind));
+        let storage = on.as_ref().map_or_else(in_memory, |(_, _, storage)| Arc::clone(storage));
+        lay_out(&storage, &training());
+        let saving = Saving { every_steps: 2, writers: 2, writer_bytes: 48 << 10 };
+        let work = Training { saving: Some(saving), epochs: 2, ..training() };
+        let result = run(&storage, of(work, 6), None);
+        assert_eq!((result.stop_reason, &result.first_error), (StopReason::Size, &None), "{kind:?}");
+        let fed = fed(&result);
+        // Four steps of an epoch: two blocks for each accelerator, each with one step that counts.
+        assert_eq!(fed.windows.iter().map(|window| [window[0], window[1]]).collect::<Vec<_>>(), [[2, MS]; 8]);
+        assert_eq!((fed.checkpoints.len(), fed.checkpoint_bytes), (4, 96 << 10));
+        let of = |role| result.tasks.iter().filter(move |task| task.role == role);
+        assert_eq!(of(Role::Save).map(|task| task.bytes).collect::<Vec<_>>(), [4 * (48 << 10); 2]);
+        assert_eq!(of(Role::Work).map(|task| task.operations).sum::<u64>(), 48);
+        assert_eq!(result.latency.count, 48, "latencies are those of samples");
+        for writer in [6, 7] {
+            assert_eq!(storage.length(writer).expect("its file"), 48 << 10);
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_written_ends_all() {
+    let memory = in_memory();
+    lay_out(&memory, &training());
+    let fault = Fault::FailAt { op: Op::Write, offset: 16 << 10, errno: EIO };
+    let faulty: Arc<dyn Storage> = Arc::new(Faulty::storage(memory, vec![fault]));
+    let saving = Saving { every_steps: 2, writers: 1, writer_bytes: 48 << 10 };
+    let result = run(&faulty, of(Training { saving: Some(saving), ..training() }, 5), None);
+    assert_eq!(result.stop_reason, StopReason::Error);
+    let error = result.first_error.as_ref().expect("an error");
+    assert_eq!((error.task, error.file, error.errno), (4, 6, EIO));
+    assert!(fed(&result).checkpoints.is_empty());
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub use result::{
     CacheFacts, CheckpointResult, CopyResult, DamageAt, ErrorAt, Event, FollowResult, LatencySummary, Note, Part, PhaseResult,
     Role, RoundWindow, StopReason, TaskResult, VerifyResult,
 };
-pub use rounds::{RoundLog, snapshot_events};
+pub use rounds::{RoundLog, round_spans, snapshot_events};
 pub use rows::{NOTHING, Rows, RowsError, Value};
 pub use series_row::SeriesRow;
 pub use share::{Share, ShareError};

@@ -117,6 +117,8 @@ pub enum Role {
     Work,
     /// It follows what others write: kept apart, and in no total of the trial.
     Follow,
+    /// It writes the checkpoints of a training, whose reads are what the trial measures: kept apart as well.
+    Save,
 }
 
 /// What one kind of operation did in a phase that mixes several.
@@ -325,7 +327,7 @@ pub struct PhaseResult {
     #[serde(default)]
     pub training: Option<TrainingResult>,
     /// Of a `kv-cache` phase.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub kv_cache: Option<KvCacheResult>,
     /// Where the storage says where its objects are.
     pub placement: Option<PlacementResult>,

@@ -89,6 +89,14 @@ impl CheckpointResult {
     }
 }
 
+/// Of each round that all tasks completed: when the first of them began and when the last ended.
+#[must_use]
+pub fn round_spans(logs: &[RoundLog]) -> Vec<[u64; 2]> {
+    let complete = logs.iter().map(|log| log.rounds.len()).min().unwrap_or(0);
+    let window = |round| logs.iter().map(|log| log.window(round)).reduce(RoundWindow::with);
+    (0..complete).filter_map(window).map(|window| [window.first_begin_ns, window.last_end_ns]).collect()
+}
+
 /// Each snapshot of all tasks as an event: taken, or removed where the step removes them.
 #[must_use]
 pub fn snapshot_events(logs: &[RoundLog], removed: bool) -> Vec<Event> {

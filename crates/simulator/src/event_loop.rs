@@ -304,9 +304,14 @@ impl<'a> EventLoop<'a> {
 
     /// The task at `index` follows others, and is in no total of the trial.
     pub fn follow(&mut self, index: usize) {
-        let runner = &mut self.runners[index];
-        (runner.role, runner.lag) = (Role::Follow, Some((LatencyRecorder::new(), 0)));
-        self.sampler.follow(index);
+        self.runners[index].lag = Some((LatencyRecorder::new(), 0));
+        self.keep_apart(index, Role::Follow);
+    }
+
+    /// The task at `index` is in no total of the trial.
+    pub fn keep_apart(&mut self, index: usize, role: Role) {
+        self.runners[index].role = role;
+        self.sampler.keep_apart(index);
     }
 
     /// The task at `index` waited for its turn until now: that is no stall.

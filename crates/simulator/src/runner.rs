@@ -66,7 +66,7 @@ impl Runner {
 
     /// Its histograms, as they are tagged in the file.
     pub fn histograms(&self) -> impl Iterator<Item = (Tagged, &LatencyRecorder)> {
-        let own = if self.role == Role::Work { Tagged::Task(self.number) } else { Tagged::Follow(self.number) };
+        let own = Tagged::of(self.role, self.number);
         let lag = self.lag.as_ref().map(|(lag, _)| (Tagged::Lag(self.number), lag));
         let snapshots = self.snapshots.as_ref().map(|taken| (Tagged::Snapshot(self.number), taken));
         std::iter::once((own, &self.recorder)).chain(lag).chain(snapshots)

@@ -83,8 +83,8 @@ impl Sampler {
         self.events.push(event);
     }
 
-    /// The task follows others: its latencies are not the trial's.
-    pub fn follow(&mut self, index: usize) {
+    /// The task's latencies are not the trial's.
+    pub fn keep_apart(&mut self, index: usize) {
         self.watched[index].works = false;
     }
 

@@ -1,7 +1,8 @@
-//! `training` in virtual time: readers of samples, each an operation on the device, and the accelerators that they feed.
+//! `training` in virtual time: readers of samples, each an operation on the device, the accelerators that they feed, and
+//! those that write checkpoints meanwhile.
 
-use tonnage_records::{CacheFacts, PhaseFiles, TrainingResult};
-use tonnage_workload::{FeedStep, Feeding, Op, PhaseSpec, Sample, Training, TrainingStep};
+use tonnage_records::{CacheFacts, PhaseFiles, Role, RoundLog, TrainingResult, round_spans};
+use tonnage_workload::{FeedStep, Feeding, Op, PhaseSpec, Sample, SaveStep, Training, TrainingStep};
 
 use crate::event_loop::{EIO, EventHandler, EventLoop};
 use crate::model::ModelSpec;
@@ -18,9 +19,31 @@ enum Reader {
     Rests,
 }
 
+/// What one that writes checkpoints is at.
+#[derive(Clone, Copy)]
+enum Writer {
+    /// It writes a transfer from this offset on, from when on and until when; 0 if that will succeed, else the error.
+    Writes { offset: u64, from_ns: u64, until_ns: u64, errno: i32 },
+    /// It makes what it wrote durable, until when.
+    Syncs { until_ns: u64 },
+    /// As a reader does.
+    Waits { until_ns: Option<u64> },
+    /// It has ended, or not begun.
+    Rests,
+}
+
+/// Lanes are those of the readers, then those of the writers.
 struct TrainingPlay {
     feeding: Feeding,
+    training: Training,
     readers: Vec<Reader>,
+    writers: Vec<Writer>,
+    /// When the part in hand of a writer is to be over, and its rounds.
+    until_ns: u64,
+    logs: Vec<RoundLog>,
+    begun_ns: Vec<u64>,
+    /// Seconds of the device that a transfer of a checkpoint costs.
+    write_s: f64,
     /// Bytes a second that the device gives to many.
     plateau: f64,
     read_bytes: u64,
@@ -41,13 +64,20 @@ pub(crate) fn run(
     }
     let mut play = TrainingPlay {
         feeding: Feeding::new(training, spec.seed, start_ns, spec.limit.time_ns),
-        readers: vec![Reader::Rests; spec.tasks.here as usize],
+        readers: vec![Reader::Rests; training.all_readers() as usize],
+        writers: (training.all_readers()..spec.tasks.here).map(|_| Writer::Rests).collect(),
+        training: training.clone(),
+        until_ns: u64::MAX,
+        logs: (training.all_readers()..spec.tasks.here).map(RoundLog::new).collect(),
+        begun_ns: vec![0; spec.tasks.here.saturating_sub(training.all_readers()) as usize],
+        write_s: training.transfer_size as f64 / model.plateau(Op::Write, training.transfer_size),
         plateau: model.plateau(Op::Read, training.transfer_size),
         read_bytes: 0,
     };
+    (training.all_readers()..spec.tasks.here).for_each(|task| event_loop.keep_apart(task as usize, Role::Save));
     event_loop.run(spec.tasks.here as usize, &mut play)?;
     let stopped = event_loop.is_stopping();
-    let read_bytes = play.read_bytes;
+    let (read_bytes, logs) = (play.read_bytes, std::mem::take(&mut play.logs));
     let finish = event_loop.finish()?;
     let fed = play.feeding.finish(finish.end_ns, stopped);
     let result = TrainingResult {
@@ -56,9 +86,12 @@ pub(crate) fn run(
         batch_samples: training.batch_samples,
         compute_ns: training.compute_ns,
         windows: fed.windows,
+        step_ends_ns: fed.step_ends_ns,
         starved_ns: fed.starved_ns,
         uneven_ns: fed.uneven_ns,
         idle_ns: fed.idle_ns,
+        checkpoint_bytes: training.saving.map_or(0, |saving| saving.writer_bytes * u64::from(saving.writers)),
+        checkpoints: round_spans(&logs),
     };
     // A model has no cache of files that it never wrote.
     let cache =
@@ -68,10 +101,16 @@ pub(crate) fn run(
 
 impl EventHandler for TrainingPlay {
     fn is_in_flight(&self, lane: usize) -> bool {
-        matches!(self.readers[lane], Reader::Reads { .. })
+        match self.readers.get(lane) {
+            Some(reader) => matches!(reader, Reader::Reads { .. }),
+            None => matches!(self.writers[lane - self.readers.len()], Writer::Writes { .. } | Writer::Syncs { .. }),
+        }
     }
 
     fn step(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> Option<u64> {
+        if let Some(writer) = lane.checked_sub(self.readers.len()) {
+            return self.step_writer(event_loop, lane, writer, now_ns);
+        }
         match self.readers[lane] {
             // It was to be looked at while it waited, and waits no longer.
             Reader::Reads { until_ns, .. } if until_ns > now_ns => return None,
@@ -112,6 +151,12 @@ impl TrainingPlay {
                 event_loop.schedule(lane, now_ns);
             }
         }
+        for (writer, at) in self.writers.iter_mut().enumerate() {
+            if let Writer::Waits { until_ns } = at {
+                *until_ns = Some(now_ns);
+                event_loop.schedule(self.readers.len() + writer, now_ns);
+            }
+        }
     }
 
     fn begin(&mut self, event_loop: &mut EventLoop, lane: usize, now_ns: u64) -> Option<u64> {
@@ -137,5 +182,77 @@ impl TrainingPlay {
                 Some(end_ns)
             }
         }
+    }
+
+    fn step_writer(&mut self, event_loop: &mut EventLoop, lane: usize, writer: usize, now_ns: u64) -> Option<u64> {
+        match self.writers[writer] {
+            Writer::Writes { until_ns, .. } | Writer::Syncs { until_ns } if until_ns > now_ns => return None,
+            Writer::Waits { until_ns } if until_ns.is_some_and(|until_ns| until_ns > now_ns) => return None,
+            Writer::Rests if event_loop.runners[lane].is_over => return None,
+            Writer::Writes { offset, from_ns, errno, .. } => {
+                event_loop.alight(lane);
+                event_loop.arrive(lane, now_ns);
+                let file = self.training.dataset.files + writer as u32;
+                if errno != 0 {
+                    event_loop.fail(lane, (file, offset), "write", errno);
+                    return None;
+                }
+                event_loop.record(lane, now_ns, now_ns - from_ns, self.training.transfer_size);
+                let next = offset + self.training.transfer_size;
+                if event_loop.is_stopping() {
+                    return None;
+                }
+                if now_ns < self.until_ns {
+                    return Some(self.write(event_loop, lane, writer, next, now_ns));
+                }
+            }
+            Writer::Syncs { .. } => {
+                event_loop.arrive(lane, now_ns);
+                self.logs[writer].rounds.push((self.begun_ns[writer], now_ns));
+                if self.feeding.saved(writer as u32, now_ns) {
+                    self.ask_again(event_loop, now_ns);
+                }
+            }
+            Writer::Waits { .. } => event_loop.wake(lane, now_ns),
+            Writer::Rests => {}
+        }
+        self.writers[writer] = Writer::Rests;
+        if event_loop.is_stopping() {
+            return None;
+        }
+        match self.feeding.next_save(writer as u32, now_ns) {
+            SaveStep::Done => {
+                let (ended_ns, timed_out) = (event_loop.runners[lane].end_ns, self.feeding.timed_out());
+                event_loop.ended(lane, ended_ns, timed_out);
+                None
+            }
+            SaveStep::Wait(until_ns) => {
+                self.writers[writer] = Writer::Waits { until_ns };
+                until_ns
+            }
+            SaveStep::Save(until_ns) => {
+                (self.until_ns, self.begun_ns[writer]) = (until_ns, now_ns);
+                Some(self.write(event_loop, lane, writer, 0, now_ns))
+            }
+        }
+    }
+
+    /// A transfer of a checkpoint begins, or the sync behind the last one: when that ends.
+    fn write(&mut self, event_loop: &mut EventLoop, lane: usize, writer: usize, offset: u64, now_ns: u64) -> u64 {
+        let (size, whole) = (self.training.transfer_size, self.training.saving.map_or(0, |saving| saving.writer_bytes));
+        if offset >= whole {
+            let model = event_loop.model;
+            let sync_ns = model.fsync_ns as f64 * event_loop.chance.lognormal_mean_1(model.jitter);
+            let until_ns = now_ns + sync_ns.round() as u64;
+            self.writers[writer] = Writer::Syncs { until_ns };
+            return until_ns;
+        }
+        event_loop.board(lane, 1);
+        let mean_ns = event_loop.speed.device_ns(self.write_s, now_ns);
+        let until_ns = event_loop.end_of(lane, now_ns, mean_ns);
+        let errno = if event_loop.draws_fault() { EIO } else { 0 };
+        self.writers[writer] = Writer::Writes { offset, from_ns: now_ns, until_ns, errno };
+        event_loop.visit(lane, (Some(Op::Write), self.training.dataset.files + writer as u32, offset, size), now_ns, until_ns);
+        until_ns
     }
 }

@@ -54,12 +54,12 @@ pub use phase::{PhaseSpec, Work};
 pub use phase_limit::Limit;
 pub use program::{
     Appends, Attempts, Copies, Deal, Fed, FeedStep, Feeding, Finds, FollowStep, ItemOf, Items, Nanoseconds, Operations, Program,
-    RemovalStep, Removals, RetryRule, RoundStep, Rounds, Search, Step, TailReader, Terms, TimeUnit, Transfer, Transfers,
-    WallState,
+    RemovalStep, Removals, RetryRule, RoundStep, Rounds, SaveStep, Search, Step, TailReader, Terms, TimeUnit, Transfer,
+    Transfers, WallState,
 };
 pub use source::Source;
 pub use spec_error::SpecError;
 pub use stream::{Ops, Stream, first_below};
 pub use tail::{Follow, Tail, Waiting};
-pub use training::{Dataset, SAMPLE_STEP, Sample, Shuffle, Training, TrainingStep};
+pub use training::{Dataset, SAMPLE_STEP, Sample, Saving, Shuffle, Training, TrainingStep};
 pub use walk::{Place, Walk};

@@ -79,6 +79,16 @@ pub enum SpecError {
     /// When samples are read follows from when batches are taken.
     #[error("the pace of training is what its accelerators compute; leave pace out")]
     ComputingPaces,
+    /// Blocks of steps between checkpoints in which nothing is measured, or no checkpoint at all.
+    #[error(
+        "a checkpoint every {every} steps of {steps}; use 2 up to all of them, for the first step after one counts for nothing"
+    )]
+    SavingSteps {
+        /// As given.
+        every: u64,
+        /// Of an epoch.
+        steps: u64,
+    },
     /// Not one batch for each accelerator.
     #[error(
         "a data set of {samples} samples has no batch for each of {accelerators} accelerators; use more files or fewer accelerators"

@@ -3,8 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::common_settings::{CachePolicy, TaskRange};
+use crate::checkpoint::{Checkpoint, CheckpointStep, Coordination};
+use crate::common_settings::{CachePolicy, Durability, MOST_ROUNDS, TaskRange};
+use crate::geometry::{Access, Geometry, Layout};
 use crate::integer_mixing::{SplitMix64, mix64};
+use crate::payload::PayloadKind;
 use crate::permutation::Permutation;
 use crate::spec_error::SpecError;
 
@@ -69,6 +72,18 @@ pub struct Sample {
     pub goes_on: bool,
 }
 
+/// Checkpoints between the steps of a training: all accelerators pause while one is written, each over the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Saving {
+    /// After every so many steps of an epoch.
+    pub every_steps: u64,
+    /// Tasks that write it, numbered after the readers.
+    pub writers: u32,
+    /// Bytes that each of them writes; whole transfers.
+    pub writer_bytes: u64,
+}
+
 /// Accelerators, each with readers of its own: tasks are readers, those of an accelerator have neighbouring numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -99,6 +114,9 @@ pub struct Training {
     pub shuffle: Shuffle,
     /// What becomes of the files' pages in the cache before.
     pub cache: CachePolicy,
+    /// What is written between the steps; `None`: nothing.
+    #[serde(default)]
+    pub saving: Option<Saving>,
 }
 
 const fn one() -> u32 {
@@ -159,7 +177,41 @@ impl Training {
         self.steps.unwrap_or(all)
     }
 
-    /// The numbers of all files.
+    /// Tasks that read.
+    #[must_use]
+    pub const fn all_readers(&self) -> u32 {
+        self.accelerators.saturating_mul(self.readers)
+    }
+
+    /// The rounds of those that write checkpoints, as a `checkpoint` has them; `None` where nothing is written.
+    #[must_use]
+    pub fn checkpoint(&self) -> Option<Checkpoint> {
+        let saving = self.saving?;
+        let rounds = (self.steps() / saving.every_steps).saturating_mul(u64::from(self.epochs));
+        Some(Checkpoint {
+            step: CheckpointStep::Checkpoint,
+            rounds: rounds.min(u64::from(MOST_ROUNDS)) as u32,
+            think_ns: 0,
+            coordination: Coordination::Each,
+            geometry: Geometry {
+                transfer_size: self.transfer_size,
+                block_size: saving.writer_bytes,
+                segments: 1,
+                layout: Layout::FilePerTask,
+                access: Access::Sequential,
+            },
+            queue_depth: 1,
+            durability: Durability::Fsync,
+            cache: CachePolicy::Keep,
+            payload: PayloadKind::Unique,
+            verify: false,
+            retry_ns: None,
+            snapshot: None,
+            of_round: None,
+        })
+    }
+
+    /// The numbers of all files that are read.
     #[must_use]
     pub fn files(&self) -> Vec<u32> {
         (0..self.dataset.files).collect()
@@ -199,8 +251,27 @@ impl Training {
         let windows = u64::from(self.epochs) * u64::from(self.accelerators);
         let many = self.accelerators > MOST || self.readers > MOST || windows > MOST_WINDOWS;
         let readers = u64::from(self.accelerators) * u64::from(self.readers);
-        if many || tasks.first != 0 || tasks.here != tasks.total || u64::from(tasks.total) != readers {
+        let writers = u64::from(self.saving.map_or(0, |saving| saving.writers));
+        if many || tasks.first != 0 || tasks.here != tasks.total || u64::from(tasks.total) != readers + writers {
             return Err(SpecError::TrainingApart);
+        }
+        self.saving.map_or(Ok(()), |saving| self.check_saving(&saving))
+    }
+
+    fn check_saving(&self, saving: &Saving) -> Result<(), SpecError> {
+        if saving.writers == 0 || saving.writer_bytes == 0 {
+            return Err(SpecError::Zero("what saving writes"));
+        }
+        // The first step after a checkpoint counts for nothing.
+        if saving.every_steps < 2 || saving.every_steps > self.steps() {
+            return Err(SpecError::SavingSteps { every: saving.every_steps, steps: self.steps() });
+        }
+        if !saving.writer_bytes.is_multiple_of(self.transfer_size) || self.dataset.files.checked_add(saving.writers).is_none() {
+            return Err(SpecError::TooLarge);
+        }
+        let rounds = (self.steps() / saving.every_steps).saturating_mul(u64::from(self.epochs));
+        if rounds > u64::from(MOST_ROUNDS) {
+            return Err(SpecError::Rounds(rounds.min(u64::from(u32::MAX)) as u32));
         }
         Ok(())
     }
@@ -278,6 +349,7 @@ mod tests {
             epochs: 1,
             shuffle,
             cache: CachePolicy::Drop,
+            saving: None,
         }
     }
 

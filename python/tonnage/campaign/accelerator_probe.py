@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tonnage.analysis.load_line.accelerators import stretches
+from tonnage.analysis.load_line.accelerators import LIMIT_TRIALS, stretches
 from tonnage.analysis.load_line.largest_number import NumberSearch
 from tonnage.campaign.kinds.accelerator_search import objective_of, training_of
 from tonnage.campaign.kinds.training import PHASE, with_accelerators
@@ -26,6 +26,6 @@ class AcceleratorProbe(NumberProbe):
                 values=stretches,
                 setting=lambda number: with_accelerators(base, number),
             ),
-            NumberSearch(campaign.accelerators.most, stretch, f"accelerators-{seed}"),
+            NumberSearch(campaign.accelerators.most, stretch, f"accelerators-{seed}", LIMIT_TRIALS),
             campaign.accelerators.budget_ns,
         )

@@ -118,6 +118,10 @@ class ProbeOptions(TypedDict, total=False):
     """With ``kv_cache``: the largest number tried."""
     scale: float | None
     """With ``training`` or ``kv_cache``: samples, or tokens, of so many times their size."""
+    checkpoint_every: int | None
+    """With ``training``: a checkpoint after so many steps."""
+    checkpoint_size: int | str | None
+    """Its bytes, or a published one (``"llama3-8b"``)."""
     transfer_size: int | str | None
     direct: str | None
     storage: str | None
@@ -135,7 +139,7 @@ _SEARCH = ("op", "budget_ns", "max_tasks", "p99_ns", "p999_ns", "open_loop", "su
 _WORKLOAD = ("transfer_size", "direct", "storage", "access", "queue_depth", "verify", "beside")
 
 
-_OF_TRAINING = ("utilisation", "accelerators")
+_OF_TRAINING = ("utilisation", "accelerators", "checkpoint_every", "checkpoint_size")
 _OF_KV_CACHE = ("p95_ns", "users")
 _NOT_OF_TRAINING = (
     "op", "max_tasks", "p99_ns", "p999_ns", "open_loop", "surface", "storage", "access", "queue_depth", "verify",
@@ -153,6 +157,8 @@ _OPTIONS = {
     "users.budget_ns": "--budget",
     "users.most": "--users",
     "users.budget": "--budget",
+    "workload.checkpoint_every": "--checkpoint-every",
+    "workload.checkpoint_size": "--checkpoint-size",
     "workload.dataset": "--space",
     "workload.capacity": "--space",
     **{f"workload.{key}": f"--{key}" for key in _WORKLOAD},
@@ -194,7 +200,7 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
     ):
         for key in keys:
             if key in given and about not in given:
-                option, of = f"--{key.removesuffix('_ns')}", f"--{about.replace('_', '-')}"
+                option, of = f"--{key.removesuffix('_ns').replace('_', '-')}", f"--{about.replace('_', '-')}"
                 raise RequestError(f"{option} is about {of}; hint: give {of} {example}, or leave it out")
     if "training" in given or "kv_cache" in given:
         return _counted_campaign(target, {**given, "surface": asked.get("surface") or None})
@@ -240,7 +246,11 @@ def _counted_campaign(target: str, given: Json) -> Campaign:
     workload: Json = {
         "kind": kind.replace("_", "-"),
         "model": given[kind],
-        **{key: given[key] for key in ("transfer_size", "direct") if key in given},
+        **{
+            key: given[key]
+            for key in ("transfer_size", "direct", "checkpoint_every", "checkpoint_size")
+            if key in given
+        },
         **({space: given["space"]} if "space" in given else {}),
     }
     with reworded(lambda text: text.replace("workload.model", f"--{kind.replace('_', '-')}")):

@@ -38,7 +38,14 @@ def check_hosts(campaign: Campaign, plan: Plan, start: Launcher) -> None:
     """RequestError where tasks do not fit in the processes, or a host does not see the target, or lacks space."""
     if plan.target.scheme == "sim":
         return  # it has hosts of its own
-    settings = [setting for setting in plan.settings or campaign.settings() if setting.needs_scratch]
+    settings = list(plan.settings or campaign.settings())
+    for setting in settings:
+        if setting.IS_ONE_PROCESS and start.processes > 1:
+            raise RequestError(
+                f"{setting.kind} runs in one process, and there are {start.processes}; "
+                "hint: start it without mpiexec or srun"
+            )
+    settings = [setting for setting in settings if setting.needs_scratch]
     for setting in settings:
         if campaign.search is None:
             start.check(setting.tasks, setting.placing)

@@ -15,10 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from typing import TYPE_CHECKING
 
 from tonnage.dashboard.pages import Board
 from tonnage.errors import RequestError
@@ -27,7 +24,6 @@ from tonnage.toml_documents import read_text
 
 if TYPE_CHECKING:
     import uvicorn
-
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _BACKLOG = 512
@@ -92,7 +88,6 @@ def serve(request: ServeRequest, boards: Sequence[Board], announce: Callable[[st
 
 
 def _tls(request: ServeRequest) -> ssl.SSLContext | None:
-
     if request.certificate is not None:
         return https(request.certificate, request.key)
     if request.key is not None:
@@ -171,6 +166,7 @@ async def _serve(
 
 async def _listener(server: uvicorn.Server, place: socket.socket, tls: ssl.SSLContext | None) -> asyncio.Server:
     """Shakes hands for no longer than a request may take."""
+    from tonnage.dashboard.connections import REQUEST_S, Patient
 
     return await asyncio.get_running_loop().create_server(
         lambda: Patient(server.config, server.server_state, server.lifespan.state),
@@ -241,38 +237,3 @@ def _check_private(file: Path) -> None:
         raise RequestError(
             f"others may read or write the key in {file} (mode {found.st_mode & 0o777:o}); hint: mode 600"
         )
-
-
-REQUEST_S = 10.0
-"""From a request's first byte, or from the connection's beginning (before a handshake), to its last byte."""
-
-
-class Patient(H11Protocol):
-    """uvicorn's own, with that limit."""
-
-    _late: asyncio.TimerHandle | None = None
-
-    def __init__(self, *words: Any, **named: Any) -> None:
-        super().__init__(*words, **named)
-        # It is made when the connection is taken, and told of it when a handshake has ended.
-        self._until = self.loop.time() + REQUEST_S
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._late = self.loop.call_at(self._until, transport.abort)
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._forget()
-        elif self._late is None and self.transport is not None:
-            self._late = self.loop.call_later(REQUEST_S, self.transport.abort)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._forget()
-        super().connection_lost(exc)
-
-    def _forget(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None

@@ -100,7 +100,11 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "iozone": (r"^\s*Iozone: Performance Test of File I/O",),
     "vdbench": (r"^Vdbench distribution: ", r"^[0-9:.]+ Starting RD="),
     "warp": (r"^(?:Operation|Report): [A-Z]+(?: \([0-9]+\))?\..*Concurrency: [0-9]+",),
-    "dlio": (r'"train_throughput_samples_per_second"\s*:',),
+    "dlio": (
+        r'"train_throughput_samples_per_second"\s*:',
+        r'"(?:save|load)_checkpoint_io_mean_GB_per_second"\s*:',
+        r'^\s*"(?:save|load)_ckpt[0-9]+"\s*:',
+    ),
     "sob": (r"^\s*(?:Wrote|Read) +[0-9.]+ MB in [0-9.]+ s",),
     "rados": (
         r"^(?:\S+ +)?Maintaining [0-9]+ concurrent (?:writes|reads)",

@@ -180,6 +180,8 @@ def _write(writer: RunWriter, trial: int, file: int, phase: Phase, repetition: i
         "wrapped": None,
         "origin": {"file": file, "line": phase.line, "said": _stated_rate_line(phase.stated_rate)},
     }
+    if phase.stated_training is not None:
+        line["stated_training"] = phase.stated_training
     if phase.series:
         writer.write_series(trial, phase.phase, [(start, end, 0, moved) for start, end, moved in phase.series])
     # None where the file names none.

@@ -12,7 +12,7 @@ from typing import TypedDict
 from tonnage.importers.rounded_numbers import Rounded
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import SettingValues, WorkflowTask
-from tonnage.records.phase_results import NetworkResult
+from tonnage.records.phase_results import NetworkResult, StatedTraining
 
 MOST_PROBLEMS = 20
 """Sentences about one file."""
@@ -118,6 +118,7 @@ class Phase:
     series: tuple[tuple[int, int, int], ...] = ()
     """``start_ns``, ``end_ns``, ``bytes`` of all tasks, from the phase's start."""
     network: NetworkResult | None = None
+    stated_training: StatedTraining | None = None
     workflow: tuple[WorkflowTask, ...] = ()
     """Tasks of a workflow, instants from the phase's start."""
 

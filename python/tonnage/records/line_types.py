@@ -21,6 +21,7 @@ from tonnage.records.phase_results import (
     Note,
     OperationResult,
     StageResult,
+    StatedTraining,
     TailResult,
     TaskResult,
     TrainingResult,
@@ -204,6 +205,7 @@ class TrialLine(Totals, total=False):
     found: int
     training: TrainingResult
     kv_cache: KvCacheResult
+    stated_training: StatedTraining
     network: NetworkResult | None
     objects: ObjectsLine | None
     ensemble: Gathering | None

@@ -143,6 +143,16 @@ class TrainingResult(TypedDict):
     starved_ns: int
     uneven_ns: int
     idle_ns: int
+    checkpoint_bytes: int
+    checkpoints: list[list[int]]
+    step_ends_ns: list[int]
+
+
+class StatedTraining(TypedDict):
+    """What another tool says of the accelerators of a training."""
+
+    accelerators: int
+    utilisation: float
 
 
 class KvCacheResult(TypedDict):
@@ -198,7 +208,7 @@ class TaskTimes(TypedDict):
 class TaskResult(TaskTimes, total=False):
     """One task's part of a phase. Steps are None where another program carried it out."""
 
-    role: Literal["work", "follow"]
+    role: Literal["work", "follow", "save"]
     open_ns: int | None
     transfer_ns: int | None
     sync_ns: int | None

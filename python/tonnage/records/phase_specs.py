@@ -82,6 +82,14 @@ class Dataset(TypedDict):
     spread_bytes: int
 
 
+class Saving(TypedDict):
+    """The checkpoints between the steps of a training."""
+
+    every_steps: int
+    writers: int
+    writer_bytes: int
+
+
 class Work(TypedDict, total=False):
     """What the tasks of a phase do: the keys of its ``kind``."""
 
@@ -149,6 +157,7 @@ class Work(TypedDict, total=False):
     slots: int
     laid_out: int
     serve_ns: int
+    saving: Saving | None
 
 
 class PhaseSpec(TypedDict, total=False):

@@ -236,8 +236,8 @@ def _latency(run: Run, line: TrialLine, tasks: list[TaskLine]) -> Iterator[str]:
     if follow := line.get("follow"):
         yield from _differences("follow.lag", follow["lag"], summarise(run.lag(line["record"]) or []))
     for task in tasks:
-        tag = "follow" if task.get("role") == "follow" else "task"
-        pairs = histograms.get(f"{tag}-{task['task']}", [])
+        role = task.get("role", "work")
+        pairs = histograms.get(f"{'task' if role == 'work' else role}-{task['task']}", [])
         yield from _differences(f"latency of task {task['task']}", task["latency"], summarise(pairs))
 
 

@@ -16,6 +16,15 @@ use crate::stream::StreamWorker;
 use crate::task::{TaskContext, Worker};
 use crate::task_counters::Step;
 
+/// Who says when a round begins, where that does not follow from the end of the one before.
+pub trait Pacer: Send {
+    /// Waits until a round is due: by when it is to be over, at the latest. `None`: none comes any more.
+    fn wait(&mut self, context: &mut TaskContext) -> Option<u64>;
+
+    /// The round is over.
+    fn done(&mut self);
+}
+
 /// One task that writes all rounds.
 pub struct RoundsWorker {
     work: Checkpoint,
@@ -27,6 +36,8 @@ pub struct RoundsWorker {
     begin_ns: Option<u64>,
     /// Of a snapshot of all that it took and others are to know.
     token: u64,
+    /// `None`: rounds follow each other.
+    pacer: Option<Box<dyn Pacer>>,
 }
 
 impl RoundsWorker {
@@ -39,14 +50,20 @@ impl RoundsWorker {
     ) -> Self {
         log.rounds.reserve_exact(work.rounds as usize);
         log.takes.reserve_exact(if taker.is_some() { work.rounds as usize } else { 0 });
-        Self { work, stream, taker, log, logs, begin_ns: None, token: 0 }
+        Self { work, stream, taker, log, logs, begin_ns: None, token: 0, pacer: None }
+    }
+
+    /// The same with rounds that begin when another says so.
+    pub fn paced_by(mut self, pacer: Box<dyn Pacer>) -> Self {
+        self.pacer = Some(pacer);
+        self
     }
 
     /// All rounds, step by step; returns early where one fails, or all are to stop.
     fn rounds(&mut self, context: &mut TaskContext) -> Option<()> {
         for step in Rounds::new(&self.work, context.number) {
             match step {
-                RoundStep::Think(round) => self.think(context, round),
+                RoundStep::Think(round) => self.think(context, round)?,
                 RoundStep::Meet(point) => context.meet_at(point, 0).map(drop)?,
                 RoundStep::Open => self.open(context)?,
                 RoundStep::Write => {
@@ -61,7 +78,8 @@ impl RoundsWorker {
             }
             // Not after a snapshot: one that was taken is closed over and noted, or nobody would find it.
             let may_break_off = matches!(step, RoundStep::Think(_) | RoundStep::Write | RoundStep::Sync);
-            if may_break_off && context.shared.stop.load(Ordering::Relaxed) {
+            let is_cut = self.pacer.is_some() && step == RoundStep::Write && context.tally.timed_out;
+            if may_break_off && (is_cut || context.shared.stop.load(Ordering::Relaxed)) {
                 return None;
             }
         }
@@ -69,7 +87,7 @@ impl RoundsWorker {
     }
 
     /// The pause before a round, and the bytes that it will write.
-    fn think(&mut self, context: &TaskContext, round: u32) {
+    fn think(&mut self, context: &mut TaskContext, round: u32) -> Option<()> {
         let (clock, began_ns) = (context.shared.clock, monotonic_ns());
         let until = clock.ticks().saturating_add(clock.ticks_of(self.work.think_ns));
         context.counters.set_step(Step::Pausing);
@@ -79,7 +97,11 @@ impl RoundsWorker {
         if self.work.think_ns > 0 {
             wait_until(context, until);
         }
+        if let Some(pacer) = &mut self.pacer {
+            self.stream.until_ns = Some(pacer.wait(context)?);
+        }
         self.log.think_ns += monotonic_ns() - began_ns;
+        Some(())
     }
 
     /// The round's time begins.
@@ -93,6 +115,9 @@ impl RoundsWorker {
     fn close(&mut self, context: &mut TaskContext) {
         self.stream.close(context);
         self.log.rounds.extend(self.begin_ns.take().map(|begin_ns| (begin_ns, monotonic_ns())));
+        if let Some(pacer) = &mut self.pacer {
+            pacer.done();
+        }
     }
 
     fn snapshot(&mut self, context: &mut TaskContext, round: u32) -> Option<()> {

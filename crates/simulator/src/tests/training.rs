@@ -1,7 +1,7 @@
 //! Accelerators that are fed, against closed forms: what a reader reads takes a known time, and so does a step.
 
-use tonnage_records::{PhaseResult, TrainingResult};
-use tonnage_workload::{CachePolicy, Dataset, Limit, PhaseSpec, Shuffle, Training, TrainingStep, Work};
+use tonnage_records::{PhaseResult, Role, TrainingResult};
+use tonnage_workload::{CachePolicy, Dataset, Limit, PhaseSpec, Saving, Shuffle, Training, TrainingStep, Work};
 
 use super::{near, phase, run, working};
 use crate::ModelSpec;
@@ -24,6 +24,7 @@ fn training(compute_ns: u64) -> Training {
         epochs: 1,
         shuffle: Shuffle::Samples,
         cache: CachePolicy::Drop,
+        saving: None,
     }
 }
 
@@ -32,7 +33,7 @@ fn model() -> ModelSpec {
 }
 
 fn spec(training: Training, time_ns: Option<u64>) -> PhaseSpec {
-    let tasks = training.accelerators * training.readers;
+    let tasks = training.all_readers() + training.saving.map_or(0, |saving| saving.writers);
     PhaseSpec { limit: Limit { time_ns, ..Limit::default() }, ..working(Work::Training(training), tasks) }
 }
 
@@ -73,6 +74,8 @@ fn readers_wait_where_enough_has_been_read_and_accelerators_where_it_has_not() {
 fn a_limit_of_time_counts_the_steps_that_all_ended_within_it() {
     let result = run(model(), &spec(training(6 * MS), Some(100 * MS)));
     // The first ends after 8.389 + 6 ms, each other one 8.389 ms later.
+    let ends = &of(&result).step_ends_ns;
+    assert!(ends.len() == 11 && near(ends[0] as f64, 14.389e6, 0.001) && near((ends[10] - ends[0]) as f64, 83.886e6, 0.001));
     assert_eq!(of(&result).windows.iter().map(|window| window[0]).collect::<Vec<_>>(), [11, 11]);
     // The first step of one is over a little before that of the other, for which it waits.
     assert!(near(utilisation(&result), 6.0 / 8.388_608, 0.02));
@@ -89,6 +92,70 @@ fn each_epoch_has_a_window_and_begins_with_nothing_read_ahead() {
         assert_eq!(epoch.iter().map(|window| window[2]).min(), Some(180 * MS));
     }
     assert_eq!(result.tasks.iter().map(|task| task.operations).sum::<u64>(), 3 * 10 * 8);
+}
+
+/// Two writers of 64 MiB each, after every tenth step.
+fn saving(compute_ns: u64) -> Training {
+    let saving = Saving { every_steps: 10, writers: 2, writer_bytes: 64 << 20 };
+    Training { steps: Some(35), epochs: 2, saving: Some(saving), ..training(compute_ns) }
+}
+
+#[test]
+fn accelerators_pause_while_a_checkpoint_is_written_and_no_window_has_that_time() {
+    // Of 50 ms the device reads for 8.389: at a checkpoint all that may be read ahead has been.
+    let model = ModelSpec { fsync_ns: 2 * MS, ..model() };
+    let result = run(model, &spec(saving(50 * MS), None));
+    let fed = of(&result);
+    // Of each epoch 10, 10, 10 and 5 steps, each block for both accelerators.
+    let steps: Vec<u64> = fed.windows.iter().map(|window| window[0]).collect();
+    assert_eq!(steps, [10, 10, 10, 10, 10, 10, 5, 5].repeat(2));
+    for [steps, compute, total] in fed.windows.iter().skip(2) {
+        assert_eq!(*compute, (steps - 1) * 50 * MS);
+        assert!(near(*total as f64, *compute as f64, 0.04), "{total} of {compute}");
+    }
+    // 128 MiB at 1 GB/s, and the sync: 136.2 ms.
+    assert_eq!((fed.checkpoints.len(), fed.checkpoint_bytes), (6, 128 << 20));
+    for [begin_ns, end_ns] in &fed.checkpoints {
+        assert!(near((end_ns - begin_ns) as f64, 136.218e6, 0.001), "{}", end_ns - begin_ns);
+    }
+    // From one to the next: ten steps, and itself.
+    assert!(near((fed.checkpoints[1][0] - fed.checkpoints[0][1]) as f64, 500e6, 0.001));
+    let apart: Vec<_> = result.tasks.iter().filter(|task| task.role == Role::Save).map(|task| task.bytes).collect();
+    assert_eq!(apart, [6 * (64 << 20); 2]);
+    // Readers waited for room while 50 ms were computed, not for the checkpoints: 70 steps, of which two were the first.
+    let waited_ms = fed.idle_ns as f64 / 4e6;
+    assert!(waited_ms < 70.0 * 50.0 && waited_ms > 60.0 * 41.6, "{waited_ms}");
+}
+
+#[test]
+fn a_checkpoint_that_the_time_cuts_is_none_and_the_phase_ends() {
+    // Ten steps take 0.51 s, and the checkpoint would end at 0.64 s.
+    let result = run(model(), &spec(saving(50 * MS), Some(600 * MS)));
+    assert_eq!(of(&result).windows.iter().map(|window| window[0]).collect::<Vec<_>>(), [10, 10]);
+    assert_eq!(of(&result).checkpoints, Vec::<[u64; 2]>::new());
+    let end_ns = result.tasks.iter().map(|task| task.end_ns - task.start_ns).max();
+    assert!(end_ns.is_some_and(|end_ns| end_ns < 610 * MS), "{end_ns:?}");
+}
+
+#[test]
+fn a_checkpoint_that_fails_ends_the_phase() {
+    // The first reads are 80 and what is read ahead.
+    let model = ModelSpec { fault_every: 120, ..model() };
+    let result = run(model, &spec(saving(50 * MS), None));
+    let error = result.first_error.as_ref().expect("an error");
+    assert!(error.message.starts_with("write failed") && error.task >= 4, "{error:?}");
+}
+
+#[test]
+fn checkpoints_that_leave_nothing_to_measure_are_refused() {
+    let refused = |saving| {
+        let work = Training { saving: Some(saving), ..training(MS) };
+        spec(work, None).check().expect_err("refused").to_string()
+    };
+    let well = Saving { every_steps: 2, writers: 1, writer_bytes: 1 << 20 };
+    assert!(refused(Saving { every_steps: 1, ..well }).starts_with("a checkpoint every 1 steps of 64"));
+    assert!(refused(Saving { every_steps: 65, ..well }).starts_with("a checkpoint every 65 steps of 64"));
+    assert!(refused(Saving { writer_bytes: 0, ..well }).contains("what saving writes"));
 }
 
 #[test]

@@ -6,6 +6,9 @@
 
 use crate::training::{Deal, Sample, Training};
 
+/// Steps whose ends are kept one by one.
+const STEP_ENDS: usize = 1024;
+
 /// What is due for a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedStep {
@@ -17,17 +20,31 @@ pub enum FeedStep {
     Done,
 }
 
-/// What became of the accelerators. Times are sums over them, of all steps but the first of each epoch.
+/// What is due for a task that writes checkpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaveStep {
+    /// It writes its part, which is over at this instant at the latest; [`Feeding::saved`] is told when it has.
+    Save(u64),
+    /// As [`FeedStep::Wait`].
+    Wait(Option<u64>),
+    /// No more checkpoint comes.
+    Done,
+}
+
+/// What became of the accelerators. A block is the steps between two checkpoints, or an epoch where none is written. Times
+/// are sums over the accelerators, of all steps but the first of each block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fed {
-    /// Of each epoch and each accelerator: how many steps ended, the first included; how long it computed; and how long
+    /// Of each block and each accelerator: how many steps ended, the first included; how long it computed; and how long
     /// that took in all. Without the first step, from whose end on the time counts to the end of the last one for all.
     pub windows: Vec<[u64; 3]>,
+    /// When all had ended each of the first steps of the first epoch, from the beginning of the phase on.
+    pub step_ends_ns: Vec<u64>,
     /// Accelerators waited so long for a batch.
     pub starved_ns: u64,
     /// They waited so long for the slowest of them.
     pub uneven_ns: u64,
-    /// Readers waited so long, in all steps, for there were enough batches.
+    /// Readers waited so long, in all steps, for there were enough batches; not while a checkpoint was written.
     pub idle_ns: u64,
 }
 
@@ -40,7 +57,7 @@ struct Accelerator {
     /// Steps that it has begun.
     begun: u64,
     begin_ns: u64,
-    /// When it ended the first step.
+    /// When it ended the first step of the block.
     first_end_ns: u64,
 }
 
@@ -49,15 +66,24 @@ struct Accelerator {
 pub struct Feeding {
     training: Training,
     seed: u64,
+    start_ns: u64,
     deadline_ns: u64,
     steps: u64,
     epoch: u32,
     accelerators: Vec<Accelerator>,
-    /// Since when each reader waits.
-    waiting: Vec<Option<u64>>,
-    /// Steps of the epoch that all have ended, and when the last of them ended: when the epoch began, if none has.
+    /// Since when each reader waits, and how long checkpoints had taken by then.
+    waiting: Vec<Option<(u64, u64)>>,
+    /// Steps of the epoch that all have ended, and of them those before the block in hand.
     ended: u64,
+    block: u64,
+    /// When the last step ended, or the checkpoint after it: when the epoch began, if there was none.
     barrier_ns: u64,
+    /// Since when a checkpoint is written, and how long those before it took.
+    saving_since_ns: Option<u64>,
+    saving_ns: u64,
+    /// Checkpoints that were begun, and how many of them each writer has written.
+    saves: u64,
+    saved: Vec<u64>,
     /// When all will have ended the step in hand; `None` while one has not begun it.
     until_ns: Option<u64>,
     now_ns: u64,
@@ -79,16 +105,22 @@ impl Feeding {
         Self {
             training: training.clone(),
             seed,
+            start_ns,
             deadline_ns: time_ns.map_or(u64::MAX, |time_ns| start_ns.saturating_add(time_ns)),
             steps: training.steps(),
             epoch: 0,
             accelerators: (0..training.accelerators).map(accelerator).collect(),
             waiting: vec![None; training.accelerators as usize * training.readers as usize],
             ended: 0,
+            block: 0,
             barrier_ns: start_ns,
+            saving_since_ns: None,
+            saving_ns: 0,
+            saves: 0,
+            saved: vec![0; training.saving.map_or(0, |saving| saving.writers as usize)],
             until_ns: None,
             now_ns: start_ns,
-            fed: Fed::default(),
+            fed: Fed { step_ends_ns: Vec::with_capacity(training.steps().min(STEP_ENDS as u64) as usize), ..Fed::default() },
         }
     }
 
@@ -107,9 +139,9 @@ impl Feeding {
         let batch = u64::from(self.training.batch_samples);
         let ahead = own.claimed - own.begun * batch;
         if all_claimed || ahead >= batch * u64::from(self.training.prefetch_batches) {
-            self.waiting[reader].get_or_insert(now_ns);
-            let until_ns = self.until_ns.unwrap_or(u64::MAX).min(self.deadline_ns);
-            return FeedStep::Wait((until_ns < u64::MAX).then_some(until_ns));
+            let saving_ns = self.saving_ns(now_ns);
+            self.waiting[reader].get_or_insert((now_ns, saving_ns));
+            return FeedStep::Wait(self.next_change_ns());
         }
         self.stop_waiting(reader, now_ns);
         let own = &mut self.accelerators[of];
@@ -125,6 +157,45 @@ impl Feeding {
         self.begin_where_ready(of..of + 1, now_ns) || now_ns >= self.deadline_ns
     }
 
+    /// What is due now for the task of this number among those that write checkpoints.
+    pub fn next_save(&mut self, writer: u32, now_ns: u64) -> SaveStep {
+        let now_ns = self.pass(now_ns);
+        if self.is_over(now_ns) {
+            return SaveStep::Done;
+        }
+        if self.saved[writer as usize] < self.saves {
+            return SaveStep::Save(self.deadline_ns);
+        }
+        let is_last = self.epoch + 1 >= self.training.epochs;
+        let every = self.training.saving.map_or(u64::MAX, |saving| saving.every_steps);
+        let comes = (self.ended / every).saturating_add(1).saturating_mul(every) <= self.steps;
+        if is_last && !comes { SaveStep::Done } else { SaveStep::Wait(self.next_change_ns()) }
+    }
+
+    /// `writer` has written its part. Whether others that wait should be asked again.
+    pub fn saved(&mut self, writer: u32, now_ns: u64) -> bool {
+        let now_ns = self.pass(now_ns);
+        self.saved[writer as usize] += 1;
+        if self.saving_since_ns.is_some() && self.saved.iter().all(|&saved| saved == self.saves) {
+            self.saving_ns = self.saving_ns(now_ns);
+            (self.saving_since_ns, self.barrier_ns) = (None, now_ns);
+            self.begin_next(now_ns);
+            return true;
+        }
+        now_ns >= self.deadline_ns
+    }
+
+    /// When something changes at the latest, where that is known.
+    fn next_change_ns(&self) -> Option<u64> {
+        let until_ns = self.until_ns.unwrap_or(u64::MAX).min(self.deadline_ns);
+        (until_ns < u64::MAX).then_some(until_ns)
+    }
+
+    /// How long checkpoints have taken by now.
+    fn saving_ns(&self, now_ns: u64) -> u64 {
+        self.saving_ns + self.saving_since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns))
+    }
+
     /// Whether the time was up before all was done.
     #[must_use]
     pub fn timed_out(&self) -> bool {
@@ -138,7 +209,7 @@ impl Feeding {
         let end_ns = if stopped { now_ns } else { u64::MAX };
         self.pass(end_ns.min(self.deadline_ns).max(self.now_ns));
         if self.epoch < self.training.epochs {
-            self.close_epoch();
+            self.close_block();
         }
         self.fed
     }
@@ -158,11 +229,11 @@ impl Feeding {
         self.epoch >= self.training.epochs || now_ns >= self.deadline_ns
     }
 
-    /// All end the step in hand at `until_ns`, and those that have a batch begin the next one.
+    /// All end the step in hand at `until_ns`; then a checkpoint is written, or those that have a batch begin the next one.
     fn end_step(&mut self, until_ns: u64) {
         for own in &mut self.accelerators {
             let end_ns = own.begin_ns + self.training.compute_ns;
-            if self.ended == 0 {
+            if self.ended == self.block {
                 own.first_end_ns = end_ns;
             } else {
                 self.fed.starved_ns += own.begin_ns - self.barrier_ns;
@@ -171,21 +242,38 @@ impl Feeding {
         }
         (self.barrier_ns, self.until_ns) = (until_ns, None);
         self.ended += 1;
+        if self.epoch == 0 && self.fed.step_ends_ns.len() < STEP_ENDS {
+            self.fed.step_ends_ns.push(until_ns - self.start_ns);
+        }
+        if self.training.saving.is_some_and(|saving| self.ended.is_multiple_of(saving.every_steps)) {
+            self.close_block();
+            self.saves += 1;
+            self.saving_since_ns = Some(until_ns);
+        } else {
+            self.begin_next(until_ns);
+        }
+    }
+
+    /// A step, or the next epoch, begins.
+    fn begin_next(&mut self, now_ns: u64) {
         if self.ended == self.steps {
-            self.close_epoch();
+            self.close_block();
             self.epoch += 1;
-            self.ended = 0;
+            (self.ended, self.block) = (0, 0);
             for own in &mut self.accelerators {
                 (own.claimed, own.read, own.begun) = (0, 0, 0);
             }
         } else {
-            self.begin_where_ready(0..self.accelerators.len(), until_ns);
+            self.begin_where_ready(0..self.accelerators.len(), now_ns);
         }
     }
 
     /// Each of these accelerators that waits for a batch and has it begins a step; whether one has.
     fn begin_where_ready(&mut self, those: std::ops::Range<usize>, now_ns: u64) -> bool {
         let (batch, ended) = (u64::from(self.training.batch_samples), self.ended);
+        if self.saving_since_ns.is_some() {
+            return false;
+        }
         let mut any = false;
         for own in &mut self.accelerators[those] {
             if own.begun == ended && own.read >= (ended + 1) * batch {
@@ -199,18 +287,24 @@ impl Feeding {
         any
     }
 
-    fn close_epoch(&mut self) {
-        let ended = self.ended;
+    /// Counts the steps since the epoch began, or since the last checkpoint. A block without any counts where it is the
+    /// only one of its epoch.
+    fn close_block(&mut self) {
+        let ended = self.ended - self.block;
+        if ended == 0 && self.block > 0 {
+            return;
+        }
         let window = |own: &Accelerator| match ended {
             0 => [0, 0, 0],
             _ => [ended, (ended - 1) * self.training.compute_ns, self.barrier_ns - own.first_end_ns],
         };
         self.fed.windows.extend(self.accelerators.iter().map(window));
+        self.block = self.ended;
     }
 
     fn stop_waiting(&mut self, reader: usize, now_ns: u64) {
-        if let Some(since_ns) = self.waiting[reader].take() {
-            self.fed.idle_ns += now_ns - since_ns;
+        if let Some((since_ns, saving_ns)) = self.waiting[reader].take() {
+            self.fed.idle_ns += (now_ns - since_ns).saturating_sub(self.saving_ns(now_ns) - saving_ns);
         }
     }
 }

@@ -33,7 +33,7 @@ use starts::Starts;
 use stop_rule::{AtQuota, StopRule};
 
 pub use copies::{Copies, Deal};
-pub use feeding::{Fed, FeedStep, Feeding};
+pub use feeding::{Fed, FeedStep, Feeding, SaveStep};
 pub use finds::{Finds, Search};
 pub use names::{ItemOf, Items};
 pub use retry::{Attempts, RetryRule};

@@ -102,9 +102,10 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
 @finding("straggler-task")
 def straggler_task(evidence: Evidence) -> Iterator[Finding]:
     for op, group, points in evidence.curves() if evidence.tasks else ():
-        if points[0].kind in ("tail", "command", "application") or op == "drop":
+        checkpoints = points[0].setting.get("checkpoint_every") is not None
+        if points[0].kind in ("tail", "command", "application") or op == "drop" or checkpoints:
             # A writer and its readers are not alike, nor are copies whose number the tasks do not divide; snapshots of
-            # all tasks together, and their data, are removed by one.
+            # all tasks together, and their data, are removed by one; writers of checkpoints are not readers of samples.
             continue
         several = [point for point in points if point.tasks > 1]
         slowest = [found for point in several for found in _slowest(evidence, point)]

@@ -6,13 +6,14 @@ does not fall where accelerators are added, so a latency and a stretch have one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from tonnage.analysis.load_line.largest_number import largest_within
 from tonnage.analysis.results import Point
-from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval
+from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, pooled_noise, student_t
 from tonnage.records import Trials
 from tonnage.records.line_types import Json, Manifest, TrialLine
 from tonnage.records.phase_results import TrainingResult
@@ -21,12 +22,33 @@ _STEPS_LEAST = 2
 """Of which the first counts for nothing."""
 _IDLE = 0.1
 """Readers that wait so much of their time, while accelerators wait for batches, could read more if they might."""
-_FULL = 0.9
-"""Of the most that was read: where that much was, more accelerators get no more."""
 _BUSY = 0.9
 """Of the processors: nobody reads more than that."""
 _GROWS = 0.5
-"""Of what accelerators that were added ask for: where so much more is read, the storage gives more to more readers."""
+"""Growth of what is consumed, over that of the accelerators: from here on the storage gives more to more readers."""
+_WAITS = 0.97
+"""Accelerators that compute so much of the time at most wait for what is read."""
+_EPOCH_STEPS = 500
+"""Of the benchmark. A trial is shorter, so that the time in which its queues fill is more of it."""
+_HALVED_LEAST = 8
+"""Steps of a trial whose second half tells how it would go on."""
+_REPEATED = 2
+"""Trials of a number of accelerators that say something of what limits."""
+LIMIT_TRIALS = 3
+"""Repetitions after which it is not looked any longer for what limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """Checkpoints of all trials with one number of accelerators, which pause meanwhile: no utilisation counts that."""
+
+    count: int
+    bytes: int
+    """Of one."""
+    mean_ns: int
+    """From the first writer's beginning to the last one's end; 0 where none was completed."""
+    time_share: float
+    """Of the time of the trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +66,19 @@ class FedPoint:
     """Of its interval; 0 where there is one trial."""
     samples_per_s: float
     bandwidth_bytes_per_s: float
-    starved: float
-    """Share of the accelerators' time in which they waited for a batch."""
-    uneven: float
+    starved: float | None
+    """Share of the accelerators' time in which they waited for a batch; this and the next two None where another tool
+    measured it."""
+    uneven: float | None
     """Share in which they waited for the slowest of them."""
-    idle: float
+    idle: float | None
     """Share of the readers' time in which enough had been read."""
     cpu_share: float | None
     """Of the processors' time that the readers used; None where it is not known."""
     device_share: float | None
     """Of the bytes read, those that came from a device, at most 1; None where it is not known."""
+    checkpoints: Checkpoints | None
+    """None where none was to be written."""
     records: tuple[str, ...]
 
 
@@ -76,7 +101,10 @@ class Feeding:
     confidence: float
     trials: int
     limit: str | None
-    """What keeps more from being fed: ``storage``, ``readers``, ``prefetch`` or ``processors``; None: nothing did."""
+    """What keeps more from being fed: ``storage``, ``readers``, ``prefetch`` or ``processors``; None: nothing did, or
+    the repetitions do not show what."""
+    starved: int | None
+    """The smallest number measured that is estimated not to be fed; None where all were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +114,10 @@ class Trained:
     group: str
     model: str | None
     """The published configuration, ``unet3d-h100``; None: another."""
-    demand_bytes_per_s: int
-    """What each accelerator reads that computes all the time."""
-    readers: int
-    """Of each accelerator."""
+    demand_bytes_per_s: int | None
+    """What each accelerator reads that computes all the time; None: not said."""
+    readers: int | None
+    """Of each accelerator; None: not said."""
     scale: float
     """What the campaign multiplied its samples by."""
     points: tuple[FedPoint, ...]
@@ -98,14 +126,35 @@ class Trained:
 
 
 def utilisation_of(line: TrialLine) -> float | None:
-    """Accelerator utilisation as DLIO has it: of each epoch and accelerator the time that it computed after its first
-    step, over the time from there to the end of the last step; the mean of all. Where no second step ended in time,
-    what was read over what the accelerators would have taken. None where nothing was measured."""
+    """Accelerator utilisation as DLIO has it: of each block of steps (an epoch, or what is between two checkpoints) and
+    accelerator the time that it computed after its first step, over the time from there to the end of the last step;
+    the mean of all, weighted by their steps. The time of checkpoints is in no block. Where no second step ended in
+    time, what was read over what the accelerators would have taken. None where nothing was measured. Of another tool
+    what it says."""
+    if said := line.get("stated_training"):
+        return said["utilisation"]
     fed = line.get("training")
     if not fed:
         return None
-    shares = [compute_ns / total_ns for steps, compute_ns, total_ns in fed["windows"] if steps >= _STEPS_LEAST]
-    return fmean(shares) if shares else _share_read(line, fed)
+    told = [(compute_ns / total_ns, steps) for steps, compute_ns, total_ns in fed["windows"] if steps >= _STEPS_LEAST]
+    if not told:
+        return _share_read(line, fed)
+    return math.fsum(share * steps for share, steps in told) / sum(steps for _, steps in told)
+
+
+def epoch_utilisation_of(line: TrialLine) -> float | None:
+    """What :func:`utilisation_of` would be in an epoch of 500 steps, as the benchmark has it: after the trial's own
+    steps come others that take as long as those of its second half do. The same where that is not known (records of an
+    older version), or checkpoints are between the steps."""
+    found, fed = utilisation_of(line), line.get("training")
+    ends_ns = fed.get("step_ends_ns") or [] if fed else []
+    count = len(ends_ns)
+    if not found or not fed or fed.get("checkpoint_bytes") or not _HALVED_LEAST <= count < _EPOCH_STEPS:
+        return found
+    half = count // 2
+    later = (ends_ns[-1] - ends_ns[half - 1]) / ((count - half) * fed["compute_ns"])
+    own, whole = count - 1, _EPOCH_STEPS - 1
+    return min(whole / (own / found + (whole - own) * later), 1.0)
 
 
 def _share_read(line: TrialLine, fed: TrainingResult) -> float | None:
@@ -114,10 +163,10 @@ def _share_read(line: TrialLine, fed: TrainingResult) -> float | None:
 
 
 def stretches(lines: Iterable[TrialLine]) -> dict[int, list[float]]:
-    """Returns, by accelerators, how much longer each trial took than they computed."""
+    """Returns, by accelerators, how much longer an epoch would take than they computed, by each trial."""
     found: dict[int, list[float]] = {}
     for line in lines:
-        utilisation = utilisation_of(line)
+        utilisation = epoch_utilisation_of(line)
         if utilisation:
             found.setdefault(line["setting"]["accelerators"], []).append(1 / utilisation)
     return found
@@ -136,7 +185,13 @@ def trained_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> t
     found = []
     for group, own in groups.items():
         told = (
-            _fed_point(point, list(trials.named(point.records)), None if simulated else processors) for point in own
+            _fed_point(
+                point,
+                list(trials.named(point.records)),
+                None if simulated else processors,
+                epoch_utilisation_of if search else utilisation_of,
+            )
+            for point in own
         )
         fed = sorted((one for one in told if one is not None), key=lambda one: one.accelerators)
         setting = own[0].setting
@@ -144,8 +199,12 @@ def trained_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> t
             trained = Trained(
                 group=group,
                 model=setting.get("model"),
-                demand_bytes_per_s=setting["batch"] * setting["sample_size"] * 10**9 // setting["compute_ns"],
-                readers=setting["readers"],
+                demand_bytes_per_s=(
+                    setting["batch"] * setting["sample_size"] * 10**9 // setting["compute_ns"]
+                    if "compute_ns" in setting
+                    else None
+                ),
+                readers=setting.get("readers"),
                 scale=float(campaign.get("scale") or 1.0),
                 points=tuple(fed),
                 answer=_answer(search, fed) if search else None,
@@ -168,18 +227,25 @@ def _answer(search: Json, fed: Sequence[FedPoint]) -> Feeding:
         confidence=CONFIDENCE,
         trials=found.trials,
         limit=None if found.exceeds is None else _limit(fed, found.exceeds),
+        starved=found.exceeds,
     )
 
 
-def _fed_point(point: Point, lines: Sequence[TrialLine], processors: int | None) -> FedPoint | None:
-    told = [(line, share) for line in lines if (share := utilisation_of(line))]
+def _fed_point(
+    point: Point,
+    lines: Sequence[TrialLine],
+    processors: int | None,
+    utilisation: Callable[[TrialLine], float | None],
+) -> FedPoint | None:
+    told = [(line, share) for line in lines if (share := utilisation(line))]
     if not told:
         return None
     shares = [share for _, share in told]
     middle, low, high, confidence = median_interval(shares)
-    results = [line["training"] for line, _ in told]
+    results = [line["training"] for line, _ in told if "training" in line]
     elapsed_ns = sum(line["elapsed_ns"] or 0 for line, _ in told)
-    accelerators, readers = results[0]["accelerators"], results[0]["readers"]
+    accelerators = told[0][0]["setting"]["accelerators"]
+    readers_ns = max(sum(fed["accelerators"] * fed["readers"] for fed in results) * elapsed_ns // max(len(told), 1), 1)
     counted_ns = max(sum(window[2] for fed in results for window in fed["windows"]), 1)
     cpu = [ns for line, _ in told for ns in (line["cpu_user_ns"], line["cpu_system_ns"])]
     known = processors is not None and None not in cpu
@@ -192,27 +258,59 @@ def _fed_point(point: Point, lines: Sequence[TrialLine], processors: int | None)
         confidence=confidence,
         samples_per_s=sum(line["operations"] for line, _ in told) * 1e9 / max(elapsed_ns, 1),
         bandwidth_bytes_per_s=point.bandwidth_bytes_per_s,
-        starved=sum(fed["starved_ns"] for fed in results) / counted_ns,
-        uneven=sum(fed["uneven_ns"] for fed in results) / counted_ns,
-        idle=sum(fed["idle_ns"] for fed in results) / max(accelerators * readers * elapsed_ns, 1),
+        starved=sum(fed["starved_ns"] for fed in results) / counted_ns if results else None,
+        uneven=sum(fed["uneven_ns"] for fed in results) / counted_ns if results else None,
+        idle=sum(fed["idle_ns"] for fed in results) / readers_ns if results else None,
         cpu_share=sum(ns or 0 for ns in cpu) / ((processors or 1) * max(elapsed_ns, 1)) if known else None,
         device_share=point.cache_device_share,
+        checkpoints=_checkpoints(line for line, _ in told),
         records=point.records,
     )
 
 
-def _limit(fed: Sequence[FedPoint], exceeds: int) -> str:
-    """What keeps the smallest number from being fed that is not."""
+def _checkpoints(lines: Iterable[TrialLine]) -> Checkpoints | None:
+    size = elapsed_ns = 0
+    lasted_ns: list[int] = []
+    for line in lines:
+        fed = line.get("training")
+        windows = fed.get("checkpoints", []) if fed else []
+        lasted_ns += [end_ns - begin_ns for begin_ns, end_ns in windows]
+        size = max(size, fed.get("checkpoint_bytes", 0) if fed else 0)
+        # The last one may end after all has been read.
+        start_ns, read_ns = line["first_start_ns"] or 0, line["last_done_ns"] or 0
+        elapsed_ns += max([read_ns, *(end_ns for _, end_ns in windows)]) - start_ns
+    if not size:
+        return None
+    mean_ns = sum(lasted_ns) // max(len(lasted_ns), 1)
+    return Checkpoints(len(lasted_ns), size, mean_ns, min(sum(lasted_ns) / max(elapsed_ns, 1), 1.0))
+
+
+def _limit(fed: Sequence[FedPoint], exceeds: int) -> str | None:
+    """What keeps the smallest number from being fed that is not; None where repeated trials do not show it."""
     point = next(one for one in fed if one.accelerators == exceeds)
+    if len(point.utilisations) < _REPEATED:
+        return None
     if point.cpu_share is not None and point.cpu_share >= _BUSY:
         return "processors"
-    beyond = [one for one in fed if one.accelerators > exceeds]
-    most = max((one.bandwidth_bytes_per_s for one in beyond), default=point.bandwidth_bytes_per_s)
-    if point.idle >= _IDLE and point.bandwidth_bytes_per_s < _FULL * most:
-        return "prefetch"
-    more = beyond[0] if beyond else None
-    if more is not None and exceeds == 1:
-        grown = more.bandwidth_bytes_per_s / point.bandwidth_bytes_per_s - 1
-        if grown >= _GROWS * (more.accelerators / point.accelerators - 1):
-            return "readers"
-    return "storage"
+    waiting = [one for one in fed if one.utilisation <= _WAITS or one.accelerators >= exceeds]
+    repeated = [one for one in waiting if len(one.utilisations) >= _REPEATED]
+    if len(repeated) < _REPEATED:
+        return None
+    low, high = _growth(repeated)
+    if low >= _GROWS:
+        # Those that are there get more in sum: what each of them may have in reading is too little.
+        return "prefetch" if (point.idle or 0.0) >= _IDLE else "readers"
+    return "storage" if high < _GROWS else None
+
+
+def _growth(points: Sequence[FedPoint]) -> tuple[float, float]:
+    """Ends of the interval of how what is consumed grows with the accelerators: the slope of its logarithm over that of
+    their number. 1: each that is added gets as much as those that are there; 0: it takes what it gets from them."""
+    trials = [(math.log(one.accelerators), math.log(share)) for one in points for share in one.utilisations]
+    middle = fmean(x for x, _ in trials)
+    spread = math.fsum((x - middle) ** 2 for x, _ in trials)
+    # What one accelerator consumes falls by as much less than their number grows.
+    slope = 1 + math.fsum((x - middle) * y for x, y in trials) / spread
+    noise = pooled_noise([one.utilisations for one in points])
+    half = student_t(CONFIDENCE, noise.degrees) * math.sqrt(noise.variance / spread)
+    return slope - half, slope + half

@@ -36,9 +36,12 @@ class LargestNumber:
 class NumberSearch:
     """The decisions on a number. The same trials and seed give the same decisions."""
 
-    def __init__(self, most: int, objective: float, seed: str) -> None:
+    def __init__(self, most: int, objective: float, seed: str, limit_trials: int = 0) -> None:
+        """``limit_trials``: once the number is known, so many of a number that does not keep the objective, and of
+        about twice as many, for what limits shows only in repeated trials."""
         self.most = most
         self._objective = objective
+        self._limit_trials = limit_trials
         self._bisection = LoadBisection(most, seed)
 
     def next(self, measured: Values) -> int | None:
@@ -52,7 +55,16 @@ class NumberSearch:
         # Where one alone does not keep it, two of them tell what limits.
         if found.meets is None and largest < min(2, self.most):
             return 2
-        return self._bisection.next(measured, self._objective)
+        further = self._bisection.next(measured, self._objective)
+        return self._for_limit(measured, found.exceeds) if further is None else further
+
+    def _for_limit(self, measured: Values, exceeds: int | None) -> int | None:
+        if exceeds is None:
+            return None
+        larger = (number for number in measured if number > exceeds)
+        beyond = min(larger, key=lambda number: (abs(number - 2 * exceeds), number), default=exceeds)
+        wanted = [number for number in {exceeds, beyond} if len(measured[number]) < self._limit_trials]
+        return min(wanted, key=lambda number: (len(measured[number]), number), default=None)
 
 
 def largest_within(values: Values, objective: float, most: int) -> LargestNumber:

@@ -10,7 +10,7 @@ from tonnage.campaign.execute.run_phase import Status, TrialRun
 from tonnage.campaign.kinds.training import PHASE, TrainingSetting, check_steps
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
-from tonnage.records.phase_specs import PhaseSpec
+from tonnage.records.phase_specs import PhaseSpec, Saving
 
 _WRITERS = 8
 """Tasks that lay a data set out, at most."""
@@ -48,7 +48,14 @@ class TrainingExecutor(Executor[TrainingSetting]):
 
 def phase_spec(setting: TrainingSetting, record: str, seed: int, *, lay_out: bool = False) -> PhaseSpec:
     """The PhaseSpec (``crates/workload/src/training.rs``) that measures ``setting``, or writes its data set."""
-    tasks = min(_WRITERS, setting.dataset_files) if lay_out else setting.tasks
+    tasks = min(_WRITERS, setting.dataset_files) if lay_out else setting.tasks + setting.writers
+    saving: Saving | None = None
+    if setting.checkpoint_every:
+        saving = {
+            "every_steps": setting.checkpoint_every,
+            "writers": setting.writers,
+            "writer_bytes": setting.part_bytes,
+        }
     return {
         "record": record,
         "tasks": {"first": 0, "here": tasks, "total": tasks},
@@ -73,5 +80,6 @@ def phase_spec(setting: TrainingSetting, record: str, seed: int, *, lay_out: boo
             "epochs": setting.epochs,
             "shuffle": setting.shuffle,
             "cache": setting.cache,
+            "saving": saving,
         },
     }

@@ -11,13 +11,14 @@ from tonnage.campaign.kinds.training import Training, TrainingSetting, with_acce
 from tonnage.errors import RequestError
 from tonnage.published.training_models import training_models
 from tonnage.toml_documents import refuse
-from tonnage.units import format_time
+from tonnage.units import format_time, share
 
 UTILISATION = 0.9
 """Of an accelerator that counts as fed, where no model says it."""
 _STEPS_LEAST, _STEPS = 20, 100
-"""Of a trial, where all accelerators compute all the time. Queues that fill at its beginning are missing of its
-utilisation: 2 % in 40 steps, next to nothing in the benchmark's 500."""
+"""Of a trial, where all accelerators compute all the time."""
+_UTILISATION_MOST = 0.99
+"""Accelerators wait for each other's first batches, whatever the storage: more than this is no matter of its speed."""
 _SHORTEST_NS = 1_000_000_000
 _TRIALS = 24
 """That a budget is cut into where computing is slow."""
@@ -43,6 +44,13 @@ def check_feeding(search: AcceleratorSearch, workloads: Sequence[WorkloadSection
     if len(workloads) != 1 or not isinstance(workloads[0], Training):
         refuse("accelerators", "[accelerators] is about one workload of kind training", 'set kind = "training"')
     training = workloads[0]
+    if search.utilisation is not None and search.utilisation > _UTILISATION_MOST:
+        refuse(
+            "accelerators.utilisation",
+            f"no storage, however fast, shows a utilisation of {share(search.utilisation)}: accelerators wait for each "
+            "other as well",
+            f"give at most {share(_UTILISATION_MOST)}",
+        )
     if written and {"accelerators", "steps", "time_limit_ns"} & training.model_fields_set:
         key = min({"accelerators", "steps", "time_limit_ns"} & training.model_fields_set).removesuffix("_ns")
         refuse(f"workload.{key}", f"[accelerators] says the {key}", f"leave {key} out, or [accelerators]")
@@ -56,6 +64,14 @@ def check_feeding(search: AcceleratorSearch, workloads: Sequence[WorkloadSection
             "leave it out",
         )
     first = training.settings()[0]
+    if isinstance(first, TrainingSetting) and (every := first.checkpoint_every):
+        steps = trial_ns(search, first) // first.compute_ns
+        if every > steps:
+            refuse(
+                "workload.checkpoint_every",
+                f"a trial has {steps} steps, and the first checkpoint comes after {every}",
+                f"give at most {steps}",
+            )
     least_ns = _TRIALS_LEAST * trial_ns(search, first) if isinstance(first, TrainingSetting) else 0
     if search.budget_ns < least_ns:
         refuse(

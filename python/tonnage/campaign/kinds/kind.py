@@ -43,6 +43,9 @@ class Transfers(NamedTuple):
 class Setting:
     """One value for every factor of a trial, under the names of ``docs/record-format.md``."""
 
+    IS_ONE_PROCESS: ClassVar[bool] = False
+    """All tasks run in one process, whoever starts it."""
+
     kind: str
     workload: str = ""
     """Name of its ``[[workload]]``; empty where the file has only one."""

@@ -40,6 +40,8 @@ WriterRate = Annotated[int, BeforeValidator(_rate), Field(ge=0, le=2**63 - 1, st
 class TailSetting(Setting):
     """Every factor of a tail. ``tasks`` is the writer and its readers. Sizes in bytes."""
 
+    IS_ONE_PROCESS = True
+
     kind: str = "tail"
     readers: int
     transfer_size: int

@@ -13,8 +13,8 @@ from tonnage.campaign.kinds.kind import MOST_TRANSFER, Factors, Setting, Transfe
 from tonnage.campaign.kinds.stream import Cache, Direct
 from tonnage.campaign.target import Target
 from tonnage.errors import RequestError
-from tonnage.field_types import Count, Length, Size, Sweep, Time
-from tonnage.published.training_models import training_models
+from tonnage.field_types import Count, Length, Size, Sweep, Time, size_or_name
+from tonnage.published.training_models import checkpoint_sizes, training_models
 from tonnage.records.phase_specs import Delays
 from tonnage.toml_documents import refuse, time_field
 from tonnage.units import format_size, format_time
@@ -26,6 +26,7 @@ _FREE_SHARE = 10
 """… else so much of what is free, as a divisor."""
 _STEP = 4096
 """Samples begin at multiples of it (``crates/workload/src/training.rs``)."""
+_LEAST_EVERY = 2
 _OF_MODEL = (
     "sample_size",
     "sample_spread",
@@ -47,6 +48,8 @@ def _published(name: Any) -> Any:
 
 _MODEL = {"enum": list(training_models())}
 Model = Annotated[str, BeforeValidator(_published), WithJsonSchema(_MODEL)]
+_A_CHECKPOINT = size_or_name(tuple(checkpoint_sizes()), "published checkpoint")
+CheckpointSize = Annotated[int | str, _A_CHECKPOINT[0], _A_CHECKPOINT[1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Dataset:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSetting(Setting):
     """Every factor of a training. ``tasks`` are all readers. Sizes in bytes."""
+
+    IS_ONE_PROCESS = True
 
     kind: str = "training"
     model: str | None
@@ -81,6 +86,11 @@ class TrainingSetting(Setting):
     epochs: int
     transfer_size: int
     cache: str
+    checkpoint_every: int | None = None
+    """Steps from one checkpoint to the next; None: none is written."""
+    checkpoint_bytes: int | None = None
+    checkpoint_writers: int | None = None
+    """None: one for each accelerator."""
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -90,6 +100,17 @@ class TrainingSetting(Setting):
     def dataset(self) -> Dataset:
         """The files that it reads."""
         return Dataset(self.dataset_files, self.samples_per_file, self.sample_size, self.sample_spread, self.direct)
+
+    @property
+    def writers(self) -> int:
+        """Tasks that write checkpoints, besides ``tasks``."""
+        return (self.checkpoint_writers or self.accelerators) if self.checkpoint_every else 0
+
+    @property
+    def part_bytes(self) -> int:
+        """What each of them writes of a checkpoint: whole transfers."""
+        part = -(-(self.checkpoint_bytes or 0) // max(self.writers, 1))
+        return -(-part // self.transfer_size) * self.transfer_size
 
     @property
     def samples(self) -> int:
@@ -102,15 +123,16 @@ class TrainingSetting(Setting):
 
     @property
     def space_bytes(self) -> int:
-        return data_bytes(self.samples, self.sample_size, self.sample_spread)
+        return data_bytes(self.samples, self.sample_size, self.sample_spread) + self.writers * self.part_bytes
 
     @property
     def smaller(self) -> str:
-        return "use a smaller dataset or scale"
+        return "use a smaller dataset or scale" + (", or checkpoint_size" if self.checkpoint_bytes else "")
 
     @property
     def write_bytes(self) -> int:
-        return self.space_bytes
+        checkpoints = self.step_count // self.checkpoint_every * self.epochs if self.checkpoint_every else 0
+        return self.space_bytes + max(checkpoints - 1, 0) * self.writers * self.part_bytes
 
     @property
     def demand_bytes_per_s(self) -> int:
@@ -135,6 +157,12 @@ class TrainingSetting(Setting):
             f"{self.accelerators} accelerators, {self.readers} readers each"
             f"  batch {self.batch} × {format_size(self.sample_size)}  compute {format_time(self.compute_ns)}"
             f"  prefetch {self.prefetch}  {self.dataset_files} files  shuffle {self.shuffle}  direct {self.direct}"
+            + (
+                f"  checkpoint {format_size(self.checkpoint_bytes)} every {self.checkpoint_every} steps"
+                f" by {self.writers}"
+                if self.checkpoint_bytes
+                else ""
+            )
         )
 
     @property
@@ -176,6 +204,16 @@ class Training(WorkloadSection):
         ("auto",), description="past the page cache (O_DIRECT), through it, or past it where possible"
     )
     cache: Sweep[Cache] = Field(("drop",), description="the page cache before each trial")
+    checkpoint_every: Count | None = Field(
+        None, description="write a checkpoint after so many steps, while all accelerators pause; else none is written"
+    )
+    checkpoint_size: CheckpointSize | None = Field(
+        None,
+        description="bytes of a checkpoint, or a published one, such as llama3-8b; of the model; scale multiplies it",
+    )
+    checkpoint_writers: Count | None = Field(
+        None, description="tasks that write a checkpoint, each its part; 1, of a published one all accelerators"
+    )
     time_limit_ns: Time | None = time_field("time_limit", None, "no sample is read later than this after the start")
 
     @model_validator(mode="after")
@@ -192,6 +230,24 @@ class Training(WorkloadSection):
                     "use 1MiB",
                 )
         return self
+
+    @model_validator(mode="after")
+    def _checkpoints_are_whole(self) -> Training:
+        if self.checkpoint_every is None:
+            for key in ("checkpoint_size", "checkpoint_writers"):
+                if getattr(self, key) is not None:
+                    refuse(key, f"without checkpoint_every there is no {key}", "give checkpoint_every, such as 100")
+        elif self.checkpoint_every < _LEAST_EVERY:
+            what = "the first step after a checkpoint counts for nothing, and each would be one"
+            refuse("checkpoint_every", what, "give 2 or more")
+        elif self.checkpoint_size is None and self._published_checkpoint() is None:
+            what = f"{self.model or 'a training without a model'} has no published checkpoint"
+            refuse("checkpoint_every", what, "give checkpoint_size, such as 500MB or llama3-8b")
+        return self
+
+    def _published_checkpoint(self) -> int | None:
+        model = training_models().get(self.model or "")
+        return model.checkpoint_bytes if model else None
 
     def on(self, target: Target) -> Training:
         if self.dataset is not None:
@@ -216,6 +272,7 @@ class Training(WorkloadSection):
             }
         )
         found |= {key: value for key, value in of_model.items() if found.get(key) is None}
+        found |= self._checkpoint(found, scale)
         sample = scaled(found["sample_size"], scale)
         spread = round(found["sample_spread"] * scale)
         return found | {
@@ -225,6 +282,15 @@ class Training(WorkloadSection):
             "sample_spread": spread,
             "dataset_files": _files_in(self.dataset or DATASET, found["samples_per_file"], sample, spread),
         }
+
+    def _checkpoint(self, found: Factors, scale: float) -> Factors:
+        """Its bytes, and how many write it: the parts of a large language model are on all accelerators."""
+        named = self.checkpoint_size
+        if self.checkpoint_every is None:
+            return {"checkpoint_bytes": None}
+        size = checkpoint_sizes()[named] if isinstance(named, str) else named or self._published_checkpoint() or 1
+        writers = found["checkpoint_writers"] or (None if isinstance(named, str) else 1)
+        return {"checkpoint_bytes": scaled(size, scale), "checkpoint_writers": writers}
 
     @property
     def is_endless(self) -> bool:
@@ -251,6 +317,12 @@ def with_accelerators(setting: TrainingSetting, accelerators: int) -> TrainingSe
 
 def check_steps(setting: TrainingSetting) -> None:
     """RequestError where the data set has no batch for each accelerator."""
+    if setting.checkpoint_every and setting.checkpoint_every > setting.step_count > 0:
+        raise RequestError(
+            f"workload.checkpoint_every: an epoch of {setting.accelerators} accelerators has {setting.step_count} "
+            f"steps, and the first checkpoint comes after {setting.checkpoint_every}; hint: give fewer, or a "
+            "larger dataset"
+        )
     if setting.step_count == 0:
         raise RequestError(
             f"workload.dataset: its {setting.samples} samples are no batch of {setting.batch} for each of "

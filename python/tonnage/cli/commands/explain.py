@@ -41,6 +41,8 @@ _HERE = Path(tonnage.__file__).parent
 FINDINGS = _HERE / "explained"
 DOCUMENTATION = _HERE / "documentation"
 """Links to the pages of the checkout's ``docs``, all in one directory; every package of Tonnage has what they hold."""
+ABOUT = {"training": "how-many-accelerators", "company": "beside-the-others"}
+"""Words that a user knows from commands → the page about them."""
 _FENCED = re.compile(r"(^```.*?^```[ ]*$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)
@@ -50,7 +52,8 @@ def run(arguments: Arguments) -> int:
     """Runs the command and returns its exit code."""
     findings, pages = _pages(FINDINGS), _pages(DOCUMENTATION)
     added = {code: _plug_ins_text(load()) for code, load in plugins.each(plugins.FINDINGS)}
-    known: dict[str, str | Path] = {**added, **pages, **findings}
+    about = {word: pages[name] for word, name in ABOUT.items() if name in pages}
+    known: dict[str, str | Path] = {**about, **added, **pages, **findings}
     for name in arguments.names:
         if name not in known:
             raise RequestError(f"{name!r} is no finding and no page; hint: {_hint(name, list(known))}")

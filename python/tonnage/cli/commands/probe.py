@@ -70,6 +70,19 @@ COMMAND = Command(
             ("--accelerators",), "with --training: largest number of accelerators tried", "N", "64", parse=parse_count
         ),
         Option(
+            ("--checkpoint-every",),
+            "with --training: write a checkpoint after every N steps, while all accelerators pause; its time is told "
+            "and is not in the utilisation",
+            "N",
+            parse=parse_count,
+        ),
+        Option(
+            ("--checkpoint-size",),
+            "with --checkpoint-every: its bytes, or llama3-8b, llama3-70b, llama3-405b, llama3-1t; MODEL's own unless "
+            "given; --scale multiplies it",
+            "SIZE",
+        ),
+        Option(
             ("--kv-cache",),
             "find the most users of an inference server instead: turns of conversations read and write the key-value "
             "cache of MODEL, as MLPerf Storage has it, at times that are fixed beforehand; --budget is then 5m unless "
@@ -194,6 +207,8 @@ def campaign_of(arguments: Arguments) -> Campaign:
             "p95_ns": arguments.p95,
             "users": arguments.users,
             "scale": arguments.scale,
+            "checkpoint_every": arguments.checkpoint_every,
+            "checkpoint_size": arguments.checkpoint_size,
             "transfer_size": arguments.transfer,
             "direct": arguments.direct,
             "storage": arguments.storage,

@@ -40,12 +40,13 @@ def answer(found: Sequence[Between], threshold: float) -> Answer:
     facts = (("base", found[0].base), ("Tonnage", __version__))
     headlines = tuple(replace(headline(one), name=one.other, why=(*why(one), *beyond(one))) for one in found)
     tables = tuple((f"What else is different: {one.other}", differences(one)) for one in found)
+    lines = tuple((f"{LINES}: {one.other}", size_lines(one)) for one in found if one.lines)
     rule = (
         "A change is shown where the whole interval lies on one side of 1 and the ratio is at least "
         f"{units.share(threshold)} away from it. The intervals of a table hold together at 95 %."
     )
     notes = (_RATIO, rule, _OF_RUNS if found[0].of == RUNS else _OF_SYSTEM, _UNCHANGED)
-    return Answer("Faster or slower", facts, headlines, tuple(exhibits(found)), tables, notes)
+    return Answer("Faster or slower", facts, headlines, tuple(exhibits(found)), (*lines, *tables), notes)
 
 
 def headline(between: Between) -> Statement:
@@ -207,6 +208,30 @@ def table(between: Between) -> Table:
         for cell in between.cells
     )
     return Table.of(columns, rows)
+
+
+LINES = "Load lines by transfer size, in tasks (intervals within each run)"
+
+
+def size_lines(between: Between) -> Table:
+    """Makes a row for each operation and transfer size of surfaces on both sides."""
+    columns = (text_column("what"), "base", "interval", "other", "its interval", text_column("verdict"))
+    rows = tuple(
+        (
+            f"{one.op}, {units.size_text(one.transfer_size)}",
+            *_tasks(one.base_tasks, one.base_low, one.base_high),
+            *_tasks(one.tasks, one.low, one.high),
+            one.verdict,
+        )
+        for one in between.lines
+    )
+    return Table.of(columns, rows)
+
+
+def _tasks(tasks: int | None, low: int | None, high: int | None) -> tuple[str, str]:
+    if tasks is None:
+        return "not reached", units.NOT_MEASURED
+    return str(tasks), f"{low} – {high}"
 
 
 def divided(between: Between) -> str:

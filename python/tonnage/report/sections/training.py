@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tonnage import units
 from tonnage.analysis.figure_texts import count
-from tonnage.analysis.load_line.accelerators import FedPoint, Feeding, Trained
+from tonnage.analysis.load_line.accelerators import Checkpoints, FedPoint, Feeding, Trained
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.published.training_models import training_models
 from tonnage.report import phrases
@@ -27,6 +27,7 @@ _LIMITS = {
     "prefetch": "what is read ahead limits: readers wait for room while accelerators wait for batches (prefetch)",
     "processors": "the processors of this host limit: the readers use nearly all of their time",
 }
+_NOT_SHOWN = "what limits is not shown: the trials are too few, or differ too much"
 
 
 def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
@@ -152,9 +153,7 @@ def _table(trained: Trained) -> Table:
             str(len(one.utilisations)),
             units.significant(one.samples_per_s),
             units.rate(one.bandwidth_bytes_per_s),
-            units.share(one.starved),
-            units.share(one.uneven),
-            units.share(one.idle),
+            *(units.NOT_KNOWN if told is None else units.share(told) for told in (one.starved, one.uneven, one.idle)),
             units.NOT_KNOWN if one.device_share is None else units.share(one.device_share),
         )
         for one in trained.points
@@ -188,7 +187,7 @@ def _statement(trained: Trained) -> Statement:
         return Statement(trained.group, said, tuple(_basis(trained, largest)), curve=curve)
     answer = trained.answer
     near = next((one for one in trained.points if one.accelerators == max(answer.accelerators, 1)), trained.points[0])
-    limit = (_LIMITS[answer.limit],) if answer.limit else ()
+    limit = (_LIMITS[answer.limit],) if answer.limit else (_NOT_SHOWN,) if answer.starved is not None else ()
     why = (*limit, *_basis(trained, near))
     return Statement(trained.group, _answered(trained, answer), why, sure=answer.shown and _is_cold(near), curve=curve)
 
@@ -224,14 +223,27 @@ def _of_model(trained: Trained) -> str:
 
 
 def _basis(trained: Trained, near: FedPoint) -> Iterator[str]:
-    demand = f"an accelerator that computes all the time reads {units.rate(trained.demand_bytes_per_s)}"
-    yield f"{demand}, with {count(trained.readers, 'reader')}"
+    if trained.demand_bytes_per_s is not None and trained.readers is not None:
+        demand = f"an accelerator that computes all the time reads {units.rate(trained.demand_bytes_per_s)}"
+        yield f"{demand}, with {count(trained.readers, 'reader')}"
+    if near.checkpoints is not None:
+        yield _checkpointed(near.checkpoints)
     if near.device_share is None:
         yield "how much of what was read came from a device is not known here"
     elif not _is_cold(near):
         yield f"only {units.share(near.device_share)} of what was read came from a device, the rest from the cache"
     else:
         yield f"{units.share(near.device_share)} of what was read came from a device"
+
+
+def _checkpointed(told: Checkpoints) -> str:
+    size = units.size_text(told.bytes)
+    if not told.count:
+        return f"no checkpoint of {size} was complete before a trial ended"
+    return (
+        f"{count(told.count, 'checkpoint')} of {size} took {units.time_text(told.mean_ns)} each on average, "
+        f"{units.share(told.time_share)} of the time, which the utilisation does not count"
+    )
 
 
 def _is_cold(one: FedPoint) -> bool:
