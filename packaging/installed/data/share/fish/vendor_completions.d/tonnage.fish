@@ -58,6 +58,8 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l surface -d 'find t
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l training -d 'find the most accelerators that are fed instead: samples are read as MLPerf Storage has it for MODEL, and count as fed where they compute 90 % of the time (cosmoflow: 70 %); --budget is then 5m unless given' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l utilisation -d 'with --training: the share of the time that counts as fed' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l accelerators -d 'with --training: largest number of accelerators tried' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l checkpoint-every -d 'with --training: write a checkpoint after every N steps, while all accelerators pause; its time is told and is not in the utilisation' -r
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l checkpoint-size -d 'with --checkpoint-every: its bytes, or llama3-8b, llama3-70b, llama3-405b, llama3-1t; MODEL\'s own unless given; --scale multiplies it' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l kv-cache -d 'find the most users of an inference server instead: turns of conversations read and write the key-value cache of MODEL, as MLPerf Storage has it, at times that are fixed beforehand; --budget is then 5m unless given' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l p95 -d 'with --kv-cache: of 100 turns, 95 end so long after their intended start at most; 200ms unless given' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l users -d 'with --kv-cache: largest number of users tried' -r
