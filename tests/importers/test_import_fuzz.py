@@ -37,12 +37,13 @@ PIECES = st.one_of(
 COMMON = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
-def holds(found: ImportedFile, data: bytes) -> None:
-    """Figures fit the records, and each problem's line is one of the file."""
+def holds(found: ImportedFile, data: bytes, kind: str) -> None:
+    """Figures fit the records, and each problem's line is one of the file, where it has lines."""
+    has_lines = kind != "darshan" and not data.startswith((b"PK\x03\x04", b"\x1f\x8b"))
     count = len(data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))
     for problem in found.problems:
         line = re.match(r"line (\d+): ", problem)
-        assert problem.startswith("and ") or (line and 1 <= int(line[1]) <= count), problem
+        assert not has_lines or problem.startswith("and ") or (line and 1 <= int(line[1]) <= count), problem
     for phase in found.phases:
         assert 0 < phase.elapsed_ns < LARGEST
         for value in (phase.bytes, phase.operations, *(phase.latency or {}).values()):
@@ -64,7 +65,7 @@ def test_a_file_with_any_holes_is_read_or_told(kind: str, name: str) -> None:
         data = whole
         for begin, put, length in cuts:
             data = data[:begin] + put + data[begin + length :]
-        holds(reader(kind)(data, name), data)
+        holds(reader(kind)(data, name), data, kind)
 
     damage()
 
@@ -75,7 +76,7 @@ def test_any_bytes_are_read_or_told(kind: str) -> None:
     @given(st.binary(max_size=400))
     def anything(data: bytes) -> None:
         found = reader(kind)(data, "a_bw.1.log")
-        holds(found, data)
+        holds(found, data, kind)
         assert found.phases or found.problems or not data.strip()
 
     anything()
@@ -91,7 +92,7 @@ def test_a_file_cut_anywhere_says_no_other_rate_than_the_whole_one(kind: str, na
     step = max(1, len(whole) // 150)
     for end in range(0, len(whole), step):
         found = reader(kind)(whole[:end], name)
-        holds(found, whole[:end])
+        holds(found, whole[:end], kind)
         for phase in found.phases:
             rates = known.get((phase.phase, phase.line), [])
             own = phase.operations / phase.elapsed_ns
