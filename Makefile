@@ -44,12 +44,12 @@ POLICY := /usr/sbin/policy-rc.d
 DEV_REQUIREMENTS := import importlib.metadata as m, re; \
 	print(*(re.sub(r"\s*(;|and)\s*extra ==.*", "", r) for r in m.requires("tonnage") if "extra ==" in r and not r.startswith(("tonnage", "mpich"))), sep="\n")
 
-# Files of tests run beside each other, as many as there are processors and three more: many wait, for daemons, disks and
+# Files of tests run beside each other, as many as there are processors and five more: many wait, for daemons, disks and
 # limits of time. The long ones come first, so that no processor is idle at the end, and then those that wait among those
 # that compute, in an order that is the same each time. What measures this machine, or takes it apart, is marked `alone`
 # and comes afterwards: links and caches two at a time, and last the devices of so many operations a second, which nobody
 # may keep from their processor.
-BESIDE := --numprocesses=$(shell expr $$(nproc) + 3) --dist=loadfile --no-loadscope-reorder
+BESIDE := --numprocesses=$(shell expr $$(nproc) + 5) --dist=loadfile --no-loadscope-reorder
 FILES := $(wildcard tests/*/test_*.py tests/*/*/test_*.py)
 MIXED := $(shell printf '%s\n' $(FILES) | sort --random-sort --random-source=LICENSE-APACHE)
 LONG := $(wildcard $(patsubst %,tests/%.py,calibration/test_coverage lab/test_stage_calls lab/test_workflows lab/test_s3 \

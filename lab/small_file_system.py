@@ -44,7 +44,8 @@ def file_system(work: Path, kind: str, mib: int, *making: str, options: str = ""
 
 def free(path: Path) -> int:
     facts = os.statvfs(path)
-    return facts.f_bavail * facts.f_frsize
+    # Btrfs says that nothing is available as soon as its metadata is short, however much is free.
+    return (facts.f_bavail or facts.f_bfree) * facts.f_frsize
 
 
 def names(path: Path) -> int:
