@@ -24,7 +24,7 @@ OTHERWISE = {
     "checkpoint": {"transfers"},  # block_size
     "stage": {"from_device", "check"},  # device, check_copies
     "network": {"at_once"},  # the number of pairs
-    "training": {"dataset"},  # dataset_files
+    "training": {"dataset", "checkpoint_size"},  # dataset_files
 }
 """Knobs that settings have under another name, for records had that name first, or in another form."""
 HOME = Path(tonnage.campaign.__file__).parent

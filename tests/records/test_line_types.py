@@ -34,6 +34,7 @@ SPECS = {
     "Cut": phase_specs.Cut, "PoolSpec": phase_specs.PoolSpec, "FileView": phase_specs.FileView,
     "MpiioSpec": phase_specs.MpiioSpec, "ExportSpec": phase_specs.ExportSpec, "BucketSpec": phase_specs.BucketSpec,
     "Delays": phase_specs.Delays, "TargetSpec": phase_specs.TargetSpec, "Dataset": phase_specs.Dataset,
+    "Saving": phase_specs.Saving,
 }  # fmt: skip
 MOVER = {
     "Totals": mover_status.Totals, "Waiting": mover_status.PathReason, "Failure": mover_status.PathReason,
@@ -78,7 +79,7 @@ def fits(rust: str, kind: Any, types: dict[str, Any] = RESULTS | SPECS) -> bool:
         return any(typing.get_origin(each) is dict for each in kinds)
     if rust in PLAIN and rust != "String":
         return PLAIN[rust] in kinds
-    if rust in ("RoundWindow", "[u64; 3]"):
+    if rust in ("RoundWindow", "[u64; 2]", "[u64; 3]"):
         return list[int] in kinds
     known = types | {"Source": phase_specs.Source, "Work": phase_specs.Work, "Means": phase_specs.SnapshotMeans}
     if rust in known:
