@@ -20,7 +20,7 @@ SCREENS = ((400, "light"), (1280, "light"), (1280, "dark"), (1920, "light"))
 HEIGHT = 900
 LIVE = "live"
 
-FAULTS = """() => {
+FAULTS = r"""() => {
   const told = [];
   const wide = document.scrollingElement.scrollWidth - window.innerWidth;
   if (wide > 0) told.push(`the page is ${wide} px wider than the screen`);

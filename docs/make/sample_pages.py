@@ -195,7 +195,7 @@ def sizes(place: Path) -> Path:
 
 def surface(place: Path) -> Path:
     """Makes the page of a load line over transfer sizes."""
-    tonnage(place, *"probe --surface --op read --budget 3m --seed 1 --no-keep --out surface".split(), MODEL)
+    tonnage(place, "probe", "--surface", "--op", "read", "--seed", "1", "--no-keep", "--out", "surface", MODEL)
     return place / "surface" / "report.html"
 
 
