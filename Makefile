@@ -59,8 +59,9 @@ LONG := $(wildcard $(patsubst %,tests/%.py,calibration/test_coverage lab/test_st
 	calibration/test_change))
 ORDERED := $(LONG) $(filter-out $(LONG),$(MIXED))
 ALL_BESIDE := $(BESIDE) -m 'not alone' $(ORDERED)
-DEVICES := $(wildcard tests/lab/test_throttled_truth.py)
-ALONE := --numprocesses=2 --dist=loadfile -m alone $(filter-out $(DEVICES),$(wildcard tests/lab/test_*.py tests/mpi/test_*.py))
+THROTTLED := $(wildcard tests/lab/test_throttled_*.py)
+DEVICES := --numprocesses=$(words $(THROTTLED)) --dist=loadfile $(THROTTLED)
+ALONE := --numprocesses=2 --dist=loadfile -m alone $(filter-out $(THROTTLED),$(wildcard tests/lab/test_*.py tests/mpi/test_*.py))
 FAST := $(BESIDE) -m 'not alone' $(filter-out tests/calibration/% tests/e2e/% tests/installs/% tests/lab/%,$(ORDERED))
 # All to their ends, so that one failure does not hide those after it.
 tested = failed=0; $(foreach some,$(1),$(PYTEST) $($(some)) || failed=$$?;) exit $$failed
@@ -146,6 +147,7 @@ nightly: build  ## The attack with 20,000 histories, 1,000 kill seeds, every cal
 		$(PYTEST) $(ATTACK)
 	TONNAGE_ALL_SEEDS=1 $(PYTEST) $(BESIDE) tests/calibration
 	TONNAGE_ALL_INSTALLS=1 $(PYTEST) tests/installs
+	TONNAGE_ALL_DEVICES=1 $(PYTEST) $(DEVICES)
 	TONNAGE_COLD=1 $(PYTEST) $(BESIDE) tests/e2e tests/records tests/cluster
 
 bench:  ## Tonnage against the bare C loop and its peers, interleaved (minutes; wants a quiet machine)

@@ -213,6 +213,13 @@ def accelerators(place: Path) -> Path:
     return place / "accelerators" / "report.html"
 
 
+def users(place: Path) -> Path:
+    """Makes the page of users that a storage serves."""
+    fast = "sim:knee=4,plateau=20GB/s,noise=3%"
+    tonnage(place, "probe", "--kv-cache", "llama3.1-8b", "--seed", "1", "--out", "users", fast)
+    return place / "users" / "report.html"
+
+
 def files(place: Path) -> Path:
     """Makes the page of small files, in a directory on the host."""
     (place / "small").mkdir()
@@ -227,6 +234,7 @@ PAGES: dict[str, Callable[[Path], Path]] = {
     "surface": surface,
     "company": company,
     "accelerators": accelerators,
+    "users": users,
     "files": files,
     "checkpoints": checkpoints,
     "staging": staging,

@@ -47,6 +47,8 @@ BANDWIDTH = "bandwidth_bytes_per_s"
 OPERATIONS = "operations_per_s"
 """The two metrics: what moves data is measured in bytes per second, names and commands in operations per second."""
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_PLAIN_FROM = 1e-4
+"""Smaller numbers Python writes with an exponent."""
 _EXACT = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _LARGEST = 2**63 - 1
@@ -214,6 +216,9 @@ def significant(value: float, digits: int = 3) -> str:
     """Formats ``value`` with so many significant digits and no exponent: 1.92, 19.2, 192, 1920."""
     if value == 0 or not isfinite(value):
         return "0" if value == 0 else str(value)
+    if _PLAIN_FROM <= abs(value) < 10**digits - 1:
+        # The same text in half the time: figures have a hundred thousand of these.
+        return f"{value:#.{digits}g}".rstrip(".")
     decimals = max(0, digits - 1 - floor(log10(abs(value))))
     text = f"{value:.{decimals}f}"
     # Rounding may carry into a new digit (9.996 -> 10.00): one decimal fewer then.

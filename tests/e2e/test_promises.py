@@ -49,13 +49,15 @@ block_size = "64MiB"
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
-    """A run on files, with a paced workload, one of a model with a load line, and one with a latency line."""
+    """A run on files, with a paced workload, and of models one with a load line, a latency line, and users."""
     shell = Shell(tmp_path_factory.mktemp("promises"))
     for name, text in (("streams", STREAMS), ("curve", CURVE)):
         shell("run", shell.write(f"{name}.toml", text), "--out", name, "--no-report")
     probe = ("probe", "sim:knee=4,plateau=2GB/s,noise=2%", "--op", "write", "--seed", "2", "--budget", "30s")
     shell(*probe, "--p99", "9ms", "--no-report", "--out", "latency")
-    yield {name: shell.home / name for name in ("streams", "curve", "latency")}
+    cache = ("probe", "--kv-cache", "tiny-1b", "sim:knee=4,plateau=2GB/s,noise=2%", "--seed", "2", "--no-keep")
+    shell(*cache, "--no-report", "--out", "users")
+    yield {name: shell.home / name for name in ("streams", "curve", "latency", "users")}
 
 
 @pytest.fixture
@@ -116,6 +118,11 @@ def never_waited(line: Line) -> None:
     line["setting"]["operations_rate"] = line["setting"]["operations_rate"] and 1_000_000
 
 
+def at_once(line: Line) -> None:
+    """As if a turn ended before its calls."""
+    line["latency"]["mean_ns"] //= 2
+
+
 def failed(line: Line) -> None:
     line["status"] = "failed" if line["trial"] == 1 else line["status"]
 
@@ -167,6 +174,13 @@ def test_the_seventh_is_broken_where_a_phase_left_no_series(altered: Callable[..
 
 def test_the_eighth_is_broken_where_no_latency_holds_what_a_task_was_late(altered: Callable[..., Path]) -> None:
     assert kept(altered("streams", never_waited))[8] is False
+
+
+def test_the_eighth_is_broken_where_turns_took_less_time_than_their_calls(
+    runs: dict[str, Path], altered: Callable[..., Path]
+) -> None:
+    assert kept(runs["users"])[8] is True
+    assert kept(altered("users", at_once))[8] is False
 
 
 @pytest.mark.parametrize("least", [4, 8], ids=["at the knee", "beyond it"])

@@ -9,8 +9,9 @@ import json
 import pkgutil
 import re
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tonnage import units
 from tonnage.analysis.run_analysis import Analysis
@@ -129,6 +130,26 @@ def render_answer(answer: Answer) -> str:
 def _filled(template: str, drawn: list[Exhibit], **given: Any) -> str:
     """A page with its style, its scripts and the data of its figures. The library of charts is three quarters of most
     pages: it goes packed, and the page's script unpacks it."""
+    library, script = _packed_plotly(), _static("figures.js") + _static("report.js")
+    page: str = (
+        _environment()
+        .get_template(template)
+        .render(
+            units=units,
+            marker=MARKER,
+            style=_static("report.css"),
+            library=library.packed,
+            script=script,
+            policy=_policy(library.hash, _hash(script.encode(errors=ODD_BYTES))),
+            data=_embedded(drawn),
+            **given,
+        )
+    )
+    return page
+
+
+@cache
+def _environment() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     environment = Environment(
@@ -140,17 +161,7 @@ def _filled(template: str, drawn: list[Exhibit], **given: Any) -> str:
     )
     environment.filters["unbroken"] = _unbroken
     environment.filters["contents"] = _contents
-    library, script = _plotly(), _static("figures.js") + _static("report.js")
-    return environment.get_template(template).render(
-        units=units,
-        marker=MARKER,
-        style=_static("report.css"),
-        library=base64.b64encode(gzip.compress(library.encode(), _PACKED, mtime=0)).decode(),
-        script=script,
-        policy=_policy([library, script]),
-        data=_embedded(drawn),
-        **given,
-    )
+    return environment
 
 
 def _facts(source: Source) -> list[tuple[str, str]]:
@@ -212,26 +223,37 @@ def _as_map(part: Any) -> dict[str, object] | str:
     return {field.name: getattr(part, field.name) for field in fields(part)}
 
 
-def _policy(scripts: list[str]) -> str:
+def _policy(*hashes: str) -> str:
     """A Content Security Policy: no network at all, and no script but those of this page, named by their hashes."""
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(s.encode(errors=ODD_BYTES)).digest()).decode()}'" for s in scripts
-    )
+    named = " ".join(f"'sha256-{one}'" for one in hashes)
     return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
+        f"default-src 'none'; script-src {named}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
         "form-action 'none'"
     )
+
+
+def _hash(script: bytes) -> str:
+    return base64.b64encode(hashlib.sha256(script).digest()).decode()
 
 
 def _static(name: str) -> str:
     return (Path(__file__).parent / "static" / name).read_text(encoding="utf-8")
 
 
-def _plotly() -> str:
+class _Script(NamedTuple):
+    packed: str
+    """Of gzip, in base64."""
+    hash: str
+    """SHA-256 of the script as it runs, in base64."""
+
+
+@cache
+def _packed_plotly() -> _Script:
+    """Packed once for all pages that a process writes: for one it is a third of the work."""
     try:
         script = pkgutil.get_data("plotly", "package_data/plotly.min.js")
     except ImportError:
         script = None
     if script is None:
         raise RequestError("the report needs plotly for its figures; hint: pip install 'tonnage[report]'")
-    return script.decode()
+    return _Script(base64.b64encode(gzip.compress(script, _PACKED, mtime=0)).decode(), _hash(script))

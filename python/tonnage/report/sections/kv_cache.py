@@ -11,10 +11,10 @@ from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
-from tonnage.report.figures.axes import tasks_axis
+from tonnage.report.figures.axes import latency_axis, tasks_axis
 from tonnage.report.figures.colours import KNEE, KNEE_BAND, band_colour, line_colour
 from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, interval_band, layout
-from tonnage.report.figures.plotly import Trace
+from tonnage.report.figures.plotly import Axis, Trace
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
 
@@ -39,17 +39,18 @@ def _figure(served: Served) -> Figure:
     points = served.points
     numbers = [one.users for one in points]
     colour = line_colour("read")
-    highest = max(ns for one in points for ns in (*one.p95_each_ns, one.high_ns if one.confidence else 0)) / 1e6
+    drawn = [ns for one in points for ns in one.p95_each_ns] + ([served.answer.p95_ns] if served.answer else [])
+    axis = latency_axis(min(drawn), max(drawn), "p95")
     traces: list[Trace] = [
         *interval_band(
             numbers,
-            [(one.low_ns if one.confidence else one.p95_ns) / 1e6 for one in points],
-            [(one.high_ns if one.confidence else one.p95_ns) / 1e6 for one in points],
+            [one.low_ns if one.confidence else one.p95_ns for one in points],
+            [one.high_ns if one.confidence else one.p95_ns for one in points],
             band_colour("read"),
         ),
         {
             "x": numbers,
-            "y": [one.p95_ns / 1e6 for one in points],
+            "y": [one.p95_ns for one in points],
             "mode": "lines+markers",
             "name": "median",
             "line": {"color": colour, "width": 2.5},
@@ -58,15 +59,16 @@ def _figure(served: Served) -> Figure:
         },
         {
             "x": [one.users for one in points for _ in one.p95_each_ns],
-            "y": [ns / 1e6 for one in points for ns in one.p95_each_ns],
+            "y": [ns for one in points for ns in one.p95_each_ns],
             "mode": "markers",
             "name": "trial",
             "marker": {"color": colour, "size": 6, "opacity": 0.6},
-            "hovertemplate": "%{x} users<br>%{y:.3g} ms<extra></extra>",
+            "text": [units.time_text(ns) for one in points for ns in one.p95_each_ns],
+            "hovertemplate": "%{x} users<br>%{text}<extra></extra>",
         },
     ]
     if served.answer is not None:
-        traces += _answer_marks(served.answer, numbers, highest)
+        traces += _answer_marks(served.answer, numbers, axis)
     title = "95th percentile of the turns by the number of users"
     return Figure(
         title=title,
@@ -74,21 +76,18 @@ def _figure(served: Served) -> Figure:
         + (" Dashed: the objective." if served.answer else ""),
         alt=f"{title}. {_statement(served).text}",
         traces=traces,
-        layout=layout(
-            {**tasks_axis(numbers), "title": "Users"}, {"title": "p95 (ms)", "rangemode": "tozero"}, height=420
-        ),
+        layout=layout({**tasks_axis(numbers), "title": "Users"}, axis, height=420),
         table=_table(served),
     )
 
 
-def _answer_marks(answer: Serving, numbers: Sequence[int], highest: float) -> list[Trace]:
+def _answer_marks(answer: Serving, numbers: Sequence[int], axis: Axis) -> list[Trace]:
     """The objective, and the interval of the answer."""
-    objective = answer.p95_ns / 1e6
-    top = max(highest, objective) * 1.05
+    low, high = (10**end for end in axis["range"])
     marks: list[Trace] = [
         {
             "x": [min(numbers), max(numbers)],
-            "y": [objective, objective],
+            "y": [answer.p95_ns, answer.p95_ns],
             "mode": "lines",
             "name": "objective",
             "line": {"color": KNEE, "width": 1.5, "dash": "dash"},
@@ -99,7 +98,7 @@ def _answer_marks(answer: Serving, numbers: Sequence[int], highest: float) -> li
         marks.append(
             {
                 "x": [answer.low, answer.high, answer.high, answer.low],
-                "y": [0, 0, top, top],
+                "y": [low, low, high, high],
                 "mode": "lines",
                 "fill": "toself",
                 "fillcolor": KNEE_BAND,
