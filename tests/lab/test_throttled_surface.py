@@ -13,14 +13,15 @@ from throttled import Impossible, throttled
 
 OPERATIONS_PER_S = 1000
 BYTES_PER_S = 50_000_000
-BUDGET = "400s"
-"""All of it is used; a trial is 3.1 s, which may see 3.2 % more than its share (``test_throttled_truth.py``)."""
+BUDGET = "600s"
+"""All of it is used; a trial is 4.7 s, which may see 2.1 % more than its share (``test_throttled_truth.py``)."""
 TOLERANCE = 0.05
 
 pytestmark = [
+    pytest.mark.timeout(1200),
     pytest.mark.alone("rates of devices"),
     pytest.mark.slow,
-    pytest.mark.skipif("TONNAGE_ALL_DEVICES" not in os.environ, reason="takes seven minutes: make nightly runs it"),
+    pytest.mark.skipif("TONNAGE_ALL_DEVICES" not in os.environ, reason="takes eleven minutes: make nightly runs it"),
 ]
 
 
