@@ -35,6 +35,27 @@ def test_the_same_seed_measures_the_same_trials(shell: Shell) -> None:
     assert first["points"] == second["points"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ((), "load line of write, read within 32 tasks, transfers of 1MiB"),
+        (("--surface",), "load line of write, read within 32 tasks, transfers of 4KiB to 16MiB"),
+        (("--p99", "20ms"), "most tasks within 20ms at p99"),
+        (("--p999", "20ms", "--open-loop"), "largest offered rate within 20ms at p999"),
+        (("--training", "unet3d-h100"), "accelerators that compute 90% of the time, up to 64: unet3d-h100"),
+        (("--kv-cache", "tiny-1b"), "users served within 200ms at p95, up to 64: tiny-1b"),
+        (("--beside", "drain@30%"), "company   at most 64 MiB more"),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, tuple) else "",
+)
+def test_a_dry_run_tells_what_is_looked_for_with_time_and_space_and_writes_nothing(
+    shell: Shell, asked: tuple[str, ...], found: str
+) -> None:
+    said = shell("probe", *asked, "--budget", "200s", "--dry-run", shell.data)
+    assert found in said.out and "free\n" in said.out and "at most 200 s of measuring" in said.out
+    assert not list(shell.data.iterdir()) and not shell.runs
+
+
 def test_json_is_one_object_that_its_schema_allows(shell: Shell) -> None:
     said = shell("probe", shell.data, *QUICK, "--json")
     schema = shell("schema", "json").json

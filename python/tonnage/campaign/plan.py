@@ -190,6 +190,10 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
             f"search    load line of {', '.join(search.op)} within {search.max_tasks} tasks, transfers of "
             f"{' to '.join(map(format_size, sizes))}"
         )
+        looked_for = "largest offered rate" if search.open_loop else "most tasks"
+        for key, objective_ns in search.objectives.items():
+            within = f"within {format_time(objective_ns)} at {key.removesuffix('_ns')}"
+            lines.append(f"          {looked_for} {within}")
     elif campaign.accelerators is not None:
         lines.append(f"search    {_feeding_text(campaign, plan)}")
     elif campaign.users is not None:

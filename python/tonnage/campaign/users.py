@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Any
+
+from pydantic import Field, field_validator
 
 from tonnage.field_types import Count, Time
-from tonnage.toml_documents import DocumentTable, time_field
+from tonnage.toml_documents import DocumentTable, refuse, time_field
 
 
 class UserSearch(DocumentTable):
@@ -16,3 +18,10 @@ class UserSearch(DocumentTable):
     )
     most: Count = Field(64, description="largest number of users tried")
     budget_ns: Time = time_field("budget", 300 * 10**9, "time for the whole search")
+
+    @field_validator("p95_ns", mode="before")
+    @classmethod
+    def _can_be_met(cls, objective_ns: Any) -> Any:
+        if objective_ns == 0:
+            refuse("p95", "a p95 of 0s cannot be met, for no turn takes no time", "give a time such as 200ms")
+        return objective_ns

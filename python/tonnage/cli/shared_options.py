@@ -15,6 +15,7 @@ def _seed(text: str) -> int:
 
 SEED = Option(("--seed",), "seed of payloads and orders", "N", "drawn, and recorded", parse=_seed)
 OUT = Option(("--out",), "run directory to make", "DIR", "./tonnage-runs/<time>-<name>-<id>", completes="directory")
+DRY_RUN = Option(("--dry-run",), "print the plan and the time and space it takes; write nothing")
 JSON = Option(("--json",), "print one JSON object on stdout and nothing else there")
 VERBOSE = Option(("-v", "--verbose"), "print all tables and findings, not only the summary of a search")
 NO_REPORT = Option(("--no-report",), "do not write report.html")

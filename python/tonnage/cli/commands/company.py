@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
-from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, SEED, VERBOSE
+from tonnage.cli.shared_options import DRY_RUN, JSON, NO_KEEP, NO_REPORT, OUT, SEED, VERBOSE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.units import parse_share, parse_time
@@ -30,7 +30,7 @@ COMMAND = Command(
         Option(("--share",), "of its rate alone, for the one beside", "SHARE", "50%", parse=parse_share),
         Option(("--budget",), "time for all of it", "TIME", "5m", parse=parse_time),
         SEED,
-        Option(("--dry-run",), "print the plan and the time and space it takes; write nothing"),
+        DRY_RUN,
         OUT,
         JSON,
         VERBOSE,
@@ -69,7 +69,7 @@ def run(arguments: Arguments) -> int:
     """Runs the command and returns its exit code."""
     campaign = campaign_of(arguments)
     if arguments.dry_run:
-        from tonnage.cli.commands.run import dry_run
+        from tonnage.cli.dry_run import dry_run
 
         return dry_run(campaign)
     from tonnage.campaign.run_lifecycle import run_campaign

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
-from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, SEED, VERBOSE
+from tonnage.cli.shared_options import DRY_RUN, JSON, NO_KEEP, NO_REPORT, OUT, SEED, VERBOSE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
@@ -146,6 +146,7 @@ COMMAND = Command(
             repeats=True,
         ),
         Option(("--verify",), "check every byte that is read"),
+        DRY_RUN,
         OUT,
         JSON,
         VERBOSE,
@@ -167,6 +168,7 @@ COMMAND = Command(
             "the load line while others make and remove files at 30 % of what the storage can do",
         ),
         ("tonnage probe --surface /scratch/me", "the load line at every transfer size, in 5 minutes"),
+        ("tonnage probe --surface --dry-run /scratch/me", "how long that takes, and how much space"),
         (
             "tonnage probe --training unet3d-h100 /scratch/me",
             "how many GPUs of kind H100 are fed with 3D U-Net's samples",
@@ -230,6 +232,10 @@ def run(arguments: Arguments) -> int:
 
     with in_options():
         campaign, words = campaign_of(arguments), arguments.command_line
+        if arguments.dry_run:
+            from tonnage.cli.dry_run import dry_run
+
+            return dry_run(campaign)
         outcome = run_campaign(campaign, text=None, command_line=words, out=arguments.out, observer=observer())
     # The analysis is loaded when there is something to analyse.
     from tonnage.cli.runs import conclude

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from tonnage import plugins
 from tonnage.cli.command import Arguments
-from tonnage.cli.shared_options import JSON, NO_KEEP, NO_REPORT, OUT, VERBOSE
+from tonnage.cli.shared_options import DRY_RUN, JSON, NO_KEEP, NO_REPORT, OUT, VERBOSE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.printable_text import one_line
 from tonnage.units import parse_count, parse_factor, parse_time
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ COMMAND = Command(
         Option(("--account",), "what jobs are charged to", "NAME", "the user's default"),
         Option(("--detach",), "submit and return at once; --resume continues the run"),
         Option(("--part",), "what a submitted job measures", "PART", is_hidden=True),
-        Option(("--dry-run",), "print the plan and the time and space it takes; write nothing"),
+        DRY_RUN,
         OUT,
         JSON,
         VERBOSE,
@@ -118,6 +117,8 @@ def run(arguments: Arguments) -> int:
         campaign = of_workloads(campaign, only=arguments.only or (), without=arguments.without or ())
         campaign = _with_job(campaign, arguments)
         if arguments.dry_run:
+            from tonnage.cli.dry_run import dry_run
+
             return dry_run(campaign)
         outcome = _start(campaign, text, arguments)
     if arguments.detach:
@@ -208,27 +209,3 @@ def _with_job(campaign: Campaign, arguments: Arguments) -> Campaign:
 
 def _option(key: str) -> str:
     return f"--{key.removesuffix('_ns').replace('_', '-')}"
-
-
-def dry_run(campaign: Campaign) -> int:
-    """Prints the plan after the checks that a run would make; writes nothing."""
-    from tonnage.campaign.company_place import check_company
-    from tonnage.campaign.plan import check, describe, make_plan
-    from tonnage.campaign.resource_needs import check_needs
-    from tonnage.cluster.launcher_by_name import launcher
-
-    plan = make_plan(campaign)
-    if campaign.job.on is None:
-        from tonnage.campaign.jobs.run_by_jobs import refuse_here
-
-        refuse_here(campaign)
-        check(campaign, plan)
-        check_needs(campaign, plan, launcher(campaign.launcher))
-        check_company(campaign, plan, launcher(campaign.launcher))
-        print("\n".join(map(one_line, describe(campaign, plan))))
-        return 0
-    from tonnage.campaign.jobs.run_by_jobs import planned_jobs
-
-    # The target is looked at where it is measured.
-    print("\n".join(map(one_line, [*describe(campaign, plan), *planned_jobs(campaign)])))
-    return 0

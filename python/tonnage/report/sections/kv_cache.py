@@ -63,7 +63,7 @@ def _figure(served: Served) -> Figure:
             "mode": "markers",
             "name": "trial",
             "marker": {"color": colour, "size": 6, "opacity": 0.6},
-            "text": [units.time_text(ns) for one in points for ns in one.p95_each_ns],
+            "text": [units.duration(ns) for one in points for ns in one.p95_each_ns],
             "hovertemplate": "%{x} users<br>%{text}<extra></extra>",
         },
     ]
@@ -114,7 +114,7 @@ def _hovered(one: UserPoint) -> str:
     return "<br>".join(
         (
             count(one.users, "user"),
-            f"p95 {units.time_text(round(one.p95_ns))} {_bounds(one)}",
+            f"p95 {units.duration(one.p95_ns)} {_bounds(one)}",
             f"{units.rate(one.bandwidth_bytes_per_s)}, {units.significant(one.turns_per_s)} turns a second",
             hover.records(one.records),
         )
@@ -124,7 +124,7 @@ def _hovered(one: UserPoint) -> str:
 def _bounds(one: UserPoint) -> str:
     if not one.confidence:
         return "[–]"
-    return f"[{units.time_text(round(one.low_ns))}, {units.time_text(round(one.high_ns))}]"
+    return f"[{units.duration(one.low_ns)}, {units.duration(one.high_ns)}]"
 
 
 def tables(analysis: Analysis) -> list[Titled]:
@@ -137,7 +137,7 @@ def _table(served: Served) -> Table:
     rows = tuple(
         (
             str(one.users),
-            units.time_text(round(one.p95_ns)),
+            units.duration(one.p95_ns),
             _bounds(one),
             str(len(one.p95_each_ns)),
             units.significant(one.turns_per_s),
@@ -171,7 +171,7 @@ def _statement(served: Served) -> Statement:
     if served.answer is None:
         largest = served.points[-1]
         said = (
-            f"95 of 100 turns of {count(largest.users, 'user')} end within {units.time_text(round(largest.p95_ns))} "
+            f"95 of 100 turns of {count(largest.users, 'user')} end within {units.duration(largest.p95_ns)} "
             f"{_bounds(largest)} of their intended start{_of_model(served)}"
         )
         return Statement(served.group, said, tuple(_basis(served, largest)), curve=curve)
@@ -186,9 +186,7 @@ def _answered(served: Served, answer: Serving) -> str:
     within = f"within {units.time_text(answer.p95_ns)} at p95{_of_model(served)}"
     if answer.shown and answer.high == 0:
         first = served.points[0]
-        return (
-            f"does not serve one user {within}: its turns take {units.time_text(round(first.p95_ns))} {_bounds(first)}"
-        )
+        return f"does not serve one user {within}: its turns take {units.duration(first.p95_ns)} {_bounds(first)}"
     if answer.high is None:
         known = f"serves at least {count(answer.low, 'user')}" if answer.low else "not shown how many users are served"
         more = ", the most that were tried" if answer.low == answer.most else "; a longer budget may show how many more"

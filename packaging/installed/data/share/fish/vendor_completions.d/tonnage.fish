@@ -72,6 +72,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from probe' -l queue-depth -d 'op
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l space -d 'largest total size of the files at any time, those of --beside included' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l beside -d 'find the load line while a workload of this name (metadata-storm, small-random-reads, checkpoint, drain, stream-read, stream-write) runs at a share of the rate that it reaches alone; 50% unless given' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l verify -d 'check every byte that is read'
+complete -c tonnage -n '__fish_seen_subcommand_from probe' -l dry-run -d 'print the plan and the time and space it takes; write nothing'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l out -d 'run directory to make' -r
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -l json -d 'print one JSON object on stdout and nothing else there'
 complete -c tonnage -n '__fish_seen_subcommand_from probe' -s v -l verbose -d 'print all tables and findings, not only the summary of a search'

@@ -1,0 +1,34 @@
+"""What a campaign would do: the same of ``run``, ``probe`` and ``company``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tonnage.printable_text import one_line
+
+if TYPE_CHECKING:
+    from tonnage.campaign.model import Campaign
+
+
+def dry_run(campaign: Campaign) -> int:
+    """Prints the plan after the checks that a run would make; writes nothing."""
+    from tonnage.campaign.company_place import check_company
+    from tonnage.campaign.plan import check, describe, make_plan
+    from tonnage.campaign.resource_needs import check_needs
+    from tonnage.cluster.launcher_by_name import launcher
+
+    plan = make_plan(campaign)
+    if campaign.job.on is None:
+        from tonnage.campaign.jobs.run_by_jobs import refuse_here
+
+        refuse_here(campaign)
+        check(campaign, plan)
+        check_needs(campaign, plan, launcher(campaign.launcher))
+        check_company(campaign, plan, launcher(campaign.launcher))
+        print("\n".join(map(one_line, describe(campaign, plan))))
+        return 0
+    from tonnage.campaign.jobs.run_by_jobs import planned_jobs
+
+    # The target is looked at where it is measured.
+    print("\n".join(map(one_line, [*describe(campaign, plan), *planned_jobs(campaign)])))
+    return 0
