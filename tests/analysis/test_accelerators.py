@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -113,6 +114,8 @@ def test_the_answer_holds_the_number_that_follows_from_the_rate(
     told = capsys.readouterr().out
     assert f"feeds {answer['accelerators']} accelerators [{answer['low']}, {answer['high']}] of kind h100" in told
     assert "at 90 % utilisation, unet3d" in told
+    rows = re.findall(r"^ *\d+ +([\d.]+) % +\[([\d.]+) %, ([\d.]+) %\]", told, re.MULTILINE)
+    assert rows and all(float(low) <= float(share) <= float(high) for share, low, high in rows), rows
     assert main(["verify", str(tmp_path / "run")]) == 0
 
 
@@ -133,6 +136,17 @@ def test_a_storage_that_feeds_all_that_were_tried_says_at_least(
     trained = answered("sim:knee=1,plateau=900GB/s,noise=3%", tmp_path, capsys, "--accelerators", "8")
     answer = trained["answer"]
     assert (answer["low"], answer["high"], answer["limit"], answer["shown"]) == (8, None, None, True)
+
+
+def test_readers_that_are_asked_for_little_are_no_stragglers(tmp_path: Path) -> None:
+    argv = ["probe", "--training", "resnet50-a100", "--accelerators", "4", "--seed", "1", "--no-report"]
+    assert main([*argv, "--out", str(tmp_path / "run"), "sim:knee=1,plateau=900GB/s,noise=3%"]) == 0
+    tasks = tmp_path / "run" / "tasks.jsonl"
+    lines = [json.loads(line) for line in tasks.read_text().splitlines()]
+    for line in lines:
+        line["bytes"] //= 20 if line["phase"] == "train" and line["task"] == 0 else 1
+    tasks.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert "straggler-task" not in {found.code for found in analyse(Run.open(tmp_path / "run")).findings}
 
 
 def test_what_limits_is_not_told_of_trials_that_were_not_repeated(

@@ -99,13 +99,16 @@ def burst(evidence: Evidence) -> Iterator[Finding]:
             )
 
 
+_UNLIKE_TASKS = ("tail", "command", "application", "training", "kv-cache")
+"""A writer and its readers are not alike, nor are copies whose number the tasks do not divide; readers of samples take
+the next one when they are asked to, and users of a cache have turns when they will."""
+
+
 @finding("straggler-task")
 def straggler_task(evidence: Evidence) -> Iterator[Finding]:
     for op, group, points in evidence.curves() if evidence.tasks else ():
-        checkpoints = points[0].setting.get("checkpoint_every") is not None
-        if points[0].kind in ("tail", "command", "application") or op == "drop" or checkpoints:
-            # A writer and its readers are not alike, nor are copies whose number the tasks do not divide; snapshots of
-            # all tasks together, and their data, are removed by one; writers of checkpoints are not readers of samples.
+        if points[0].kind in _UNLIKE_TASKS or op == "drop":
+            # Snapshots of all tasks together, and their data, are removed by one.
             continue
         several = [point for point in points if point.tasks > 1]
         slowest = [found for point in several for found in _slowest(evidence, point)]

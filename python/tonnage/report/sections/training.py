@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import ceil, floor
 
 from tonnage import units
 from tonnage.analysis.figure_texts import count
@@ -122,7 +123,7 @@ def _hovered(one: FedPoint) -> str:
     return "<br>".join(
         (
             count(one.accelerators, "accelerator"),
-            f"{units.share(one.utilisation)} of the time {_bounds(one)}",
+            f"{_utilisation(one.utilisation)} of the time {_bounds(one)}",
             f"{units.rate(one.bandwidth_bytes_per_s)}, {units.significant(one.samples_per_s)} samples a second",
             hover.records(one.records),
         )
@@ -132,7 +133,13 @@ def _hovered(one: FedPoint) -> str:
 def _bounds(one: FedPoint) -> str:
     if not one.confidence:
         return "[–]"
-    return f"[{100 * one.low:.3g} %, {100 * one.high:.3g} %]"
+    low, high = floor(1000 * one.low) / 10, ceil(1000 * one.high) / 10
+    return f"[{units.significant(low)} %, {units.significant(high)} %]"
+
+
+def _utilisation(share: float) -> str:
+    """With as many digits as its interval; never rounded up to a whole that it is not."""
+    return "99.9 %" if 0.9995 <= share < 1 else f"{units.significant(100 * share)} %"
 
 
 def tables(analysis: Analysis) -> list[Titled]:
@@ -148,7 +155,7 @@ def _table(trained: Trained) -> Table:
     rows = tuple(
         (
             str(one.accelerators),
-            units.share(one.utilisation),
+            _utilisation(one.utilisation),
             _bounds(one),
             str(len(one.utilisations)),
             units.significant(one.samples_per_s),
@@ -181,7 +188,7 @@ def _statement(trained: Trained) -> Statement:
     if trained.answer is None:
         largest = trained.points[-1]
         said = (
-            f"{_accelerators(trained, largest.accelerators)} compute {units.share(largest.utilisation)} "
+            f"{_accelerators(trained, largest.accelerators)} compute {_utilisation(largest.utilisation)} "
             f"{_bounds(largest)} of the time{_of_model(trained)}"
         )
         return Statement(trained.group, said, tuple(_basis(trained, largest)), curve=curve)
@@ -197,7 +204,7 @@ def _answered(trained: Trained, answer: Feeding) -> str:
     if answer.shown and answer.high == 0:
         first = trained.points[0]
         return (
-            f"does not feed {_accelerators(trained, 1)} {at}: it computes {units.share(first.utilisation)} "
+            f"does not feed {_accelerators(trained, 1)} {at}: it computes {_utilisation(first.utilisation)} "
             f"{_bounds(first)} of the time"
         )
     if answer.high is None:
