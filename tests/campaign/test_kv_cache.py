@@ -9,6 +9,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from tonnage.analysis.load_line.largest_number import NumberSearch
 from tonnage.analysis.summary import schema
 from tonnage.campaign.campaign_file import parse_campaign, probe_campaign
 from tonnage.campaign.execute.kv_cache import phase_spec
@@ -173,6 +174,17 @@ class _Interrupting(Observer):
         self.left -= line["status"] == "ok"
         if self.left == 0:
             os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_number_whose_trials_lie_at_the_objective_is_passed_by() -> None:
+    search = NumberSearch(64, 200.0, "seed")
+    measured = {1: [10.0], 2: [20.0], 4: [50.0], 8: [215.0, 205.0]}
+    assert search.next(measured) != 16
+    measured[8].append(190.0)
+    assert search.next(measured) == 16
+    measured[16] = [900.0]
+    assert search.next(measured) in range(5, 13)
+    assert NumberSearch(8, 200.0, "seed").next({8: measured[8], 4: [50.0]}) != 16
 
 
 def test_an_interrupted_search_goes_on_where_it_stood(tmp_path: Path) -> None:

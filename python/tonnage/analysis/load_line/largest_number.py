@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from tonnage.analysis.load_line.latency_line import crossing
 from tonnage.analysis.load_line.search import LoadBisection
 
+_AT_THE_OBJECTIVE = 3
+"""Trials of the largest number after which a larger one is tried, where they do not show that it is too large."""
 Values = Mapping[int, Sequence[float]]
 """Number → value of each of its trials."""
 
@@ -50,7 +52,11 @@ class NumberSearch:
             return 1
         found = crossing(measured, self._objective)
         largest = max(measured)
-        if found.exceeds is None and largest < self.most:
+        is_open = found.exceeds is None or (
+            # Trials of a number at the objective itself may never show that it does not keep it.
+            found.exceeds == largest and found.shown_above is None and len(measured[largest]) >= _AT_THE_OBJECTIVE
+        )
+        if is_open and largest < self.most:
             return min(2 * largest, self.most)
         # Where one alone does not keep it, two of them tell what limits.
         if found.meets is None and largest < min(2, self.most):
