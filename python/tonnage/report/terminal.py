@@ -158,7 +158,7 @@ def print_between(found: Between, console: Console) -> None:
     console.print(Text(f"base   {found.base}\nother  {found.other}"), soft_wrap=True)
     for title, content in (
         ("", compare.table(found)),
-        (compare.LINES, compare.size_lines(found)),
+        (compare.SEARCHED, compare.searches(found)),
         ("What else is different", _side_by_side(compare.differences(found), console.width)),
     ):
         if content.rows:

@@ -31,7 +31,7 @@ from tonnage.analysis.compare.rate_ratio import (
     ratio_of_runs,
     repetitions_to_decide,
 )
-from tonnage.analysis.compare.surface_lines import SizeLine, surface_lines
+from tonnage.analysis.compare.search_answers import SearchAnswer, search_answers
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_noise
@@ -139,8 +139,8 @@ class Between:
     """… and in runs of the other side."""
     imported: tuple[str, ...] = ()
     """Which of ``base`` and ``other`` is of imported runs alone, whose files leave much unsaid."""
-    lines: tuple[SizeLine, ...] = ()
-    """Load lines at each transfer size, where both sides searched over a range of them."""
+    answers: tuple[SearchAnswer, ...] = ()
+    """Of searches that both sides made: load lines by transfer size, users, accelerators."""
 
     def unknown(self, side: str) -> tuple[Difference, ...]:
         """What the files of the imported ``side`` do not say, and the other side does."""
@@ -228,7 +228,7 @@ def compare_sides(base: Side, other: Side, threshold: float = THRESHOLD, of: str
             for name, side in (("base", base), ("other", other))
             if all(run.manifest.get("imported") for run in side.runs)
         ),
-        lines=tuple(surface_lines(base.runs, other.runs, points)),
+        answers=tuple(search_answers(base.runs, other.runs, points)),
     )
 
 

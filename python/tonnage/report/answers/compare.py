@@ -11,6 +11,7 @@ from tonnage.analysis.compare.comparable import UNKNOWN
 from tonnage.analysis.compare.differences import Difference
 from tonnage.analysis.compare.rate_ratio import DAYS_APART, FASTER, LEAST_RUNS, SLOWER, UNCHANGED, UNDECIDED
 from tonnage.analysis.compare.runs import RUNS, SYSTEM, Between, Cell, named
+from tonnage.analysis.compare.search_answers import FEWER, MORE, SearchAnswer
 from tonnage.analysis.points import campaign_name
 from tonnage.report import phrases
 from tonnage.report.answer import Answer, Statement
@@ -40,13 +41,13 @@ def answer(found: Sequence[Between], threshold: float) -> Answer:
     facts = (("base", found[0].base), ("Tonnage", __version__))
     headlines = tuple(replace(headline(one), name=one.other, why=(*why(one), *beyond(one))) for one in found)
     tables = tuple((f"What else is different: {one.other}", differences(one)) for one in found)
-    lines = tuple((f"{LINES}: {one.other}", size_lines(one)) for one in found if one.lines)
+    searched = tuple((f"{SEARCHED}: {one.other}", searches(one)) for one in found if one.answers)
     rule = (
         "A change is shown where the whole interval lies on one side of 1 and the ratio is at least "
         f"{units.share(threshold)} away from it. The intervals of a table hold together at 95 %."
     )
     notes = (_RATIO, rule, _OF_RUNS if found[0].of == RUNS else _OF_SYSTEM, _UNCHANGED)
-    return Answer("Faster or slower", facts, headlines, tuple(exhibits(found)), (*lines, *tables), notes)
+    return Answer("Faster or slower", facts, headlines, tuple(exhibits(found)), (*searched, *tables), notes)
 
 
 def headline(between: Between) -> Statement:
@@ -210,28 +211,37 @@ def table(between: Between) -> Table:
     return Table.of(columns, rows)
 
 
-LINES = "Load lines by transfer size, in tasks (intervals within each run)"
+SEARCHED = "What the searches found (intervals within each run)"
 
 
-def size_lines(between: Between) -> Table:
-    """Makes a row for each operation and transfer size of surfaces on both sides."""
+def searches(between: Between) -> Table:
+    """Makes a row for each search that both sides made."""
     columns = (text_column("what"), "base", "interval", "other", "its interval", text_column("verdict"))
     rows = tuple(
         (
-            f"{one.op}, {units.size_text(one.transfer_size)}",
-            *_tasks(one.base_tasks, one.base_low, one.base_high),
-            *_tasks(one.tasks, one.low, one.high),
-            one.verdict,
+            _asked(one),
+            *_number(one.base, one.base_low, one.base_high),
+            *_number(one.other, one.low, one.high),
+            f"{one.verdict} {one.counted}" if one.verdict in (MORE, FEWER) else one.verdict,
         )
-        for one in between.lines
+        for one in between.answers
     )
     return Table.of(columns, rows)
 
 
-def _tasks(tasks: int | None, low: int | None, high: int | None) -> tuple[str, str]:
-    if tasks is None:
+def _asked(one: SearchAnswer) -> str:
+    of = f", {one.model}" if one.model else ""
+    if one.p95_ns is not None:
+        return f"{one.counted} within {units.time_text(one.p95_ns)} at p95{of}"
+    if one.utilisation is not None:
+        return f"{one.counted} at {units.share(one.utilisation)}{of}"
+    return f"{one.op}, {units.size_text(one.transfer_size or 0)}"
+
+
+def _number(number: int | None, low: int | None, high: int | None) -> tuple[str, str]:
+    if number is None:
         return "not reached", units.NOT_MEASURED
-    return str(tasks), f"{low} – {high}"
+    return str(number), f"{low} – {high}" if high is not None else f"{low} or more"
 
 
 def divided(between: Between) -> str:
