@@ -185,7 +185,7 @@ def test_help_of_a_probe_lists_the_options_of_the_command() -> None:
 
     listed = set(inspect.signature(tonnage.probe).parameters)
     options = {option.names[0].lstrip("-").replace("-", "_") for option in COMMAND.options}
-    assert options - {"json", "no_report", "no_keep", "v"} | {"report", "keep", "observer"} == listed
+    assert options - {"json", "no_report", "no_keep", "v", "dry_run"} | {"report", "keep", "observer"} == listed
 
 
 def test_what_docstrings_promise_to_raise_is_there_by_that_name() -> None:
