@@ -104,7 +104,7 @@ def test_a_published_result_of_mlperf_storage_is_a_training_with_its_utilisation
     assert point["utilisation"] == pytest.approx(0.9365, abs=1e-3)
     assert "utilisation-missed" not in codes(run)
     assert main(["report", str(tmp_path / "run")]) == 0
-    assert "36 accelerators compute 94 % [93.1 %, 94.1 %] of the time" in capsys.readouterr().out
+    assert "36 accelerators compute 93.6 % [93.0 %, 94.2 %] of the time" in capsys.readouterr().out
     assert main(["verify", str(tmp_path / "run")]) == 0
     twice = take("dlio", tmp_path / "other", RECORDED / "dlio" / "unet3d-h100-36-summary.json")
     capsys.readouterr()
