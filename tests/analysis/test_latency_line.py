@@ -49,6 +49,14 @@ def test_where_the_largest_number_meets_it_no_upper_end_is_claimed() -> None:
     assert found.why == "at least 4 tasks, the largest measured, keep p99 within 10 ms"
 
 
+def test_a_rate_that_is_more_than_the_storage_does_keeps_no_objective() -> None:
+    """Its queue grows; that a short trial ends before it is long says nothing of the storage."""
+    rates = {50_000_000: trials(2.0) * 3, 56_000_000: trials(6.0) * 3}
+    found = answer(rates, rates_with=1, plateau=50_000_000)
+    assert (found.shown, found.low, found.high) == (True, 50_000_000, 56_000_000)
+    assert answer(rates, rates_with=1, plateau=55_000_000).high is None, "within the error of the plateau it counts"
+
+
 def test_a_single_trial_near_the_objective_shows_nothing() -> None:
     found = answer({1: [9.0], 2: [9.5], 4: [10.4]})
     assert not found.shown

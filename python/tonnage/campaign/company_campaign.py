@@ -11,7 +11,7 @@ from tonnage.errors import RequestError
 from tonnage.units import format_time
 
 BUDGET_NS = 300 * 10**9
-_LONGEST_NS, _SHORTEST_NS = 10**9, 250_000_000
+_LONGEST_NS, _SHORTEST_NS = 4 * 10**9, 250_000_000
 _AROUND_NS = 400_000_000
 """Of a trial: company's lead, and laying out."""
 _ALONE = 3

@@ -68,6 +68,8 @@ _FAR = 3.0
 """So many times the noise of a trial from the objective, no sign test is asked."""
 _BEYOND = 1.5
 """So many operations of a trial must be beyond a percentile for the trial to tell it."""
+_BEYOND_PLATEAU = 0.03
+"""An offered rate so far above the plateau is more than the storage does, whatever the plateau's own error."""
 _FALLS = 0.05
 """Chance that of all pairs of loads one is said to have less latency with the larger load, and none has."""
 
@@ -237,7 +239,9 @@ def latency_line(
     """The answer for one objective. ``waits``: of each load at least one trial; ``rates_with``: loads are rates that
     were offered to so many tasks, of a storage that reaches ``plateau`` (both in bytes per second); ``failed``: no more
     was measured, for a trial failed."""
-    values = latencies(waits, percentile)
+    values: Latencies = latencies(waits, percentile)
+    if rates_with is not None and plateau:
+        values = sustained(values, objective_ns, plateau)
     found = crossing(values, objective_ns, offered=rates_with is not None)
     words = _AnswerText(percentile, objective_ns, values, found, rates_with, plateau, failed)
     # Of whole numbers the one before the first that exceeds it is the last that may not.
@@ -274,6 +278,16 @@ def latencies(waits: Waits, percentile: str) -> dict[int, list[int]]:
     """One percentile of each trial, where it was recorded."""
     found = {load: [wait[percentile] for wait in trials if wait.get(percentile)] for load, trials in waits.items()}
     return {load: values for load, values in found.items() if values}
+
+
+def sustained(values: Latencies, objective_ns: int, plateau: float) -> dict[int, list[float]]:
+    """Latencies of offered rates; where a storage that reaches ``plateau`` cannot keep up with one, its queue grows for
+    as long as the rate is offered, and a trial that ends before it is long does not keep the objective either."""
+    most = (1 + _BEYOND_PLATEAU) * plateau
+    return {
+        rate: [max(value, 2.0 * objective_ns) for value in trials] if rate > most else list(trials)
+        for rate, trials in values.items()
+    }
 
 
 def _too_few(percentile: str, waits: Waits, found: Crossing) -> str:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from tonnage.analysis.load_line.estimate import Estimate, estimate
-from tonnage.analysis.load_line.latency_line import Crossing, Latencies, crossing
+from tonnage.analysis.load_line.latency_line import Crossing, Latencies, crossing, sustained
 from tonnage.records.line_types import StopReason
 
 _PROMISING = 0.9
@@ -264,6 +264,7 @@ class RateSearch:
         return self._random.choice(wanted) if wanted else rounded(plateau / 2)
 
     def _of(self, values: Latencies, objective_ns: int, plateau: float) -> int:
+        values = sustained(values, objective_ns, plateau)
         found = crossing(values, objective_ns, offered=True)
         least, most = (rounded(share * plateau) for share in _RATES)
         if found.meets is None:
