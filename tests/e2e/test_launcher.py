@@ -253,3 +253,13 @@ def test_path_is_as_it_was_given_and_an_empty_one_is_no_working_directory(shell:
     for given, seen in (("/usr/bin:/bin:/opt", "/usr/bin:/bin:/opt"), ("", None), ("/bin:", "/bin:")):
         shell("--version", launcher=launcher, check=3, PATH=given, TONNAGE_PYTHON=f"{ROOT}/.venv/bin/python")
         assert (shell.home / "seen").read_text() == repr(seen)
+
+
+def test_without_a_path_no_python_of_the_working_directory_is_looked_for() -> None:
+    """Whoever can write there would have a program of theirs run, where the system has none of that name."""
+    first = LAUNCHER.read_text(encoding="utf-8").splitlines()[0]
+    searched = first.removeprefix("#!/usr/bin/env -S ").split()[0]
+    for given in ([], ["PATH="]):
+        command = ["/usr/bin/env", "-i", *given, "/usr/bin/env", "-S", f"{searched} /usr/bin/printenv PATH"]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.rstrip("\n")
+        assert all(part.startswith("/") for part in said.split(":")), said
