@@ -224,3 +224,10 @@ def time_field(key: str, default: Any, description: str) -> Any:
 def refuse(key: str, what: str, hint: str) -> NoReturn:
     """Raises what pydantic reports as a wrong request: ``key`` is where, ``hint`` what to do."""
     raise PydanticCustomError("request", "{what}; hint: {hint}", {"what": what, "hint": hint, "key": key})
+
+
+def refuse_zero(key: str, objective_ns: Any, what: str, example: str) -> Any:
+    """Returns a latency objective as it was written; refuses 0, which no ``what`` can meet."""
+    if objective_ns == 0:
+        refuse(key, f"a {key} of 0s cannot be met, for no {what} takes no time", f"give a time such as {example}")
+    return objective_ns

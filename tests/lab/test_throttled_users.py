@@ -34,8 +34,7 @@ pytestmark = [pytest.mark.alone("rates of devices"), pytest.mark.slow]
 def test_so_many_are_served_as_the_device_has_bytes_for(tonnage: Any, tmp_path: Path) -> None:
     """Trials are 12 s: a device that is 4 % too slow for its users makes the last turns wait for half a second."""
     try:
-        lab = throttled(bytes_per_s=RATE)
-        with lab as device:
+        with throttled(bytes_per_s=RATE) as device:
             file = tmp_path / "users.toml"
             file.write_text(CAMPAIGN.format(target=str(device.path)))
             said = tonnage("run", file)

@@ -32,7 +32,7 @@ from tonnage.campaign.users import UserSearch
 from tonnage.errors import RequestError
 from tonnage.field_types import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
-from tonnage.toml_documents import DocumentTable, near_or_all, refuse, time_field, unit_field
+from tonnage.toml_documents import DocumentTable, near_or_all, refuse, refuse_zero, time_field, unit_field
 from tonnage.units import format_size, format_time
 
 
@@ -178,10 +178,7 @@ class Search(DocumentTable):
     @field_validator("p99_ns", "p999_ns", mode="before")
     @classmethod
     def _can_be_met(cls, objective_ns: Any, info: ValidationInfo) -> Any:
-        if objective_ns == 0:
-            key = str(info.field_name).removesuffix("_ns")
-            refuse(key, f"a {key} of 0s cannot be met, for no operation takes no time", "give a time such as 20ms")
-        return objective_ns
+        return refuse_zero(str(info.field_name).removesuffix("_ns"), objective_ns, "operation", "20ms")
 
     @field_validator("surface", mode="before")
     @classmethod

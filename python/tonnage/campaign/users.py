@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from tonnage.field_types import Count, Time
-from tonnage.toml_documents import DocumentTable, refuse, time_field
+from tonnage.toml_documents import DocumentTable, refuse_zero, time_field
 
 
 class UserSearch(DocumentTable):
@@ -22,6 +22,4 @@ class UserSearch(DocumentTable):
     @field_validator("p95_ns", mode="before")
     @classmethod
     def _can_be_met(cls, objective_ns: Any) -> Any:
-        if objective_ns == 0:
-            refuse("p95", "a p95 of 0s cannot be met, for no turn takes no time", "give a time such as 200ms")
-        return objective_ns
+        return refuse_zero("p95", objective_ns, "turn", "200ms")

@@ -21,6 +21,7 @@ from tonnage.records.file_names import MANIFEST, ODD_BYTES, TRIALS
 from tonnage.report.answers.compare import answer
 from tonnage.report.page import render, render_answer
 from tonnage.report.page_data import Source
+from tonnage.report.page_kit import plotly_script, templates
 
 RowKind = Literal["", "good", "warn", "bad", "dim"]
 """How a row is coloured. Its cells say the same in words."""
@@ -82,35 +83,19 @@ def _data(name: str) -> bytes | None:
     if name in ("report.css", "figures.js"):
         return pkgutil.get_data("tonnage.report", f"static/{name}")
     if name == "plotly.min.js":
-        try:
-            return pkgutil.get_data("plotly", "package_data/plotly.min.js")
-        except ImportError:
-            return None
+        return plotly_script()
     return None
 
 
 def check_kit() -> None:
     """RequestError where what draws is not installed."""
-    if _data("plotly.min.js") is None:
+    if plotly_script() is None:
         raise RequestError("the page needs plotly for its figures; hint: pip install 'tonnage[serve]'")
-
-
-@cache
-def _environment() -> Any:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-
-    return Environment(
-        loader=FileSystemLoader(_OWN),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 def filled(template: str, **given: Any) -> bytes:
     """Returns a page."""
-    text: str = _environment().get_template(template).render(**given)
+    text: str = templates(_OWN).get_template(template).render(**given)
     return text.encode(errors=ODD_BYTES)
 
 

@@ -6,7 +6,6 @@ import base64
 import gzip
 import hashlib
 import json
-import pkgutil
 import re
 from dataclasses import fields
 from functools import cache
@@ -23,6 +22,7 @@ from tonnage.report import phrases
 from tonnage.report.answer import Answer
 from tonnage.report.figures.figure import Column, Exhibit
 from tonnage.report.page_data import Source
+from tonnage.report.page_kit import plotly_script, templates
 from tonnage.report.published.comparisons import comparisons
 from tonnage.report.sections import codes_in_answers, exhibits_of, findings, sentences_of
 from tonnage.report.sections import divided_rates as divided
@@ -43,6 +43,7 @@ FOLDED_FROM = 9
 _PACKED = 5
 """Level of gzip: a page is 1 % larger than at 9, and its library is packed in half the time."""
 _FILE = "report.html"
+_STATIC = Path(__file__).parent / "static"
 _HEADING = re.compile(r'<h[12] id="([^"]+)-title">([^<]*)</h[12]>')
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|[kMGTP]?B/s|[nµm]?s\b|[kKMGT]i?B\b|tasks?\b)")
@@ -150,15 +151,7 @@ def _filled(template: str, drawn: list[Exhibit], **given: Any) -> str:
 
 @cache
 def _environment() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
-    environment = Environment(
-        loader=PackageLoader("tonnage.report", "static"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates(_STATIC)
     environment.filters["unbroken"] = _unbroken
     environment.filters["contents"] = _contents
     return environment
@@ -237,7 +230,7 @@ def _hash(script: bytes) -> str:
 
 
 def _static(name: str) -> str:
-    return (Path(__file__).parent / "static" / name).read_text(encoding="utf-8")
+    return (_STATIC / name).read_text(encoding="utf-8")
 
 
 class _Script(NamedTuple):
@@ -250,10 +243,7 @@ class _Script(NamedTuple):
 @cache
 def _packed_plotly() -> _Script:
     """Packed once for all pages that a process writes: for one it is a third of the work."""
-    try:
-        script = pkgutil.get_data("plotly", "package_data/plotly.min.js")
-    except ImportError:
-        script = None
+    script = plotly_script()
     if script is None:
         raise RequestError("the report needs plotly for its figures; hint: pip install 'tonnage[report]'")
     return _Script(base64.b64encode(gzip.compress(script, _PACKED, mtime=0)).decode(), _hash(script))

@@ -13,7 +13,7 @@ from tonnage.analysis.load_line.accelerators import trained_of
 from tonnage.analysis.load_line.surface import surfaces_of
 from tonnage.analysis.load_line.users import served_of
 from tonnage.analysis.results import Point
-from tonnage.records import Run
+from tonnage.records import Run, Trials
 
 Counted = Literal["tasks", "users", "accelerators"]
 MORE, FEWER = "more", "fewer"
@@ -44,8 +44,13 @@ class Found:
 
     number: int
     low: int
-    high: float
-    """Infinite where the search shows no end."""
+    high: int | None
+    """None: the search shows no end."""
+
+    @property
+    def end(self) -> float:
+        """``high``, infinite where there is no end."""
+        return inf if self.high is None else self.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,9 @@ class SearchAnswer:
     where a side has no answer."""
 
 
+_Answers = Iterator[tuple[SearchQuestion, Found | None]]
+
+
 def search_answers(
     base: Sequence[Run], other: Sequence[Run], points: Mapping[int, Sequence[Point]]
 ) -> list[SearchAnswer]:
@@ -84,36 +92,33 @@ def _answers(runs: Sequence[Run], points: Mapping[int, Sequence[Point]]) -> dict
     """What all of these runs found; None where one has no answer."""
     found: dict[SearchQuestion, list[Found | None]] = {}
     for run in runs:
+        trials = run.each_trial()
         for of_kind in _KINDS:
-            for asked, answer in of_kind(run, points[id(run)]):
+            for asked, answer in of_kind(run, points[id(run)], trials):
                 found.setdefault(asked, []).append(answer)
     return {asked: _of_all(answers) for asked, answers in found.items() if len(answers) == len(runs)}
 
 
-def _surfaces(run: Run, points: Sequence[Point]) -> Iterator[tuple[SearchQuestion, Found | None]]:
-    for surface in surfaces_of(run.manifest.get("search") or {}, points, run.each_trial()):
+def _surfaces(run: Run, points: Sequence[Point], trials: Trials) -> _Answers:
+    for surface in surfaces_of(run.manifest.get("search") or {}, points, trials):
         for size in surface.sizes:
             is_found = size.reached and size.tasks_high is not None
-            answer = Found(size.tasks, size.tasks_low, size.tasks_high or inf) if is_found else None
+            answer = Found(size.tasks, size.tasks_low, size.tasks_high) if is_found else None
             yield SearchQuestion(surface.op, "", "tasks", transfer_size=size.transfer_size), answer
 
 
-def _users(run: Run, points: Sequence[Point]) -> Iterator[tuple[SearchQuestion, Found | None]]:
-    if not run.manifest.get("users"):
-        return
-    for served in served_of(run.manifest, points, run.each_trial()):
+def _users(run: Run, points: Sequence[Point], trials: Trials) -> _Answers:
+    for served in served_of(run.manifest, points, trials):
         if (answer := served.answer) is not None:
             demand = (served.scale, served.token_bytes, served.conversation_bytes, served.think_ns)
             asked = SearchQuestion(
                 "serve", served.group, "users", model=served.model, p95_ns=answer.p95_ns, demand=demand
             )
-            yield asked, Found(answer.users, answer.low, inf if answer.high is None else answer.high)
+            yield asked, Found(answer.users, answer.low, answer.high)
 
 
-def _accelerators(run: Run, points: Sequence[Point]) -> Iterator[tuple[SearchQuestion, Found | None]]:
-    if not run.manifest.get("accelerators"):
-        return
-    for trained in trained_of(run.manifest, points, run.each_trial()):
+def _accelerators(run: Run, points: Sequence[Point], trials: Trials) -> _Answers:
+    for trained in trained_of(run.manifest, points, trials):
         if (answer := trained.answer) is not None:
             asked = SearchQuestion(
                 "train",
@@ -123,14 +128,10 @@ def _accelerators(run: Run, points: Sequence[Point]) -> Iterator[tuple[SearchQue
                 utilisation=answer.utilisation,
                 demand=(trained.scale, trained.demand_bytes_per_s, trained.readers),
             )
-            yield asked, Found(answer.accelerators, answer.low, inf if answer.high is None else answer.high)
+            yield asked, Found(answer.accelerators, answer.low, answer.high)
 
 
-_KINDS: tuple[Callable[[Run, Sequence[Point]], Iterator[tuple[SearchQuestion, Found | None]]], ...] = (
-    _surfaces,
-    _users,
-    _accelerators,
-)
+_KINDS: tuple[Callable[[Run, Sequence[Point], Trials], _Answers], ...] = (_surfaces, _users, _accelerators)
 
 
 def _of_all(answers: Sequence[Found | None]) -> Found | None:
@@ -138,15 +139,14 @@ def _of_all(answers: Sequence[Found | None]) -> Found | None:
     if len(known) < len(answers):
         return None
     numbers = sorted(answer.number for answer in known)
-    return Found(
-        numbers[(len(numbers) - 1) // 2], min(answer.low for answer in known), max(answer.high for answer in known)
-    )
+    furthest = max(known, key=lambda answer: answer.end)
+    return Found(numbers[(len(numbers) - 1) // 2], min(answer.low for answer in known), furthest.high)
 
 
 def _compared(asked: SearchQuestion, base: Found | None, other: Found | None) -> SearchAnswer:
     verdict = UNDECIDED
     if base is not None and other is not None:
-        verdict = MORE if other.low > base.high else FEWER if other.high < base.low else UNCHANGED
+        verdict = MORE if other.low > base.end else FEWER if other.end < base.low else UNCHANGED
     base_number, base_low, base_high = _parts(base)
     number, low, high = _parts(other)
     return SearchAnswer(
@@ -168,6 +168,4 @@ def _compared(asked: SearchQuestion, base: Found | None, other: Found | None) ->
 
 
 def _parts(found: Found | None) -> tuple[int | None, int | None, int | None]:
-    if found is None:
-        return None, None, None
-    return found.number, found.low, None if found.high == inf else int(found.high)
+    return (None, None, None) if found is None else (found.number, found.low, found.high)

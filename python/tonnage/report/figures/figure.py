@@ -8,7 +8,7 @@ from html import escape
 from textwrap import wrap
 from typing import Any, Literal, cast
 
-from tonnage.report.figures.colours import CLEAR, GRID, INK, MUTED
+from tonnage.report.figures.colours import CLEAR, GRID, INK, KNEE, KNEE_BAND, MUTED
 from tonnage.report.figures.plotly import Axis, ColourBar, DrawnAxis, ErrorBars, Layout, Note, Shape, Trace, Values
 
 
@@ -205,6 +205,40 @@ def interval_band(x: Values, low: Sequence[float], high: Sequence[float], colour
     """Between the ends of the intervals of a curve."""
     edge: Trace = {"x": x, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
     return [{**edge, "y": low}, {**edge, "y": high, "fill": "tonexty", "fillcolor": colour}]
+
+
+def answer_marks(
+    name: str, objective: float, numbers: Sequence[int], interval: tuple[int, int] | None, height: tuple[float, float]
+) -> list[Trace]:
+    """The objective of a search over ``numbers``, named ``name``, and the interval of its answer, where there is one.
+
+    ``height``: between which values of the objective's axis that is drawn.
+    """
+    marks: list[Trace] = [
+        {
+            "x": [min(numbers), max(numbers)],
+            "y": [objective, objective],
+            "mode": "lines",
+            "name": name,
+            "line": {"color": KNEE, "width": 1.5, "dash": "dash"},
+            "hoverinfo": "skip",
+        }
+    ]
+    if interval is not None:
+        (low, high), (bottom, top) = interval, height
+        marks.append(
+            {
+                "x": [low, high, high, low],
+                "y": [bottom, bottom, top, top],
+                "mode": "lines",
+                "fill": "toself",
+                "fillcolor": KNEE_BAND,
+                "line": {"width": 0},
+                "name": "answer's interval",
+                "hoverinfo": "skip",
+            }
+        )
+    return marks
 
 
 def error_bars(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tonnage import units
 from tonnage.analysis.figure_texts import count
@@ -12,9 +12,9 @@ from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import latency_axis, tasks_axis
-from tonnage.report.figures.colours import KNEE, KNEE_BAND, band_colour, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, interval_band, layout
-from tonnage.report.figures.plotly import Axis, Trace
+from tonnage.report.figures.colours import band_colour, line_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, answer_marks, interval_band, layout
+from tonnage.report.figures.plotly import Trace
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
 
@@ -67,8 +67,11 @@ def _figure(served: Served) -> Figure:
             "hovertemplate": "%{x} users<br>%{text}<extra></extra>",
         },
     ]
-    if served.answer is not None:
-        traces += _answer_marks(served.answer, numbers, axis)
+    answer = served.answer
+    if answer is not None:
+        interval = (answer.low, answer.high) if answer.shown and answer.low and answer.high else None
+        low, high = axis["range"]
+        traces += answer_marks("objective", answer.p95_ns, numbers, interval, (10**low, 10**high))
     title = "95th percentile of the turns by the number of users"
     return Figure(
         title=title,
@@ -79,35 +82,6 @@ def _figure(served: Served) -> Figure:
         layout=layout({**tasks_axis(numbers), "title": "Users"}, axis, height=420),
         table=_table(served),
     )
-
-
-def _answer_marks(answer: Serving, numbers: Sequence[int], axis: Axis) -> list[Trace]:
-    """The objective, and the interval of the answer."""
-    low, high = (10**end for end in axis["range"])
-    marks: list[Trace] = [
-        {
-            "x": [min(numbers), max(numbers)],
-            "y": [answer.p95_ns, answer.p95_ns],
-            "mode": "lines",
-            "name": "objective",
-            "line": {"color": KNEE, "width": 1.5, "dash": "dash"},
-            "hoverinfo": "skip",
-        }
-    ]
-    if answer.shown and answer.low and answer.high:
-        marks.append(
-            {
-                "x": [answer.low, answer.high, answer.high, answer.low],
-                "y": [low, low, high, high],
-                "mode": "lines",
-                "fill": "toself",
-                "fillcolor": KNEE_BAND,
-                "line": {"width": 0},
-                "name": "answer's interval",
-                "hoverinfo": "skip",
-            }
-        )
-    return marks
 
 
 def _hovered(one: UserPoint) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import ceil, floor
 
 from tonnage import units
@@ -14,8 +14,8 @@ from tonnage.report import phrases
 from tonnage.report.answer import Statement
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import tasks_axis
-from tonnage.report.figures.colours import KNEE, KNEE_BAND, band_colour, line_colour
-from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, interval_band, layout
+from tonnage.report.figures.colours import band_colour, line_colour
+from tonnage.report.figures.figure import Exhibit, Figure, Table, Variant, answer_marks, interval_band, layout
 from tonnage.report.figures.plotly import Trace
 from tonnage.report.page_data import Source
 from tonnage.report.sections.section_type import Section, Titled
@@ -71,7 +71,8 @@ def _figure(trained: Trained) -> Figure:
     ]
     answer = trained.answer
     if answer is not None:
-        traces += _answer_marks(answer, numbers)
+        interval = (answer.low, answer.high) if answer.shown and answer.low and answer.high else None
+        traces += answer_marks("fed", 100 * answer.utilisation, numbers, interval, (0, 105))
     title = f"Utilisation of {trained.model or 'the accelerators'} by their number"
     told = _statement(trained).text
     return Figure(
@@ -87,36 +88,6 @@ def _figure(trained: Trained) -> Figure:
         ),
         table=_table(trained),
     )
-
-
-def _answer_marks(answer: Feeding, numbers: Sequence[int]) -> list[Trace]:
-    """What counts as fed, and the interval of the answer."""
-    ends = [min(numbers), max(numbers)]
-    objective = 100 * answer.utilisation
-    marks: list[Trace] = [
-        {
-            "x": ends,
-            "y": [objective, objective],
-            "mode": "lines",
-            "name": "fed",
-            "line": {"color": KNEE, "width": 1.5, "dash": "dash"},
-            "hoverinfo": "skip",
-        }
-    ]
-    if answer.shown and answer.low and answer.high:
-        marks.append(
-            {
-                "x": [answer.low, answer.high, answer.high, answer.low],
-                "y": [0, 0, 105, 105],
-                "mode": "lines",
-                "fill": "toself",
-                "fillcolor": KNEE_BAND,
-                "line": {"width": 0},
-                "name": "answer's interval",
-                "hoverinfo": "skip",
-            }
-        )
-    return marks
 
 
 def _hovered(one: FedPoint) -> str:
