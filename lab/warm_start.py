@@ -88,9 +88,12 @@ def _forked(
         try:
             status = _number(here)
         except TimeoutError:
+            where_it_waits = _waits(pid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            raise subprocess.TimeoutExpired([*words], timeout) from None
+            error = subprocess.TimeoutExpired([*words], timeout)
+            error.add_note(where_it_waits)
+            raise error from None
         # As a pipe's reader does: until nothing that the command has started writes any more.
         said, complained = (each.result() for each in texts)
     return subprocess.CompletedProcess([*words], os.waitstatus_to_exitcode(status), said, complained)
@@ -99,6 +102,19 @@ def _forked(
 def _text(descriptor: int) -> str:
     with os.fdopen(descriptor, encoding="utf-8") as file:
         return file.read()
+
+
+def _waits(pid: int) -> str:
+    """What each process of a tree and each of its threads waits for in the kernel, a line each; root sees the stack."""
+    found = []
+    for task in sorted(Path(f"/proc/{pid}/task").glob("*")):
+        with contextlib.suppress(OSError):
+            facts = [(task / name).read_text().strip() for name in ("comm", "wchan", "syscall")]
+            stack = (task / "stack").read_text().split() if os.geteuid() == 0 else []
+            found.append(" ".join([task.name, *facts, *(word for word in stack if "+" in word)]))
+            for child in (task / "children").read_text().split():
+                found.append(_waits(int(child)))
+    return "\n".join(found)
 
 
 def end() -> None:
