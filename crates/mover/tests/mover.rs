@@ -7,10 +7,12 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use tempfile::TempDir;
-use tonnage_mover::{Clear, Mover, Options, Progress, STATE_DIRECTORY};
+use tonnage_mover::{Clear, Gentle, Mover, Options, Progress, STATE_DIRECTORY};
 
 /// Longer than anything here takes, on a machine that does other things as well.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -312,6 +314,48 @@ fn a_large_file_that_shrinks_by_another_of_its_names_does_not_hold_up_the_drain(
     until("the scan", || mover.status().progress == Progress::Watching);
     ground.put("f", &noise(1 << 20));
     mover.set_limit(None, None);
+    mover.drain();
+    assert!(mover.wait(PATIENCE).unwrap(), "{:?}", mover.status());
+    assert_eq!(tree(ground.from.path()), tree(ground.to.path()));
+}
+
+/// A process that does not outlive its test.
+struct Application(Child);
+
+impl Drop for Application {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Threads of this process that run when nobody else wants to.
+fn stepped_back() -> usize {
+    let policy = |task: fs::DirEntry| {
+        let stat = fs::read_to_string(task.path().join("stat")).ok()?;
+        stat.rsplit_once(") ")?.1.split(' ').nth(38)?.parse::<libc::c_int>().ok()
+    };
+    let tasks = fs::read_dir("/proc/self/task").unwrap().map(Result::unwrap);
+    tasks.filter_map(policy).filter(|&policy| policy == libc::SCHED_IDLE).count()
+}
+
+#[test]
+fn workers_that_let_the_application_go_first_are_replaced_once_it_has_ended_without_privileges_too() {
+    let mut rights = capabilities(None).unwrap();
+    rights.effective.remove(CapabilitySet::SYS_NICE);
+    // Of this thread and those that it starts.
+    set_capabilities(None, rights).unwrap();
+    let application = Application(Command::new("sleep").arg("600").stdout(Stdio::null()).spawn().unwrap());
+    let ground = Preflight::new();
+    let mover = started(Options { gentle: Gentle::Auto, ..ground.options() });
+    mover.give_way_to(Some(application.0.id())).unwrap();
+    until("all of them", || stepped_back() == 3);
+    ground.put("beside", b"it");
+    until("the first file", || mover.status().done.files == 1);
+    assert_eq!(stepped_back(), 3);
+    drop(application);
+    until("the others", || stepped_back() == 0);
+    ground.put("after", &noise(40 << 20));
     mover.drain();
     assert!(mover.wait(PATIENCE).unwrap(), "{:?}", mover.status());
     assert_eq!(tree(ground.from.path()), tree(ground.to.path()));

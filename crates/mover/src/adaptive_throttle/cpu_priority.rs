@@ -22,6 +22,8 @@ struct Inner {
     /// What this process may use, and what its stepped back threads use of it.
     allowed: CpuSet,
     used: CpuSet,
+    /// Nobody is to come first any more.
+    over: bool,
 }
 
 /// A thread that has stepped back; drop it on the same thread when that ends.
@@ -35,7 +37,7 @@ pub struct SteppedBack {
 impl Default for CpuPriority {
     fn default() -> Self {
         let allowed = thread::sched_getaffinity(None).unwrap_or_default();
-        Self { inner: Mutex::new(Inner { threads: Vec::new(), allowed, used: allowed }) }
+        Self { inner: Mutex::new(Inner { threads: Vec::new(), allowed, used: allowed, over: false }) }
     }
 }
 
@@ -69,6 +71,23 @@ impl CpuPriority {
         }
     }
 
+    /// Nobody is to come first any more. Threads get their priority back where the system allows it; it does not without privileges, so
+    /// that threads which never stepped back have to take over.
+    pub fn come_forward(&self) {
+        self.keep_off([].into_iter());
+        let mut inner = self.lock();
+        inner.over = true;
+        for thread in &inner.threads {
+            run_as_others(thread.as_raw_nonzero().get());
+        }
+    }
+
+    /// Whether nobody is to come first any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.lock().over
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,6 +118,16 @@ fn run_last() {
     }
     // SAFETY: takes and returns integers.
     unsafe { libc::syscall(libc::SYS_ioprio_set, IO_PRIORITY_OF_THREAD, 0, IO_PRIORITY_IDLE) };
+}
+
+fn run_as_others(thread: libc::pid_t) {
+    let parameter = libc::sched_param { sched_priority: 0 };
+    // SAFETY: a thread of this process, or none; the parameter outlives the call, which writes nothing.
+    unsafe { libc::sched_setscheduler(thread, libc::SCHED_OTHER, &raw const parameter) };
+    // SAFETY: takes and returns integers.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, thread.unsigned_abs(), 0) };
+    // SAFETY: takes and returns integers.
+    unsafe { libc::syscall(libc::SYS_ioprio_set, IO_PRIORITY_OF_THREAD, thread, 0) };
 }
 
 #[cfg(test)]
@@ -142,6 +171,20 @@ mod tests {
             worker.join().unwrap()
         });
         assert_eq!((worker, policy()), (libc::SCHED_IDLE, libc::SCHED_OTHER));
+    }
+
+    #[test]
+    fn a_worker_gets_its_priority_back_where_the_system_allows_it() {
+        let cpu_priority = Arc::new(CpuPriority::default());
+        let _kept = cpu_priority.step_back();
+        // SAFETY: 0 is the calling thread.
+        let policy = || unsafe { libc::sched_getscheduler(0) };
+        assert!(policy() == libc::SCHED_IDLE && !cpu_priority.is_over());
+        cpu_priority.come_forward();
+        assert!(cpu_priority.is_over());
+        if rustix::process::geteuid().is_root() {
+            assert_eq!(policy(), libc::SCHED_OTHER);
+        }
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Gentle {
             thread::sleep(wait);
         }
         limiter.set_gentle(None);
-        self.cpu_priority.keep_off([].into_iter());
+        self.cpu_priority.come_forward();
     }
 }
 

@@ -1,7 +1,6 @@
 //! One large file, copied in chunks by all workers that care to help, and resumed by chunks that are verified, never by length.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
@@ -169,9 +168,9 @@ impl Large {
         !work.closed && work.ended.is_none() && work.next < self.plan.count()
     }
 
-    /// Copies chunks until none is left, or this worker is one too many. True for the one that must [`finish`](Self::finish) it: the
+    /// Copies chunks until none is left, or this worker no longer `stays`. True for the one that must [`finish`](Self::finish) it: the
     /// last to leave, once nothing more will be copied.
-    pub fn help(&self, worker: u32) -> Result<bool> {
+    pub fn help(&self, stays: impl Fn() -> bool) -> Result<bool> {
         {
             let mut work = self.lock();
             if work.closed {
@@ -179,7 +178,7 @@ impl Large {
             }
             work.helpers += 1;
         }
-        let helped = self.copy_chunks(worker);
+        let helped = self.copy_chunks(stays);
         let mut work = self.lock();
         work.helpers -= 1;
         let over = work.left == 0 || work.ended.is_some() || helped.is_err();
@@ -189,9 +188,9 @@ impl Large {
         helped.map(|()| last)
     }
 
-    fn copy_chunks(&self, worker: u32) -> Result<()> {
+    fn copy_chunks(&self, stays: impl Fn() -> bool) -> Result<()> {
         let mut buffer = Buffer::new();
-        while let Some((index, known)) = self.take(worker) {
+        while let Some((index, known)) = self.take(&stays) {
             match split(self.copy_chunk(index, known, &mut buffer))? {
                 Ok(value) => self.say(index, value)?,
                 Err(outcome) => {
@@ -202,13 +201,12 @@ impl Large {
         Ok(())
     }
 
-    fn take(&self, worker: u32) -> Option<(usize, Option<ChainingValue>)> {
+    fn take(&self, stays: impl Fn() -> bool) -> Option<(usize, Option<ChainingValue>)> {
         let mut work = self.lock();
         if self.shared.halted() {
             work.ended.get_or_insert(Outcome::Halted);
         }
-        let too_many = worker >= self.shared.parts.counters.workers.load(Ordering::Relaxed);
-        if work.ended.is_some() || work.next == self.plan.count() || too_many {
+        if work.ended.is_some() || work.next == self.plan.count() || !stays() {
             return None;
         }
         let index = work.next;

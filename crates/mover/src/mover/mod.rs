@@ -172,6 +172,9 @@ impl Mover {
         }
         self.spawn("gentle", move |core| {
             adaptive_throttle::Gentle::new(pid, Arc::clone(&core.cpu_priority)).run(&core.limiter, &core.halt, || core.own());
+            // Workers that stepped back leave their place to those that did not.
+            drop(core.lock());
+            core.wakeup.notify_all();
             Ok(())
         })
     }

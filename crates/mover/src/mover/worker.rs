@@ -1,12 +1,14 @@
 //! Carries what is queued: large files together with others, the rest in batches of its own.
 
 use std::collections::HashSet;
+use std::panic;
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::thread;
 
 use crate::copy::{Large, SMALL_BYTES, Started};
-use crate::error::Result;
+use crate::error::{MoverError, Result};
 use crate::file_version::Kind;
 use crate::journal_entry::{Entry, Outcome, State};
 use crate::options::Gentle;
@@ -31,28 +33,62 @@ enum Job {
     Carry(Vec<(i64, bool)>, usize),
 }
 
-/// The life of the worker `number`.
+/// The life of the worker `number`. As long as somebody is to come first, a thread of its own does the work: one that has stepped back
+/// cannot come forward again without privileges, and would be starved by whoever else uses the processors.
 pub(super) fn run(core: &Core, number: u32) -> Result<()> {
-    let _back = (core.options.gentle == Gentle::Auto).then(|| core.cpu_priority.step_back());
-    while let Some(job) = core.next_job(number) {
-        match job {
-            Job::Help(large) => core.help(&large, number)?,
-            Job::Carry(taken, share) => core.carry(&taken, share)?,
-        }
+    if core.options.gentle == Gentle::Auto {
+        thread::scope(|scope| {
+            let stepped_back = || {
+                let _back = core.cpu_priority.step_back();
+                Worker { core, number, stepped_back: true }.run()
+            };
+            let name = format!("worker {number}");
+            let spawned = thread::Builder::new().name(name).spawn_scoped(scope, stepped_back);
+            let thread = spawned.map_err(|error| MoverError::Thread(format!("worker {number}: {error}")))?;
+            thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
+        })?;
     }
-    Ok(())
+    Worker { core, number, stepped_back: false }.run()
 }
 
-impl Core {
-    /// Waits for work; `None` when the mover ends.
-    fn next_job(&self, number: u32) -> Option<Job> {
-        let mut state = self.lock();
+#[derive(Clone, Copy)]
+struct Worker<'a> {
+    core: &'a Core,
+    number: u32,
+    stepped_back: bool,
+}
+
+impl Worker<'_> {
+    fn run(self) -> Result<()> {
+        while let Some(job) = self.next_job() {
+            match job {
+                Job::Help(large) => self.help(&large)?,
+                Job::Carry(taken, share) => self.core.carry(&taken, share)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there are not too many workers for this one.
+    fn is_active(self) -> bool {
+        self.number < self.core.counters.workers.load(Ordering::Relaxed).max(1)
+    }
+
+    /// Whether nobody is to come first any more, and this one still would let others.
+    fn is_replaced(self) -> bool {
+        self.stepped_back && self.core.cpu_priority.is_over()
+    }
+
+    /// Waits for work; `None` when the mover ends, or another thread takes over.
+    fn next_job(self) -> Option<Job> {
+        let core = self.core;
+        let mut state = core.lock();
         loop {
-            if self.halted() {
+            if core.halted() || self.is_replaced() {
                 return None;
             }
-            let active = self.counters.workers.load(Ordering::Relaxed).max(1);
-            if number < active {
+            let active = core.counters.workers.load(Ordering::Relaxed).max(1);
+            if self.number < active {
                 if let Some(large) = state.large.first() {
                     return Some(Job::Help(Arc::clone(large)));
                 }
@@ -61,28 +97,31 @@ impl Core {
                 let share = ready.div_ceil(active as usize).clamp(1, BATCH_ENTRIES);
                 let worth = if ready > FEW { share.max(WORTH_ENTRIES) } else { share };
                 // Each stays open until its batch is durable.
-                let room = self.most_open.saturating_sub(state.queue.flying());
+                let room = core.most_open.saturating_sub(state.queue.flying());
                 let taken = state.queue.take(worth.min(room));
                 if !taken.is_empty() {
                     return Some(Job::Carry(taken, share));
                 }
             }
-            state = self.wakeup.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = core.wakeup.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn help(&self, large: &Arc<Large>, number: u32) -> Result<()> {
-        let last = large.help(number)?;
-        // One that left because there are too many of them leaves work for others.
-        self.lock().large.retain(|other| !Arc::ptr_eq(other, large) || large.has_work());
+    fn help(self, large: &Arc<Large>) -> Result<()> {
+        let core = self.core;
+        let last = large.help(|| self.is_active() && !self.is_replaced())?;
+        // One that left before the end leaves work for others.
+        core.lock().large.retain(|other| !Arc::ptr_eq(other, large) || large.has_work());
         if last {
             let landed = large.finish()?;
-            self.flying_bytes.fetch_sub(large.bytes(), Ordering::Relaxed);
-            land(self, vec![landed])?;
+            core.flying_bytes.fetch_sub(large.bytes(), Ordering::Relaxed);
+            land(core, vec![landed])?;
         }
         Ok(())
     }
+}
 
+impl Core {
     fn carry(&self, taken: &[(i64, bool)], share: usize) -> Result<()> {
         let ids: Vec<i64> = taken.iter().map(|(id, _)| *id).collect();
         let first: HashSet<i64> = taken.iter().filter(|(_, first)| *first).map(|(id, _)| *id).collect();
