@@ -250,8 +250,12 @@ def test_path_is_as_it_was_given_and_an_empty_one_is_no_working_directory(shell:
         "pathlib.Path(sys.argv[1], 'seen').write_text(repr(os.environ.get('PATH')))\n"
         "sys.exit(3)\n"
     )
+    named = {"TONNAGE_PYTHON": f"{ROOT}/.venv/bin/python"}
     for given, seen in (("/usr/bin:/bin:/opt", "/usr/bin:/bin:/opt"), ("", None), ("/bin:", "/bin:")):
-        shell("--version", launcher=launcher, check=3, PATH=given, TONNAGE_PYTHON=f"{ROOT}/.venv/bin/python")
+        shell("--version", launcher=launcher, check=3, PATH=given, **named)
+        assert (shell.home / "seen").read_text() == repr(seen)
+        # A checkout that nothing may be executed from is started by a named Python.
+        subprocess.run([f"{ROOT}/.venv/bin/python", launcher, "--version"], env={"PATH": given, **named}, check=False)
         assert (shell.home / "seen").read_text() == repr(seen)
 
 

@@ -45,6 +45,13 @@ def test_the_program_has_its_words_its_streams_and_both_trees_in_its_environment
     assert said.err.startswith("told\n")
 
 
+def test_the_program_has_the_user_s_environment_and_nothing_that_the_command_sets_for_itself(stage: Stage) -> None:
+    said = stage("run", *stage.trees, "--", "env", "-0")
+    names = {variable.partition("=")[0] for variable in said.out.split("\0") if variable}
+    given = stage.shell.environment(**stage._runtime)
+    assert names - set(given) == {"PERSIST_DIR", "PFS_DIR"}
+
+
 def test_the_rate_is_of_the_time_in_which_files_moved_and_not_of_the_program_s(stage: Stage) -> None:
     said = stage.run(program="sleep 5; head -c 50000000 /dev/zero > file")
     found = re.search(r"5\d.\d MB copied in (\S+) (\S+), moving for (\S+) (\S+) \((\S+) (\S+)\)\n$", said.err)

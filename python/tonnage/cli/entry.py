@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import textwrap
@@ -15,6 +14,7 @@ from typing import Any
 
 from tonnage.cli.command import EXIT_CODES, NAMES, TAGLINE, Arguments, grouped, module_of
 from tonnage.cli.output_stream import STDOUT_HINT, StdoutError, abandon, printable_streams
+from tonnage.cli.pydantic_plugins import find_none
 from tonnage.command_line import HELP, Command, HelpAsked, entries, help_text, read, split_program, width
 from tonnage.command_option import EMPTY, Option, nearest
 from tonnage.delayed_signals import late_signals, loading
@@ -104,8 +104,7 @@ def _overview() -> str:
 
 def run_command(argv: Sequence[str]) -> int:
     """Parses, runs the command and turns errors into one line on stderr."""
-    # Looking for plug-ins that we do not have takes pydantic a fifth of the whole start.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    find_none()
     # A parent that ignores it would make the ends of copies and hooks unknowable.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if isinstance(sys.stdout, TextIOWrapper):
