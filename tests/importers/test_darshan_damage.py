@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,31 @@ def test_a_module_that_has_no_place_any_more_is_told_of() -> None:
     left = use_of(read_log(whole[:at] + bytes(16) + whole[at + 16 :]))
     assert left.lacking == ("a part that has no place",)
     assert left.problems == ("its header is damaged: parts of it are not where they belong, and one may be missing",)
+
+
+@needs_darshan
+def test_a_log_cut_off_before_records_of_calls_lacks_them() -> None:
+    whole = log("bursts").read_bytes()
+    _, posix, stdio, heat = used_places(whole)
+    with pytest.raises(UnreadableLog, match="cut off"):
+        read_log(whole[: place_of(whole, posix)[0] + 5])
+    for part, lacking in ((stdio, ("STDIO",)), (heat, ())):
+        start = place_of(whole, part)[0]
+        for kept in (start, start + 5):
+            left = use_of(read_log(whole[:kept]))
+            assert left.lacking == lacking and "it is cut off: its last bytes are missing" in left.problems
+
+
+@needs_darshan
+def test_bytes_behind_a_whole_log_change_nothing_but_are_told_of() -> None:
+    left = use_of(read_log(log("bursts").read_bytes() + b"\n"))
+    assert left.problems == ("behind its end 1 byte, no part of it: not read",)
+    assert not left.lacking and left.file_systems == use("bursts").file_systems
+
+
+@needs_darshan
+def test_records_of_mpi_io_are_not_missed_where_those_of_posix_are_whole() -> None:
+    whole = read_log(log("bursts").read_bytes())
+    assert use_of(replace(whole, damaged=("MPI-IO",))).lacking == ()
+    without = {name: found for name, found in whole.modules.items() if name != "POSIX"}
+    assert use_of(replace(whole, damaged=("MPI-IO",), modules=without)).lacking == ("MPI-IO",)

@@ -194,6 +194,7 @@ def _answer(path: str, damaged: Collection[int], out: BinaryIO) -> None:
         "mounts": mounts,
         "names": names,
         "tables": tables,
+        "modules": list(modules),
         "partial": [name for name, partial in modules.items() if partial],
         "left_out": left_out,
         "others": [name for name in modules if name not in (*GENERIC, DXT, HEAT)],

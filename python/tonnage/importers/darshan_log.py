@@ -174,7 +174,8 @@ def _log(header: Any, body: io.BytesIO, regions: Regions) -> Log:
     heat: tuple[HeatRow, ...] = ()
     problems: list[str] = [*regions.problems, *header["problems"]]
     problems += [f"module {name} does not agree with its check sum; it is left out" for name in header["left_out"]]
-    damaged = [name for name in header["left_out"] if name in GENERIC]
+    cut_off = [name for name, region in zip(header["modules"], regions.modules, strict=False) if region.cut]
+    damaged = [name for name in (*header["left_out"], *cut_off) if name in GENERIC]
     if regions.gaps:
         damaged.append("a part that has no place")
     untrue: list[str] = []

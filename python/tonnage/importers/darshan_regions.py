@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from tonnage.units import count
+
 _OLD, _NOW = (24, 16), (32, 64)
 """Bytes before the places (version, mark, compression, flags) and places of modules in a header, until version 3.41 and
 since."""
@@ -41,6 +43,8 @@ class Regions:
     """In the order of their numbers."""
     gaps: bool
     """Some bytes of the log belong to no part, or to two: its header is wrong."""
+    foreign: int
+    """Bytes behind the last part that cannot be one."""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -48,6 +52,8 @@ class Regions:
         found = []
         if self.gaps:
             found.append("its header is damaged: parts of it are not where they belong, and one may be missing")
+        if self.foreign:
+            found.append(f"behind its end {count(self.foreign, 'byte')}, no part of it: not read")
         if any(one.cut for one in self.modules):
             found.append("it is cut off: its last bytes are missing")
         return tuple(found)
@@ -80,8 +86,10 @@ def regions_of(data: bytes) -> Regions:
     job = _checked(data, head, first, _JOB_LEAST)
     names, *others = [None if place is None else _checked(data, *place) for place in places]
     ends = [head, first, *(end for _, end in used)]
-    starts = [head, *(start for start, _ in used), max(len(data), ends[-1])]
-    return Regions(job, names, tuple(one for one in others if one is not None), gaps=starts != ends)
+    behind = data[ends[-1] :]
+    foreign = 0 if _is_whole(behind, data[16], 1) else len(behind)
+    starts = [head, *(start for start, _ in used), max(len(data) - foreign, ends[-1])]
+    return Regions(job, names, tuple(one for one in others if one is not None), starts != ends, foreign)
 
 
 def _checked(data: bytes, start: int, end: int, least: int = 1) -> Region:

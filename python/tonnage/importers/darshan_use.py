@@ -110,7 +110,7 @@ def use_of(log: Log) -> JobUse:
         file_systems=tuple(found),
         job_id=str(log.job_id),
         problems=tuple(problems),
-        lacking=(*log.damaged, *(name for name, _ in tables if name in log.partial)),
+        lacking=_lacking(log, tables),
     )
 
 
@@ -127,6 +127,13 @@ def _partial(log: Log) -> list[str]:
         f"module {name} is partial: its table was full, and files that came later are not in the log"
         for name in log.partial
     ]
+
+
+def _lacking(log: Log, tables: Sequence[tuple[str, Counters]]) -> tuple[str, ...]:
+    """Modules of whose calls some are not in the figures."""
+    beside = {"MPI-IO"} if any(name == "POSIX" for name, _ in tables) else set()
+    damaged = [name for name in log.damaged if name not in beside]
+    return (*damaged, *(name for name, _ in tables if name in log.partial))
 
 
 def _tables(log: Log) -> list[tuple[str, Counters]]:
