@@ -18,7 +18,9 @@ from tonnage.importers.darshan_use import use_of
 from tonnage.placement.io_demand import demand_of_uses, demand_within
 from tonnage.placement.job_logs import uses_in
 from tonnage.placement.line_shares import shares_of
+from tonnage.placement.server_load_lines import plateau_of
 from tonnage.placement.site import Policy
+from tonnage.placement.task_caps import at_once
 
 from tests.importers.darshan_logs import log, needs_darshan, use
 from tests.importers.test_darshan_damage import FIRST_PLACE, changed, place_of, used_places
@@ -97,7 +99,7 @@ def test_what_nothing_proves_of_a_command_is_0_at_least(data: Path, capsys: pyte
     assert main(["demand", str(run)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "read: It asks 0 – 0.80 tasks on average, 0 % – 10 % of the load line" in said, said
-    assert "may be nothing" in said and "at least 10 such jobs" in said
+    assert "may be nothing" in said and "a job asks at most 1.6 tasks" in said and "at least 5 such jobs" in said
 
 
 def test_the_share_of_the_line_is_said_for_each_direction(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,8 +190,22 @@ def test_a_full_table_of_darshan_lacks_the_files_that_came_later() -> None:
 def test_as_many_jobs_fill_a_line_as_submit_places_there() -> None:
     profile = profile_of([use("own"), use("own-dxt")])
     (share, *_) = shares_of([use("own"), use("own-dxt")], profile, profile.places[0].mount, ".", None)
-    waiting = next(flow for flow in profile.places[0].flows if flow.operation == share.operation).waiting
-    assert share.packed == max(1, int(8 / max(share.asked.median, waiting.median)))
+    demand = demand_of_uses([use("own"), use("own-dxt")], "logs").against(plateau_of(share.line))
+    assert share.in_all == demand.tasks and share.packed == at_once(demand, 8)
+
+
+@pytest.mark.usefixtures("data")
+def test_a_job_that_waits_in_opens_takes_as_much_of_a_line_as_submit_counts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    job = use("own")
+    place = job.file_systems[0]
+    slow = replace(place, metadata=replace(place.metadata, busy_s=4.5 * job.run_s))
+    uses = [replace(job, file_systems=(slow,))]
+    shares = shares_of(uses, profile_of(uses), place.mount, ".", None)
+    assert all(share.in_all > 4 and share.packed == 1 for share in shares)
+    assert main(["demand", str(log("own")), "--path", "."]) == 0
+    assert "names" in capsys.readouterr().out, "of one log too"
 
 
 @pytest.mark.usefixtures("data")

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from tonnage.units import count
-
 _OLD, _NOW = (24, 16), (32, 64)
 """Bytes before the places (version, mark, compression, flags) and places of modules in a header, until version 3.41 and
 since."""
@@ -53,7 +51,8 @@ class Regions:
         if self.gaps:
             found.append("its header is damaged: parts of it are not where they belong, and one may be missing")
         if self.foreign:
-            found.append(f"behind its end {count(self.foreign, 'byte')}, no part of it: not read")
+            many = "s" if self.foreign > 1 else ""
+            found.append(f"behind its end {self.foreign} byte{many}, no part of it: not read")
         if any(one.cut for one in self.modules):
             found.append("it is cut off: its last bytes are missing")
         return tuple(found)

@@ -110,7 +110,7 @@ def use_of(log: Log) -> JobUse:
         file_systems=tuple(found),
         job_id=str(log.job_id),
         problems=tuple(problems),
-        lacking=_lacking(log, tables),
+        lacking=_incomplete(log, tables),
     )
 
 
@@ -129,7 +129,7 @@ def _partial(log: Log) -> list[str]:
     ]
 
 
-def _lacking(log: Log, tables: Sequence[tuple[str, Counters]]) -> tuple[str, ...]:
+def _incomplete(log: Log, tables: Sequence[tuple[str, Counters]]) -> tuple[str, ...]:
     """Modules of whose calls some are not in the figures."""
     beside = {"MPI-IO"} if any(name == "POSIX" for name, _ in tables) else set()
     damaged = [name for name in log.damaged if name not in beside]

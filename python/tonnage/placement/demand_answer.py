@@ -27,8 +27,8 @@ class ShareAnswer:
     share: Over | None
     """Of the line, on average."""
     jobs_at_once: int | None
-    """Such jobs that the line carries, by their average; at least, where that is only bounded. None where records of
-    calls are missing: then nothing says how much a job asks at most."""
+    """Such jobs that the line carries, one at least, by the average of all their calls; at least so many, where that
+    is only bounded. None where records of calls are missing: then nothing says how much a job asks at most."""
 
 
 @dataclass(frozen=True, kw_only=True)

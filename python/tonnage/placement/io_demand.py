@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tonnage.demand.job_use import JobUse
 from tonnage.errors import RecordError, RequestError
@@ -16,6 +16,9 @@ from tonnage.placement.site import Policy
 from tonnage.placement.task_caps import Demand
 from tonnage.program_places import working_directory
 from tonnage.records import Run
+
+if TYPE_CHECKING:
+    from tonnage.demand.profile import FileSystemProfile
 
 _HOW = 'measure it with a campaign whose [workload] says kind = "command" and tasks = 1, and `tonnage run` it'
 COUNTED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs"})
@@ -71,13 +74,19 @@ def demand_of_uses(uses: Sequence[JobUse], given: str) -> Demand:
             f"--profile: {given} tells of no read and no write; hint: leave --profile out, or give --io-share"
         )
     times = len(uses)
+    source = f"counted by Darshan in {given} on {place.mount}" + (f", {times} runs" if times > 1 else "")
+    return demand_of_place(place, source)
+
+
+def demand_of_place(place: FileSystemProfile, source: str) -> Demand:
+    """What a job asks of this file system in all its calls: reads, writes and names; medians over its runs."""
     return Demand(
         bytes=round(sum(flow.bytes.median for flow in place.flows)),
         operations=round(sum(flow.operations.median for flow in place.flows)),
         io_share=sum(flow.waiting.median for flow in place.flows) + place.names_waiting.median,
         bytes_per_s=round(sum(flow.job_bytes_per_s.median for flow in place.flows)),
         measured=True,
-        source=f"counted by Darshan in {given} on {place.mount}" + (f", {times} runs" if times > 1 else ""),
+        source=source,
     )
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from tonnage.demand.job_use import Bounds, JobUse, Order
 from tonnage.demand.profile import FileSystemProfile, Flow, Over, Profile
 from tonnage.demand.replay import access_of
+from tonnage.placement.io_demand import demand_of_place
 from tonnage.placement.server_load_lines import KnownLine, line_of, plateau_of
 from tonnage.placement.site import load_site, site_path
-from tonnage.placement.task_caps import USUAL_TRANSFER, Plateau
+from tonnage.placement.task_caps import USUAL_TRANSFER, Demand, Plateau, at_once
 from tonnage.placement.where import locate, servers_of
 
 
@@ -33,6 +34,12 @@ class LineShare:
     """Of the calls: the line is of the nearest access."""
     at_once: Bounds
     """Calls at the same moment, at most: tasks of the line in the job's fullest moment."""
+    in_all: float
+    """Tasks of the line that a job asks in all its calls, of the other direction and of names too, by the rule of
+    ``submit --profile``."""
+    packed: int | None
+    """Such jobs that the line carries at once, one at least, by the most that each run can have asked on average: at
+    least so many, where that is only bounded. None where nothing says how much a job asks at most."""
 
     @property
     def share(self) -> Over | None:
@@ -42,15 +49,6 @@ class LineShare:
         tasks, asked = self.line.tasks, self.asked
         low, high = (None if end is None else end / tasks for end in (asked.low, asked.high))
         return replace(asked, median=asked.median / tasks, low=low, high=high)
-
-    @property
-    def packed(self) -> int | None:
-        """Such jobs that the line carries at once, by the most that each run can have asked on average, as ``submit
-        --profile`` has it: at least, where that is only bounded. None where nothing says how much a job asks at
-        most."""
-        if self.line is None or self.asked.median <= 0 or self.is_least:
-            return None
-        return max(1, int(self.line.tasks / self.asked.median))
 
 
 def shares_of(
@@ -64,16 +62,20 @@ def shares_of(
     server = servers[0] if len(servers) == 1 else None
     place = next(one for one in profile.places if one.mount == mount)
     found = []
+    in_all = demand_of_place(place, "")
     for flow in place.flows:
         size = USUAL_TRANSFER if flow.transfer_size is None else max(1, round(flow.transfer_size.median))
         access = access_of(flow.order)
         line = line_of(site, server, located, operation=flow.operation, access=access, transfer_size=size)
-        found.append(_share(uses, flow, place, line))
+        found.append(_share(uses, flow, place, line, in_all))
     return found
 
 
-def _share(uses: Sequence[JobUse], flow: Flow, place: FileSystemProfile, line: KnownLine | None) -> LineShare:
+def _share(
+    uses: Sequence[JobUse], flow: Flow, place: FileSystemProfile, line: KnownLine | None, in_all: Demand
+) -> LineShare:
     plateau = plateau_of(line)
+    in_all = in_all.against(plateau)
     asked = [_asked(use, flow.operation, place.mount, plateau) for use in uses]
     largest = max(asked, key=lambda one: one.median)
     over = Over.within([one.median for one in asked], [one.bounds for one in asked])
@@ -88,6 +90,8 @@ def _share(uses: Sequence[JobUse], flow: Flow, place: FileSystemProfile, line: K
         is_least=is_least,
         order=flow.order,
         at_once=flow.at_once,
+        in_all=in_all.tasks,
+        packed=at_once(in_all, line.tasks) if line is not None and in_all.tasks > 0 and not is_least else None,
     )
 
 

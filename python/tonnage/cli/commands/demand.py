@@ -150,7 +150,7 @@ def _statement(one: LineShare) -> Statement:
     line = describe(one.line, now_s=time.time())
     asked = over(one.asked, lambda value: units.significant(value, 2))
     most = bounds(one.at_once, units.count)
-    calls = f"In its fullest moment {most} of its calls are in progress."
+    calls = f"In its fullest moment {most} of its calls {'is' if most == '1' else 'are'} in progress."
     if one.line is None or one.share is None:
         return Statement(one.operation, f"It asks {asked} tasks on average; {line}.", (calls,), False)
     why = [f"The load line is {line}.", calls]
@@ -160,10 +160,13 @@ def _statement(one: LineShare) -> Statement:
         why.append("In which order its calls go is not known, and a line may be another for another order.")
     if one.is_least:
         why.append(
-            "Records of calls are missing: nothing says how much more it asks, or how many such jobs fill the line."
+            "Records of calls are missing: nothing says how much more it asks, or how many such jobs the line carries."
         )
     if one.packed is not None:
-        jobs = f"{'at least ' if one.asked.bounded else ''}{one.packed} such job{'s' if one.packed > 1 else ''}"
-        why.append(f"By the average {jobs} at once fill the line; jobs whose bursts meet ask more.")
+        least = "at least " if one.asked.bounded else ""
+        jobs = f"the line carries {least}{one.packed} such job{'s' if one.packed > 1 else ''} at once"
+        tasks = f"{'at most ' if one.asked.bounded else ''}{units.significant(one.in_all, 2)} tasks"
+        alone = "more than the line: one at a time" if one.in_all > one.line.tasks else jobs
+        why.append(f"In all its calls a job asks {tasks} on average, and {alone}; jobs whose bursts meet ask more.")
     share = over(one.share, units.share)
     return Statement(one.operation, f"It asks {asked} tasks on average, {share} of the load line.", tuple(why), True)

@@ -97,7 +97,7 @@ def _flows(place: FileSystemProfile) -> Table:
         "peak", "over the job", "active", "waiting",
     )  # fmt: skip
     rows = [_flow(flow) for flow in place.flows]
-    if place.opens.high or place.stats.high:
+    if place.opens.median or place.stats.median or place.names_waiting.median:
         number = f"{over(place.opens, units.count)} opens, {over(place.stats, units.count)} stats"
         rows.append(("names", *[""] * 4, number, *[""] * 6, over(place.names_waiting, _tasks)))
     return Table.of(columns, tuple(rows))
