@@ -328,6 +328,22 @@ def test_a_cleanup_leaves_files_that_came_into_a_tree_of_mdtest_after_its_phase(
     assert theirs.read_text() == "precious"
 
 
+@pytest.mark.parametrize("text", [None, "another's"])
+def test_a_cleanup_tells_of_a_tree_that_has_lost_its_mark(
+    here: Path, io500: Io500, monkeypatch: pytest.MonkeyPatch, text: str | None
+) -> None:
+    results = interrupted(here, io500, monkeypatch)
+    (mark,) = (here / "data" / "then" / "mdtest-easy").rglob("TONNAGE-SCRATCH")
+    mark.unlink()
+    if text is not None:
+        mark.write_text(text)
+    files = [path for path in everything_below(mark.parent) if path.is_file() and path != mark]
+    code, out, err = io500("--resume", str(results), "--cleanup")
+    assert code == 1 and "some of it stays" in out
+    assert f"{min(files)} stays, and {len(files) - 1} more files beside it" in err
+    assert all(path.exists() for path in files)
+
+
 def test_more_searchers_than_tasks_are_refused_before_anything_is_made(here: Path, io500: Io500) -> None:
     (here / "many.ini").write_text(f"{SMALL}[find]\nnproc = 3\n")
     for more in (("--dry-run",), ()):

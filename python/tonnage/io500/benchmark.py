@@ -281,6 +281,7 @@ def _remove(kept: Kept, repetition: int) -> list[str]:
     data_directory.remove_empty(sorted({str(Path(name).parent) for name in written} - shared))
     for section in ("mdtest-easy", "mdtest-hard"):
         problems += data_directory.remove_trees(Path(spelled.data, section), _runs(spelled), kept.trees)
+        problems += data_directory.remaining(Path(spelled.data, section))
     for section in ("ior-easy", "ior-hard", "mdtest-easy", "mdtest-hard"):
         Path(spelled.results, f"{section}.stonewall").unlink(missing_ok=True)
     return problems

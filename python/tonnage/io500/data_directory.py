@@ -165,6 +165,22 @@ def remove_trees(directory: Path, runs: Collection[str], until: Mapping[str, int
                     remove_kept(left, until[left.path])
                 else:
                     remove_leftover(left)
-            except (OSError, ValueError) as error:
-                problems.append(f"{left.path} cannot be removed: {error}")
+            except OSError as error:
+                changed = error.errno == errno.ENOTEMPTY
+                why = "not all in it is as its phase left it" if changed else error.strerror or str(error)
+                problems.append(f"{left.path} stays: {why}")
+            except ValueError as error:
+                problems.append(f"{left.path} stays: {error}")
     return problems
+
+
+def remaining(directory: Path) -> list[str]:
+    """What stays of the trees of mdtest in it: a line for each of their directories that still holds files."""
+    lines = []
+    for tree in sorted(directory.glob("test-dir.*")):
+        for place, _, files in os.walk(tree):
+            if files:
+                others = len(files) - 1
+                beside = f", and {others} more file{'s' if others > 1 else ''} beside it" if others else ""
+                lines.append(f"{place}/{min(files)} stays{beside}")
+    return lines
