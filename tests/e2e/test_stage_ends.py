@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import subprocess
@@ -263,7 +264,7 @@ def test_a_wait_tells_what_was_removed_at_the_destination_since(stage: Stage) ->
     (stage.remote / "b").write_text("something else")
     said = stage("wait", "--name", "run7", check=1)
     assert "safe" not in said.out and f"3 files, 14 B were copied to {stage.remote}" in said.out
-    assert "2 files of these are not there any more as they were: a, b; hint: `tonnage stage verify --to" in said.err
+    assert "2 files were copied, and are no longer as they were: a, b; hint: `tonnage stage verify --to" in said.err
 
 
 def test_a_resume_whose_journal_was_removed_does_not_say_that_nothing_was_begun(stage: Stage) -> None:
@@ -275,3 +276,27 @@ def test_a_resume_whose_journal_was_removed_does_not_say_that_nothing_was_begun(
     assert "hint: begin with `tonnage stage start`" in said.err
     again = stage("resume", "--state", stage.shell.home, check=2)
     assert "nothing was begun in" in again.err
+
+
+def test_each_failure_is_told_once_and_the_hint_of_a_wait_mends_them(stage: Stage) -> None:
+    """More of them than are named; an end with failures is an end all the same."""
+    stage.remote.mkdir()
+    for number in range(103):
+        (stage.local / f"f{number}").write_text("ours")
+        (stage.remote / f"f{number}").write_text("of somebody else")
+    stage("start", *stage.trees)
+    said = stage("wait", "--from", stage.local, check=1)
+    lines = said.err.splitlines()
+    assert len({line for line in lines if line.startswith("failed: f")}) == 100
+    assert len(lines) == len(set(lines)) and "failed: 3 more" in lines
+    for path in stage.remote.glob("f*"):
+        path.unlink()
+    *_, last = lines
+    stop, resume = re.findall(r"`tonnage stage ([^`]*)`", last)
+    stopped = stage(*stop.split(), check=1).err.splitlines()
+    assert len(stopped) == len(set(stopped)) and "failed: 3 more" in stopped
+    ended = stage("status", "--from", stage.local, check=1).out
+    assert "does not run)" in ended and "103 files, 412 B failed" in ended
+    assert "had not come to its end" not in stage("stop", "--from", stage.local, check=1).err
+    stage(*resume.split())
+    stage.assert_equal()

@@ -46,7 +46,7 @@ pub fn status_of(state: &Path) -> Result<Status> {
     })?;
     let totals = journal.totals();
     let finished = journal.get(FINISHED)?.is_some_and(|text| text == true.to_string());
-    let whole = finished && totals.pending().files + totals.failed().files == 0;
+    let whole = finished && totals.pending().files == 0;
     Ok(status::of_journal(&journal, &options, if whole { Progress::Finished } else { Progress::Stopped }))
 }
 

@@ -14,6 +14,8 @@ use super::shared_state::SharedState;
 
 /// Entries shown of those that stand still, and of those given up.
 const SHOWN: usize = 10;
+/// Failures with their reasons: each is for a person to mend.
+const FAILURES_SHOWN: usize = 100;
 
 impl Core {
     pub(super) fn status(&self) -> Status {
@@ -41,7 +43,7 @@ impl Core {
         status
             .failures
             .extend(state.unreadable.iter().map(|(path, reason)| Failure { path: path.clone(), reason: reason.clone() }));
-        status.failures.truncate(SHOWN);
+        status.failures.truncate(FAILURES_SHOWN);
         drop(state);
         status.waiting = self.name_waits(&waits);
         status
@@ -84,7 +86,7 @@ pub(super) fn of_journal(journal: &Journal, options: &Options, progress: Progres
     let totals = journal.totals();
     let (dropped_attributes, what) = journal.all_dropped().unwrap_or_default();
     let (replaced_after_clearing, which) = journal.replaced_after_clearing().unwrap_or_default();
-    let failures = journal.failures(0, SHOWN as u32).unwrap_or_default();
+    let failures = journal.failures(0, FAILURES_SHOWN as u32).unwrap_or_default();
     let cleared = totals.of(State::Cleared);
     Status {
         id: journal.id().to_owned(),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from tonnage.staging.mover_status import Status, Totals
 
 _FILES = re.compile(r"([0-9]{1,12})\s*files?(?:/s)?", re.ASCII)
-
-RESUME = "hint: `tonnage stage resume --wait` scans the source and goes on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,21 @@ def details(status: Status) -> list[str]:
     found = list(status["notes"])
     found += [f"waits: {one['path']}: {one['reason']}" for one in status["waiting"]]
     found += [f"failed: {one['path']}: {one['reason']}" for one in status["failures"]]
+    if (more := status["failed"]["files"] - len(status["failures"])) > 0:
+        found.append(f"failed: {more:,} more")
     return found
+
+
+def resume_hint(state: object) -> str:
+    """How the mover of the state directory ``state`` goes on."""
+    return f"hint: `tonnage stage resume --wait --state {state}` scans the source and goes on"
+
+
+def print_details(status: Status, said: Collection[str]) -> None:
+    """On stderr, but for the lines that were ``said``."""
+    for line in details(status):
+        if line not in said:
+            print(line, file=sys.stderr)
 
 
 def report(status: Status) -> str:

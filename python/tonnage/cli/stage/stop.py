@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.shared_options import WHICH
-from tonnage.cli.stage.status_text import RESUME, details, totals_text
+from tonnage.cli.stage.status_text import print_details, resume_hint, totals_text
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.units import parse_time
@@ -55,8 +54,12 @@ def run(arguments: Arguments) -> int:
     print(f"the mover does not run; {totals_text(status['done'])} safe, {totals_text(status['queued'])} left")
     if is_safe(status):
         return 0
-    print("\n".join(details(status)), end="\n" if details(status) else "", file=sys.stderr)
-    return complain(f"it had not come to its end: what was written since is not staged; {RESUME}", 1)
+    print_details(status, ())
+    if status["progress"] == "finished":
+        return complain(
+            f"{totals_text(status['failed'])} failed; hint: mend what is named above; {resume_hint(state)}", 1
+        )
+    return complain(f"it had not come to its end: what was written since is not staged; {resume_hint(state)}", 1)
 
 
 def stop(client: Client, deadline_ns: int | None) -> int:
@@ -76,7 +79,7 @@ def stop(client: Client, deadline_ns: int | None) -> int:
     print(f"{totals_text(status['done'])} safe in {status['to']}")
     if is_safe(status):
         return 0
-    print("\n".join(details(status)), file=sys.stderr)
+    print_details(status, shown.said)
     told = [(status["queued"], "left"), (status["failed"], "failed")]
     left = ", ".join(f"{totals_text(total)} {what}" for total, what in told if total["files"])
     left = left or "it ended before its last scan, which would tell what was written since"

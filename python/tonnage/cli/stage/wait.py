@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from tonnage.cli.command import Arguments
 from tonnage.cli.entry import complain
 from tonnage.cli.stage.shared_options import WHICH
-from tonnage.cli.stage.status_text import RESUME, details, files_text, totals_text
+from tonnage.cli.stage.status_text import files_text, print_details, resume_hint, totals_text
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.units import parse_time
@@ -58,15 +57,17 @@ def run(arguments: Arguments) -> int:
     code = _still_there(status)
     if is_safe(status) and ran:
         return code
-    print("\n".join(details(status)), file=sys.stderr)
+    print_details(status, shown.said)
     left, failed = totals_text(status["queued"]), totals_text(status["failed"])
     if not in_time:
         return complain(f"the time was over with {left} left; hint: wait again, or see `tonnage stage status`", 1)
     if status["failed"]["files"]:
-        return complain(f"{failed} failed; hint: mend what is named above, then `tonnage stage resume`", 1)
+        again = f"`tonnage stage resume --wait --state {state}`"
+        stop = f"`tonnage stage stop --state {state}` and " if status["running"] else ""
+        return complain(f"{failed} failed; hint: mend what is named above, then {stop}{again}", 1)
     if status["queued"]["files"]:
-        return complain(f"the mover does not run and {left} are left; hint: `tonnage stage resume --wait`", 1)
-    return complain(f"the mover does not run, so nobody knows what was written since it ended; {RESUME}", 1)
+        return complain(f"the mover does not run and {left} are left; {resume_hint(state)}", 1)
+    return complain(f"the mover does not run, so nobody knows what was written since it ended; {resume_hint(state)}", 1)
 
 
 def _still_there(status: Status) -> int:
@@ -84,6 +85,6 @@ def _still_there(status: Status) -> int:
         return 0
     print(f"{done} were copied to {to}")
     named = ", ".join(gone[:_NAMED]) + (f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else "")
-    are = "is not there any more as it was" if len(gone) == 1 else "are not there any more as they were"
+    are = "was copied, and is no longer as it was" if len(gone) == 1 else "were copied, and are no longer as they were"
     hint = f"`tonnage stage verify --to {to}` names each"
-    return complain(f"{files_text(len(gone))} of these {are}: {named}; hint: {hint}", 1)
+    return complain(f"{files_text(len(gone))} {are}: {named}; hint: {hint}", 1)
