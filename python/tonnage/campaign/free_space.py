@@ -208,3 +208,9 @@ def _file(directory: Path) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def is_of_the_kernel(path: Path) -> bool:
+    """Whether nobody can make a directory in it, though root's access to it says otherwise."""
+    mount = mount_of(path)
+    return mount is not None and mount.file_system in ("proc", "sysfs")

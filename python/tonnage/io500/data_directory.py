@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tonnage.campaign.free_space import is_of_the_kernel
 from tonnage.campaign.scratch import left_at_ns, leftovers, remove_kept, remove_leftover
 from tonnage.errors import RequestError
 
@@ -55,7 +56,7 @@ def why_not_made(path: Path) -> tuple[str, str] | None:
         return None
     if not there.is_dir():
         return f"{there} is no directory", "give a path below one"
-    if not os.access(there, os.W_OK | os.X_OK):
+    if not os.access(there, os.W_OK | os.X_OK) or is_of_the_kernel(there):
         return f"you may make nothing in {there}", "give a path below a directory of yours"
     return None
 
