@@ -209,6 +209,31 @@ def test_a_job_that_waits_in_opens_takes_as_much_of_a_line_as_submit_counts(
 
 
 @pytest.mark.usefixtures("data")
+def test_a_campaign_is_written_again_and_one_that_somebody_changed_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "replay.toml"
+    demand = ["demand", str(log("own")), "--campaign", str(file)]
+    assert main(demand) == main(demand) == 0
+    with file.open("a") as opened:
+        opened.write("# mine\n")
+    capsys.readouterr()
+    assert main(demand) == 2
+    assert file.read_text().endswith("# mine\n")
+    assert f"{file} is there and is not the campaign that this would write" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("data")
+def test_one_log_given_again_is_no_second_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = tmp_path / "copy.darshan"
+    copy.write_bytes(log("own").read_bytes())
+    assert main(["demand", str(log("own")), str(copy), str(log("own-dxt")), "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["profile"]["runs"] == 2
+    assert said.err.splitlines() == [f"tonnage: note: {copy} tells of a run that was given before, which counts once"]
+
+
+@pytest.mark.usefixtures("data")
 def test_what_demand_prints_is_what_its_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema", "demand"]) == 0
     validator = jsonschema.Draft202012Validator(json.loads(capsys.readouterr().out))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tonnage.demand.job_use import JobUse
@@ -35,6 +36,19 @@ def uses_in(name: str | Path) -> list[JobUse]:
         return job_uses_of_copies(run) or [use_of_run(run)]
     except RecordError as error:
         raise RequestError(f"{error}; hint: give a Darshan log or a run directory") from None
+
+
+def each_once(names: Sequence[str]) -> tuple[list[JobUse], list[str]]:
+    """Every run of a job that these tell of, and a sentence for each that was given before: it says nothing new."""
+    uses: list[JobUse] = []
+    notes = []
+    for name in names:
+        for use in uses_in(name):
+            if use in uses:
+                notes.append(f"{name} tells of a run that was given before, which counts once")
+            else:
+                uses.append(use)
+    return uses, notes
 
 
 def _of_log(path: Path) -> JobUse:

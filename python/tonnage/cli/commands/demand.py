@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -68,12 +69,14 @@ COMMAND = Command(
 def run(arguments: Arguments) -> int:
     """Runs the command and returns its exit code."""
     from tonnage.demand.profile import main_file_system, profile_of
-    from tonnage.placement.job_logs import uses_in
+    from tonnage.placement.job_logs import each_once, uses_in
     from tonnage.placement.line_shares import shares_of
 
     if arguments.campaign is None and (arguments.target is not None or arguments.sweep):
         raise RequestError("--target and --sweep are of a campaign; hint: give --campaign FILE, too")
-    uses = [use for name in arguments.logs for use in uses_in(name)]
+    uses, notes = each_once(arguments.logs)
+    for note in notes:
+        print(f"tonnage: note: {note}", file=sys.stderr)
     profile = profile_of(uses)
     place = main_file_system(uses[0], arguments.file_system or profile.places[0].mount)
     path = arguments.path or "."
@@ -93,14 +96,14 @@ def run(arguments: Arguments) -> int:
 
 
 def _write_campaign(arguments: Arguments, use: JobUse, mount: str, path: str) -> None:
-    import sys
-
     from tonnage.demand.profile import main_file_system
     from tonnage.demand.replay import replay_of
-    from tonnage.outputs import Output, lines
+    from tonnage.outputs import Form, Output
 
     made = replay_of(use, main_file_system(use, mount), target=arguments.target or path, sweep=arguments.sweep)
-    out = Output(Path(arguments.campaign), "--campaign", lines("a campaign of `tonnage demand`", "# The demand of .*"))
+    # Somebody may have changed what was written here before.
+    same = Form("the campaign that this would write", lambda file: file.read() == made.text.encode())
+    out = Output(Path(arguments.campaign), "--campaign", same)
     out.write(made.text)
     for left in made.left_out:
         print(f"tonnage: note: {left}", file=sys.stderr)
