@@ -155,13 +155,26 @@ def test_trials_of_a_search_double_until_turns_are_late_and_repeat() -> None:
         lines.append(
             {
                 "trial": len(lines), "phase": "serve", "purpose": "measure", "status": "ok",
-                "setting": {"users": users}, "kv_cache": {"users": users, "p95_ns": p95_ns},
+                "setting": {"users": users, "think_ns": 10**9}, "kv_cache": {"users": users, "p95_ns": p95_ns},
+                "operations": users, "elapsed_ns": 10**9,
             }
         )  # fmt: skip
         assert trial.setting.time_limit_ns == trial.setting.duration_ns + 200_000_000  # type: ignore[attr-defined]
     assert tried[:5] == [1, 2, 4, 8, 16]
     assert {10, 11} <= set(tried) and len(tried) < 60, tried
     assert set(search.stopped(lines, "budget").values()) == {"known"}
+
+
+@pytest.mark.parametrize("p95", ["2s", "20s"])
+def test_no_more_users_are_served_than_the_device_keeps_up_with_however_long_they_may_wait(
+    p95: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user's turn moves 302 MB and comes every 300 ms: 20 GB/s are 19.9 users."""
+    device, run = "sim:knee=4,plateau=20GB/s,noise=0%", str(tmp_path / "run")
+    probe = ["probe", device, "--kv-cache", "llama3.1-8b", "--p95", p95, "--budget", "400s"]
+    assert main([*probe, "--out", run, "--json"]) == 0
+    (served,) = json.loads(capsys.readouterr().out)["kv_cache"]
+    assert served["answer"]["users"] <= 20 and served["answer"]["high"] <= 21
 
 
 class _Interrupting(Observer):

@@ -14,16 +14,17 @@ class UserProbe(NumberProbe):
     """Trials with another number of users each."""
 
     def __init__(self, campaign: Campaign, seed: int) -> None:
-        if campaign.users is None:
+        users = campaign.users
+        if users is None:
             raise ValueError("a campaign without [users] has no such search")
         base = kv_cache_of(campaign.settings()[0])
         super().__init__(
             Numbered(
                 phase=PHASE,
                 number=lambda line: int(line["setting"]["users"]),
-                values=times_of,
+                values=lambda lines: times_of(lines, users.p95_ns),
                 setting=lambda number: with_users(base, number),
             ),
-            NumberSearch(campaign.users.most, campaign.users.p95_ns, f"users-{seed}"),
-            campaign.users.budget_ns,
+            NumberSearch(users.most, users.p95_ns, f"users-{seed}"),
+            users.budget_ns,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from tonnage.analysis.load_line.latency_line import crossing
 from tonnage.analysis.load_line.search import LoadBisection
@@ -23,7 +24,8 @@ class LargestNumber:
     """The answer of a search."""
 
     number: int
-    """The largest measured that is estimated to keep the objective; 0 where one does not."""
+    """The largest measured that is estimated to keep the objective, and whose median trial does; 0 where one does
+    not."""
     low: int
     """The largest shown to keep it; 0 where none was."""
     high: int | None
@@ -80,9 +82,11 @@ def largest_within(values: Values, objective: float, most: int) -> LargestNumber
     first, last = min(values), max(values)
     least_above = None if found.shown_above is None else found.shown_above - 1
     none = found.shown_above == first == 1
+    # The estimate is of all trials and their logarithms; what stands in the table is the median of a number's own.
+    meets = [one for one in values if one <= (found.meets or 0) and median(values[one]) <= objective]
     low, high = found.shown_within or 0, 0 if none else least_above
     return LargestNumber(
-        number=max(low, min(found.meets or 0, last if high is None else high)),
+        number=max(low, min(max(meets, default=0), last if high is None else high)),
         low=low,
         high=high,
         shown=none or bool(low and (high is not None or low == last == most)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from tonnage.analysis.load_line.largest_number import largest_within
 from tonnage.analysis.results import Point
@@ -19,6 +20,10 @@ _BUSY = 0.9
 """Of the processors: nobody moves more than that."""
 _MORE, _SAME = 1.5, 1.1
 """Where so many times as many users move no more than so many times as much, the storage gives no more."""
+
+
+_BEYOND = 0.05
+"""Of the turns that were done in a second: their number in a trial, and when the last one ends, are known so well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +93,28 @@ class Served:
     """Where it was searched for."""
 
 
-def times_of(lines: Iterable[TrialLine]) -> dict[int, list[float]]:
-    """Returns, by users, the 95th percentile of each trial's turns."""
-    found: dict[int, list[float]] = {}
+def times_of(lines: Iterable[TrialLine], objective_ns: float) -> dict[int, list[float]]:
+    """Returns, by users, the 95th percentile of each trial's turns.
+
+    Users who ask for more turns a second than were ever done are not served, however long the objective: what waits
+    grows for as long as they ask, and a trial that ends before it is long keeps no objective either.
+    """
+    times: dict[int, list[float]] = {}
+    done: dict[int, list[tuple[int, int]]] = {}
+    asked: dict[int, float] = {}
     for line in lines:
         served = line.get("kv_cache")
-        if served and served["p95_ns"]:
-            found.setdefault(served["users"], []).append(served["p95_ns"])
-    return found
+        if served and served["p95_ns"] and line["elapsed_ns"]:
+            users = served["users"]
+            times.setdefault(users, []).append(served["p95_ns"])
+            done.setdefault(users, []).append((line["operations"], line["elapsed_ns"]))
+            asked[users] = users / max(line["setting"]["think_ns"], 1)
+    rates = [sum(turns for turns, _ in trials) / sum(ns for _, ns in trials) for trials in done.values()]
+    most = (1 + _BEYOND) * max(rates, default=0.0)
+    return {
+        users: [max(value, 2 * objective_ns) for value in trials] if asked[users] > most else trials
+        for users, trials in times.items()
+    }
 
 
 def served_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> tuple[Served, ...]:
@@ -110,7 +129,8 @@ def served_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> tu
     search, campaign = manifest.get("users"), manifest.get("campaign") or {}
     found = []
     for group, own in groups.items():
-        told = (_user_point(point, list(trials.named(point.records)), processors) for point in own)
+        lines = {point.records: list(trials.named(point.records)) for point in own}
+        told = (_user_point(point, lines[point.records], processors) for point in own)
         served = sorted((one for one in told if one is not None), key=lambda one: one.users)
         if served:
             setting = own[0].setting
@@ -124,15 +144,15 @@ def served_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> tu
                     conversation_bytes=setting["context"] // setting["turn_tokens"] * turn_bytes,
                     think_ns=setting["think_ns"],
                     points=tuple(served),
-                    answer=_answer(search, served) if search else None,
+                    answer=_answer(search, served, chain.from_iterable(lines.values())) if search else None,
                 )
             )
     return tuple(found)
 
 
-def _answer(search: Json, served: Sequence[UserPoint]) -> Serving:
+def _answer(search: Json, served: Sequence[UserPoint], lines: Iterable[TrialLine]) -> Serving:
     objective_ns, most = int(search["p95_ns"]), int(search["most"])
-    found = largest_within({one.users: one.p95_each_ns for one in served}, objective_ns, most)
+    found = largest_within(times_of(lines, objective_ns), objective_ns, most)
     return Serving(
         p95_ns=objective_ns,
         users=found.number,
