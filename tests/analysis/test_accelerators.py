@@ -168,7 +168,7 @@ def _of_one_trial_each(path: Path) -> Any:
     run = Run.open(path)
     (trained,) = analyse(run).trained
     few = [replace(one, utilisations=one.utilisations[:1]) for one in trained.points]
-    return accelerators._answer(run.manifest["accelerators"], few)
+    return accelerators._answer(run.manifest["accelerators"], few, ())
 
 
 def test_a_short_trial_tells_what_an_epoch_of_500_steps_would(tmp_path: Path) -> None:
@@ -224,6 +224,22 @@ def test_checkpoints_pause_the_accelerators_and_are_told_beside_the_utilisation(
     assert "6 checkpoints of 96 MiB took 101 ms each" in out
     assert "straggler-task" not in out, "one that writes checkpoints is no slow reader"
     assert main(["verify", str(tmp_path / "run")]) == 0
+
+
+@pytest.mark.parametrize("budget", ["5m", "20m"])
+def test_with_checkpoints_a_search_says_of_an_epoch_what_long_trials_say(
+    budget: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Short trials begin with empty queues: taken for an epoch, they fed 8 where trials of 200 steps feed 20."""
+    device, every = "sim:knee=4,plateau=20GB/s,noise=3%", ("--checkpoint-every", "5", "--checkpoint-size", "10GiB")
+    answer = answered(device, tmp_path, capsys, *every, "--budget", budget)["answer"]
+    assert answer["low"] > 8 and answer["limit"] in (None, "storage")
+    assert answer["high"] is None or answer["high"] >= 18
+    long = 'kind = "training"\nmodel = "unet3d-h100"\ncheckpoint_every = 5\ncheckpoint_size = "10GiB"\nsteps = 200\n'
+    more = f'target = "{device}"\n[workload]\n{long}accelerators = {answer["low"]}\n'
+    run = carried_out(more, tmp_path / "long")
+    (trained,) = analyse(run).trained
+    assert trained.points[0].utilisation >= 0.9
 
 
 def test_checkpoints_leave_no_file_in_a_directory(tmp_path: Path) -> None:

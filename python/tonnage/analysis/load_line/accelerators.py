@@ -7,8 +7,9 @@ does not fall where accelerators are added, so a latency and a stretch have one 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean
 
 from tonnage.analysis.load_line.largest_number import largest_within
@@ -32,6 +33,8 @@ _EPOCH_STEPS = 500
 """Of the benchmark. A trial is shorter, so that the time in which its queues fill is more of it."""
 _HALVED_LEAST = 8
 """Steps of a trial whose second half tells how it would go on."""
+_BLOCKS_LEAST = 3
+"""Of steps between checkpoints: the first begins with empty queues, and the last may be cut."""
 _REPEATED = 2
 """Trials of a number of accelerators that say something of what limits."""
 LIMIT_TRIALS = 3
@@ -144,17 +147,45 @@ def utilisation_of(line: TrialLine) -> float | None:
 
 def epoch_utilisation_of(line: TrialLine) -> float | None:
     """What :func:`utilisation_of` would be in an epoch of 500 steps, as the benchmark has it: after the trial's own
-    steps come others that take as long as those of its second half do. The same where that is not known (records of an
-    older version), or checkpoints are between the steps."""
+    steps come others that take as long as those of its second half do; with checkpoints, blocks like those of its
+    second half. The same where that is not known (records of an older version, one block)."""
     found, fed = utilisation_of(line), line.get("training")
-    ends_ns = fed.get("step_ends_ns") or [] if fed else []
+    if not found or not fed:
+        return found
+    if fed.get("checkpoint_bytes"):
+        return _with_later_blocks(found, fed)
+    ends_ns = fed.get("step_ends_ns") or []
     count = len(ends_ns)
-    if not found or not fed or fed.get("checkpoint_bytes") or not _HALVED_LEAST <= count < _EPOCH_STEPS:
+    if not _HALVED_LEAST <= count < _EPOCH_STEPS:
         return found
     half = count // 2
     later = (ends_ns[-1] - ends_ns[half - 1]) / ((count - half) * fed["compute_ns"])
     own, whole = count - 1, _EPOCH_STEPS - 1
     return min(whole / (own / found + (whole - own) * later), 1.0)
+
+
+def _with_later_blocks(found: float, fed: TrainingResult) -> float:
+    """Queues are empty in a trial's first block, and full after each checkpoint: few blocks tell too little."""
+    windows, each, blocks = fed["windows"], fed["accelerators"], _blocks_of(fed)
+    later = [window for block in blocks[len(blocks) // 2 :] for window in block if window[0] >= _STEPS_LEAST]
+    own = sum(steps for steps, _, _ in windows) / each
+    if len(blocks) < _BLOCKS_LEAST or not later or own >= _EPOCH_STEPS:
+        return found
+    share = math.fsum(compute_ns / total_ns * steps for steps, compute_ns, total_ns in later)
+    share /= sum(steps for steps, _, _ in later)
+    return (own * found + (_EPOCH_STEPS - own) * share) / _EPOCH_STEPS
+
+
+def _blocks_of(fed: TrainingResult) -> list[list[list[int]]]:
+    """Windows of all accelerators, by what is between two checkpoints."""
+    windows, each = fed["windows"], fed["accelerators"]
+    return [windows[at : at + each] for at in range(0, len(windows), each)]
+
+
+def _is_long_enough(line: TrialLine) -> bool:
+    """Whether the trial tells how an epoch would be: not where it ended before its third block between checkpoints."""
+    fed = line.get("training")
+    return not fed or not fed.get("checkpoint_bytes") or len(_blocks_of(fed)) >= _BLOCKS_LEAST
 
 
 def _share_read(line: TrialLine, fed: TrainingResult) -> float | None:
@@ -195,6 +226,8 @@ def trained_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> t
         )
         fed = sorted((one for one in told if one is not None), key=lambda one: one.accelerators)
         setting = own[0].setting
+        lines = chain.from_iterable(trials.named(point.records) for point in own)
+        short = {line["setting"]["accelerators"] for line in lines if not _is_long_enough(line)}
         if fed:
             trained = Trained(
                 group=group,
@@ -207,15 +240,17 @@ def trained_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> t
                 readers=setting.get("readers"),
                 scale=float(campaign.get("scale") or 1.0),
                 points=tuple(fed),
-                answer=_answer(search, fed) if search else None,
+                answer=_answer(search, fed, short) if search else None,
             )
             found.append(trained)
     return tuple(found)
 
 
-def _answer(search: Json, fed: Sequence[FedPoint]) -> Feeding:
+def _answer(search: Json, fed: Sequence[FedPoint], short: Collection[int]) -> Feeding:
+    """``short``: numbers whose trials ended too soon to say that these accelerators are not fed."""
     objective = float(search["utilisation"])
-    values = {one.accelerators: [1 / share for share in one.utilisations] for one in fed}
+    told = [one for one in fed if one.accelerators not in short] or fed[:1]
+    values = {one.accelerators: [1 / share for share in one.utilisations] for one in told}
     found = largest_within(values, 1 / objective, int(search["most"]))
     return Feeding(
         utilisation=objective,
@@ -298,6 +333,9 @@ def _limit(fed: Sequence[FedPoint], exceeds: int) -> str | None:
         return None
     low, high = _growth(repeated)
     if low >= _GROWS:
+        # While a checkpoint is written, queues fill: what is consumed beside it is no measure of the readers.
+        if point.checkpoints is not None:
+            return None
         # Those that are there get more in sum: what each of them may have in reading is too little.
         return "prefetch" if (point.idle or 0.0) >= _IDLE else "readers"
     return "storage" if high < _GROWS else None
