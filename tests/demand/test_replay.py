@@ -103,6 +103,14 @@ def test_what_is_not_in_a_campaign_is_not_said_of_it() -> None:
     assert "pauses" not in told and "reads" not in told
 
 
+def test_a_campaign_that_moves_other_bytes_than_the_job_says_so() -> None:
+    """Two calls of four ranks: each task of a campaign makes one."""
+    few = replace(WRITES, bytes=2 * MIB, operations=2, common=(SizeCount(MIB, 2, files=2),))
+    told = replay_of(JOB, replace(PLACE, writes=few), target="/x", sweep=False).left_out
+    assert any(one.startswith("it writes 4.19 MB, where the job wrote 2.10 MB: ") for one in told), told
+    assert not any("where the job" in one for one in replay_of(JOB, PLACE, target="/x", sweep=False).left_out)
+
+
 def test_two_sizes_become_two_steps_and_the_rest_has_its_mean() -> None:
     place = replace(PLACE, writes=replace(WRITES, common=(SizeCount(MIB, 600, files=4), SizeCount(4096, 300, files=4))))
     made = tables(replay_of(JOB, place, target="/x", sweep=False).text)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tonnage.demand.job_use import FileSystemUse, JobUse, Order, SizeCount, Transfers
 from tonnage.errors import RequestError
-from tonnage.units import format_size
+from tonnage.units import format_size, volume
 
 Access = Literal["sequential", "strided", "random"]
 _LARGEST_TRANSFER = 1 << 30
@@ -35,6 +35,8 @@ _NO_ACCESS: Mapping[Order, str] = {
 """Orders that no campaign has, as words."""
 _LEAST_PAUSE = 0.05
 """Share of the time between first and last call that a pause must be, to be made again."""
+_BYTES_APART = 0.1
+"""Share of the job's bytes by which those of the campaign may be others without a word."""
 _OVERLAP = 0.5
 """Share of the shorter of two times that both have: then reads and writes are one mix."""
 
@@ -94,6 +96,7 @@ def _left_out(use: JobUse, place: FileSystemUse, steps: Sequence[Step]) -> list[
     """Sentences without a full stop."""
     told = list(use.problems)
     told += [sentence for moved in place.transfers if (sentence := _of_order(moved)) is not None]
+    told += [sentence for moved in place.transfers if (sentence := _of_bytes(moved, steps)) is not None]
     streams = [step for step in steps if not _is_small(step)]
     if len(streams) > 1 or (streams and place.reads is not None):
         anew = "each step opens its files anew" + (
@@ -112,6 +115,29 @@ def _left_out(use: JobUse, place: FileSystemUse, steps: Sequence[Step]) -> list[
     if place.reads is not None:
         told.append("the page cache may have answered the job's reads; here it may answer as well (cache = keep)")
     return told
+
+
+def _of_bytes(moved: Transfers, steps: Sequence[Step]) -> str | None:
+    """Where the campaign moves other bytes than the job; of a sweep the job's own number of tasks is one of several."""
+    planned = 0
+    for step in steps:
+        keys: dict[str, Any] = dict(step.keys)
+        if not isinstance(keys["tasks"], int):
+            return None
+        if _is_small(step):
+            wrote = step.name.endswith("-read") == (moved.operation == "read")
+            planned += keys["tasks"] * keys["items"] * keys["file_size"] if wrote else 0
+        elif keys["op"] in (moved.operation, "mixed"):
+            reads = keys.get("read_percent", 100 if moved.operation == "read" else 0) / 100
+            share = reads if moved.operation == "read" else 1 - reads
+            planned += round(keys["tasks"] * keys["segments"] * keys["block_size"] * share)
+    if abs(planned - moved.bytes) <= _BYTES_APART * moved.bytes:
+        return None
+    does, did = ("reads", "read") if moved.operation == "read" else ("writes", "wrote")
+    return (
+        f"it {does} {volume(planned)}, where the job {did} {volume(moved.bytes)}: each task makes whole calls, as many "
+        "as the others"
+    )
 
 
 def _of_order(moved: Transfers) -> str | None:
