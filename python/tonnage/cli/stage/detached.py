@@ -7,17 +7,18 @@ import sys
 
 from tonnage.cli.entry import complain
 from tonnage.cli.pydantic_plugins import find_none
-from tonnage.cli.stage.mover_view import carry_out, first_line, view
 from tonnage.errors import TonnageError
-from tonnage.staging.background_mover import detach
-from tonnage.staging.mover_host import Host
-from tonnage.staging.mover_plan import StagePlan
-from tonnage.staging.run_mover import attend
 
 
 def main() -> int:
     """Exit code, which nobody reads once it is in the background; its log has the same in words."""
     find_none()
+    from tonnage.cli.stage.mover_view import carry_out, first_line, view
+    from tonnage.staging.background_mover import detach
+    from tonnage.staging.mover_host import Host
+    from tonnage.staging.mover_plan import StagePlan
+    from tonnage.staging.run_mover import attend
+
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         plan = StagePlan.model_validate_json(sys.stdin.read())
