@@ -88,12 +88,10 @@ def _forked(
         try:
             status = _number(here)
         except TimeoutError:
-            where_it_waits = _waits(pid)
+            print(_waits(pid), file=sys.stderr)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            error = subprocess.TimeoutExpired([*words], timeout)
-            error.add_note(where_it_waits)
-            raise error from None
+            raise subprocess.TimeoutExpired([*words], timeout) from None
         # As a pipe's reader does: until nothing that the command has started writes any more.
         said, complained = (each.result() for each in texts)
     return subprocess.CompletedProcess([*words], os.waitstatus_to_exitcode(status), said, complained)

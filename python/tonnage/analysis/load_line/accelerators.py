@@ -139,16 +139,24 @@ def utilisation_of(line: TrialLine) -> float | None:
     fed = line.get("training")
     if not fed:
         return None
-    told = [(compute_ns / total_ns, steps) for steps, compute_ns, total_ns in fed["windows"] if steps >= _STEPS_LEAST]
+    share = _computed(fed["windows"])
+    return _share_read(line, fed) if share is None else share
+
+
+def _computed(windows: Iterable[Sequence[int]]) -> float | None:
+    """Share of the time in which accelerators computed, over windows weighted by their steps; None where no window has
+    a second step."""
+    told = [(compute_ns / total_ns, steps) for steps, compute_ns, total_ns in windows if steps >= _STEPS_LEAST]
     if not told:
-        return _share_read(line, fed)
+        return None
     return math.fsum(share * steps for share, steps in told) / sum(steps for _, steps in told)
 
 
 def epoch_utilisation_of(line: TrialLine) -> float | None:
     """What :func:`utilisation_of` would be in an epoch of 500 steps, as the benchmark has it: after the trial's own
     steps come others that take as long as those of its second half do; with checkpoints, blocks like those of its
-    second half. The same where that is not known (records of an older version, one block)."""
+    second half. The same where that is not known (records of an older version, fewer than three
+    blocks)."""
     found, fed = utilisation_of(line), line.get("training")
     if not found or not fed:
         return found
@@ -166,14 +174,12 @@ def epoch_utilisation_of(line: TrialLine) -> float | None:
 
 def _with_later_blocks(found: float, fed: TrainingResult) -> float:
     """Queues are empty in a trial's first block, and full after each checkpoint: few blocks tell too little."""
-    windows, each, blocks = fed["windows"], fed["accelerators"], _blocks_of(fed)
-    later = [window for block in blocks[len(blocks) // 2 :] for window in block if window[0] >= _STEPS_LEAST]
-    own = sum(steps for steps, _, _ in windows) / each
-    if len(blocks) < _BLOCKS_LEAST or not later or own >= _EPOCH_STEPS:
+    blocks = _blocks_of(fed)
+    later = _computed(chain.from_iterable(blocks[len(blocks) // 2 :]))
+    own = sum(steps for steps, _, _ in fed["windows"]) / fed["accelerators"]
+    if len(blocks) < _BLOCKS_LEAST or later is None or own >= _EPOCH_STEPS:
         return found
-    share = math.fsum(compute_ns / total_ns * steps for steps, compute_ns, total_ns in later)
-    share /= sum(steps for steps, _, _ in later)
-    return (own * found + (_EPOCH_STEPS - own) * share) / _EPOCH_STEPS
+    return (own * found + (_EPOCH_STEPS - own) * later) / _EPOCH_STEPS
 
 
 def _blocks_of(fed: TrainingResult) -> list[list[list[int]]]:
