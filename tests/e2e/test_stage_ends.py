@@ -287,8 +287,10 @@ def test_each_failure_is_told_once_and_the_hint_of_a_wait_mends_them(stage: Stag
     stage("start", *stage.trees)
     said = stage("wait", "--from", stage.local, check=1)
     lines = said.err.splitlines()
-    assert len({line for line in lines if line.startswith("failed: f")}) == 100
-    assert len(lines) == len(set(lines)) and "failed: 3 more" in lines
+    # More than a hundred are named where an early file fails late.
+    named = sum(line.startswith("failed: f") for line in lines)
+    assert len(lines) == len(set(lines)) and 100 <= named <= 103
+    assert [line for line in lines if line.endswith(" more")] == [f"failed: {103 - named} more"] * (named < 103)
     for path in stage.remote.glob("f*"):
         path.unlink()
     *_, last = lines

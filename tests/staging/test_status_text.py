@@ -9,7 +9,7 @@ from rich.console import Console
 from tonnage.cli.stage import mover_view as view_module
 from tonnage.cli.stage.mover_panel import draw
 from tonnage.cli.stage.mover_view import PlainView, view
-from tonnage.cli.stage.status_text import progress_line, report, share_done, summary, time_text
+from tonnage.cli.stage.status_text import print_details, progress_line, report, share_done, summary, time_text
 
 from .mover_status import status
 
@@ -105,3 +105,17 @@ def test_a_log_has_dates_and_a_pipe_has_none() -> None:
         shown.show(status(notes=["journal rebuilt"]))
         shown.close()
         assert stream.getvalue().startswith("20") is dated and "journal rebuilt\n" in stream.getvalue()
+
+
+def test_failures_that_are_not_named_are_counted_once_all_are_known(capsys) -> None:
+    """A status names the first by their number: a file that fails late displaces one that was named."""
+    first, late = ([{"path": name, "reason": "EIO"} for name in names] for names in ("bc", "ab"))
+    stream = io.StringIO()
+    plain = PlainView(stream)
+    plain.show(status(failed=(4, 7), failures=first))
+    assert stream.getvalue() == "failed: b: EIO\nfailed: c: EIO\n"
+    print_details(status(failed=(5, 7), failures=late), plain.said)
+    assert capsys.readouterr().err == "failed: a: EIO\nfailed: 2 more\n"
+    print_details(status(failed=(3, 7), failures=late), plain.said)
+    assert capsys.readouterr().err == "failed: a: EIO\n"
+    assert report(status(failed=(5, 7), failures=late)).endswith("failed: b: EIO\nfailed: 3 more")

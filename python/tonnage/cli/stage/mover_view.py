@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from tonnage.cli.entry import complain
 from tonnage.cli.output_stream import is_plain
-from tonnage.cli.stage.status_text import details, progress_line, summary
+from tonnage.cli.stage.status_text import details, failures, more_failures, progress_line, summary
 
 if TYPE_CHECKING:
     from tonnage.staging.mover_host import Host
@@ -97,8 +97,7 @@ def conclude(ended: Ended, plan: StagePlan, said: Collection[str]) -> int:
     """Prints the last lines on stderr, failures that were ``said`` aside, and returns the exit code."""
     status = ended.status
     print(f"tonnage: {summary(status, ended.elapsed_ns, ended.moving_ns)}", file=sys.stderr)
-    for failure in status["failures"]:
-        line = f"failed: {failure['path']}: {failure['reason']}"
+    for line in [*failures(status), *more_failures(status, said)]:
         if line not in said:
             print(f"tonnage: {line}", file=sys.stderr)
     if ended.is_interrupted:

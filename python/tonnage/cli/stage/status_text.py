@@ -123,10 +123,20 @@ def details(status: Status) -> list[str]:
     """Notes, what stands still and why, what failed and why: one line each."""
     found = list(status["notes"])
     found += [f"waits: {one['path']}: {one['reason']}" for one in status["waiting"]]
-    found += [f"failed: {one['path']}: {one['reason']}" for one in status["failures"]]
-    if (more := status["failed"]["files"] - len(status["failures"])) > 0:
-        found.append(f"failed: {more:,} more")
-    return found
+    return found + failures(status)
+
+
+def failures(status: Status) -> list[str]:
+    """The first of what failed and why: one line each."""
+    return [f"failed: {one['path']}: {one['reason']}" for one in status["failures"]]
+
+
+def more_failures(status: Status, said: Collection[str] = ()) -> list[str]:
+    """A line that counts those neither among ``failures`` nor ``said``; a file that fails late may displace one that
+    was among the first."""
+    named = {*failures(status), *(line for line in said if line.startswith("failed: "))}
+    more = status["failed"]["files"] - len(named)
+    return [f"failed: {more:,} more"] if more > 0 else []
 
 
 def resume_hint(state: object) -> str:
@@ -136,7 +146,7 @@ def resume_hint(state: object) -> str:
 
 def print_details(status: Status, said: Collection[str]) -> None:
     """On stderr, but for the lines that were ``said``."""
-    for line in details(status):
+    for line in [*details(status), *more_failures(status, said)]:
         if line not in said:
             print(line, file=sys.stderr)
 
@@ -163,7 +173,7 @@ def report(status: Status) -> str:
     if status["running"]:
         rows.append(("now", progress_line(status)))
         rows.append(("watch", f"{status['watch']}, {status['scans']} scans"))
-    return "\n".join([*(f"{name:<8} {text}" for name, text in rows), *details(status)])
+    return "\n".join([*(f"{name:<8} {text}" for name, text in rows), *details(status), *more_failures(status)])
 
 
 def _life(status: Status) -> str:
