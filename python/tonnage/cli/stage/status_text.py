@@ -127,7 +127,7 @@ def details(status: Status) -> list[str]:
 
 
 def failures(status: Status) -> list[str]:
-    """The first of what failed and why: one line each."""
+    """Returns the first of what failed, with why: one line each."""
     return [f"failed: {one['path']}: {one['reason']}" for one in status["failures"]]
 
 
