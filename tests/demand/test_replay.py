@@ -156,7 +156,9 @@ def test_the_replay_of_a_job_moves_its_bytes_in_its_calls(tmp_path: Path, capsys
     assert main(["run", str(campaign), "--out", str(run), "--no-report"]) == 0
     capsys.readouterr()
     assert main([*asked, "--replayed", str(run), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    told = json.loads(said.out)
+    assert "no replay by Tonnage" not in said.err
     counters = {one["counter"]: (one["job"]["low"], one["replay"]) for one in told["replayed"]}
     assert counters["write: bytes"] == (10 * MIB, 10 * MIB)
     assert counters["write: calls"] == (40, 40)
@@ -168,6 +170,14 @@ def test_the_replay_of_a_job_moves_its_bytes_in_its_calls(tmp_path: Path, capsys
     apart = {one.counter: one.apart for one in found}
     assert apart["write: sequential"] == 0.0, "all in order is within the bounds of 36 to 40 of 40"
     assert apart["read: calls"] == pytest.approx(160 / 164 - 1)
+
+
+@needs_darshan
+def test_a_log_of_another_program_is_no_replay(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demand", str(log("own")), "--replayed", str(log("shared"))]) == 0
+    assert (
+        "is of known_io, and no replay by Tonnage: these are deviations between two programs" in capsys.readouterr().err
+    )
 
 
 def test_a_deviation_is_how_far_a_figure_is_outside_of_the_bounds() -> None:

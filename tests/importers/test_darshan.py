@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tonnage.analysis import analyse
 from tonnage.cli import main
 from tonnage.demand.job_use import Bounds, FileSystemUse, SizeCount, Transfers
 from tonnage.importers.darshan import read
@@ -15,6 +16,7 @@ from tonnage.importers.darshan_log import UnreadableLog, _counters, read_log
 from tonnage.importers.darshan_trace import most_at_once, total_s, union
 from tonnage.importers.darshan_use import use_of
 from tonnage.importers.file_kinds import kinds_of
+from tonnage.records import Run
 
 from .darshan_logs import log, needs_darshan, use
 from .import_command import codes, summary, take
@@ -49,6 +51,13 @@ def test_each_rank_has_its_own_share_and_the_largest_is_the_imbalance() -> None:
     assert [(one.rank, one.bytes) for one in writes.each] == [(rank, (rank + 1) * MIB) for rank in range(4)]
     assert writes.imbalance == pytest.approx(4 / 2.5)
     assert writes.ranks == Bounds(4, 4)
+
+
+def test_as_many_ranks_moved_bytes_as_did_so_at_once() -> None:
+    """Of a record of all ranks together, without a heat map."""
+    (found,) = use_of(replace(read_log(log("shared").read_bytes()), heat=())).file_systems
+    assert found.writes is not None and found.writes.ranks.high == 4
+    assert found.writes.ranks.low >= found.writes.at_once.low > 1
 
 
 def test_names_and_files_are_counted() -> None:
@@ -196,6 +205,24 @@ def test_an_import_has_trials_of_writes_reads_and_names_with_what_counters_prove
     assert not codes(run) & {"straggler-task", "warm-up", "stall", "no-plateau"}
     assert not summary(run)["load_lines"], "an application is no sweep over tasks"
     assert main(["verify", str(run.path)]) == 0
+
+
+def test_a_program_that_mostly_waits_for_names_is_told_so(tmp_path: Path) -> None:
+    run = take("darshan", tmp_path / "run", log("own"))
+    assert "name-calls" not in codes(run), "a fifth of the time inside calls"
+    trials = run.path / "trials.jsonl"
+    metadata, *_ = (line["facts"] for line in run.trials() if line["phase"] == "metadata")
+
+    def told(busy_ns: int) -> str:
+        before = f'"busy_ns":{metadata["busy_ns"]},"files"'
+        text = trials.read_text().replace(" ", "")
+        assert text.count(before) == 1
+        trials.write_text(text.replace(before, f'"busy_ns":{busy_ns},"files"'))
+        metadata["busy_ns"] = busy_ns
+        return "".join(one.evidence for one in analyse(Run.open(run.path)).findings if one.code == "name-calls")
+
+    assert "of the time inside calls, 2.50 ms for each of 8 opens and stats; 4 processes lasted" in told(20_000_000)
+    assert told(200_000_000).endswith("ms, which is less: threads waited side by side, or the log's times are wrong")
 
 
 def test_logs_of_two_runs_are_repetitions(tmp_path: Path) -> None:

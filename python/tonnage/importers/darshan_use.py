@@ -223,8 +223,8 @@ def _transfers(operation: str, log: Log, parts: Sequence[_Table], traced: Mask |
     if calls is not None:
         heat = bytes_over_time(calls)
     each = _each(parts, active, direction)
-    ranks = _ranks(windows, each, by_rank, calls, log.processes)
     at_once, mean, busy_in = _overlap(windows, calls, log.processes)
+    ranks = _ranks(windows, each, by_rank, calls, Bounds(at_once.low, log.processes))
     share = [part for part in parts if part.module == "POSIX"]
     order, sequential, consecutive = _order(share, direction, operations, calls, log.processes)
     return Transfers(
@@ -305,8 +305,9 @@ def _each(parts: Sequence[_Table], active: Sequence[Mask], direction: str) -> tu
 
 
 def _ranks(
-    windows: _Windows, each: Sequence[RankUse], by_rank: Sequence[int], calls: Calls | None, processes: int
+    windows: _Windows, each: Sequence[RankUse], by_rank: Sequence[int], calls: Calls | None, otherwise: Bounds
 ) -> Bounds:
+    """``otherwise``: at least as many as calls were in progress at once, for a rank counts as one task."""
     if each:
         return Bounds(len(each), len(each))
     if calls is not None:
@@ -316,7 +317,7 @@ def _ranks(
         count = sum(moved > 0 for moved in by_rank)
         return Bounds(count, count)
     own = len(np.unique(windows.ranks[windows.ranks >= 0]))
-    return Bounds(max(1, own), processes)
+    return Bounds(max(otherwise.low, own), otherwise.high)
 
 
 def _overlap(windows: _Windows, calls: Calls | None, processes: int) -> tuple[Bounds, Bounds, Bounds]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
+from tonnage.analysis.applications import applications_of
 from tonnage.analysis.figure_texts import count, some
 from tonnage.analysis.findings.finding_rules import Evidence, finding
 from tonnage.analysis.results import Finding
 from tonnage.records import headline
-from tonnage.units import rate_text
+from tonnage.units import duration, rate_text, share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +31,10 @@ _FACTORS = {
 """Ratios that have only one usual cause."""
 SLACK = 0.002
 """Relative: tools round more than once."""
+NAMES_OF_CALLS = 0.5
+"""Share of the time inside calls."""
+NAMES_OF_RUN = 0.01
+"""Share of the time of all processes together."""
 
 
 @finding("unit-mismatch")
@@ -96,4 +102,31 @@ def damaged_file(evidence: Evidence) -> Iterator[Finding]:
             "; ".join(problems[:3])
             + (f"; and {len(problems) - 3} more, in manifest.json" if len(problems) > 3 else ""),
             "What was understood is here: see whether the rest is missing from the file, or was never measured.",
+        )
+
+
+@finding("name-calls")
+def name_calls(evidence: Evidence) -> Iterator[Finding]:
+    """A program that waits for opens and stats, which no faster transfer shortens."""
+    applications = applications_of(evidence.points, evidence.trials)
+    busy_ns: Counter[str] = Counter()
+    for one in applications:
+        busy_ns[one.file_system] += one.facts.get("busy_ns", 0)
+    for one in applications:
+        names_ns, run_ns = one.facts.get("busy_ns", 0), one.facts.get("run_ns", 0)
+        processes = evidence.line(one.record)["setting"].get("processes") or 1
+        of_run = names_ns / (processes * run_ns) if run_ns else 0.0
+        if one.point.op != "metadata" or of_run < NAMES_OF_RUN or names_ns < NAMES_OF_CALLS * busy_ns[one.file_system]:
+            continue
+        calls = one.facts.get("opens", 0) + one.facts.get("stats", 0)
+        each = f", {duration(names_ns / calls)} for each of {calls:,} opens and stats" if calls else ""
+        lasted = f"{processes:,} process{'es' if processes != 1 else ''} lasted {duration(run_ns)}"
+        more = ", which is less: threads waited side by side, or the log's times are wrong" if of_run > 1 else ""
+        yield Finding(
+            "name-calls",
+            f"metadata on {one.file_system}",
+            f"calls on names took {duration(names_ns)}, {share(names_ns / busy_ns[one.file_system])} of the time "
+            f"inside calls{each}; {lasted}{more}",
+            "A faster transfer does not shorten it. Look for files that are opened or asked for again and again, for "
+            "many files in one directory, and for libraries that are loaded from this file system.",
         )

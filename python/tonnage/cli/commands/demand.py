@@ -88,6 +88,12 @@ def run(arguments: Arguments) -> int:
         (replay, *more) = uses_in(arguments.replayed)
         if more:
             raise RequestError(f"{arguments.replayed} tells of several runs; hint: give one of them")
+        if "tonnage" not in replay.command:
+            print(
+                f"tonnage: note: {arguments.replayed} is of {replay.program or 'an unnamed program'}, and no replay by "
+                "Tonnage: these are deviations between two programs",
+                file=sys.stderr,
+            )
         deviations = found(place, replay)
     if arguments.campaign is not None:
         _write_campaign(arguments, uses[0], place.mount, path)

@@ -93,7 +93,7 @@ def _deviation(one: Deviation) -> str:
 
 def _flows(place: FileSystemProfile) -> Table:
     columns = (
-        text_column("calls"), "at once", "ranks", "transfer", "bytes", "number", "order", "behind", "while active",
+        text_column("calls"), "at once", "ranks", "transfer", "bytes", "number", "order", "sequential", "while active",
         "peak", "over the job", "active", "waiting",
     )  # fmt: skip
     rows = [_flow(flow) for flow in place.flows]

@@ -54,7 +54,7 @@ def _places(analysis: Analysis) -> dict[str, list[Application]]:
 
 def _moved(some: list[Application]) -> Table:
     columns = (
-        text_column("calls"), "n", "ranks", "at once", "transfer", "bytes", "number", "in order", "active",
+        text_column("calls"), "n", "ranks", "at once", "transfer", "bytes", "number", "sequential", "active",
         "inside calls", "imbalance", "peak",
     )  # fmt: skip
     rows = tuple(
