@@ -41,6 +41,10 @@ class Stage:
     def __call__(self, *words: str | Path, check: int | None = 0, **environment: str) -> Said:
         return self.shell("stage", *words, check=check, **self._runtime, **environment)
 
+    def environment(self) -> dict[str, str]:
+        """Of a command that is not called through this."""
+        return self.shell.environment(**self._runtime)
+
     def run(self, *words: str, program: str = WRITER, check: int | None = 0) -> Said:
         """``stage run`` of a shell script in the local tree."""
         script = f"cd {self.local} && {program}"
@@ -54,7 +58,7 @@ class Stage:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=self.shell.environment(**self._runtime),
+            env=self.environment(),
             **more,
         )
         self._started.append(process)

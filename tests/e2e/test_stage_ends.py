@@ -302,3 +302,37 @@ def test_each_failure_is_told_once_and_the_hint_of_a_wait_mends_them(stage: Stag
     assert "had not come to its end" not in stage("stop", "--from", stage.local, check=1).err
     stage(*resume.split())
     stage.assert_equal()
+
+
+def blind(stage: Stage, *words: str) -> None:
+    """A command that may read no more than modes say, as any user but root."""
+    keep_out = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    command = [*keep_out, LAUNCHER, "stage", *words]
+    subprocess.run(command, env=stage.environment(), cwd=stage.shell.home, check=True, capture_output=True)
+
+
+def test_a_directory_that_cannot_be_read_is_not_safe_while_the_mover_runs_and_after_its_end(stage: Stage) -> None:
+    (stage.local / "closed").mkdir(mode=0o300)
+    (stage.local / "closed" / "inside").write_text("ours")
+    (stage.local / "open").write_text("ours")
+    blind(stage, "start", *stage.trees)
+    told = "failed: closed: cannot open directory closed: Permission denied; it is not staged"
+    running = stage("wait", "--from", stage.local, check=1)
+    assert told in running.err and "1 file, 0 B failed; hint: mend what is named above" in running.err
+    assert "does not run" not in running.err
+    assert told in stage("status", "--from", stage.local, check=1).out
+    assert "1 file, 0 B failed" in stage("stop", "--from", stage.local, check=1).err
+    ended = stage("status", "--from", stage.local, check=1)
+    assert told in ended.out and stage("wait", "--from", stage.local, check=1).err.count(told) == 1
+    elsewhere = stage("start", "--from", stage.local, "--to", stage.shell.home / "elsewhere", check=2)
+    assert "which is not finished; hint: resume that first" in elsewhere.err
+    (stage.local / "closed").chmod(0o700)
+    stage("resume", "--wait", "--from", stage.local)
+    stage.assert_equal()
+    assert "failed" not in stage("status", "--from", stage.local).out
+
+
+def test_more_threads_than_a_machine_has_are_refused(stage: Stage) -> None:
+    said = stage("start", *stage.trees, "--workers", "100000", check=2)
+    assert said.err == "tonnage: error: more than 256 workers; hint: give fewer, or let the mover find their number\n"
+    assert not stage.remote.exists() and not stage.state.exists()

@@ -15,7 +15,7 @@ pub enum MoverError {
     #[error("{0}")]
     Request(String),
     /// A system call on a path failed.
-    #[error("cannot {action} {path}: {source}")]
+    #[error("cannot {action} {path}: {}", words(.source))]
     Path {
         /// What was tried, such as `open`.
         action: &'static str,
@@ -47,8 +47,9 @@ impl MoverError {
     }
 }
 
-/// The system's words, without the number that Rust adds.
-pub(crate) fn words(error: rustix::io::Errno) -> String {
-    let text = std::io::Error::from(error).to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
+/// What an error says, without the number that Rust adds to the system's words.
+pub(crate) fn words(error: impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    let Some((before, after)) = text.split_once(" (os error ") else { return text };
+    format!("{before}{}", after.split_once(')').map_or("", |(_, rest)| rest))
 }

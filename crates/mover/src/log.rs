@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::error::{MoverError, Result};
+use crate::error::{MoverError, Result, words};
 use crate::path::TreePath;
 
 /// What each line of such a log begins with.
@@ -66,7 +66,7 @@ impl Log {
             text.extend(["Spectral Work ", what, " File : ", &self.to.to_string_lossy(), "/", &path.to_string(), "\n"]);
         }
         if let Err(error) = file.write_all(text.as_bytes()) {
-            let said = format!("cannot write log {}: {error}; lines are missing in it", self.path.display());
+            let said = format!("cannot write log {}: {}; lines are missing in it", self.path.display(), words(error));
             *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
         }
     }

@@ -21,7 +21,7 @@ use rustix::fs::fstatvfs;
 use rustix::io::Errno;
 
 use crate::bytes::stream::Buffer;
-use crate::error::Result;
+use crate::error::{Result, words};
 use crate::file_version::Version;
 use crate::journal::Journal;
 use crate::journal_entry::{Entry, State};
@@ -192,12 +192,12 @@ impl<'a> Purger<'a> {
             Ok(left) => left,
             // Then nothing of a mover can be there.
             Err(error @ (Errno::LOOP | Errno::NOTDIR)) => {
-                self.note(0, format!("cannot read {}: {error}", quarantine::top()));
+                self.note(0, format!("cannot read {}: {}", quarantine::top(), words(error)));
                 return false;
             }
             Err(error) => {
                 self.unsettled = true;
-                self.left.insert(quarantine::top(), format!("cannot be read: {error}"));
+                self.left.insert(quarantine::top(), format!("cannot be read: {}", words(error)));
                 return false;
             }
         };
@@ -221,7 +221,8 @@ impl<'a> Purger<'a> {
                     }
                     Err(error) => {
                         self.unsettled = true;
-                        let why = format!("it is still set aside in {of}: {error}; hint: resume once that can be written");
+                        let why =
+                            format!("it is still set aside in {of}: {}; hint: resume once that can be written", words(error));
                         self.left.insert(path, why);
                     }
                 }
@@ -406,7 +407,7 @@ impl<'a> Purger<'a> {
         if *tries < TRIES {
             self.again = true;
         } else {
-            self.note(entry.id, format!("{} is done and stays at the source: {error}", entry.path));
+            self.note(entry.id, format!("{} is done and stays at the source: {}", entry.path, words(error)));
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{self, AtFlags, OFlags, Statx, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
-use crate::error::{MoverError, Result};
+use crate::error::{MoverError, Result, words};
 use crate::file_version::{Kind, Version};
 use crate::journal::Journal;
 use crate::journal_entry::{Entry, State};
@@ -310,7 +310,8 @@ impl<'a> Pass<'a> {
         if at.is_root() {
             return Err(MoverError::path(action, self.scanner.from.path(), error));
         }
-        self.scanned.unreadable.push((at.clone(), format!("cannot {action} {at}: {error}")));
+        let why = format!("cannot {action} {at}: {}; it is not staged", words(error));
+        self.scanned.unreadable.push((at.clone(), why));
         Ok(())
     }
 

@@ -143,7 +143,10 @@ class Host:
         self.plan.save()
         self._opened.callback(Server(self.plan.state, self._answer).close)
         register(self._entry)
-        self.mover.start()
+        try:
+            self.mover.start()
+        except RuntimeError as error:
+            raise MeasurementError(str(error)) from None
         self._started = True
         if self._metrics:
             self._metrics.serve(self.status)

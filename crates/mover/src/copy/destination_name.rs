@@ -84,9 +84,10 @@ impl Shared {
                 format!("{place} is no directory, and the source's {path} is one; hint: move it away, then stage again")
             }
             Kind::Directory => format!("a directory has the name {place}; hint: rename it or exclude the file"),
-            _ if there.mtime_ns > source.mtime_ns => {
+            _ if there.mtime_ns > source.mtime_ns || self.parts.options.overwrite == Overwrite::Older => {
+                let age = if there.mtime_ns > source.mtime_ns { "newer than" } else { "as old as" };
                 format!(
-                    "another file, newer than the source's, has the name {place}; hint: move it away, or stage with --overwrite always"
+                    "another file, {age} the source's, has the name {place}; hint: move it away, or stage with --overwrite always"
                 )
             }
             _ => format!(

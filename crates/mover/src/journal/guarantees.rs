@@ -82,6 +82,10 @@ fn a_journal_of_other_trees_is_refused_while_it_has_work_and_set_aside_when_it_h
     let said = Journal::open(state.path(), &other).unwrap_err();
     assert!(matches!(&said, MoverError::Request(said) if said.contains("/from to /to, which is not finished; hint: ")), "{said}");
     let journal = open(state.path());
+    journal.failed(id, "another file has the name").unwrap();
+    drop(journal);
+    assert!(Journal::open(state.path(), &other).is_err(), "what failed is not safe");
+    let journal = open(state.path());
     journal.placing(&[(id, file(1, 1), placed(9))]).unwrap();
     journal.done(&[id]).unwrap();
     drop(journal);

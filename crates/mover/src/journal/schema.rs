@@ -50,7 +50,7 @@ pub(super) enum Found {
     Empty,
     /// A journal of these trees, with its mover's id.
     Ours(String),
-    /// A journal of other trees, and whether anything in it is still to be carried over.
+    /// A journal of other trees, and whether anything in it is not safe.
     OfOthers { identity: Identity, unfinished: bool },
     /// Something else; why.
     Unusable(String),
@@ -108,8 +108,10 @@ pub(super) fn look(db: &Connection, identity: &Identity) -> Sql<Found> {
     if of == *identity {
         return Ok(found);
     }
-    let unfinished = db.query_row("SELECT EXISTS (SELECT 1 FROM entry WHERE state <= 1)", [], |row| row.get(0))?;
-    Ok(Found::OfOthers { identity: of, unfinished })
+    // What failed, was lost or could not be read is known here alone.
+    let unfinished = "SELECT EXISTS (SELECT 1 FROM entry WHERE state <= 1) OR EXISTS (SELECT 1 FROM entry WHERE state >= 4 AND state IN (4, 7)) \
+                      OR EXISTS (SELECT 1 FROM meta WHERE key = 'unreadable' AND value != '[]')";
+    Ok(Found::OfOthers { identity: of, unfinished: db.query_row(unfinished, [], |row| row.get(0))? })
 }
 
 /// Says what is there by its head alone; whose it is, is not looked at.

@@ -17,7 +17,7 @@ use super::{Line, manifest_line};
 use crate::STATE_DIRECTORY;
 use crate::bytes::checksum;
 use crate::bytes::stream::{Buffer, hash_to_end};
-use crate::error::{MoverError, Result};
+use crate::error::{MoverError, Result, words};
 use crate::file_version::{Kind, Version};
 use crate::in_threads::in_threads;
 use crate::path::TreePath;
@@ -171,7 +171,7 @@ impl Check<'_> {
                 Ok(Verdict::Kind) => report.kind_differs.push(path),
                 Ok(Verdict::Size) => report.size_differs.push(path),
                 Ok(Verdict::Checksum) => report.checksum_differs.push(path),
-                Err(error) => report.unreadable.push(format!("{path}: {error}")),
+                Err(error) => report.unreadable.push(format!("{path}: {}", words(error))),
             }
         }
     }
@@ -276,7 +276,7 @@ pub(super) fn read_all(tree: &Tree) -> Result<Known> {
             let shown = TreePath::root().join(name).to_string();
             match open_one(tree, &state.join(name)) {
                 Ok(file) => known.read(file, &shown).map_err(failed)?,
-                Err(error) => known.damaged.push(format!("{shown}: {error}")),
+                Err(error) => known.damaged.push(format!("{shown}: {}", words(error))),
             }
         }
     }
@@ -352,7 +352,7 @@ fn find_unknown(tree: &Tree, lines: &[Line], report: &mut Report) {
             Ok(())
         });
         if let Err(error) = listed {
-            report.unreadable.push(format!("{directory}: {error}"));
+            report.unreadable.push(format!("{directory}: {}", words(error)));
         }
     }
 }

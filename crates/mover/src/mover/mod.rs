@@ -27,7 +27,7 @@ use self::core::Core;
 use crate::adaptive_throttle;
 use crate::controllers::worker_count::Tuner;
 use crate::copy::{Carrier, Counters, Parts};
-use crate::error::{MoverError, Result};
+use crate::error::{MoverError, Result, words};
 use crate::journal::{Journal, Opened, Owed};
 use crate::log::Log;
 use crate::manifest::{self, Manifest};
@@ -191,7 +191,7 @@ impl Mover {
         let thread = thread::Builder::new()
             .name(name.to_owned())
             .spawn(body)
-            .map_err(|error| MoverError::Thread(format!("{name}: {error}")))?;
+            .map_err(|error| MoverError::Thread(format!("{name}: {}", words(error))))?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(())
     }

@@ -15,6 +15,8 @@ use super::status;
 const OPTIONS: &str = "options";
 /// Key of whether the last mover came to the end of its drain: then nothing was left when it ended.
 const FINISHED: &str = "finished";
+/// Key of what the last scan of everything could not read.
+const UNREADABLE: &str = "unreadable";
 
 /// One entry of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -53,6 +55,19 @@ pub fn status_of(state: &Path) -> Result<Status> {
 /// Keeps whether the mover has come to the end of its drain.
 pub(super) fn say_finished(journal: &Journal, finished: bool) -> Result<()> {
     journal.set(FINISHED, &finished.to_string())
+}
+
+/// Keeps what the last scan of everything could not read, with why: it has no entry of its own.
+pub(super) fn keep_unreadable(journal: &Journal, unreadable: &[(String, String)]) -> Result<()> {
+    let text =
+        serde_json::to_string(unreadable).map_err(|error| MoverError::Request(format!("a path cannot be kept: {error}")))?;
+    journal.set(UNREADABLE, &text)
+}
+
+/// What [`keep_unreadable`] kept; nothing in a journal from before it was kept.
+pub(super) fn unreadable(journal: &Journal) -> Vec<(String, String)> {
+    let kept = journal.get(UNREADABLE).ok().flatten();
+    kept.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
 /// Entries of one kind (`queued` or `failed`) in the journal in `state`, in the order of their numbers, those after the number

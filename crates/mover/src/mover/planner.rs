@@ -89,11 +89,16 @@ impl<'a> Planner<'a> {
     /// Leaves nothing set aside at the source, and says what could not be helped.
     fn leave_source(&mut self) -> Result<()> {
         self.purger.give_back_rest()?;
+        let mut unreadable = offline::unreadable(&self.core.journal);
+        let known = unreadable.len();
         for (path, why) in self.purger.stranded() {
             match self.core.journal.by_path(&path)? {
                 Some(entry) => self.core.journal.strand(entry.id, &why)?,
-                None => self.core.lock().unreadable.push((path.to_string(), why)),
+                None => unreadable.push((path.to_string(), why)),
             }
+        }
+        if unreadable.len() > known {
+            offline::keep_unreadable(&self.core.journal, &unreadable)?;
         }
         self.note_clearing().map(|_| ())
     }
@@ -197,8 +202,7 @@ impl<'a> Planner<'a> {
         self.look(Look { copies: false, writers: self.core.quiescence.stores() == Stores::Closed })?;
         self.renew_directories()?;
         self.scanned_ns = self.core.now_ns();
-        self.core.told_by_scan(&scanned, true);
-        Ok(())
+        self.core.told_by_scan(&scanned, true)
     }
 
     /// Queues what is done and may have been written without any sign of it, `again`: also what was compared before; how many.
@@ -233,7 +237,7 @@ impl<'a> Planner<'a> {
         if below.is_root() {
             queued += self.renew_directories()?;
             self.scanned_ns = self.core.now_ns();
-            self.core.told_by_scan(&scanned, false);
+            self.core.told_by_scan(&scanned, false)?;
         }
         Ok(queued)
     }
@@ -283,7 +287,7 @@ impl<'a> Planner<'a> {
             self.fill_ns = now_ns + FILL_NS;
             self.core.look_at_fill()?;
         }
-        self.purger.set_unread(self.core.lock().unreadable.len());
+        self.purger.set_unread(offline::unreadable(&self.core.journal).len());
         self.purger.step()?;
         self.note_clearing().map(|_| ())
     }
@@ -366,7 +370,7 @@ impl<'a> Planner<'a> {
         if queued + doubted > 0 || self.look(Look { copies: true, writers })? || !core.lock().queue.is_empty() || core.halted() {
             return Ok(false);
         }
-        self.purger.set_unread(core.lock().unreadable.len());
+        self.purger.set_unread(offline::unreadable(&core.journal).len());
         self.purger.finish(|| core.halted() || core.deadline_passed())?;
         let back = self.purger.give_back_rest()?;
         if self.note_clearing()? || back {
@@ -459,17 +463,21 @@ impl Core {
     }
 
     /// While somebody waits for the scan that he `asked` for, no other one counts: it looks at less.
-    fn told_by_scan(&self, scanned: &Scanned, asked: bool) {
+    fn told_by_scan(&self, scanned: &Scanned, asked: bool) -> Result<()> {
+        let unreadable: Vec<_> = scanned.unreadable.iter().map(|(path, why)| (path.to_string(), why.clone())).collect();
+        if unreadable != offline::unreadable(&self.journal) {
+            offline::keep_unreadable(&self.journal, &unreadable)?;
+        }
         let mut state = self.lock();
         state.scanning &= !asked;
         state.scans += u64::from(!scanned.halted && (asked || !state.rescan));
-        state.unreadable = scanned.unreadable.iter().map(|(path, why)| (path.to_string(), why.clone())).collect();
         for mount in &scanned.mounts {
             state.note(format!("{mount} is another file system and is not entered; stage it by a mover of its own"));
         }
         for path in &scanned.reserved {
             state.note(format!("{path} is not staged: movers give such names to files of their own; hint: rename it"));
         }
+        Ok(())
     }
 
     fn look_at_fill(&self) -> Result<()> {

@@ -31,8 +31,6 @@ pub struct SharedState {
     pub scanning: bool,
     /// Scans of everything completed.
     pub scans: u64,
-    /// What a scan could not read, and will not be safe.
-    pub unreadable: Vec<(String, String)>,
     /// What the user must know.
     pub notes: Vec<String>,
     /// Progress of the last seconds.
@@ -59,7 +57,6 @@ impl Default for SharedState {
             rescan: false,
             scanning: false,
             scans: 0,
-            unreadable: Vec::new(),
             notes: Vec::new(),
             rates: Rates::default(),
             source_used_permille: 0,

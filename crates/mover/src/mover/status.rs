@@ -10,6 +10,7 @@ use crate::path::TreePath;
 use crate::status::{Failure, Progress, Status, Totals, Waiting};
 
 use super::core::Core;
+use super::offline;
 use super::shared_state::SharedState;
 
 /// Entries shown of those that stand still, and of those given up.
@@ -40,10 +41,6 @@ impl Core {
             status.notes.push(error.to_string());
         }
         let waits = Self::first_waits(&state);
-        status
-            .failures
-            .extend(state.unreadable.iter().map(|(path, reason)| Failure { path: path.clone(), reason: reason.clone() }));
-        status.failures.truncate(FAILURES_SHOWN);
         drop(state);
         status.waiting = self.name_waits(&waits);
         status
@@ -87,6 +84,9 @@ pub(super) fn of_journal(journal: &Journal, options: &Options, progress: Progres
     let (dropped_attributes, what) = journal.all_dropped().unwrap_or_default();
     let (replaced_after_clearing, which) = journal.replaced_after_clearing().unwrap_or_default();
     let failures = journal.failures(0, FAILURES_SHOWN as u32).unwrap_or_default();
+    let unreadable = offline::unreadable(journal);
+    let mut failed = totals.failed();
+    failed.files += unreadable.len() as u64;
     let cleared = totals.of(State::Cleared);
     Status {
         id: journal.id().to_owned(),
@@ -98,7 +98,7 @@ pub(super) fn of_journal(journal: &Journal, options: &Options, progress: Progres
         copying: Totals::default(),
         done: totals.safe(),
         cleared,
-        failed: totals.failed(),
+        failed,
         gone: totals.of(State::Gone),
         skipped: totals.of(State::Skipped),
         dropped_attributes,
@@ -119,6 +119,8 @@ pub(super) fn of_journal(journal: &Journal, options: &Options, progress: Progres
         failures: failures
             .into_iter()
             .map(|entry| Failure { path: entry.path.to_string(), reason: entry.reason.unwrap_or_default() })
+            .chain(unreadable.into_iter().map(|(path, reason)| Failure { path, reason }))
+            .take(FAILURES_SHOWN)
             .collect(),
         will_not_fit: Totals::default(),
         notes: journal

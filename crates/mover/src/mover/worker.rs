@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use crate::copy::{Large, SMALL_BYTES, Started};
-use crate::error::{MoverError, Result};
+use crate::error::{MoverError, Result, words};
 use crate::file_version::Kind;
 use crate::journal_entry::{Entry, Outcome, State};
 use crate::options::Gentle;
@@ -44,7 +44,7 @@ pub(super) fn run(core: &Core, number: u32) -> Result<()> {
             };
             let name = format!("worker {number}");
             let spawned = thread::Builder::new().name(name).spawn_scoped(scope, stepped_back);
-            let thread = spawned.map_err(|error| MoverError::Thread(format!("worker {number}: {error}")))?;
+            let thread = spawned.map_err(|error| MoverError::Thread(format!("worker {number}: {}", words(error))))?;
             thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic))
         })?;
     }

@@ -113,7 +113,6 @@ impl Lock {
 }
 
 fn unusable(state: &Path, error: &std::io::Error) -> MoverError {
-    let why = error.raw_os_error().map_or_else(|| error.to_string(), |number| words(Errno::from_raw_os_error(number)));
-    let wrong = format!("cannot use state directory {}: {why}", state.display());
+    let wrong = format!("cannot use state directory {}: {}", state.display(), words(error));
     refused(&wrong, "give --state a directory that this user may write, on node-local storage")
 }

@@ -29,6 +29,9 @@ pub(crate) use identity::establish;
 use lock::Lock;
 use refusal::refused;
 
+/// Threads that a user may ask for.
+const MOST_WORKERS: u32 = 256;
+
 /// Two trees that a mover can work on, and the right to.
 #[derive(Debug)]
 pub struct Preflight {
@@ -45,6 +48,9 @@ impl Preflight {
     /// Looks whether a mover of these options can work. Only where it can, the destination and the state directory are made if
     /// they are not there; a file of the mover's own is put into the destination for a moment, to see what its file system does.
     pub fn check(options: &Options) -> Result<Self> {
+        if options.workers.is_some_and(|workers| workers > MOST_WORKERS) {
+            return Err(refused(&format!("more than {MOST_WORKERS} workers"), "give fewer, or let the mover find their number"));
+        }
         let from = source(options)?;
         let (parent, name) = destination(options)?;
         let (from_place, to_place) = (Place::of(from.root())?, Place::of(parent.root())?);

@@ -11,7 +11,7 @@ use super::quarantine::{self, Back};
 use super::{PAUSE, Purger, TRIES};
 use crate::bytes::hash_of;
 use crate::copy::{Extended, extended};
-use crate::error::Result;
+use crate::error::{Result, words};
 use crate::file_version::{Kind, Version};
 use crate::journal_entry::{Entry, Placed};
 use crate::mapped_stores::Stores;
@@ -217,7 +217,10 @@ impl Purger<'_> {
                 self.times.around(&entry.path.parent(), to.as_fd(), || linkat(&from, old, &to, new, AtFlags::empty()))
             });
             if let Err(error) = linked {
-                self.note(0, format!("{} was cleared, and {left}, a name of the same file, was not: {error}", entry.path));
+                self.note(
+                    0,
+                    format!("{} was cleared, and {left}, a name of the same file, was not: {}", entry.path, words(error)),
+                );
             }
         }
     }
