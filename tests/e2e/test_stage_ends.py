@@ -332,6 +332,21 @@ def test_a_directory_that_cannot_be_read_is_not_safe_while_the_mover_runs_and_af
     assert "failed" not in stage("status", "--from", stage.local).out
 
 
+def test_a_marker_stays_away_while_a_directory_of_its_set_cannot_be_read(stage: Stage) -> None:
+    closed = stage.local / "set" / "closed"
+    closed.mkdir(parents=True)
+    (closed / "inside").write_text("ours")
+    closed.chmod(0o300)
+    (stage.local / "set" / "COMPLETE").write_text("")
+    blind(stage, "start", *stage.trees, "--marker", "COMPLETE")
+    said = stage("stop", "--from", stage.local, check=1)
+    assert "failed: set/COMPLETE: its set is not whole: 1 of it failed; mend that, then resume" in said.err
+    assert not (stage.remote / "set" / "COMPLETE").exists() and (stage.remote / "set" / "closed").is_dir()
+    closed.chmod(0o700)
+    stage("resume", "--wait", "--from", stage.local)
+    stage.assert_equal()
+
+
 def test_more_threads_than_a_machine_has_are_refused(stage: Stage) -> None:
     said = stage("start", *stage.trees, "--workers", "100000", check=2)
     assert said.err == "tonnage: error: more than 256 workers; hint: give fewer, or let the mover find their number\n"

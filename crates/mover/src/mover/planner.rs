@@ -230,16 +230,15 @@ impl<'a> Planner<'a> {
         self.scan_counting(below).map(|_| ())
     }
 
-    /// Scans; how many entries were queued by it.
-    fn scan_counting(&mut self, below: &TreePath) -> Result<u64> {
-        let scanned = self.scanner(|scanner, sink| scanner.scan(below, sink))?;
-        let mut queued = scanned.queued;
+    /// Scans; what was queued by it, and what could not be read.
+    fn scan_counting(&mut self, below: &TreePath) -> Result<Scanned> {
+        let mut scanned = self.scanner(|scanner, sink| scanner.scan(below, sink))?;
         if below.is_root() {
-            queued += self.renew_directories()?;
+            scanned.queued += self.renew_directories()?;
             self.scanned_ns = self.core.now_ns();
             self.core.told_by_scan(&scanned, false)?;
         }
-        Ok(queued)
+        Ok(scanned)
     }
 
     fn scanner(&self, look: impl FnOnce(&Scanner<'_>, &mut dyn FnMut(Vec<Entry>)) -> Result<Scanned>) -> Result<Scanned> {
@@ -337,8 +336,12 @@ impl<'a> Planner<'a> {
         for directory in directories {
             let waiting = self.core.lock().sets.of(&directory).len() as u64;
             let below = self.core.journal.below(&directory)?;
-            let (missing, failed) = (below.pending().files.saturating_sub(waiting), below.failed().files);
-            if missing + failed == 0 && self.scan_counting(&directory)? == 0 {
+            let (mut missing, mut failed) = (below.pending().files.saturating_sub(waiting), below.failed().files);
+            if missing + failed == 0 {
+                let scanned = self.scan_counting(&directory)?;
+                (missing, failed) = (scanned.queued, scanned.unreadable.len() as u64);
+            }
+            if missing + failed == 0 {
                 self.core.release(&directory);
             } else {
                 self.core.say_of_set(&directory, missing, failed)?;
@@ -360,7 +363,7 @@ impl<'a> Planner<'a> {
             }
         }
         self.hear_out()?;
-        let queued = self.scan_counting(&TreePath::root())?;
+        let queued = self.scan_counting(&TreePath::root())?.queued;
         // The application has ended: what is compared from now on stays so.
         let again = !std::mem::replace(&mut self.shown, true);
         let doubted = self.doubt(again)?;
