@@ -217,3 +217,19 @@ def test_a_kill_at_any_call_that_makes_or_removes_a_scratch_directory_leaves_not
         if state != "complete":
             shell("run", "--resume", "run", "--no-report")
     assert list(shell.data.iterdir()) == []
+
+
+def test_a_file_of_the_user_in_a_kept_tree_stays_however_often_it_is_cleaned(shell: Shell) -> None:
+    shell("mdtest", "-d", shell.data, "-F", "-n", "8", "-C")
+    tree = shell.data / "test-dir.0-0"
+    mine, *_ = tree.glob("tree.*/f.0.2")
+    mine.unlink()
+    mine.write_bytes(PRECIOUS)
+    for _ in range(2):
+        said = shell("clean", shell.data, "--kept", "--yes", check=1)
+        hint = "hint: move it away, then clean again"
+        assert said.err == f"tonnage: error: {tree} stays: {mine} is not as Tonnage left it; {hint}\n"
+        assert mine.read_bytes() == PRECIOUS
+    mine.rename(shell.home / "mine")
+    shell("clean", shell.data, "--kept", "--yes")
+    assert shell.left_behind == []

@@ -17,6 +17,7 @@ from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target
 from tonnage.campaign.users import UserSearch
 from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
+from tonnage.records.phase_specs import Delays
 from tonnage.units import format_size, format_time, rate_text, size_text
 
 _NAMES_PER_S = 100_000
@@ -73,6 +74,21 @@ def make_plan(campaign: Campaign) -> Plan:
         time_ns_most=campaign.budget.time_ns or _time_most(found, repetitions),
         company_bytes=company,
     )
+
+
+def least_time_ns(campaign: Campaign, plan: Plan) -> int:
+    """Time of pauses, of rates and of a model's calls, which no storage makes shorter."""
+    found = plan.target.delays
+    # Where the only task that waits may not take part, nothing is certain.
+    delays: Delays = {} if found is None or found.get("task") else found
+    pause = campaign.pause_ns or 0
+    if campaign.search is not None:
+        return pause + replace(campaign.workload.first(), time_limit_ns=1, min_time_ns=None).least_ns(delays)
+    each = [pause + setting.least_ns(delays) for setting in plan.settings]
+    if campaign.budget.time_ns is not None or campaign.decides_as_it_goes:
+        # Which ends no trial that has begun.
+        return max(each)
+    return sum(each) * (campaign.repeat.fixed or campaign.repeat.at_least)
 
 
 def _time_most(settings: list[Setting], repetitions: int) -> int | None:
@@ -149,6 +165,11 @@ def _check_devices(campaign: Campaign, target: Target, settings: tuple[Setting, 
     for number, path in enumerate(listed):
         if real[number] in real[:number] and not target.names:
             raise RequestError(f"{path} is given twice; hint: name each directory of the target once")
+    if target.assign and max(target.assign) >= len(target.paths):
+        raise RequestError(
+            f"assign names directory {max(target.assign)} and the target has {len(target.paths)}; "
+            "hint: number them from 0"
+        )
     most = max((setting.devices_needed for setting in settings), default=0)
     if len(target.models) > 1 and (most > len(target.models) or any(s.device is None for s in settings)):
         raise RequestError(
@@ -200,11 +221,11 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
         lines.append(f"search    {_serving_text(campaign.users, plan)}")
     else:
         per_block = len(plan.settings)
-        count = f"{plan.trials} trials" if plan.trials else f"at most {plan.trials_most} trials"
+        count = _counted(plan.trials, "trial") if plan.trials else f"at most {plan.trials_most} trials"
         lines.append(
-            f"trials    {count}: {per_block} setting{'s' if per_block != 1 else ''} in randomised blocks"
+            f"trials    {count}: {_counted(per_block, 'setting')} in randomised blocks"
             + (
-                f", {plan.trials // per_block} repetitions"
+                f", {_counted(plan.trials // per_block, 'repetition')}"
                 if plan.trials
                 else f", repeated until the interval is {campaign.repeat.interval:.0%} of the median"
             )
@@ -216,8 +237,12 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
     lines.append(f"space     at most {size_text(plan.space_bytes)}{free}")
     if campaign.companies:
         lines.append(f"company   at most {size_text(plan.company_bytes)} more, in directories of its own")
-    lines.append(f"time      {_time_text(plan)}")
+    lines.append(f"time      {_time_text(plan, least_time_ns(campaign, plan))}")
     return lines
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
 def _feeding_text(campaign: Campaign, plan: Plan) -> str:
@@ -243,7 +268,7 @@ def _serving_text(search: UserSearch, plan: Plan) -> str:
 
 
 def _setting_text(setting: Setting) -> str:
-    tasks = f"{setting.tasks} task{'s' if setting.tasks != 1 else ''}"
+    tasks = _counted(setting.tasks, "task")
     name = f"{setting.workload}: " if setting.workload else ""
     beside = f"  beside {setting.beside}" if setting.beside is not None else ""
     return f"{name}{', '.join(setting.phases):5}  {tasks:>9}  {setting.describe()}{beside}"
@@ -256,13 +281,13 @@ def _names_text(plan: Plan) -> str:
     return f"{plan.name_operations:,} names to work on, at {_NAMES_PER_S:,}/s {seconds:.0f} s"
 
 
-def _time_text(plan: Plan) -> str:
+def _time_text(plan: Plan, least_ns: int) -> str:
     moved = (plan.write_bytes_most or 0) + (plan.read_bytes_most or 0)
-    parts = []
+    parts = [f"at least {format_time(least_ns)} of pauses and times to wait"] if least_ns >= 10**9 else []
     if plan.time_ns_most is not None:
         parts.append(f"at most {plan.time_ns_most / 1e9:.0f} s of measuring")
     if moved:
         parts.append(f"at most {size_text(moved)} to move, at 1 GB/s {moved / 1e9:.0f} s")
     if plan.name_operations:
         parts.append(_names_text(plan))
-    return "; ".join(parts)
+    return "; ".join(parts) or "as long as the work takes"

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tonnage.campaign.plan import least_time_ns
 from tonnage.errors import RequestError
 from tonnage.machine.host_facts import memory
-from tonnage.records.phase_specs import Delays
 from tonnage.units import size_text
 
 if TYPE_CHECKING:
@@ -96,28 +96,13 @@ def _task_bytes(setting: Setting, *, modelled: bool) -> int:
 
 
 def _check_least_time(campaign: Campaign, plan: Plan) -> None:
-    """RequestError where waiting alone, which no storage makes shorter, would take too long."""
-    delays = _delays(plan)
-    pause = campaign.pause_ns or 0
-    if campaign.search is not None:
-        first = campaign.workload.first()
-        least = pause + replace(first, time_limit_ns=1, min_time_ns=None).least_ns(delays)
-    else:
-        each = [pause + setting.least_ns(delays) for setting in plan.settings]
-        repetitions = campaign.repeat.fixed or campaign.repeat.at_least
-        # A budget of time ends no trial that has begun.
-        least = sum(each) * repetitions if campaign.budget.time_ns is None else max(each)
-    if least > LONGEST_NS:
+    """RequestError where waiting alone would take too long."""
+    least_ns = least_time_ns(campaign, plan)
+    if least_ns > LONGEST_NS:
         raise RequestError(
-            f"it would measure for at least {least // _DAY_NS} days; "
+            f"it would measure for at least {least_ns // _DAY_NS} days; "
             "hint: use less work, fewer trials, higher rates, or shorter times to wait"
         )
-
-
-def _delays(plan: Plan) -> Delays:
-    """Returns how long each call of some task waits; empty where the only task that waits may not take part."""
-    found = plan.target.delays
-    return {} if found is None or found.get("task") else found
 
 
 def _check_time(plan: Plan) -> None:

@@ -97,11 +97,12 @@ def remove_kept(leftover: Leftover, until_ns: int | None) -> None:
 def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: bool = False) -> None:
     """Removes the files that Tonnage made in it, and it; in a ``pool`` its objects and the snapshots that it noted.
     ``force``: also where it is unknown whether its run has ended. OSError or ValueError where it holds anything else,
-    or where its run goes on by now. What a run ``kept`` goes as well: only call it where the user said so."""
+    or where its run goes on by now. What a run ``kept`` goes as well, but for files that were changed since: only call
+    it where the user said so."""
     if leftover.is_file:
         _native.Scratch.remove_left_file(leftover.path)
     elif pool is None and leftover.state == "kept":
-        _native.Scratch.reopen_named(*os.path.split(leftover.path)).remove()
+        remove_kept(leftover, left_at_ns(leftover))
     elif pool is None:
         _native.Scratch.reopen(leftover.path, force=force).remove()
     else:

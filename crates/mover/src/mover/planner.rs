@@ -465,24 +465,6 @@ impl Core {
         self.lock().deadline_ns.is_some_and(|deadline_ns| deadline_ns <= now_ns)
     }
 
-    /// While somebody waits for the scan that he `asked` for, no other one counts: it looks at less.
-    fn told_by_scan(&self, scanned: &Scanned, asked: bool) -> Result<()> {
-        let unreadable: Vec<_> = scanned.unreadable.iter().map(|(path, why)| (path.to_string(), why.clone())).collect();
-        if unreadable != offline::unreadable(&self.journal) {
-            offline::keep_unreadable(&self.journal, &unreadable)?;
-        }
-        let mut state = self.lock();
-        state.scanning &= !asked;
-        state.scans += u64::from(!scanned.halted && (asked || !state.rescan));
-        for mount in &scanned.mounts {
-            state.note(format!("{mount} is another file system and is not entered; stage it by a mover of its own"));
-        }
-        for path in &scanned.reserved {
-            state.note(format!("{path} is not staged: movers give such names to files of their own; hint: rename it"));
-        }
-        Ok(())
-    }
-
     fn look_at_fill(&self) -> Result<()> {
         let found = fstatvfs(self.from.root()).map_err(|error| MoverError::path("look at", self.from.path(), error))?;
         self.lock().source_used_permille = used_permille(found.f_blocks, found.f_bfree, found.f_bavail);

@@ -3,10 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use crate::controllers::throttle::Own;
+use crate::error::Result;
 use crate::journal::Journal;
 use crate::journal_entry::State;
 use crate::options::{Clear, Options};
 use crate::path::TreePath;
+use crate::scan::Scanned;
 use crate::status::{Failure, Progress, Status, Totals, Waiting};
 
 use super::core::Core;
@@ -60,6 +62,24 @@ impl Core {
         let entries = self.journal.entries(&ids).unwrap_or_default();
         let reason = |id| waits.iter().find(|wait| wait.0 == id).map(|wait| wait.1.clone());
         entries.iter().filter_map(|entry| Some(Waiting { path: entry.path.to_string(), reason: reason(entry.id)? })).collect()
+    }
+
+    /// While somebody waits for the scan that he `asked` for, no other one counts: it looks at less.
+    pub(super) fn told_by_scan(&self, scanned: &Scanned, asked: bool) -> Result<()> {
+        let unreadable: Vec<_> = scanned.unreadable.iter().map(|(path, why)| (path.to_string(), why.clone())).collect();
+        if unreadable != offline::unreadable(&self.journal) {
+            offline::keep_unreadable(&self.journal, &unreadable)?;
+        }
+        let mut state = self.lock();
+        state.scanning &= !asked;
+        state.scans += u64::from(!scanned.halted && (asked || !state.rescan));
+        for mount in &scanned.mounts {
+            state.note(format!("{mount} is another file system and is not entered; stage it by a mover of its own"));
+        }
+        for path in &scanned.reserved {
+            state.note(format!("{path} is not staged: movers give such names to files of their own; hint: rename it"));
+        }
+        Ok(())
     }
 
     /// What the controller asks of the mover.

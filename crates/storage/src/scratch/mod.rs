@@ -17,7 +17,7 @@ pub(crate) mod temporary_name;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 
 use crate::error::{Result, StorageError};
@@ -29,6 +29,7 @@ use crate::scratch::marker_file::MarkerFile;
 use crate::scratch::temporary_name::{Aside, Blank, blank, rename_new};
 
 pub(crate) const PREFIX: &str = ".tonnage-";
+const NS: i128 = 1_000_000_000;
 
 /// A marked directory that this process created or took over.
 #[derive(Debug)]
@@ -188,6 +189,9 @@ impl Scratch {
     pub fn remove_until(mut self, until: Option<i128>) -> Result<()> {
         self.check_place()?;
         if let Some(foreign) = remove_data_until(&self.directory, until)? {
+            if let Some(until) = until {
+                self.keep_as_left(until)?;
+            }
             let action = "remove the scratch directory, because Tonnage did not make";
             return Err(failed(action, &foreign, rustix::io::Errno::NOTEMPTY));
         }
@@ -198,6 +202,16 @@ impl Scratch {
             let _ = rename_new(&self.parent, &self.name, &before);
         }
         removed
+    }
+
+    /// Marks it as kept since `until`, so that a later attempt knows no less than this one.
+    fn keep_as_left(&self, until: i128) -> Result<()> {
+        let kept = Marker { kept: true, ..Marker::of_this_process(self.directory.run_id()) };
+        self.directory.mark_as(kept)?;
+        let then = Timespec { tv_sec: until.div_euclid(NS) as i64, tv_nsec: until.rem_euclid(NS) as _ };
+        let times = Timestamps { last_access: then, last_modification: then };
+        fs::utimensat(&self.directory, MARKER_NAME, &times, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| failed("date the marker in", self.path(), errno))
     }
 
     /// Gives it the name that tells of this process, where its file system can; its own name before that.

@@ -44,12 +44,17 @@ class StageSetting(Setting):
         return self.transfer_size
 
     @property
-    def space_bytes(self) -> int:
+    def data_bytes(self) -> int:
+        """What the application writes."""
         return self.tasks * self.block_size
+
+    @property
+    def space_bytes(self) -> int:
+        return 2 * self.data_bytes
 
     def space_in(self, target: Target) -> list[int]:
         used = (self.device, self.to_device)
-        return [self.space_bytes if number in used else 0 for number in range(len(target.paths))]
+        return [self.data_bytes if number in used else 0 for number in range(len(target.paths))]
 
     @property
     def devices_needed(self) -> int:
@@ -57,11 +62,11 @@ class StageSetting(Setting):
 
     @property
     def write_bytes(self) -> int:
-        return 2 * self.space_bytes
+        return 2 * self.data_bytes
 
     @property
     def read_bytes(self) -> int:
-        return self.space_bytes * (2 if self.check_copies == "read-back" else 1)
+        return self.data_bytes * (2 if self.check_copies == "read-back" else 1)
 
     def describe(self) -> str:
         return (

@@ -404,7 +404,7 @@ class Stream(CompanySection):
 
     @property
     def is_endless(self) -> bool:
-        return self.wrap
+        return self.wrap or self.min_time_ns is not None
 
     @property
     def needs_file_names(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,9 +21,10 @@ COMMAND = Command(
     "clean",
     "remove what killed runs left behind: scratch directories, or objects and snapshots of a pool",
     "Lists the marked scratch directories in DIR, and the marked files that users let runs create there. "
-    "After a question it removes those whose run is proved to have ended. It removes only data files that "
-    "Tonnage made; a directory with anything else in it stays. If it cannot be known whether a run has "
-    "ended, or what a file now contains, the entry is listed with the reason and stays, unless --force is "
+    "After a question it removes those whose run is proved to have ended. It removes only files under names that "
+    "Tonnage gives, and of a kept directory only what was not changed since; one with anything else in it stays. "
+    "If it cannot be known whether a run has ended, or what a file now contains, the entry is listed with the reason "
+    "and stays, unless --force is "
     "given. In a Ceph pool (rados://POOL, as it was measured) it treats the namespaces of runs and their "
     "snapshots in the same way. `tonnage explain campaign` explains who owns scratch.",
     (
@@ -82,8 +84,14 @@ def run(arguments: Arguments) -> int:
             print(f"removed {one_line(left.path)}")
         except (OSError, ValueError) as error:
             failed += 1
-            print(f"tonnage: error: {one_line(str(error))}", file=sys.stderr)
+            print(f"tonnage: error: {one_line(_why(left, error))}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _why(left: Leftover, error: OSError | ValueError) -> str:
+    if isinstance(error, OSError) and error.errno == errno.ENOTEMPTY:
+        return f"{left.path} stays: {error.filename} is not as Tonnage left it; hint: move it away, then clean again"
+    return str(error)
 
 
 def _list(found: Sequence[Leftover]) -> None:
