@@ -69,6 +69,50 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(shell: Shell) -> None:
     assert sorted(shell.home.rglob("*")) == before
 
 
+PLANNED = {
+    "pause": ('pause = "1h"\n[workload]\ntasks = 1', "at least 10h of pauses and times to wait; at most 960 MiB"),
+    "rate": (
+        '[workload]\nop = "write"\ntasks = 1\nblock_size = "4MiB"\nrate = "1MB/s"\n[repeat]\ncount = 2',
+        "at least 6s of pauses and times to wait",
+    ),
+    "repeated": (
+        '[workload]\nop = "write"\ntasks = 1\nmin_time = "2s"\n[repeat]\ncount = 2',
+        "time      at least 4s of",
+    ),
+    "two tiers": (
+        '[workload]\nkind = "stage"\ntasks = 2\nby = "copy"\nblock_size = "100MiB"\n[repeat]\ncount = 1',
+        "1 trial: 1 setting in randomised blocks, 1 repetition\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PLANNED)
+def test_a_dry_run_counts_what_the_file_asks_for(shell: Shell, case: str) -> None:
+    text, told = PLANNED[case]
+    said = shell("run", "--dry-run", shell.write("c.toml", f"target = {str(shell.data)!r}\n{text}\n"))
+    assert told in said.out, said.out
+    assert case != "repeated" or "to move" not in said.out
+    assert case != "two tiers" or "at most 400 MiB of" in said.out
+
+
+REFUSED = {
+    "assign": ("assign = [0, 2]\n[workload]\n", "assign names directory 2 and the target has 1"),
+    "op": ('[search]\n[workload]\nop = "read"\n', "search.op says the op of a search; hint: leave op out"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_a_plan_cannot_be_is_refused(shell: Shell, case: str) -> None:
+    text, told = REFUSED[case]
+    assert told in shell("run", shell.write("c.toml", f"target = {str(shell.data)!r}\n{text}"), check=2).err
+
+
+def test_a_plan_is_no_json(shell: Shell) -> None:
+    file = shell.write("c.toml", SWEEP.format(target=shell.data))
+    said = shell("run", "--dry-run", "--json", file, check=2)
+    assert said.out == "" and said.err == "tonnage: error: --dry-run prints its plan as text; hint: leave --json out\n"
+
+
 def test_every_setting_is_measured_as_often_as_the_file_says(shell: Shell) -> None:
     shell("run", shell.write("c.toml", SWEEP.format(target=shell.data)))
     (run,) = shell.runs

@@ -489,6 +489,8 @@ class Campaign(DocumentTable):
     @model_validator(mode="after")
     def _search_is_one_setting(self, info: ValidationInfo) -> Campaign:
         if self.search is not None:
-            over_sizes = self.search.surface is not None and bool((info.context or {}).get("written"))
-            check_searched(self.workload, over_sizes=over_sizes)
+            said = {"transfer_size": "search.surface"} if self.search.surface else {}
+            if {*self.workload.op} != {*self.search.op}:
+                said["op"] = "search.op"
+            check_searched(self.workload, said if (info.context or {}).get("written") else {})
         return self

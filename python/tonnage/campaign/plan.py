@@ -283,7 +283,8 @@ def _names_text(plan: Plan) -> str:
 
 def _time_text(plan: Plan, least_ns: int) -> str:
     moved = (plan.write_bytes_most or 0) + (plan.read_bytes_most or 0)
-    parts = [f"at least {format_time(least_ns)} of pauses and times to wait"] if least_ns >= 10**9 else []
+    whole_ns = least_ns // 10**9 * 10**9
+    parts = [f"at least {format_time(whole_ns)} of pauses and times to wait"] if whole_ns else []
     if plan.time_ns_most is not None:
         parts.append(f"at most {plan.time_ns_most / 1e9:.0f} s of measuring")
     if moved:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tonnage.errors import RequestError
 from tonnage.printable_text import one_line
 
 if TYPE_CHECKING:
     from tonnage.campaign.model import Campaign
 
 
-def dry_run(campaign: Campaign) -> int:
-    """Prints the plan after the checks that a run would make; writes nothing."""
+def dry_run(campaign: Campaign, *, as_json: bool) -> int:
+    """Prints the plan after the checks that a run would make; writes nothing. RequestError for ``as_json``."""
+    if as_json:
+        raise RequestError("--dry-run prints its plan as text; hint: leave --json out")
     from tonnage.campaign.company_place import check_company
     from tonnage.campaign.plan import check, describe, make_plan
     from tonnage.campaign.resource_needs import check_needs

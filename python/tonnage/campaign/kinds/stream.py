@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -439,12 +439,11 @@ def hog_bytes(hog: int | float) -> int:
     return int(hog * (memory("MemTotal") or 0)) if isinstance(hog, float) else hog
 
 
-def check_searched(workload: WorkloadSection, *, over_sizes: bool) -> None:
-    """Refuses factors of a workload whose load line is searched. ``over_sizes``: at every transfer size."""
-    if over_sizes and "transfer_size" in workload.model_fields_set:
-        refuse(
-            "workload.transfer_size", "search.surface says the transfer sizes", "leave transfer_size out, or surface"
-        )
+def check_searched(workload: WorkloadSection, said: Mapping[str, str]) -> None:
+    """Refuses factors of a workload whose load line is searched. ``said``: keys that another one says instead."""
+    for key, other in said.items():
+        if key in workload.model_fields_set:
+            refuse(f"workload.{key}", f"{other} says the {key} of a search", f"leave {key} out of the workload")
     for key in ("transfer_size", "access", "layout", "direct", "storage", "queue_depth", "beside"):
         if len(getattr(workload, key) or ()) > 1:
             refuse(

@@ -71,7 +71,7 @@ def run(arguments: Arguments) -> int:
     if arguments.dry_run:
         from tonnage.cli.dry_run import dry_run
 
-        return dry_run(campaign)
+        return dry_run(campaign, as_json=arguments.json)
     from tonnage.campaign.run_lifecycle import run_campaign
     from tonnage.cli.run_progress import observer
 

@@ -235,7 +235,7 @@ def run(arguments: Arguments) -> int:
         if arguments.dry_run:
             from tonnage.cli.dry_run import dry_run
 
-            return dry_run(campaign)
+            return dry_run(campaign, as_json=arguments.json)
         outcome = run_campaign(campaign, text=None, command_line=words, out=arguments.out, observer=observer())
     # The analysis is loaded when there is something to analyse.
     from tonnage.cli.runs import conclude

@@ -119,7 +119,7 @@ def run(arguments: Arguments) -> int:
         if arguments.dry_run:
             from tonnage.cli.dry_run import dry_run
 
-            return dry_run(campaign)
+            return dry_run(campaign, as_json=arguments.json)
         outcome = _start(campaign, text, arguments)
     if arguments.detach:
         return 0

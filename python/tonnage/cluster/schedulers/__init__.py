@@ -47,5 +47,5 @@ def scheduler_here(name: str = "auto", *, timeout_s: float = 10.0) -> Scheduler:
     """As ``scheduler``; RequestError where this host has none of it: its tools are missing, or told of no site."""
     found = scheduler(name, timeout_s=timeout_s)
     if name != "auto" and not found.present():
-        raise RequestError(f"{found.name} is not set up on this host; hint: set its environment, or see --scheduler")
+        raise RequestError(f"{found.name} is not set up on this host; hint: set its environment, or name another")
     return found
