@@ -152,6 +152,48 @@ def test_a_checkpoint_benchmark_is_its_mean_checkpoint(tmp_path: Path) -> None:
     assert "from-summary" in codes(run)
 
 
+DAMAGED = {
+    "a time that is none": ({"save_checkpoint_duration_mean_seconds": 0}, "a time of checkpoints without a size"),
+    "no utilisation": ({"train_au_percentage": None}, "it has no accelerator utilisation of any epoch"),
+    "more than all the time": (
+        {"train_au_percentage": [150.0, 95.0]},
+        "it has no accelerator utilisation of epoch 1 (",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_what_a_summary_of_dlio_cannot_say_is_named(case: str, tmp_path: Path) -> None:
+    metric, told = DAMAGED[case]
+    run = imported(json.dumps({**SUMMARY, "metric": {**SUMMARY["metric"], **metric}}, indent=4), tmp_path)
+    (problem,) = run.manifest["imported"]["problems"]
+    assert told in problem and "damaged-file" in codes(run)
+
+
+def test_a_checkpoint_of_the_epochs_without_a_time_is_named(tmp_path: Path) -> None:
+    stats = {"1": {**STATS["1"], "save_ckpt2": {"throughput": 2.0}}}
+    run = imported(json.dumps(stats, indent=4), tmp_path)
+    assert len(run.trials()) == 2
+    assert run.manifest["imported"]["problems"][0].endswith("a checkpoint without a duration and a throughput above 0")
+
+
+@pytest.mark.parametrize(("rate", "told"), [(21.0, False), (24.0, False), (210.0, True), (2.1, True)])
+def test_a_rate_that_size_and_time_cannot_give_is_told(rate: float, told: bool, tmp_path: Path) -> None:
+    """A mean of rates is above the rate of the mean time: 21 GB/s here."""
+    metric = {
+        "save_checkpoint_io_mean_GB_per_second": rate,
+        "save_checkpoint_duration_mean_seconds": 5.0,
+        "checkpoint_size_GB": 105.0,
+    }
+    run = imported(json.dumps({"num_accelerators": 8, "metric": metric}, indent=4), tmp_path)
+    assert ("unit-mismatch" in codes(run)) == told
+
+
+def test_runs_of_dlio_have_their_time(tmp_path: Path) -> None:
+    run = imported(json.dumps(SUMMARY, indent=4), tmp_path)
+    assert run.manifest["created"] == "2026-11-26T10:00:00"
+
+
 def test_times_of_epochs_alone_are_refused_and_name_the_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 
-from tonnage.importers.imported_phases import FROM_SUMMARY, ImportedFile, Note, Phase, line_of
-from tonnage.importers.rounded_numbers import MIB
+from tonnage.importers.imported_phases import ImportedFile, Note, Phase, StatedRate, line_of
+from tonnage.importers.rounded_numbers import MIB, Rounded
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import Json
 from tonnage.records.phase_results import StatedTraining
 
 _ESTIMATED = Note("bytes-estimated", "DLIO's summary has the rate of each epoch, and not how long each took")
+_MEAN = Note("from-summary", "DLIO's summary has the mean time of all checkpoints, and not of each")
+_UNLIKE = Fraction(2)
+"""So much may a mean of rates be above the rate of the mean time."""
 _GIB = 1024 * MIB
 _RATES, _SHARES = "train_throughput_samples_per_second", "train_au_percentage"
 _CHECKPOINTS = {"save": "checkpoint", "load": "restart"}
@@ -37,23 +41,44 @@ def read(data: bytes, _: str) -> ImportedFile:
         return ImportedFile(problems=("line 1: it has no metric of DLIO",), tool="dlio")
     metric = told.get("metric")
     host = told.get("hostname")
+    problems: list[str] = []
     if not isinstance(metric, dict):
-        phases = tuple(_each_checkpoint(told, text))
+        phases = tuple(_each_checkpoint(told, text, problems))
         why = "line 1: it has no metric of DLIO, and no checkpoint with a rate; give summary.json"
-        return ImportedFile(phases=phases, problems=() if phases else (why,), tool="dlio")
-    saved = tuple(_mean_checkpoints(told, metric, text))
-    trained: tuple[Phase, ...] | str = ()
+        return ImportedFile(phases=phases, problems=tuple(problems) if phases else (why,), tool="dlio")
+    saved = tuple(_mean_checkpoints(told, metric, text, problems))
+    trained: tuple[Phase, ...] = ()
     if not saved or _RATES in metric:
-        trained = _epochs(told, metric, line_of(text, f'"{_RATES}"'))
+        trained = _epochs(told, metric, text, problems)
+    began = _instant(told.get("start"))
     return ImportedFile(
-        phases=saved if isinstance(trained, str) else (*trained, *saved),
-        problems=(trained,) if isinstance(trained, str) else (),
+        phases=(*trained, *saved),
+        problems=tuple(problems),
         tool="dlio",
+        began=began.strftime("%Y-%m-%d %H:%M:%S") if began else None,
         host=host if isinstance(host, str) else None,
     )
 
 
-def _epochs(summary: Json, metric: Json, line: int) -> tuple[Phase, ...] | str:
+def _epochs(summary: Json, metric: Json, text: str, problems: list[str]) -> tuple[Phase, ...]:
+    line = line_of(text, f'"{_RATES}"')
+    found = _trained(summary, metric, line)
+    if isinstance(found, str):
+        problems.append(found)
+        return ()
+    shares = metric.get(_SHARES)
+    without = [str(number + 1) for number, phase in enumerate(found) if phase.stated_training is None]
+    if without:
+        which = (
+            f"epoch{'s' if len(without) > 1 else ''} {', '.join(without)}" if isinstance(shares, list) else "any epoch"
+        )
+        at = line_of(text, f'"{_SHARES}"')
+        problems.append(f"line {at}: it has no accelerator utilisation of {which} ({_SHARES}, above 0 to 100)")
+    return found
+
+
+def _trained(summary: Json, metric: Json, line: int) -> tuple[Phase, ...] | str:
+    """A trial an epoch, or why there is none."""
     rates = metric.get(_RATES)
     tasks, mean = _positive(summary.get("num_accelerators")), _positive(metric.get("train_io_mean_MB_per_second"))
     if not isinstance(rates, list) or not rates:
@@ -114,37 +139,48 @@ def _missed(metric: Json) -> tuple[Note, ...]:
     return (Note("utilisation-missed", message),)
 
 
-def _mean_checkpoints(summary: Json, metric: Json, text: str) -> Iterator[Phase]:
+def _mean_checkpoints(summary: Json, metric: Json, text: str, problems: list[str]) -> Iterator[Phase]:
     """A trial for the mean checkpoint that the summary has."""
     size = _positive(metric.get("checkpoint_size_GB"))
     for verb, phase in _CHECKPOINTS.items():
         key = f"{verb}_checkpoint_duration_mean_seconds"
-        seconds = _positive(metric.get(key))
-        if size is not None and seconds is not None:
-            yield _checkpoint(phase, summary, size * _GIB, seconds, line_of(text, f'"{key}"'), (FROM_SUMMARY,))
+        if key not in metric:
+            continue
+        seconds, line = _positive(metric[key]), line_of(text, f'"{key}"')
+        if size is None or seconds is None:
+            problems.append(f"line {line}: a time of checkpoints without a size, or one that is no number above 0")
+            continue
+        rate = _positive(metric.get(f"{verb}_checkpoint_io_mean_GB_per_second"))
+        stated = None if rate is None else _stated_rate(rate, size * _GIB, seconds, line)
+        yield replace(_checkpoint(phase, summary, size * _GIB, seconds, line), notes=(_MEAN,), stated_rate=stated)
 
 
-def _each_checkpoint(epochs: Json, text: str) -> Iterator[Phase]:
+def _stated_rate(rate: Fraction, size: Fraction, seconds: Fraction, line: int) -> StatedRate:
+    """The mean of rates is above the rate of the mean time, the more so the less alike checkpoints are."""
+    return StatedRate(
+        line=line,
+        text=f"{float(rate):g} GB/s",
+        rate=Rounded.between(rate * _GIB / _UNLIKE, rate * _GIB * (1 + Fraction(1, 100))),
+        count=round(size),
+        seconds=Rounded.between(seconds, seconds),
+    )
+
+
+def _each_checkpoint(epochs: Json, text: str, problems: list[str]) -> Iterator[Phase]:
     for epoch in epochs.values():
         for name, part in epoch.items() if isinstance(epoch, dict) else ():
             verb = name.partition("_ckpt")[0]
             if verb not in _CHECKPOINTS or not isinstance(part, dict):
                 continue
             seconds, rate = _positive(part.get("duration")), _positive(part.get("throughput"))
-            if seconds is not None and rate is not None:
-                yield _checkpoint(
-                    _CHECKPOINTS[verb], {}, rate * seconds * _GIB, seconds, line_of(text, f'"{name}"'), ()
-                )
+            line = line_of(text, f'"{name}"')
+            if seconds is None or rate is None:
+                problems.append(f"line {line}: a checkpoint without a duration and a throughput above 0")
+            else:
+                yield _checkpoint(_CHECKPOINTS[verb], {}, rate * seconds * _GIB, seconds, line)
 
 
-def _checkpoint(
-    phase: str,
-    summary: Json,
-    size: Fraction,
-    seconds: Fraction,
-    line: int,
-    notes: tuple[Note, ...],
-) -> Phase:
+def _checkpoint(phase: str, summary: Json, size: Fraction, seconds: Fraction, line: int) -> Phase:
     told = _positive(summary.get("num_accelerators"))
     tasks = int(told) if told is not None and told.denominator == 1 else 1
     setting = {"kind": "checkpoint", "tasks": tasks, "checkpoint_bytes": round(size)}
@@ -155,7 +191,6 @@ def _checkpoint(
         bytes=round(size),
         operations=tasks,
         line=line,
-        notes=notes,
     )
 
 
