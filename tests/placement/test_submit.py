@@ -465,6 +465,16 @@ def test_arrays_that_run_are_brought_to_the_line_in_use_once(site: Path, desk: D
     assert go(a_request(key="newer", numbers=upto(50))).followed == () and desk.caps == {}
 
 
+def test_a_job_of_another_transfer_size_leaves_arrays_that_run_to_their_own_line(site: Path, desk: Desk) -> None:
+    desk.known_hosts = [ClusterHost(name="rcss1", up=True, slots=64)]
+    _state_line(site, 7, 8, 9)
+    go(a_request(key="alive", numbers=upto(50)))
+    desk.known_jobs = [Job(job="1", user=getpass.getuser(), state="running")]
+    _state_line(site, 12, 14, 16)
+    assert go(a_request(key="small", numbers=upto(50), transfer_size=4096)).followed == () and desk.caps == {}
+    assert go(a_request(key="large", numbers=upto(50))).followed and desk.caps == {"1": 14}
+
+
 def test_a_cap_that_cannot_be_changed_is_told_and_tried_again(site: Path, desk: Desk) -> None:
     desk.known_hosts = [ClusterHost(name="rcss1", up=True, slots=64)]
     _state_line(site, 7, 8, 9)

@@ -18,7 +18,7 @@ from tonnage.records import headline, loop_rate, setting_key
 from tonnage.records.line_types import Json, Manifest, SettingValues, TrialLine
 from tonnage.units import BANDWIDTH, OPERATIONS
 
-HELD = 0.9
+HELD = 0.95
 """Company that reached less of its offered rate did not hold it. In short trials one that does reaches less than all:
 what it has in flight at the end is not counted."""
 LEAST_BLOCKS = 3

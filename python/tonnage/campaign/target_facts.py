@@ -205,6 +205,10 @@ def check_same_target(manifest: Json, target: Target, *, by_job: bool) -> None:
     for path, then in zip(target.paths, known, strict=True):
         if not isinstance(then, dict):
             continue
+        if not os.path.lexists(path):
+            raise RequestError(
+                f"{path}, which the run measures, is not there any more; hint: make it lead to the same storage again"
+            )
         mount = mount_of(path)
         now = {"file_system": mount.file_system if mount else None, **storage_of(path, mount)}
         for what in _differences(then, now, elsewhere=elsewhere):

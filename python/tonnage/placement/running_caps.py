@@ -29,7 +29,8 @@ LOOKED_BACK_S = 14 * 86_400.0
 
 
 def adapt_to_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str, ...]:
-    """What was changed, a sentence each. Only arrays that the load line capped, of the same storage and access pattern.
+    """What was changed, a sentence each. Only arrays that the load line capped, of the same storage, access pattern
+    and transfer size: the line of another size is no news of theirs.
 
     A scheduler that does not answer now, or knows no caps, leaves them as they are: so does this.
     """
@@ -38,7 +39,13 @@ def adapt_to_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str
         return ()
     same: Marks = {**ledger_marks(plan.line_servers, plan.located.target, plan.pattern), "by_line": True}
     every = ledger.since(time.time() - LOOKED_BACK_S, same)
-    others = [entry for entry in every if entry.job is not None and entry.intent.get("line") not in (None, line)]
+    others = [
+        entry
+        for entry in every
+        if entry.job is not None
+        and entry.intent.get("line") not in (None, line)
+        and entry.intent.get("transfer_size", USUAL_TRANSFER) == plan.transfer_size
+    ]
     if not others:
         return ()
     with suppress(TonnageError):

@@ -96,11 +96,10 @@ def _answer(statements: Sequence[Statement], asked: Collection[str], width: int,
         for one in statements
     ]
     short = [line for head in heads for line in head]
-    # What an answer rests on matters where it holds.
     whole = [
         line
         for head, one in zip(heads, statements, strict=True)
-        for line in (*head, *(Line(f"  {why}") for why in one.why if not one.doubts and why not in asked))
+        for line in (*head, *(Line(f"  {why}") for why in one.why if why not in asked))
     ]
     return whole if _height(whole, width) <= most else short
 

@@ -104,18 +104,27 @@ SINGLE = "measured once only, so without an interval"
 SINGLE_IMPORTED = "the imported files have one figure, and no repetitions that the importer could see, so no interval"
 
 
+def _counted(point: Point) -> tuple[int, str]:
+    """What the table of its kind counts in the first column, and the noun for one."""
+    for noun in ("accelerator", "user"):
+        if isinstance(number := point.setting.get(f"{noun}s"), int):
+            return number, noun
+    return point.tasks, "task"
+
+
 @finding("single-repetition")
 def single_repetition(evidence: Evidence) -> Iterator[Finding]:
     imported = bool(evidence.run.manifest.get("imported"))
     if evidence.is_surface:
         return
     for op, group, points in evidence.curves():
-        single = [str(point.tasks) for point in points if point.repetitions == 1]
+        single = [str(_counted(point)[0]) for point in points if point.repetitions == 1]
         if single:
+            noun = _counted(points[0])[1]
             yield Finding(
                 "single-repetition",
                 subject(op, group),
-                f"{SINGLE_IMPORTED if imported else SINGLE}: {some(single)} task{'' if single == ['1'] else 's'}",
+                f"{SINGLE_IMPORTED if imported else SINGLE}: {some(single)} {noun}{'' if single == ['1'] else 's'}",
                 f"One {'figure' if imported else 'run'} can be off by any amount: "
                 + (
                     "import more outputs of the same command together."
