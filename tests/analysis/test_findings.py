@@ -237,6 +237,7 @@ def test_every_code_has_a_test_here_or_in_the_calibration() -> None:
     here = {*TRAPS, "no-plateau", "single-repetition", "unsteady", "trial-failed", "damaged-data", "notes", "burst"}
     here |= {"odd-curve", "two-speeds"}  # tests/analysis/test_speeds.py, and the calibration
     here |= {"lag", "copy-failed"}  # tests/analysis/test_kinds.py
+    here |= {"name-calls"}  # tests/importers/test_darshan.py
     here |= {"coordinated-omission"}  # tests/analysis/test_omission.py
     here |= {"straggler-device"}  # tests/analysis/test_devices.py
     here |= {"uneven-osds"}  # tests/analysis/test_balance.py

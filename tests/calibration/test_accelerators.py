@@ -15,7 +15,7 @@ from .feeding_model import Loader, utilisation
 from .parallel_probes import Row, rows_of
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
-pytestmark = pytest.mark.timeout(1700)
+pytestmark = pytest.mark.timeout(5000)
 
 CELLS: list[dict[str, Any]] = [
     {

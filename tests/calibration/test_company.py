@@ -14,7 +14,7 @@ from .chance import seeds
 from .parallel_probes import Row, rows_of
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
-pytestmark = pytest.mark.timeout(1700)
+pytestmark = pytest.mark.timeout(5000)
 
 SEEDS = seeds(24)
 _MIXED, _BYTES = ["stream-read", "metadata-storm"], ["stream-read", "stream-write"]

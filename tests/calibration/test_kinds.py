@@ -12,7 +12,7 @@ from .parallel_probes import Row, covers_knee, covers_plateau, rows_of, share
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
 # The simulations are made once, in the time of the first test; on a shared machine they take a multiple of two minutes.
-pytestmark = pytest.mark.timeout(1700)
+pytestmark = pytest.mark.timeout(5000)
 
 CELLS = [
     {"kind": kind, "shape": shape, "noise": 0.05, "seeds": 12 if shape == "linear" else 48, "first_seed": first}

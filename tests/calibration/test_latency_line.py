@@ -20,7 +20,7 @@ from .parallel_probes import environment
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
-pytestmark = pytest.mark.timeout(1700)
+pytestmark = pytest.mark.timeout(5000)
 
 TASKS = (
     "knee=8,noise=2%",

@@ -15,7 +15,7 @@ from .parallel_probes import Row, rows_of
 from .serving_model import Conversations, p95_s
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
-pytestmark = pytest.mark.timeout(1700)
+pytestmark = pytest.mark.timeout(5000)
 
 CELLS: list[dict[str, Any]] = [
     {"name": name, "noise": noise, "more": more, "jitter": jitter, "budgets": budgets, "seeds": seeds(40)}

@@ -26,6 +26,8 @@ open("began." + os.environ.get("TONNAGE_COPY", str(os.getpid())), "w").close()
 while len(glob.glob("began.*")) < wanted:
     assert time.monotonic() < begin + 120, "nobody else ran meanwhile"
     time.sleep(0.01)
+while sys.argv[2:] and not os.path.exists(sys.argv[2]):
+    time.sleep(0.01)
 print(begin, time.monotonic(), flush=True)
 """
 
@@ -42,10 +44,10 @@ def campaign(home: Path, data: Path) -> Path:
     return file
 
 
-def meets(wanted: int) -> list[str]:
-    """A copy that ends when so many have begun, itself among them, and prints when it began and ended, by one clock of
-    this host: with 2 the first ends only if another runs beside it."""
-    return [sys.executable, "-I", "-S", "-c", _MEETS, str(wanted)]
+def meets(wanted: int, *until: str) -> list[str]:
+    """A copy that ends when so many have begun, itself among them, and the file ``until`` is there, and prints when it
+    began and ended, by one clock of this host: with 2 the first ends only if another runs beside it."""
+    return [sys.executable, "-I", "-S", "-c", _MEETS, str(wanted), *until]
 
 
 def most_at_once(spans: list[tuple[float, ...]]) -> int:

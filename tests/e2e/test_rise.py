@@ -44,7 +44,7 @@ class User:
         (shell.data / "tonnage.toml").write_text(SITE.format(host=os.uname().nodename))
         waits = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)"
         self.other = self("submit", "--copies", "1", "--cap", "1", sys.executable, "-c", waits)["job"]
-        made = self("submit", "--copies", "3", "-o", "one.%I", *meets(2))
+        made = self("submit", "--copies", "3", "-o", "one.%I", *meets(2, "enough"))
         assert made["decision"]["cap"] == 1 and "other jobs may use 1 of it" in made["decision"]["cap_why"]
         self.array = made["job"]
         wait_until(lambda: len(self.rows(self.array, "running")) == 1, "its first copy")
@@ -65,7 +65,8 @@ class User:
         wait_until(lambda: not self.rows(self.other, "running"), "the other's end")
 
     def spans(self) -> list[tuple[float, ...]]:
-        """Of the array: its first copy ends only if a second one runs beside it."""
+        """Of the array, which ends now: its first copy only if a second one runs beside it."""
+        (self.shell.data / "enough").touch()
         files = [self.shell.data / f"one.{number}" for number in (1, 2, 3)]
         wait_until(lambda: all(one.exists() and one.read_text().endswith("\n") for one in files), "the copies' ends")
         return sorted(tuple(map(float, one.read_text().split())) for one in files)

@@ -69,7 +69,9 @@ def screen(analysis: Analysis, width: int, report_path: str | Path | None, below
     statements = sentences_of(analysis)
     end = _end(analysis, report_path)
     asked = {sentence for line in analysis.load_lines for sentence in phrases.objectives(line)}
-    asked |= {why for one in surface.sentences(analysis) for why in one.why}
+    # Of these kinds they say what limits the answer, or what the cache and the device gave.
+    told = (one.sentences(analysis) for one in (surface, kv_cache, training))
+    asked |= {why for kind in told for one in kind for why in one.why}
     answer = _answer(statements, asked, width, min(_TOLD_MOST, most - _height(end, width) - 1))
     found = _findings(analysis, statements, width, most - _height((*answer, *end), width) - 2)
     room = most - _height((*answer, *end, *found), width) - 1 - (1 if answer else 0) - (1 if found else 0)
@@ -96,10 +98,11 @@ def _answer(statements: Sequence[Statement], asked: Collection[str], width: int,
         for one in statements
     ]
     short = [line for head in heads for line in head]
+    # What an answer rests on matters where it holds.
     whole = [
         line
         for head, one in zip(heads, statements, strict=True)
-        for line in (*head, *(Line(f"  {why}") for why in one.why if why not in asked))
+        for line in (*head, *(Line(f"  {why}") for why in one.why if not one.doubts and why not in asked))
     ]
     return whole if _height(whole, width) <= most else short
 
