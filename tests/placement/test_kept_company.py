@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from tonnage.analysis import analyse
+from tonnage.analysis.findings.undoing import Doubt
+from tonnage.analysis.results import Finding
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.run_lifecycle import run_campaign
@@ -113,6 +115,10 @@ def test_a_run_of_company_leaves_its_results_and_where_tells_what_costs(
     )  # fmt: skip
     run_campaign(campaign, text=None, command_line=["test"], out=str(out), observer=Observer())
     run = Run.open(out)
+    cached = Doubt(Finding("cache-read", "read", "0 % of the bytes came from a device", ""), None)
+    undone = replace(analyse(run), doubts=(cached,))
+    assert keep_company_results(run, undone) == "the results of company were not kept: cache-read"
+    assert known_company(Site()) == ()
     said = keep_company_results(run, analyse(run))
     (directory,) = line_directories(Site())
     assert said == f"kept 1 result of company for placement in {directory}"

@@ -237,6 +237,7 @@ class Groups:
         several: Counter[tuple[str, str, int]] = Counter()
         own = set()
         self._workloads: set[str] = set()
+        self._factors: dict[str, set[str]] = defaultdict(set)
         for line in lines:
             workload, tasks = _workload(line["setting"]), line["setting"]["tasks"]
             self._workloads.add(workload)
@@ -245,11 +246,13 @@ class Groups:
                 own |= {(workload, line["phase"], at) for at in (tasks, _ANY)}
             # A trial without company says nothing of it, and is not as one with it.
             setting = line["setting"] if "origin" in line else {**_ALONE, **line["setting"]}
+            if "origin" not in line and setting["beside"] is not None:
+                # What it shared the storage with is part of every answer.
+                self._factors[workload].add("beside")
             for key, value in setting.items():
                 if key not in NOT_FACTORS:
                     at = tasks if key in _OF_TASKS or "origin" not in line else _ANY
                     seen[workload, key, line["phase"], at].append(repr(value))
-        self._factors: dict[str, set[str]] = defaultdict(set)
         for (workload, key, phase, at), values in seen.items():
             # Another tool's file names only the options that it was given: without one is not as with it.
             without = (workload, phase, at) not in own and len(values) < several[workload, phase, at]

@@ -125,6 +125,10 @@ def keep_company_results(run: Run, analysis: Analysis) -> str | None:
     shown = [cost for cost in analysis.company if cost.rate is not None and cost.rate.low is not None]
     if not paths or not shown:
         return None
+    undone = {cost: codes for cost in shown if (codes := _undone(cost, analysis))}
+    if len(undone) == len(shown):
+        return f"the results of company were not kept: {', '.join(sorted(set().union(*undone.values())))}"
+    shown = [cost for cost in shown if cost not in undone]
     try:
         site = load_site(Path(paths[0]))
         targets = {locate(path, site, timeout_s=site.policy.file_timeout / 1e9).target for path in paths}
@@ -144,6 +148,16 @@ def keep_company_results(run: Run, analysis: Analysis) -> str | None:
             continue
         return f"kept {len(results)} result{'s' if len(results) > 1 else ''} of company for placement in {directory}"
     return f"the results of company were not kept: {problem}"
+
+
+def _undone(cost: CompanyCost, analysis: Analysis) -> set[str]:
+    """Codes of the findings that undo what the workload did, alone or beside others."""
+    curves = {
+        (point.op, point.group)
+        for point in analysis.points
+        if str(point.setting.get("workload") or "") == (cost.workload or "")
+    }
+    return {doubt.finding.code for doubt in analysis.doubts if doubt.is_about(curves)}
 
 
 def _kept(cost: CompanyCost, lines: Mapping[str, TrialLine], run: Run, target: str) -> KeptCompany | None:

@@ -189,6 +189,7 @@ def trial_line(
     """
     tasks = result["tasks"] if result else []
     totals = totals_of(tasks)
+    alone, has_cache = setting.get("beside") is None, bool(result and result.get("cache"))
     status, why = _status(result, totals["errors"])
     if reason is not None:
         status, why = ("interrupted" if status == "interrupted" else "failed"), reason
@@ -206,9 +207,10 @@ def trial_line(
         "started": started,
         **totals,
         "latency": result["latency"] if result else None,
-        "cpu_user_ns": result["cpu_user_ns"] if result else None,
-        "cpu_system_ns": result["cpu_system_ns"] if result else None,
-        "cache": _cache(result, totals["bytes"]) if phase in _READS or (result and result.get("cache")) else None,
+        # The kernel counts a process, and company runs in the same one.
+        "cpu_user_ns": result["cpu_user_ns"] if result and alone else None,
+        "cpu_system_ns": result["cpu_system_ns"] if result and alone else None,
+        "cache": _cache(result, totals["bytes"], alone=alone) if phase in _READS or has_cache else None,
         "durability": _durability(setting, phase),
         "direct": result["direct"] if result else None,
         "wrapped": any(task["wrapped"] for task in tasks),
@@ -411,10 +413,13 @@ def _read_bytes(result: PhaseResult | None, moved: int) -> int:
     return next((int(part["bytes"]) for part in parts if part["op"] == "read"), moved)
 
 
-def _cache(result: PhaseResult | None, moved: int) -> CacheLine:
+def _cache(result: PhaseResult | None, moved: int, *, alone: bool) -> CacheLine:
     facts = (result.get("cache") if result else None) or NO_CACHE_FACTS
     moved = _read_bytes(result, moved)
     ratio = device_ratio(facts.get("device_bytes"), moved)
+    if not alone and ratio is not None and ratio >= COLD_SHARE:
+        # Of these bytes the company may have had any part; only too few of them say something of the reads.
+        facts, ratio = {**facts, "device_bytes": None}, None
     return {
         "state": cache_state(ratio, cached_share(facts)),
         "cached_before_bytes": facts.get("cached_before_bytes"),

@@ -100,6 +100,8 @@ class _Line:
     low: float
     high: float
     metric: str
+    beside: str
+    """What it shared the storage with; empty: nothing."""
 
 
 def answer(found: OfStorage) -> Answer:
@@ -113,7 +115,9 @@ def answer(found: OfStorage) -> Answer:
         *((("first", _when(min(dates))), ("last", _when(max(dates)))) if dates else ()),
     )
     statements = (*_newest(lines), *_changed(history), _judged(measured), _jobs_statement(placed))
-    exhibits = [one for one in (_by_size(lines), _over_time(lines)) if one is not None]
+    # What is left beside others is no course of the storage's own.
+    alone = [line for line in lines if not line.beside]
+    exhibits = [one for one in (_by_size(alone), _over_time(alone)) if one is not None]
     if history is not None:
         exhibits += over_time.answer(history).exhibits
     tables = (
@@ -132,7 +136,8 @@ def _lines(one: StorageRun) -> list[_Line]:
         if not curve:
             continue
         best = max(curve, key=lambda point: point.median)
-        found.append(_Line(one, line, _size(curve), *_plateau(line, best), line.metric))
+        beside = str(best.setting.get("beside") or "")
+        found.append(_Line(one, line, _size(curve), *_plateau(line, best), line.metric, beside))
     return found
 
 
@@ -152,13 +157,14 @@ def _plateau(line: LoadLine, best: Point) -> tuple[float | None, float, float]:
 
 def _newest(lines: Sequence[_Line]) -> list[Statement]:
     """Of each operation and transfer size the newest load line that was reached; of none why not."""
-    keys = sorted({(one.line.op, one.size or 0) for one in lines})
+    keys = sorted({(one.line.op, one.size or 0, one.beside) for one in lines}, key=lambda key: (key[2], key))
     statements = []
-    for op, size in keys:
-        same = [one for one in lines if (one.line.op, one.size or 0) == (op, size)]
+    for op, size, beside in keys:
+        same = [one for one in lines if (one.line.op, one.size or 0, one.beside) == (op, size, beside)]
         reached = [one for one in same if one.line.reached]
         newest = (reached or same)[-1]
         name = f"{op}, {units.size(size)} transfers" if size else op
+        name += f", beside {beside}" if beside else ""
         why = [f"From {newest.of.run}{_dated(newest.of.when)}."]
         if len(same) > 1:
             why.append(f"{len(reached)} of {len(same)} load lines of such transfers were reached.")
