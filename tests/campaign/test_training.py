@@ -272,3 +272,16 @@ def test_a_data_set_without_a_batch_for_each_is_refused() -> None:
     campaign = training(OWN, 'accelerators = 64\ndataset = "10MiB"\n')
     with pytest.raises(RequestError, match=r"its 9 samples are no batch of 4 for each of 64 accelerators"):
         check(campaign, make_plan(campaign))
+
+
+@pytest.mark.parametrize("space", [64 << 20, 129 << 20, 3 << 30])
+def test_data_set_and_checkpoint_of_a_probe_are_in_its_space_together(space: int, tmp_path: Path) -> None:
+    options = {"training": "unet3d-h100", "scale": 0.001, "checkpoint_every": 5, "space": space}
+    plan = make_plan(probe_campaign(str(tmp_path), options))
+    assert 0.95 * space < plan.space_bytes <= space
+
+
+def test_a_checkpoint_that_alone_fills_the_space_of_a_probe_is_refused(tmp_path: Path) -> None:
+    options = {"training": "unet3d-h100", "scale": 0.001, "checkpoint_every": 5, "space": 400 << 10}
+    with pytest.raises(RequestError, match="a checkpoint alone takes 1 MiB, and --space is 400 KiB; hint: give more"):
+        probe_campaign(str(tmp_path), options)

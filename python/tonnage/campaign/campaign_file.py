@@ -21,6 +21,7 @@ from tonnage.errors import RequestError
 from tonnage.option_names import reworded
 from tonnage.records.line_types import Json
 from tonnage.toml_documents import Document, Position
+from tonnage.units import size_text
 
 
 class _CampaignFile(Document):
@@ -227,6 +228,19 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
     )
 
 
+def _beside_checkpoints(campaign: Campaign, space: int) -> int:
+    """Bytes of ``space`` that a checkpoint leaves for the data set. RequestError where it leaves none."""
+    from tonnage.campaign.kinds.accelerator_search import training_of
+
+    saved = max(one.writers * one.part_bytes for one in map(training_of, campaign.settings()))
+    if saved >= space:
+        raise RequestError(
+            f"a checkpoint alone takes {size_text(saved)}, and --space is {size_text(space)}; "
+            "hint: give more, or a smaller --checkpoint-size or --scale"
+        )
+    return space - saved
+
+
 def _counted_campaign(target: str, given: Json) -> Campaign:
     """The campaign of ``--training`` or ``--kv-cache``. RequestError where another option has no meaning for it."""
     kind = "training" if "training" in given else "kv_cache"
@@ -253,16 +267,17 @@ def _counted_campaign(target: str, given: Json) -> Campaign:
         },
         **({space: given["space"]} if "space" in given else {}),
     }
+    document: Json = {
+        "name": "probe",
+        "target": target,
+        **{key: given[key] for key in ("seed", "scale") if key in given},
+        "workload": workload,
+        table: {key: given[option] for key, option in names.items() if option in given},
+        "budget": {"space": given["space"]} if "space" in given else {},
+    }
     with reworded(lambda text: text.replace("workload.model", f"--{kind.replace('_', '-')}")):
-        campaign = build_campaign(
-            {
-                "name": "probe",
-                "target": target,
-                **{key: given[key] for key in ("seed", "scale") if key in given},
-                "workload": workload,
-                table: {key: given[option] for key, option in names.items() if option in given},
-                "budget": {"space": given["space"]} if "space" in given else {},
-            },
-            stored=True,
-        )
+        campaign = build_campaign(document, stored=True)
+        if kind == "training" and "space" in given:
+            left = {space: _beside_checkpoints(campaign, given["space"])}
+            campaign = build_campaign({**document, "workload": {**workload, **left}}, stored=True)
     return on_target(campaign)

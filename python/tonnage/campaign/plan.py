@@ -85,7 +85,7 @@ def least_time_ns(campaign: Campaign, plan: Plan) -> int:
     if campaign.search is not None:
         return pause + replace(campaign.workload.first(), time_limit_ns=1, min_time_ns=None).least_ns(delays)
     each = [pause + setting.least_ns(delays) for setting in plan.settings]
-    if campaign.budget.time_ns is not None or campaign.decides_as_it_goes:
+    if campaign.budget.time_ns is not None:
         # Which ends no trial that has begun.
         return max(each)
     return sum(each) * (campaign.repeat.fixed or campaign.repeat.at_least)
@@ -237,7 +237,8 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
     lines.append(f"space     at most {size_text(plan.space_bytes)}{free}")
     if campaign.companies:
         lines.append(f"company   at most {size_text(plan.company_bytes)} more, in directories of its own")
-    lines.append(f"time      {_time_text(plan, least_time_ns(campaign, plan))}")
+    least_ns = 0 if campaign.decides_as_it_goes else least_time_ns(campaign, plan)
+    lines.append(f"time      {_time_text(plan, least_ns)}")
     return lines
 
 
