@@ -63,11 +63,21 @@ def test_what_searches_of_a_number_found_is_compared(
     assert rows[-1].endswith(f"fewer {one['counted']}")
 
 
-def test_another_objective_is_another_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = [str(tmp_path / p95) for p95 in ("200ms", "400ms")]
-    for p95, out in zip(("200ms", "400ms"), runs, strict=True):
-        argv = ["probe", "--kv-cache", "tiny-1b", "--p95", p95, "--users", "4", "--no-report", "--out", out]
-        assert main([*argv, "--seed", "1", "sim:knee=4,plateau=20GB/s,noise=3%"]) == 0
+@pytest.mark.parametrize(
+    ("words", "others"),
+    [
+        (("--kv-cache", "tiny-1b", "--users", "4"), (("--p95", "200ms"), ("--p95", "400ms"))),
+        (("--training", "unet3d-h100", "--accelerators", "4"), ((), ("--checkpoint-every", "10"))),
+    ],
+    ids=["objective", "checkpoints"],
+)
+def test_what_was_asked_otherwise_is_another_question(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: Sequence[str], others: Sequence[Sequence[str]]
+) -> None:
+    runs = [str(tmp_path / str(number)) for number in range(2)]
+    for other, out in zip(others, runs, strict=True):
+        argv = ["probe", *words, *other, "--no-report", "--out", out]
+        assert main([*argv, "--seed", "1", "sim:knee=4,plateau=35GB/s,noise=3%"]) == 0
     assert compared(capsys, *runs)["answers"] == []
 
 

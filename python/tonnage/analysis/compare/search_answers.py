@@ -120,13 +120,15 @@ def _users(run: Run, points: Sequence[Point], trials: Trials) -> _Answers:
 def _accelerators(run: Run, points: Sequence[Point], trials: Trials) -> _Answers:
     for trained in trained_of(run.manifest, points, trials):
         if (answer := trained.answer) is not None:
+            setting = next(point.setting for point in points if (point.op, point.group) == ("train", trained.group))
+            saved = (setting.get("checkpoint_every"), setting.get("checkpoint_bytes"))
             asked = SearchQuestion(
                 "train",
                 trained.group,
                 "accelerators",
                 model=trained.model,
                 utilisation=answer.utilisation,
-                demand=(trained.scale, trained.demand_bytes_per_s, trained.readers),
+                demand=(trained.scale, trained.demand_bytes_per_s, trained.readers, *saved),
             )
             yield asked, Found(answer.accelerators, answer.low, answer.high)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
-from tonnage.analysis.company_costs import LEAST_BLOCKS, unmeasured_pairs
+from tonnage.analysis.company_costs import LEAST_BLOCKS, CompanyCost, unmeasured_pairs
 from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.results import Finding
 from tonnage.records.line_types import Json
-from tonnage.units import operations, share
+from tonnage.units import duration, operations, share
 
+SHORT_NS = 2 * 10**9
+"""In shorter trials a company that is behind is not yet in the way as much as it will be."""
 _BLOCKS = 4
 """That a budget is named for: one more than an interval needs."""
 _SPARE = 2
@@ -29,8 +32,27 @@ def company_below_rate(evidence: Evidence) -> Iterator[Finding]:
             subject(one.workload or one.op, f"beside {one.beside}", one.tasks),
             f"the company did {share(one.reached)} of its offered rate of {operations(one.offered_operations_per_s)}, "
             "its start before each trial included",
-            "What is left beside it is what less company leaves than was asked for: offer a smaller share.",
+            "What is left beside it is what less company leaves than was asked for: "
+            + _more_company(_usual_ns(evidence, one)),
         )
+
+
+def _usual_ns(evidence: Evidence, cost: CompanyCost) -> float:
+    """How long a trial beside this company took."""
+    return median(
+        line["elapsed_ns"] or 0
+        for line in evidence.trials
+        if line["purpose"] == "measure" and line["setting"].get("beside") == cost.beside
+    )
+
+
+def _more_company(trial_ns: float) -> str:
+    if trial_ns >= SHORT_NS:
+        return "offer a smaller share."
+    return (
+        f"trials of {duration(trial_ns)} may end before its operations wait for their turn, so give a longer --budget "
+        "(time_limit in a campaign) first, then a smaller share."
+    )
 
 
 @finding("company-not-measured")
