@@ -403,20 +403,11 @@ def _state_line(site: Path, low: int, tasks: int, high: int) -> None:
     keep_line(
         line_directories(Site())[0],
         KeptLine(
-            target=target,
-            operation="read",
-            access="sequential",
-            transfer_size=1 << 20,
-            tasks=tasks,
-            low=low,
-            high=high,
-            plateau_bytes_per_s=10**9,
-            single_bytes_per_s=10**8,
-            measured_at_s=time.time(),
-            host="rcss1",
+            target=target, operation="read", access="sequential", transfer_size=1 << 20, tasks=tasks, low=low,
+            high=high, plateau_bytes_per_s=10**9, single_bytes_per_s=10**8, measured_at_s=time.time(), host="rcss1",
             run="/r",
         ),
-    )
+    )  # fmt: skip
 
 
 def test_a_cap_follows_a_measurement_only_where_that_contradicts_the_line_of_before(site: Path, desk: Desk) -> None:

@@ -187,9 +187,8 @@ def trial_line(
     ``meanwhile``: what happened to the host that writes the record.
     ``devices``: which devices hold the files, ``nfs``: what the client counted of each mount, both as they are kept.
     """
-    tasks = result["tasks"] if result else []
+    tasks, alone = result["tasks"] if result else [], setting.get("beside") is None
     totals = totals_of(tasks)
-    alone, has_cache = setting.get("beside") is None, bool(result and result.get("cache"))
     status, why = _status(result, totals["errors"])
     if reason is not None:
         status, why = ("interrupted" if status == "interrupted" else "failed"), reason
@@ -207,10 +206,10 @@ def trial_line(
         "started": started,
         **totals,
         "latency": result["latency"] if result else None,
-        # The kernel counts a process, and company runs in the same one.
+        # The kernel counts a process, and company runs in it.
         "cpu_user_ns": result["cpu_user_ns"] if result and alone else None,
         "cpu_system_ns": result["cpu_system_ns"] if result and alone else None,
-        "cache": _cache(result, totals["bytes"], alone=alone) if phase in _READS or has_cache else None,
+        "cache": _cache(result, phase, totals["bytes"], alone=alone),
         "durability": _durability(setting, phase),
         "direct": result["direct"] if result else None,
         "wrapped": any(task["wrapped"] for task in tasks),
@@ -413,8 +412,10 @@ def _read_bytes(result: PhaseResult | None, moved: int) -> int:
     return next((int(part["bytes"]) for part in parts if part["op"] == "read"), moved)
 
 
-def _cache(result: PhaseResult | None, moved: int, *, alone: bool) -> CacheLine:
-    facts = (result.get("cache") if result else None) or NO_CACHE_FACTS
+def _cache(result: PhaseResult | None, phase: str, moved: int, *, alone: bool) -> CacheLine | None:
+    facts = (result.get("cache") if result else None) or (NO_CACHE_FACTS if phase in _READS else None)
+    if facts is None:
+        return None
     moved = _read_bytes(result, moved)
     ratio = device_ratio(facts.get("device_bytes"), moved)
     if not alone and ratio is not None and ratio >= COLD_SHARE:
