@@ -41,6 +41,16 @@ SchedulerName = Annotated[str, _A_SCHEDULER[0], _A_SCHEDULER[1]]
 EngineName = Annotated[str, _AN_ENGINE[0], _AN_ENGINE[1]]
 
 
+def _one_name(name: str) -> str:
+    if name.startswith(".") or "/" in name or not name.isprintable():
+        raise ValueError(f"{name!r} cannot name it; hint: give one name that does not begin with a dot")
+    return name
+
+
+DirectoryName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_name)]
+"""Of a directory in the target."""
+
+
 def _checked(parse: Callable[[str], Any], text: str) -> Any:
     try:
         return parse(text)

@@ -97,6 +97,7 @@ def test_a_dry_run_counts_what_the_file_asks_for(shell: Shell, case: str) -> Non
 
 REFUSED = {
     "assign": ("assign = [0, 2]\n[workload]\n", "assign names directory 2 and the target has 1"),
+    "a name": ('[place]\nname = "../x"\n[workload]\n', "'../x' cannot name it; hint: give one name that does not"),
     "op": ('[search]\n[workload]\nop = "read"\n', "search.op says the op of a search; hint: leave op out"),
 }
 
@@ -105,6 +106,14 @@ REFUSED = {
 def test_what_a_plan_cannot_be_is_refused(shell: Shell, case: str) -> None:
     text, told = REFUSED[case]
     assert told in shell("run", shell.write("c.toml", f"target = {str(shell.data)!r}\n{text}"), check=2).err
+
+
+@pytest.mark.parametrize(("fresh", "told"), [("true", "is there already; hint: "), ("false", "there is no ")])
+def test_a_place_that_a_run_could_not_use_is_no_plan(shell: Shell, fresh: str, told: str) -> None:
+    if fresh == "true":
+        (shell.data / "mine").mkdir()
+    text = f'target = {str(shell.data)!r}\n[place]\nname = "mine"\nfresh = {fresh}\n[workload]\n'
+    assert told in shell("run", "--dry-run", shell.write("c.toml", text), check=2).err
 
 
 def test_a_plan_is_no_json(shell: Shell) -> None:

@@ -80,7 +80,8 @@ def test_in_steps_start_wait_limit_stop(stage: Stage) -> None:
     assert stage("limit", "0", "--name", "run7").out == "mover run7: paused\n"
     (stage.local / "late").write_bytes(b"x" * 100)
     late = stage("wait", "--name", "run7", "--timeout", "0.5s", check=1)
-    assert "the time was over with 1 file, 100 B left; hint: " in late.err
+    paused = f"it is paused: `tonnage stage limit none --state {stage.state}`"
+    assert f"the time was over with 1 file, 100 B left; hint: {paused}" in late.err
     assert "limit 200 MB/s and 9 files/s" in stage("limit", "200MB/s,9files/s").out
     stage("wait", "--to", stage.remote)
     assert "no limit" in stage("limit", "none").out

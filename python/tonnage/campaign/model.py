@@ -28,6 +28,7 @@ from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.named_company import ALONE, CompanySection, check_possible
 from tonnage.campaign.kinds.stream import Stream, check_searched, searched
+from tonnage.campaign.named_scratch import NamedScratch
 from tonnage.campaign.users import UserSearch
 from tonnage.errors import RequestError
 from tonnage.field_types import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
@@ -123,14 +124,6 @@ class Budget(DocumentTable):
     space_bytes: Size | None = Field(
         None, validation_alias=AliasChoices("space", "space_bytes"), description="bytes of files at once"
     )
-
-
-class NamedScratch(DocumentTable):
-    """A scratch directory under a name, in which a later run can go on."""
-
-    name: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="of the directory, in the target")
-    fresh: Flag = Field(True, description="make it; else work in the one that an earlier run left")
-    keep: Flag = Field(False, description="leave it and what is in it to a later run")
 
 
 LEAST_SEARCH_NS = 1_500_000_000

@@ -11,7 +11,8 @@ from typing import Literal
 
 from tonnage import _native
 from tonnage.campaign.host_queries import LIMIT_S, ask_all, others
-from tonnage.campaign.model import Campaign, NamedScratch
+from tonnage.campaign.model import Campaign
+from tonnage.campaign.named_scratch import NamedScratch
 from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import needs_scratch
 from tonnage.cluster.launcher import Launcher
@@ -215,6 +216,26 @@ def _remove_own_leftover(parent: Path, run_id: str, *, alone: bool) -> None:
             remove_leftover(left, force=alone)
 
 
+def check_place(place: NamedScratch | None, target: Target) -> None:
+    """RequestError where a new run could not make, or find, the directory under its name."""
+    if place is None:
+        return
+    for path in (parent / place.name for parent in target.paths):
+        if os.path.lexists(path) is place.fresh:
+            raise RequestError(_taken(path) if place.fresh else _missing(path))
+
+
+def _taken(path: Path) -> str:
+    return (
+        f"{path} is there already; hint: remove what an earlier run left there "
+        f"(`tonnage clean {path.parent}` does if that was killed), or move it away"
+    )
+
+
+def _missing(path: Path) -> str:
+    return f"there is no {path}; hint: create what is to be measured first"
+
+
 def _make(parent: Path, run_id: str, place: NamedScratch | None) -> _native.Scratch:
     try:
         if place is None:
@@ -225,12 +246,9 @@ def _make(parent: Path, run_id: str, place: NamedScratch | None) -> _native.Scra
     except OSError as error:
         path = parent / place.name if place else parent
         if place and isinstance(error, FileExistsError):
-            raise RequestError(
-                f"{path} is there already; hint: remove what an earlier run left there "
-                f"(`tonnage clean {parent}` does if that was killed), or move it away"
-            ) from None
+            raise RequestError(_taken(path)) from None
         if place and not place.fresh and isinstance(error, FileNotFoundError):
-            raise MeasurementError(f"there is no {path}; hint: create what is to be measured first") from None
+            raise MeasurementError(_missing(path)) from None
         raise RequestError(
             f"cannot make a scratch directory in {parent}: {os.strerror(error.errno or 0)}; "
             "hint: give a directory in which you may create files"

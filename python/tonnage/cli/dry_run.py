@@ -18,6 +18,7 @@ def dry_run(campaign: Campaign, *, as_json: bool) -> int:
     from tonnage.campaign.company_place import check_company
     from tonnage.campaign.plan import check, describe, make_plan
     from tonnage.campaign.resource_needs import check_needs
+    from tonnage.campaign.scratch import check_place
     from tonnage.cluster.launcher_by_name import launcher
 
     plan = make_plan(campaign)
@@ -28,6 +29,7 @@ def dry_run(campaign: Campaign, *, as_json: bool) -> int:
         check(campaign, plan)
         check_needs(campaign, plan, launcher(campaign.launcher))
         check_company(campaign, plan, launcher(campaign.launcher))
+        check_place(campaign.place, plan.target)
         print("\n".join(map(one_line, describe(campaign, plan))))
         return 0
     from tonnage.campaign.jobs.run_by_jobs import planned_jobs

@@ -10,6 +10,7 @@ from tonnage.cli.stage.shared_options import WHICH
 from tonnage.cli.stage.status_text import files_text, print_details, resume_hint, totals_text
 from tonnage.command_line import Command
 from tonnage.command_option import Option
+from tonnage.staging.mover_status import is_paused
 from tonnage.units import parse_time
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def run(arguments: Arguments) -> int:
     print_details(status, shown.said)
     left, failed = totals_text(status["queued"]), totals_text(status["failed"])
     if not in_time:
-        return complain(f"the time was over with {left} left; hint: wait again, or see `tonnage stage status`", 1)
+        paused = f"it is paused: `tonnage stage limit none --state {state}`"
+        hint = paused if is_paused(status) else "wait again, or see `tonnage stage status`"
+        return complain(f"the time was over with {left} left; hint: {hint}", 1)
     if status["failed"]["files"]:
         again = f"`tonnage stage resume --wait --state {state}`"
         stop = f"`tonnage stage stop --state {state}` and " if status["running"] else ""

@@ -123,5 +123,5 @@ def _holes(access: str, rows: Sequence[Row]) -> Iterator[Finding]:
     caches = [row.line["cache"] for row in rows]
     holes = max((cache.get("hole_bytes") or 0 for cache in caches if cache), default=0)
     if holes:
-        text = f"{access}: {holes} bytes of the files are holes, which read as zeros at the speed of memory"
+        text = f"{access}: {holes} bytes of the files are holes; what is read of them is zeros at the speed of memory"
         yield Finding("holes", text)
