@@ -40,9 +40,14 @@ def share(knee: int, in_flight: int) -> float:
 
 
 def trial(
-    chance: random.Random, knee: int, cost_s: float, beside: tuple[float, float] | None, seconds: float
+    chance: random.Random,
+    knee: int,
+    cost_s: float,
+    beside: tuple[float, float] | None,
+    seconds: float,
+    tasks: int = TASKS,
 ) -> tuple[float, float]:
-    """Operations per second and p99 of the tasks that are measured; ``beside``: cost and rate of company."""
+    """Operations per second and p99 of the ``tasks`` that are measured; ``beside``: cost and rate of company."""
     in_flight, due = 0, list[tuple[float, int, int]]()
     waits: list[float] = []
     begun: dict[int, float] = {}
@@ -56,27 +61,27 @@ def trial(
         heapq.heappush(due, (now + in_flight * cost / share(knee, in_flight) * factor, 1, task))
 
     def start_of(task: int) -> float:
-        turn = turns[task - TASKS] * COMPANY_TASKS + task - TASKS
+        turn = turns[task - tasks] * COMPANY_TASKS + task - tasks
         return turn / beside[1] if beside else 0.0
 
     if beside is not None:
-        for task in range(TASKS, TASKS + COMPANY_TASKS):
+        for task in range(tasks, tasks + COMPANY_TASKS):
             heapq.heappush(due, (start_of(task), 0, task))
-    starts = [(LEAD_S, 0, task) for task in range(TASKS)]
+    starts = [(LEAD_S, 0, task) for task in range(tasks)]
     for one in starts:
         heapq.heappush(due, one)
     end, last = LEAD_S + seconds, LEAD_S
     # All tasks that are measured are in flight before any of their operations takes its time.
-    waiting = TASKS
+    waiting = tasks
     while due:
         now, ends, task = heapq.heappop(due)
-        if task < TASKS and not ends:
+        if task < tasks and not ends:
             waiting -= 1
             in_flight += 1
             if waiting == 0:
-                in_flight -= TASKS
-                held = in_flight + TASKS
-                for own in range(TASKS):
+                in_flight -= tasks
+                held = in_flight + tasks
+                for own in range(tasks):
                     begun[own] = now
                     factor = math.exp(chance.gauss(-(JITTER**2) / 2, JITTER))
                     heapq.heappush(due, (now + held * cost_s / share(knee, held) * factor, 1, own))
@@ -84,17 +89,17 @@ def trial(
             continue
         if ends:
             in_flight -= 1
-            if task < TASKS:
+            if task < tasks:
                 waits.append(now - begun[task])
                 last = now
                 if now < end:
                     begin(now, task, cost_s)
-                elif all(at[2] >= TASKS for at in due):
+                elif all(at[2] >= tasks for at in due):
                     break
             else:
                 heapq.heappush(due, (max(now, start_of(task)), 0, task))
         elif beside is not None:
-            turns[task - TASKS] += 1
+            turns[task - tasks] += 1
             begin(now, task, beside[0])
     waits.sort()
     return len(waits) / (last - LEAD_S), waits[max(math.ceil(0.99 * len(waits)) - 1, 0)]

@@ -154,7 +154,7 @@ class TrainingSetting(Setting):
 
     def describe(self) -> str:
         return (
-            f"{self.accelerators} accelerators, {self.readers} readers each"
+            f"{self.accelerators} accelerator{'s' if self.accelerators != 1 else ''}, {self.readers} readers each"
             f"  batch {self.batch} × {format_size(self.sample_size)}  compute {format_time(self.compute_ns)}"
             f"  prefetch {self.prefetch}  {self.dataset_files} files  shuffle {self.shuffle}  direct {self.direct}"
             + (
