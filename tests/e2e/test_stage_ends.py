@@ -8,6 +8,7 @@ import pty
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -304,11 +305,15 @@ def test_each_failure_is_told_once_and_the_hint_of_a_wait_mends_them(stage: Stag
     stage.assert_equal()
 
 
-def blind(stage: Stage, *words: str) -> None:
-    """A command that may read no more than modes say, as any user but root."""
+def blind(stage: Stage, *words: str | Path, code: int = 0) -> str:
+    """What a command says on stderr that may read no more than modes say, as any user but root."""
     keep_out = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
     command = [*keep_out, LAUNCHER, "stage", *words]
-    subprocess.run(command, env=stage.environment(), cwd=stage.shell.home, check=True, capture_output=True)
+    done = subprocess.run(
+        command, env=stage.environment(), cwd=stage.shell.home, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stderr
+    return done.stderr
 
 
 def test_a_directory_that_cannot_be_read_is_not_safe_while_the_mover_runs_and_after_its_end(stage: Stage) -> None:
@@ -330,6 +335,28 @@ def test_a_directory_that_cannot_be_read_is_not_safe_while_the_mover_runs_and_af
     stage("resume", "--wait", "--from", stage.local)
     stage.assert_equal()
     assert "failed" not in stage("status", "--from", stage.local).out
+
+
+def test_directories_whose_modes_keep_the_user_out_are_staged_again(stage: Stage) -> None:
+    """Of an ordinary user: the copy has such a mode as well, and what comes later is put into it."""
+    closed, fixed = stage.local / "closed", stage.local / "fixed" / "inner"
+    closed.mkdir(mode=0o000)
+    fixed.mkdir(parents=True)
+    (fixed / "early").write_text("ours")
+    for path in (fixed, fixed.parent):
+        path.chmod(0o500)
+    assert "cannot open directory closed: Permission denied" in blind(stage, "run", *stage.trees, "--", "true", code=1)
+    modes = {path: stat.S_IMODE((stage.remote / path).stat().st_mode) for path in ("closed", "fixed", "fixed/inner")}
+    assert modes == {"closed": 0o000, "fixed": 0o500, "fixed/inner": 0o500}
+    closed.chmod(0o700)
+    fixed.chmod(0o700)
+    for path in (closed / "late", fixed / "late"):
+        path.write_text("ours")
+    fixed.chmod(0o500)
+    assert "closed" not in blind(stage, "resume", "--wait", "--from", stage.local)
+    stage.assert_equal()
+    assert stat.S_IMODE((stage.remote / "fixed" / "inner").stat().st_mode) == 0o500
+    blind(stage, "run", *stage.trees, "--", "true")
 
 
 def test_a_marker_stays_away_while_a_directory_of_its_set_cannot_be_read(stage: Stage) -> None:

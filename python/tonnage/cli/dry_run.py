@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 def dry_run(campaign: Campaign, *, as_json: bool) -> int:
     """Prints the plan after the checks that a run would make; writes nothing. RequestError for ``as_json``."""
-    if as_json:
-        raise RequestError("--dry-run prints its plan as text; hint: leave --json out")
     from tonnage.campaign.company_place import check_company
     from tonnage.campaign.plan import check, describe, make_plan
     from tonnage.campaign.resource_needs import check_needs
@@ -30,10 +28,15 @@ def dry_run(campaign: Campaign, *, as_json: bool) -> int:
         check_needs(campaign, plan, launcher(campaign.launcher))
         check_company(campaign, plan, launcher(campaign.launcher))
         check_place(campaign.place, plan.target)
-        print("\n".join(map(one_line, describe(campaign, plan))))
-        return 0
+        return _print(describe(campaign, plan), as_json=as_json)
     from tonnage.campaign.jobs.run_by_jobs import planned_jobs
 
     # The target is looked at where it is measured.
-    print("\n".join(map(one_line, [*describe(campaign, plan), *planned_jobs(campaign)])))
+    return _print([*describe(campaign, plan), *planned_jobs(campaign)], as_json=as_json)
+
+
+def _print(lines: list[str], *, as_json: bool) -> int:
+    if as_json:
+        raise RequestError("--dry-run prints its plan as text; hint: leave --json out")
+    print("\n".join(map(one_line, lines)))
     return 0

@@ -1,11 +1,12 @@
 //! The directories that this mover made: owner, mode and attributes as long as it works, exact modes and times in the end.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use rustix::fs::{self, OFlags};
-use rustix::io::Errno;
+use rustix::fs::{self, Mode, OFlags};
+use rustix::io::{Errno, Result as SysResult};
+use rustix::process::geteuid;
 
 use super::attempt_error::{self, Attempt, split};
 use super::attributes::{self, Dropped};
@@ -13,7 +14,7 @@ use super::source;
 use super::{Carrier, Shared};
 use crate::bytes::stream::Sync;
 use crate::error::Result;
-use crate::file_version::Version;
+use crate::file_version::{Kind, Version};
 use crate::in_threads::in_threads;
 use crate::journal_entry::{Entry, Outcome, Placed, State};
 use crate::path::TreePath;
@@ -82,6 +83,41 @@ impl Shared {
         numbers.any(|ino| renumbered || ino == there.ino)
     }
 
+    /// Opens a directory of the destination. One that this mover made, with a mode that keeps its owner out, is opened to the owner
+    /// first: files are still put into it, and exact modes come in the end.
+    pub(super) fn open_made(&self, path: &TreePath) -> SysResult<OwnedFd> {
+        let to = &self.parts.to;
+        match to.directory(path) {
+            Err(Errno::ACCESS) if !path.is_root() => {}
+            Err(errno) => return Err(errno),
+            Ok(file) => {
+                let there = Version::of(&file)?;
+                if there.mode & UNTIL_THE_END != UNTIL_THE_END && self.is_own(path, &there) {
+                    fs::fchmod(&file, Mode::from_raw_mode(there.mode | UNTIL_THE_END))?;
+                }
+                return Ok(file);
+            }
+        }
+        self.open_made(&path.parent())?;
+        let handle = to.open_beneath(path, OFlags::PATH | OFlags::DIRECTORY)?;
+        let there = Version::of(&handle)?;
+        if !self.is_own(path, &there) {
+            return Err(Errno::ACCESS);
+        }
+        // The handle's own file, whatever has its name by now: such a handle cannot be changed itself.
+        let itself = format!("/proc/self/fd/{}", handle.as_raw_fd());
+        fs::chmod(itself, Mode::from_raw_mode(there.mode | UNTIL_THE_END))?;
+        to.directory(path)
+    }
+
+    /// Whether what has the name is a directory of this user's that this mover made.
+    fn is_own(&self, path: &TreePath, there: &Version) -> bool {
+        let entry = self.parts.journal.by_path(path).ok().flatten();
+        there.kind == Kind::Directory
+            && there.uid == geteuid().as_raw()
+            && entry.is_some_and(|entry| entry.version.kind == Kind::Directory && self.made_directory(&entry, there))
+    }
+
     /// Gives the copy of a directory, one of this mover's, what the source has beside its times. Returns the state of the source, and
     /// what the copy does not take; `None` where it had all of it.
     pub(super) fn give_directory(&self, entry: &Entry, copy: BorrowedFd, more: u32) -> Attempt<(Version, Option<Dropped>)> {
@@ -126,7 +162,7 @@ impl Shared {
         }
         let (path, to) = (&entry.path, &self.parts.to);
         let failed = |errno| attempt_error::target("look at", to, path, errno);
-        let copy = to.directory(path).map_err(failed)?;
+        let copy = self.open_made(path).map_err(failed)?;
         if !self.made_directory(entry, &Version::of(&copy).map_err(failed)?) {
             return Ok(false);
         }
@@ -147,7 +183,7 @@ impl Shared {
     fn finish_directory(&self, entry: &Entry) -> Attempt<()> {
         let (path, to) = (&entry.path, &self.parts.to);
         let failed = |errno| attempt_error::target("set the mode and times of", to, path, errno);
-        let copy = to.directory(path).map_err(failed)?;
+        let copy = self.open_made(path).map_err(failed)?;
         if !self.made_directory(entry, &Version::of(&copy).map_err(failed)?) {
             return Ok(());
         }

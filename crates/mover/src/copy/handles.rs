@@ -113,7 +113,7 @@ impl<'a> Handles<'a> {
             return Ok(Rc::clone(known));
         }
         let to = &self.shared.parts.to;
-        let file = match to.directory(path) {
+        let file = match self.shared.open_made(path) {
             Err(Errno::NOENT) if !path.is_root() => self.make(path)?,
             other => other.map_err(|errno| attempt_error::target("open directory", to, path, errno))?,
         };

@@ -150,6 +150,8 @@ impl Mover {
             halt,
         };
         core.journal.retry_failed()?;
+        // The first scan says what cannot be read now.
+        offline::keep_unreadable(&core.journal, &[])?;
         Ok(Self { core: Arc::new(core), threads: Mutex::default(), _ground: ground })
     }
 
