@@ -50,8 +50,10 @@ class Scratch:
         """Removes one of those whose state is ``unknown``; ValueError or OSError where it is none by now."""
     @property
     def path(self) -> str: ...
-    def keep(self) -> None:
-        """Leaves it and all in it to a later run, instead of ``remove``."""
+    def keep(self, as_found: bool = False) -> None:
+        """Leaves it and all in it to a later run, instead of ``remove``; ``as_found``: this run changed nothing in it,
+        and it counts as left when the run before left it.
+        """
     def remove(self, until_ns: int | None = None) -> None:
         """Removes the data files that Tonnage made in it, the marker and the directory. Anything else stays and
         is an OSError. ``until_ns``: also files of trees that were changed after this, by the file system's clock.

@@ -233,3 +233,25 @@ def test_a_file_of_the_user_in_a_kept_tree_stays_however_often_it_is_cleaned(she
     mine.rename(shell.home / "mine")
     shell("clean", shell.data, "--kept", "--yes")
     assert shell.left_behind == []
+
+
+def test_a_file_of_the_user_in_a_kept_tree_stays_after_reads_and_after_a_killed_clean(shell: Shell) -> None:
+    words = ("mdtest", "-d", shell.data, "-F", "-n", "50000")
+    shell(*words, "-C")
+    tree = shell.data / "test-dir.0-0"
+    mine, *_ = tree.glob("tree.*/f.0.2")
+    mine.unlink()
+    mine.write_bytes(PRECIOUS)
+    shell(*words, "-T")
+    kill_once(
+        shell,
+        lambda: len(os.listdir(mine.parent)) < 49_000,  # noqa: PTH208 - quick
+        *("clean", shell.data, "--kept", "--yes"),
+    )
+    assert "an earlier run left it on purpose" in shell("clean", shell.data, "--yes", "--force").out
+    said = shell("clean", shell.data, "--kept", "--yes", check=1)
+    assert f"{mine} is not as Tonnage left it" in said.err and mine.read_bytes() == PRECIOUS
+    assert [path.name for path in mine.parent.iterdir()] == [mine.name]
+    mine.rename(shell.home / "mine")
+    shell("clean", shell.data, "--kept", "--yes")
+    assert shell.left_behind == []

@@ -69,9 +69,10 @@ impl Scratch {
         self.path.clone().into_os_string()
     }
 
-    fn keep(&self) -> PyResult<()> {
+    #[pyo3(signature = (as_found=false))]
+    fn keep(&self, as_found: bool) -> PyResult<()> {
         let Some(scratch) = self.take() else { return Ok(()) };
-        scratch.keep().map_err(|error| errors::storage(&error))
+        scratch.keep(as_found).map_err(|error| errors::storage(&error))
     }
 
     #[pyo3(signature = (until_ns=None))]

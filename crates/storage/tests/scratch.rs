@@ -365,7 +365,7 @@ fn a_named_one_that_was_kept_is_taken_over_with_what_is_in_it() {
     let first = Scratch::create_named(home.path(), "test-dir", "a1").unwrap();
     assert_eq!(first.path(), path);
     File::create_new(path.join("data.00000000")).unwrap();
-    first.keep().unwrap();
+    first.keep(false).unwrap();
     let text = fs::read_to_string(path.join("TONNAGE-SCRATCH")).unwrap();
     assert!(text.contains("\"kept\":true"), "{text}");
     assert_eq!(Scratch::leftovers(home.path()).unwrap()[0].state, State::Kept);

@@ -92,7 +92,8 @@ def remove_kept(leftover: Leftover, until_ns: int | None) -> None:
     """Removes what a run kept, or one that died left, as :func:`remove_leftover` does; files that were changed after
     ``until_ns`` stay and are an OSError."""
     parent, name = os.path.split(leftover.path)
-    _native.Scratch.reopen_named(parent, name).remove(until_ns)
+    # One that is killed at it leaves what was kept as kept.
+    _native.Scratch.reopen_named(parent, name, stays=leftover.state == "kept").remove(until_ns)
 
 
 def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: bool = False) -> None:
@@ -108,6 +109,10 @@ def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: 
         _native.Scratch.reopen(leftover.path, force=force).remove()
     else:
         _native.clean_pool(json.dumps({**pool, "namespace": leftover.path.rpartition("/")[2]}), force=force)
+
+
+_LOOKING = frozenset({"stat", "stat-directory", "read", "read-directory", "find"})
+"""Phases that change nothing of what they find."""
 
 
 class RunScratch:
@@ -127,7 +132,9 @@ class RunScratch:
         self._start = start
         self.own: dict[str, list[str]] = {}
         """Paths on each host that has a file system of its own."""
-        storages = tuple(setting.storage for setting in campaign.settings())
+        settings = campaign.settings()
+        self._only_looks = all(phase in _LOOKING for setting in settings for phase in setting.phases)
+        storages = tuple(setting.storage for setting in settings)
         if not needs_scratch(target, storages, striped=campaign.stripe is not None):
             return
         # In a directory that is used for several devices each has its own.
@@ -184,7 +191,7 @@ class RunScratch:
         for scratch in made:
             try:
                 if kept:
-                    scratch.keep()
+                    scratch.keep(as_found=self._only_looks)
                 else:
                     scratch.remove()
             except (OSError, ValueError) as error:

@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::error::{Result, StorageError};
@@ -64,6 +64,13 @@ impl Directory {
     /// Replaces what its marker says.
     pub(crate) fn mark_as(&self, marker: Marker) -> Result<()> {
         self.marker.replace(&self.handle, &self.path, marker)
+    }
+
+    /// The same, with the marker's date as it was, or as it is given.
+    pub(crate) fn mark_as_of(&self, marker: Marker, date: Option<Timespec>) -> Result<()> {
+        let date = date.map_or_else(|| self.marker.date(&self.handle, &self.path), Ok)?;
+        self.mark_as(marker)?;
+        self.marker.set_date(&self.handle, &self.path, date)
     }
 
     /// The same, of the process that another one of its run knows; an error if another marked it, for then it is not

@@ -229,7 +229,11 @@ impl Marker {
 
     /// The same for who removes what runs left: what one left on purpose goes only if that is asked for.
     pub(crate) fn to_remove(&self, (state, why): Standing) -> Standing {
-        if state == State::Dead && self.stays { unknown("an earlier run left it on purpose") } else { (state, why) }
+        if state == State::Dead && self.stays {
+            (State::Kept, "an earlier run left it on purpose".to_owned())
+        } else {
+            (state, why)
+        }
     }
 
     /// An error unless the directory or pool at `path`, with this standing, may be taken for that end.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::{self, Errno};
 
 use crate::error::{Result, StorageError};
@@ -128,7 +128,12 @@ impl MarkerFile {
         let locked = lock == Lock::Free && !hides(&file);
         let held = Self { file: Some(file), locked };
         let stays = matches!(end, End::GoOn { stays: true }) && (marker.kept || marker.stays);
+        let left = held.date(&directory, path)?;
         held.replace(&directory, path, Marker { stays, ..Marker::of_this_process(&marker.run_id) })?;
+        if stays {
+            // Whoever removes it asks what was changed since: also where this process is killed.
+            held.set_date(&directory, path, left)?;
+        }
         if let Some(file) = held.file.as_ref().filter(|_| locked) {
             self::lock(file, Hold::Shared).map_err(|errno| failed("lock", &path.join(MARKER_NAME), errno))?;
         }
@@ -146,6 +151,22 @@ impl MarkerFile {
                 Err(errno) => Err(errno),
             };
             written.map_err(|errno| failed("write", &path.join(MARKER_NAME), errno))
+        })
+    }
+
+    /// When the marker was written last: of a directory that was left on purpose, when it was left.
+    pub(crate) fn date(&self, directory: impl AsFd, path: &Path) -> Result<Timespec> {
+        self.on(directory, path, |file| {
+            let stat = fs::fstat(file).map_err(|errno| failed("measure", &path.join(MARKER_NAME), errno))?;
+            Ok(Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec as _ })
+        })
+    }
+
+    /// Gives it the date of before.
+    pub(crate) fn set_date(&self, directory: impl AsFd, path: &Path, date: Timespec) -> Result<()> {
+        self.on(directory, path, |file| {
+            let times = Timestamps { last_access: date, last_modification: date };
+            fs::futimens(file, &times).map_err(|errno| failed("date", &path.join(MARKER_NAME), errno))
         })
     }
 

@@ -17,7 +17,7 @@ pub(crate) mod temporary_name;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::error::{Result, StorageError};
@@ -148,10 +148,15 @@ impl Scratch {
         Ok(Self { parent: handle, name: name.to_owned(), directory })
     }
 
-    /// Leaves it, with all that is in it, to a later run.
-    pub fn keep(self) -> Result<()> {
+    /// Leaves it, with all that is in it, to a later run; `as_found`: this run changed nothing, and files that were changed since an
+    /// earlier one left it are nobody's of these runs.
+    pub fn keep(self, as_found: bool) -> Result<()> {
         self.check_place()?;
-        self.directory.mark_as(Marker { kept: true, ..Marker::of_this_process(self.directory.run_id()) })
+        if as_found { self.directory.mark_as_of(self.kept(), None) } else { self.directory.mark_as(self.kept()) }
+    }
+
+    fn kept(&self) -> Marker {
+        Marker { kept: true, ..Marker::of_this_process(self.directory.run_id()) }
     }
 
     /// The marked scratch directories in `parent`, by name: those of runs, and those that have a name of their own.
@@ -190,7 +195,9 @@ impl Scratch {
         self.check_place()?;
         if let Some(foreign) = remove_data_until(&self.directory, until)? {
             if let Some(until) = until {
-                self.keep_as_left(until)?;
+                // A later attempt knows no less than this one.
+                let left = Timespec { tv_sec: until.div_euclid(NS) as i64, tv_nsec: until.rem_euclid(NS) as _ };
+                self.directory.mark_as_of(self.kept(), Some(left))?;
             }
             let action = "remove the scratch directory, because Tonnage did not make";
             return Err(failed(action, &foreign, rustix::io::Errno::NOTEMPTY));
@@ -202,16 +209,6 @@ impl Scratch {
             let _ = rename_new(&self.parent, &self.name, &before);
         }
         removed
-    }
-
-    /// Marks it as kept since `until`, so that a later attempt knows no less than this one.
-    fn keep_as_left(&self, until: i128) -> Result<()> {
-        let kept = Marker { kept: true, ..Marker::of_this_process(self.directory.run_id()) };
-        self.directory.mark_as(kept)?;
-        let then = Timespec { tv_sec: until.div_euclid(NS) as i64, tv_nsec: until.rem_euclid(NS) as _ };
-        let times = Timestamps { last_access: then, last_modification: then };
-        fs::utimensat(&self.directory, MARKER_NAME, &times, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|errno| failed("date the marker in", self.path(), errno))
     }
 
     /// Gives it the name that tells of this process, where its file system can; its own name before that.
