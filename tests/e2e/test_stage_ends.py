@@ -366,6 +366,10 @@ def test_a_marker_stays_away_while_a_directory_of_its_set_cannot_be_read(stage: 
     closed.chmod(0o300)
     (stage.local / "set" / "COMPLETE").write_text("")
     blind(stage, "start", *stage.trees, "--marker", "COMPLETE")
+    waited = stage("wait", "--from", stage.local, check=1).err
+    assert (
+        "waits: set/COMPLETE: its set is not whole: 1 of it failed" in waited and "1 file, 0 B failed; hint" in waited
+    )
     said = stage("stop", "--from", stage.local, check=1)
     assert "failed: set/COMPLETE: its set is not whole: 1 of it failed; mend that, then resume" in said.err
     assert not (stage.remote / "set" / "COMPLETE").exists() and (stage.remote / "set" / "closed").is_dir()

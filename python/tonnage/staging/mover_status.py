@@ -17,6 +17,10 @@ Standing = Literal["queued", "copying", "done", "cleared", "failed", "gone", "sk
 """Keys of a status that count entries by where they stand."""
 
 
+SET_NOT_WHOLE = "its set is not whole"
+"""How the reason begins for which a marker waits for somebody to mend its set."""
+
+
 class PathReason(TypedDict):
     """An entry that stands still or was given up, and why."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tonnage.staging.control_socket import Client, NoMover, answers
 from tonnage.staging.mover_host import ENDED, status_of
-from tonnage.staging.mover_status import Status
+from tonnage.staging.mover_status import SET_NOT_WHOLE, Status
 
 _LOOK_S = 0.05
 """Between two questions; the answer to a wait comes at most this much after the last file."""
@@ -36,8 +36,16 @@ def wait_until_gone(state: Path) -> None:
         time.sleep(_LOOK_S)
 
 
+def _moves(status: Status) -> bool:
+    """Whether anything is left that may become safe without somebody's help: a marker whose set has failures does
+    not."""
+    held = [one for one in status["waiting"] if one["reason"].startswith(SET_NOT_WHOLE)]
+    return status["queued"]["files"] > len(held)
+
+
 def wait_until_safe(client: Client, timeout_ns: int | None, tell: Callable[[Status], None]) -> tuple[Status, bool]:
-    """Until a scan that begins now has found nothing that is not safe or given up; False: the time was over before.
+    """Until a scan that begins now has found nothing that is not safe, given up, or the marker of a set with failures;
+    False: the time was over before.
 
     The mover goes on after that. One that ends meanwhile ends the wait too.
     """
@@ -45,7 +53,7 @@ def wait_until_safe(client: Client, timeout_ns: int | None, tell: Callable[[Stat
     status = client.status()
     try:
         scans = client.rescan() if status["progress"] not in ENDED else 0
-        while status["progress"] not in ENDED and (status["scans"] < scans or status["queued"]["files"]):
+        while status["progress"] not in ENDED and (status["scans"] < scans or _moves(status)):
             tell(status)
             if end is not None and time.monotonic_ns() > end:
                 return status, False
