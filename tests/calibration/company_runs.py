@@ -40,13 +40,9 @@ def share(knee: int, in_flight: int) -> float:
 
 
 def trial(
-    chance: random.Random,
-    knee: int,
-    cost_s: float,
-    beside: tuple[float, float] | None,
-    seconds: float,
+    chance: random.Random, knee: int, cost_s: float, beside: tuple[float, float] | None, seconds: float,
     tasks: int = TASKS,
-) -> tuple[float, float]:
+) -> tuple[float, float]:  # fmt: skip
     """Operations per second and p99 of the ``tasks`` that are measured; ``beside``: cost and rate of company."""
     in_flight, due = 0, list[tuple[float, int, int]]()
     waits: list[float] = []
