@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tonnage.cluster.scheduler import Job
 from tonnage.placement.indices.reading import Reading
-from tonnage.placement.running_caps import RunningCaps
+from tonnage.placement.running_caps import RunningCaps, _bring
 from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.submission_ledger import Ledger
 
@@ -223,3 +223,20 @@ def _theirs(chance: random.Random, job: int) -> tuple[list[Job], int]:
     rows = array(str(job), running=min(running, cap or 9), waiting=waiting, user="bob", cap=cap)
     alive = sum(row.count for row in rows)
     return rows, min(alive, cap or alive) if waiting else alive
+
+
+@pytest.mark.parametrize(
+    ("cap", "room", "line", "brought"),
+    [(2, 2, 4, None), (2, 2, 16, None), (2, 2, 1, 1), (6, 20, 3, 3), (6, 8, 12, 8), (6, None, 12, 12)],
+)
+def test_copies_follow_the_line_and_slots_bound_them(
+    mine: Mine, cap: int, room: int | None, line: int, brought: int | None
+) -> None:
+    """Two on two slots by a line of six: a line of four has room for both, and one of sixteen makes no slots."""
+    mine.has("1", cap, room=room)
+    entry = mine.ledger.entry("k1")
+    assert entry is not None
+    said = _bring(mine.ledger, mine.scheduler, entry, line)
+    assert mine.caps.get("1") == brought and (said is None) == (brought is None)
+    kept = mine.ledger.entry("k1")
+    assert kept is not None and (kept.intent["cap"], kept.intent["line"]) == (brought or cap, line)

@@ -51,15 +51,23 @@ def adapt_to_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str
     with suppress(TonnageError):
         alive = [job for job in scheduler.jobs(user=getpass.getuser()) if job.state in ("pending", "running")]
         theirs = [entry for entry in others if any(_is(job, entry) for job in alive)]
-        return tuple(_bring(ledger, scheduler, entry, line) for entry in theirs)
+        return tuple(filter(None, [_bring(ledger, scheduler, entry, line) for entry in theirs]))
     return ()
 
 
-def _bring(ledger: Ledger, scheduler: Scheduler, entry: Entry, line: int) -> str:
-    """The copies at once are to the line as they were."""
+def _bring(ledger: Ledger, scheduler: Scheduler, entry: Entry, line: int) -> str | None:
+    """The copies at once are to the line as they were, and no more than there are slots; those that slots bound change
+    only where the line does by now. None where they stay."""
     assert entry.job is not None
-    before, old = _cap(entry), int(entry.intent["line"] or 0)
-    cap = max(1, round(before * line / old))
+    before, old, room = _cap(entry), int(entry.intent["line"] or 0), entry.intent.get("room")
+    cap = round(before * line / old)
+    if room is not None:
+        cap = min(before, int(line / tasks_per_copy(entry))) if before >= room else min(cap, room)
+    cap = max(1, cap)
+    if cap == before:
+        with suppress(LedgerError):
+            ledger.recap(entry.key, time.time(), cap, line)
+        return None
     told = f"job {entry.job} ran {before} at once by a load line of {old}; the line is {line} now"
     try:
         scheduler.set_cap(entry.job, cap)
