@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.campaign.accelerator_probe import AcceleratorProbe
-from tonnage.campaign.campaign_file import parse_campaign, probe_campaign
+from tonnage.campaign.campaign_file import in_options, parse_campaign, probe_campaign
 from tonnage.campaign.execute.training import phase_spec
 from tonnage.campaign.kinds.training import TrainingSetting
 from tonnage.campaign.model import Campaign
@@ -279,6 +279,11 @@ def test_data_set_and_checkpoint_of_a_probe_are_in_its_space_together(space: int
     options = {"training": "unet3d-h100", "scale": 0.001, "checkpoint_every": 5, "space": space}
     plan = make_plan(probe_campaign(str(tmp_path), options))
     assert 0.95 * space < plan.space_bytes <= space
+
+
+def test_a_checkpoint_without_a_size_is_refused_in_the_words_of_the_options() -> None:
+    with pytest.raises(RequestError, match="no published checkpoint; hint: give --checkpoint-size, such"), in_options():
+        probe_campaign("null:", {"training": "resnet50-h100", "checkpoint_every": 5})
 
 
 def test_a_checkpoint_that_alone_fills_the_space_of_a_probe_is_refused(tmp_path: Path) -> None:

@@ -181,6 +181,7 @@ def in_options() -> AbstractContextManager[None]:
     def word(text: str) -> str:
         text = _SET.sub(lambda found: f"{_spelled('workload.' + found[1])}={found[2]}", text)
         text = _KEY.sub(lambda found: _spelled(found[0]), re.sub(r"^seed(?=: )", "--seed", text))
+        text = re.sub(r"(?<![\w.-])checkpoint_(size|every)\b", r"--checkpoint-\1", text)
         return text.replace("; hint: see `tonnage explain campaign`", "; hint: see `tonnage probe --help`")
 
     return reworded(word)
