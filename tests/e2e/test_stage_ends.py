@@ -382,3 +382,12 @@ def test_more_threads_than_a_machine_has_are_refused(stage: Stage) -> None:
     said = stage("start", *stage.trees, "--workers", "100000", check=2)
     assert said.err == "tonnage: error: more than 256 workers; hint: give fewer, or let the mover find their number\n"
     assert not stage.remote.exists() and not stage.state.exists()
+
+
+def test_a_copy_that_the_user_may_not_read_is_not_called_another(stage: Stage) -> None:
+    (stage.local / "closed").mkdir(mode=0o000)
+    blind(stage, "run", *stage.trees, "--", "true", code=1)
+    (stage.local / "closed").rmdir()
+    said = blind(stage, "verify", "--to", stage.remote, code=1)
+    assert "cannot be read, and may be right; hint: verify as a user who may read" in said
+    assert "not as the manifests say" not in said

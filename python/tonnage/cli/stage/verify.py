@@ -59,9 +59,13 @@ def run(arguments: Arguments) -> int:
     else:
         say(found)
     code = 0
-    if found.wrong:
-        wrong = f"{files_text(found.wrong)} not as the manifests say"
+    closed = len(found.report["unreadable"])
+    if found.wrong > closed:
+        wrong = f"{files_text(found.wrong - closed)} not as the manifests say"
         code = complain(f"{wrong}; hint: stage them again from the source", 1)
+    if closed:
+        hint = "verify as a user who may read them, or change their modes there"
+        code = complain(f"{files_text(closed)} cannot be read, and may be right; hint: {hint}", 1)
     if found.damaged:
         # A path that is staged again has a line again; the damaged one says nothing of which it was.
         damaged = f"{found.damaged} place{'s' if found.damaged > 1 else ''} in the manifests cannot be read"
