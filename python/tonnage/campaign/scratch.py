@@ -84,8 +84,10 @@ def _read(found: Sequence[Json]) -> list[Leftover]:
 
 
 def left_at_ns(leftover: Leftover) -> int:
-    """When a run left it that ``kept`` it, by the clock of its file system. OSError where it is gone."""
-    return Path(leftover.path, _MARKER).stat().st_mtime_ns
+    """When a run left it that ``kept`` it, by the clock of its file system: the last moment that its date may be of.
+    OSError where it is gone."""
+    left_ns = Path(leftover.path, _MARKER).stat().st_mtime_ns
+    return left_ns if left_ns % _SECOND_NS else left_ns + _COARSEST_NS - 1
 
 
 def remove_kept(leftover: Leftover, until_ns: int | None) -> None:
@@ -111,6 +113,8 @@ def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: 
         _native.clean_pool(json.dumps({**pool, "namespace": leftover.path.rpartition("/")[2]}), force=force)
 
 
+_SECOND_NS, _COARSEST_NS = 10**9, 2 * 10**9
+"""Whole seconds are a date that a file system cut off: FAT to two of them, and not those of other files."""
 _LOOKING = frozenset({"stat", "stat-directory", "read", "read-directory", "find"})
 """Phases that change nothing of what they find."""
 

@@ -131,8 +131,9 @@ impl MarkerFile {
         let left = held.date(&directory, path)?;
         held.replace(&directory, path, Marker { stays, ..Marker::of_this_process(&marker.run_id) })?;
         if stays {
-            // Whoever removes it asks what was changed since: also where this process is killed.
-            held.set_date(&directory, path, left)?;
+            // Whoever removes it asks what was changed since: also where this process is killed. A file system that takes no dates knows
+            // of this run's beginning.
+            let _ = held.set_date(&directory, path, left);
         }
         if let Some(file) = held.file.as_ref().filter(|_| locked) {
             self::lock(file, Hold::Shared).map_err(|errno| failed("lock", &path.join(MARKER_NAME), errno))?;
