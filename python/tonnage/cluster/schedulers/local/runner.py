@@ -74,13 +74,13 @@ class Attended:
             time.sleep(ROOM_S)
 
 
-def attend(spool: Spool, number: int, copy: int) -> None:
-    """In the background, in a process that blocks all signals and that the spooler forked for this copy. Does nothing
-    where the spooler was killed before it could write that down."""
+def attend(spool: Spool, number: int, copy: int) -> bool:
+    """In the background, in a process that blocks all signals and that the spooler forked for this copy. False where
+    the spooler was killed before it could write that down: then it does nothing."""
     mine = Attended(spool, number, copy)
     found = mine.check()
     if found is None:
-        return
+        return False
     entry = mine.entry()
     if found.cancelled_ns is not None:
         mine.end(Ended("cancelled", None, "cancelled before it began"))
@@ -88,6 +88,7 @@ def attend(spool: Spool, number: int, copy: int) -> None:
         mine.end(Ended("failed", None, UNREADABLE))
     else:
         mine.end(_run(mine, entry))
+    return True
 
 
 def attend_here(spool: Spool, request: JobRequest, *, timeout_s: float) -> int:

@@ -20,7 +20,7 @@ from typing import NoReturn
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.local.rows import Copy, Ended
 from tonnage.cluster.schedulers.local.runner import GRACE_NS, attend
-from tonnage.cluster.schedulers.local.spool import LOCK, Spool, explain
+from tonnage.cluster.schedulers.local.spool import LOCK, Spool, explain, spooler
 from tonnage.cluster.schedulers.local.spooler_contact import wake
 from tonnage.errors import TonnageError
 from tonnage.processes import Process
@@ -31,6 +31,8 @@ LOOK_S = 1.0
 before it could say so, cancelled copies that do not end, room on the disk."""
 _LOG_BYTES = 1 << 20
 """A log that has grown beyond this begins anew."""
+_KILLED_S = 10.0
+"""Longer than the kernel takes to end a process that was killed."""
 _own_log: tuple[int, int] | None = None
 """Device and inode of the spool's log, once this process writes to it. Another file that standard error is belongs to
 whoever started the spooler, and is never cut."""
@@ -138,8 +140,10 @@ class Spooler:
             os.setsid()
             os.close(go)
             os.read(ready, 1)
-            attend(self._spool, one.job, one.copy)
-            if os.getppid() != self._me.pid:
+            # A process that is killed closes its files, which is heard here, before it is no more.
+            if not attend(self._spool, one.job, one.copy):
+                self._await_end_of_spooler()
+            if os.getppid() != self._me.pid or spooler(self._spool) != self._me.pid:
                 wake(self._spool, timeout_s=30)
             code = 0
         except TonnageError as error:
@@ -148,6 +152,11 @@ class Spooler:
             _log(traceback.format_exc())
         finally:
             os._exit(code)
+
+    def _await_end_of_spooler(self) -> None:
+        end_s = time.monotonic() + _KILLED_S
+        while os.getppid() == self._me.pid and time.monotonic() < end_s:
+            time.sleep(0.01)
 
 
 def main(directory: str, idle: str) -> int:
