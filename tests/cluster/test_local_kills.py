@@ -206,7 +206,7 @@ def test_a_copy_that_a_killed_spooler_had_begun_to_start_is_started_by_the_next_
 
 
 KILLED = """
-import os, signal, sys
+import os, signal, sys, time
 from tonnage.cluster.schedulers.local import spooler
 from tonnage.cluster.schedulers.local.spool import Spool
 
@@ -216,6 +216,10 @@ moment, claim = sys.argv.pop(), Spool.claim
 def killed(*arguments):
     if moment == "after":
         claim(*arguments)
+    elif moment == "closing":
+        # As the kernel does it, slowly: first the files go, then the process.
+        os.closerange(3, 1024)
+        time.sleep(1)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -225,7 +229,7 @@ spooler.main(*sys.argv[1:])
 """A spooler that is killed beside the one statement by which a copy gets its process."""
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("moment", ["before", "closing", "after"])
 def test_a_spooler_that_is_killed_as_it_writes_down_a_process_starts_nothing_twice_and_loses_nothing(
     moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

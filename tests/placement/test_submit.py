@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.job_terms import Terms
-from tonnage.cluster.scheduler import ClusterHost, Job, SchedulerError, SubmissionUnknown
+from tonnage.cluster.scheduler import ClusterHost, Job, SchedulerError, State, SubmissionUnknown
 from tonnage.errors import RequestError
 from tonnage.placement import plan as planning
 from tonnage.placement import submit as submitting
@@ -456,22 +456,23 @@ def test_arrays_that_run_are_brought_to_the_line_in_use_once(site: Path, desk: D
     assert go(a_request(key="newer", numbers=upto(50))).followed == () and desk.caps == {}
 
 
-def test_a_job_of_another_transfer_size_leaves_arrays_that_run_to_their_own_line(site: Path, desk: Desk) -> None:
+def _the_line_rises(site: Path, desk: Desk, *, state: State) -> None:
+    """From 8 tasks to 14, while job 1 is there, an array that the line of 8 capped."""
     desk.known_hosts = [ClusterHost(name="rcss1", up=True, slots=64)]
     _state_line(site, 7, 8, 9)
     go(a_request(key="alive", numbers=upto(50)))
-    desk.known_jobs = [Job(job="1", user=getpass.getuser(), state="running")]
+    desk.known_jobs = [Job(job="1", user=getpass.getuser(), state=state)]
     _state_line(site, 12, 14, 16)
+
+
+def test_a_job_of_another_transfer_size_leaves_arrays_that_run_to_their_own_line(site: Path, desk: Desk) -> None:
+    _the_line_rises(site, desk, state="running")
     assert go(a_request(key="small", numbers=upto(50), transfer_size=4096)).followed == () and desk.caps == {}
     assert go(a_request(key="large", numbers=upto(50))).followed and desk.caps == {"1": 14}
 
 
 def test_a_cap_that_cannot_be_changed_is_told_and_tried_again(site: Path, desk: Desk) -> None:
-    desk.known_hosts = [ClusterHost(name="rcss1", up=True, slots=64)]
-    _state_line(site, 7, 8, 9)
-    go(a_request(key="alive", numbers=upto(50)))
-    desk.known_jobs = [Job(job="1", user=getpass.getuser(), state="pending")]
-    _state_line(site, 12, 14, 16)
+    _the_line_rises(site, desk, state="pending")
     desk.caps_are_fixed = True
     assert "could not be changed: it has none" in go(a_request(key="new", numbers=upto(50))).followed[0]
     desk.caps_are_fixed = False

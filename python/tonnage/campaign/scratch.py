@@ -84,8 +84,8 @@ def _read(found: Sequence[Json]) -> list[Leftover]:
 
 
 def left_at_ns(leftover: Leftover) -> int:
-    """When a run left it that ``kept`` it, by the clock of its file system: the last moment that its date may be of.
-    OSError where it is gone."""
+    """When the run that ``kept`` it left it, in nanoseconds, by the clock of its file system. A date of whole seconds
+    is taken for the end of the two seconds that it may stand for. OSError where it is gone."""
     left_ns = Path(leftover.path, _MARKER).stat().st_mtime_ns
     return left_ns if left_ns % _SECOND_NS else left_ns + _COARSEST_NS - 1
 
@@ -114,7 +114,7 @@ def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: 
 
 
 _SECOND_NS, _COARSEST_NS = 10**9, 2 * 10**9
-"""Whole seconds are a date that a file system cut off: FAT to two of them, and not those of other files."""
+"""File systems round dates down, FAT to two seconds: a file made just before has a later time of change."""
 _LOOKING = frozenset({"stat", "stat-directory", "read", "read-directory", "find"})
 """Phases that change nothing of what they find."""
 

@@ -30,7 +30,7 @@ LOOKED_BACK_S = 14 * 86_400.0
 
 def adapt_to_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str, ...]:
     """What was changed, a sentence each. Only arrays that the load line capped, of the same storage, access pattern
-    and transfer size: the line of another size is no news of theirs.
+    and transfer size: the line of another size says nothing of them.
 
     A scheduler that does not answer now, or knows no caps, leaves them as they are: so does this.
     """
@@ -56,8 +56,8 @@ def adapt_to_line(ledger: Ledger, scheduler: Scheduler, plan: Plan) -> tuple[str
 
 
 def _bring(ledger: Ledger, scheduler: Scheduler, entry: Entry, line: int) -> str | None:
-    """The copies at once are to the line as they were, and no more than there are slots; those that slots bound change
-    only where the line does by now. None where they stay."""
+    """Keeps the ratio of copies at once to the line, within the slots. Copies that the slots bound, and not the line,
+    stay as many unless the new line carries fewer. None where they stay."""
     assert entry.job is not None
     before, old, room = _cap(entry), int(entry.intent["line"] or 0), entry.intent.get("room")
     cap = round(before * line / old)

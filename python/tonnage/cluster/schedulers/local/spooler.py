@@ -140,7 +140,7 @@ class Spooler:
             os.setsid()
             os.close(go)
             os.read(ready, 1)
-            # A process that is killed closes its files, which is heard here, before it is no more.
+            # The kernel closes the files of a killed spooler, and so ends the read, before it changes getppid.
             if not attend(self._spool, one.job, one.copy):
                 self._await_end_of_spooler()
             if os.getppid() != self._me.pid or spooler(self._spool) != self._me.pid:
