@@ -1,8 +1,11 @@
 //! What the tests of several modules begin with.
 
 use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::file_version::{Kind, Version};
 use crate::journal_entry::{Entry, State};
@@ -44,6 +47,19 @@ pub fn entry(id: i64, path: &str) -> Entry {
     let version = Version { kind: Kind::File, ino: 1, size: 0, mtime_ns: 0, ctime_ns: 0, mode: 0o644, links: 1, uid: 0, gid: 0 };
     let path = TreePath::new(path.as_bytes()).expect("a path below the root");
     Entry { id, path, version, state: State::Queued, attempts: 0, reason: None, placed: None, before: Vec::new() }
+}
+
+/// Returns when nobody has `path` open for writing. A process that another test forks has it open until its program begins:
+/// a mover rightly calls the file busy so long.
+pub fn await_no_writer(path: &Path) {
+    let file = File::open(path).expect("a file that was made just now");
+    let lease = |word: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, word) == 0 };
+    let until = Instant::now() + Duration::from_secs(60);
+    while !lease(libc::F_RDLCK) && std::io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN) {
+        assert!(Instant::now() < until, "{} is still open for writing", path.display());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    lease(libc::F_UNLCK);
 }
 
 /// Runs `look` as somebody to whom modes apply. The raw call changes the user of one thread only.

@@ -3,6 +3,9 @@
 Trials alone and beside each company are drawn in blocks, one of each a block, so that both sides see the same storage
 whatever that does over the hours. A block gives one ratio. The interval is Student's of the logarithms of these ratios:
 exact where the noise of a trial is log-normal, and free of what a whole block has in common, such as drift.
+
+Company is offered its rate from before the measured tasks begin, and its queue fills only when they are there. What a
+trial moves before that is more than company leaves: the rates are those after the first half second.
 """
 
 from __future__ import annotations
@@ -10,9 +13,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tonnage.analysis.load_line.trial_checks import intervals
 from tonnage.analysis.statistics.intervals import CONFIDENCE, spread, student_t
 from tonnage.records import headline, loop_rate, setting_key
 from tonnage.records.line_types import Json, Manifest, SettingValues, TrialLine
@@ -23,6 +27,13 @@ HELD = 0.95
 what it has in flight at the end is not counted."""
 LEAST_BLOCKS = 3
 """Of which a ratio has an interval."""
+FILLS_NS = 500_000_000
+"""Longer than the queue of company takes to fill: on a device of 50 MB/s that is shared by 8 measured tasks and 8
+operations of company of 1 MiB each it takes a third of a second."""
+_LEAST_INTERVALS = 5
+"""Of a series after that, for a rate of them; of a shorter trial all is counted."""
+Series = Callable[[str], Mapping[str, Sequence[int]] | None]
+"""Columns of a record's series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +75,11 @@ class CompanyCost:
         return self.reached >= HELD
 
 
-def company_costs(trials: Sequence[TrialLine], manifest: Manifest) -> tuple[CompanyCost, ...]:
+def company_costs(
+    trials: Sequence[TrialLine], manifest: Manifest, series: Series = lambda _: None
+) -> tuple[CompanyCost, ...]:
     """Of each workload and company, in the order of the campaign. Of a search of all numbers of tasks together, of
-    which none was measured alone."""
+    which none was measured alone. ``series``: without them rates are those of whole trials."""
     searched = bool(manifest.get("search"))
     tables: Sequence[Json] = (manifest.get("campaign") or {}).get("workloads") or ()
     if not any(table.get("beside") for table in tables):
@@ -78,7 +91,7 @@ def company_costs(trials: Sequence[TrialLine], manifest: Manifest) -> tuple[Comp
             line["setting"].get("beside")
         ].append(line)
     found = [
-        _cost(lines, by_company.get(None, ()), searched=searched)
+        _cost(lines, by_company.get(None, ()), series, searched=searched)
         for by_company in sides.values()
         for text, lines in by_company.items()
         if text is not None and all("company" in line for line in lines)
@@ -100,13 +113,13 @@ def _without_company(setting: SettingValues, *, searched: bool) -> str:
     return setting_key({key: value for key, value in setting.items() if key != "beside"})
 
 
-def _cost(lines: Sequence[TrialLine], alone: Sequence[TrialLine], *, searched: bool) -> CompanyCost:
+def _cost(lines: Sequence[TrialLine], alone: Sequence[TrialLine], series: Series, *, searched: bool) -> CompanyCost:
     first = lines[0]
+    rates = {line["record"]: _filled_rate(line, series) for line in (*lines, *alone)}
     base = {line["repetition"]: line for line in alone}
     pairs = [(line, base[line["repetition"]]) for line in lines if line["repetition"] in base]
     companies = [line["company"] for line in lines]
-    rates = _positive(map(loop_rate, lines))
-    alone_rates = _positive(map(loop_rate, alone))
+    beside_rates, alone_rates = (_positive(rates[line["record"]] for line in some) for some in (lines, alone))
     return CompanyCost(
         op=first["phase"],
         workload=str(first["setting"].get("workload") or ""),
@@ -115,14 +128,26 @@ def _cost(lines: Sequence[TrialLine], alone: Sequence[TrialLine], *, searched: b
         blocks=len(pairs),
         metric=OPERATIONS if headline(first)[1] == "1/s" else BANDWIDTH,
         alone=statistics.median(alone_rates) if alone_rates else None,
-        median=statistics.median(rates) if rates else 0.0,
-        rate=share_of([(loop_rate(line), loop_rate(other)) for line, other in pairs]),
+        median=statistics.median(beside_rates) if beside_rates else 0.0,
+        rate=share_of([(rates[line["record"]], rates[other["record"]]) for line, other in pairs]),
         p99=share_of([(_p99(line), _p99(other)) for line, other in pairs]),
         offered_operations_per_s=statistics.median(one["offered_operations_per_s"] for one in companies),
         reached=statistics.median(
             (one["operations_per_s"] or 0) / one["offered_operations_per_s"] for one in companies
         ),
     )
+
+
+def _filled_rate(line: TrialLine, series: Series) -> float | None:
+    """In the metric of :func:`headline`, after the queue has filled, until the first task may have ended."""
+    columns = series(line["record"])
+    if not columns:
+        return loop_rate(line)
+    rows = intervals(columns, "operations" if headline(line)[1] == "1/s" else "bytes")
+    rows = [row for row in rows[:-1] if row[0] >= rows[0][0] + FILLS_NS]
+    if len(rows) < _LEAST_INTERVALS:
+        return loop_rate(line)
+    return sum(moved for _, _, moved in rows) * 1e9 / (rows[-1][1] - rows[0][0])
 
 
 def unmeasured_pairs(costs: Sequence[CompanyCost], campaign: Json) -> list[str]:

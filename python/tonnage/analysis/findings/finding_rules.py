@@ -72,7 +72,7 @@ class Evidence:
     @cached_property
     def company(self) -> tuple[CompanyCost, ...]:
         """Of workloads that were measured beside another one."""
-        return company_costs(self.trials, self.run.manifest)
+        return company_costs(self.trials, self.run.manifest, self.run.series)
 
     @cached_property
     def watched(self) -> Trials:

@@ -162,6 +162,7 @@ fn begin(options: &Options) -> (Arc<Journal>, Arc<AtomicBool>, Carrier) {
 pub(super) fn make(path: &Path, bytes: &[u8]) {
     use std::io::Write;
     fs::File::create(path).unwrap().write_all(bytes).unwrap();
+    crate::testing::await_no_writer(path);
 }
 
 fn list(root: &Path, below: &TreePath, seen: &mut Vec<(TreePath, Version)>) {
