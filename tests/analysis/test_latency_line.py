@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tonnage.analysis.load_line.latency_line import crossing, latency_line
+from tonnage.analysis.load_line.latency_line import Plateau, crossing, latency_line
 
 MS = 10**6
 
@@ -18,7 +19,7 @@ def trials(level: float, noise: float = 0.004) -> list[float]:
     return [level * (1 + noise * k) for k in (-1.0, 1.0, 0.5, -0.5)]
 
 
-def answer(levels: Mapping[int, Sequence[float]], objective: float = 10.0, operations: int = 5000, **more: int):  # type: ignore[no-untyped-def]
+def answer(levels: Mapping[int, Sequence[float]], objective: float = 10.0, operations: int = 5000, **more: Any):  # type: ignore[no-untyped-def]
     """Of latencies in milliseconds."""
     waits = {
         load: [{"count": operations, "p99_ns": round(value * MS)} for value in values]
@@ -52,9 +53,10 @@ def test_where_the_largest_number_meets_it_no_upper_end_is_claimed() -> None:
 def test_a_rate_that_is_more_than_the_storage_does_keeps_no_objective() -> None:
     """Its queue grows; that a short trial ends before it is long says nothing of the storage."""
     rates = {50_000_000: trials(2.0) * 3, 56_000_000: trials(6.0) * 3}
-    found = answer(rates, rates_with=1, plateau=50_000_000)
-    assert (found.shown, found.low, found.high) == (True, 50_000_000, 56_000_000)
-    assert answer(rates, rates_with=1, plateau=55_000_000).high is None, "within the error of the plateau it counts"
+    found = answer(rates, rates_with=1, plateau=Plateau(50e6, 50e6, 51e6))
+    assert (found.shown, found.low, found.largest, found.high) == (True, 50_000_000, 50_000_000, 51_000_000)
+    found = answer(rates, rates_with=1, plateau=Plateau(53e6, 55e6, 57e6))
+    assert (found.shown, found.low, found.largest, found.high) == (True, 53_000_000, 55_000_000, 57_000_000)
 
 
 def test_a_single_trial_near_the_objective_shows_nothing() -> None:
@@ -105,7 +107,7 @@ def test_trials_at_two_speeds_on_both_sides_of_the_objective_show_nothing_and_on
 
 def test_offered_rates_are_answered_in_bytes_per_second_and_as_a_share() -> None:
     rates = {10**9: trials(5.0), 15 * 10**8: trials(6.0), 19 * 10**8: trials(30.0, 0.2), 21 * 10**8: trials(90.0, 0.2)}
-    found = answer(rates, rates_with=8, plateau=2 * 10**9)
+    found = answer(rates, rates_with=8, plateau=Plateau(1.95e9, 2e9, 2.05e9))
     assert (found.load, found.tasks, found.plateau_share) == ("bandwidth_bytes_per_s", 8, 0.75)
     assert (found.shown, found.low, found.high) == (True, 15 * 10**8, 19 * 10**8)
     assert (

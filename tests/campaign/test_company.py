@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -167,7 +168,7 @@ def test_the_matrix_is_told_on_a_page_on_a_screen_and_as_an_object(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    words = ["company", MODEL, "stream-read", "metadata-storm", "--share", "40%", "--budget", "30s", "--seed", "3"]
+    words = ["company", MODEL, "stream-read", "metadata-storm", "--share", "40%", "--budget", "60s", "--seed", "3"]
     assert main([*words, "--json", "--out", str(out)]) == 0
     told = json.loads(capsys.readouterr().out)
     jsonschema.validate(told, schema())
@@ -181,7 +182,7 @@ def test_the_matrix_is_told_on_a_page_on_a_screen_and_as_an_object(
         assert one["p99"]["ratio"] > 1.3
     assert main(["report", str(out)]) == 0
     screen = capsys.readouterr().out
-    assert "stream-read: keeps 6" in screen and "of its throughput beside stream-read@40%" in screen
+    assert re.search(r"stream-read: keeps (5[7-9]|6[0-3]) % .*of its throughput beside stream-read@40%", screen)
     page = (out / "report.html").read_text(encoding="utf-8")
     assert page.count('id="company"') == 1
     assert main(["verify", str(out)]) == 0
@@ -219,7 +220,7 @@ class _Interrupting(Observer):
 
 
 def test_an_interrupted_run_goes_on_where_it_stood(tmp_path: Path) -> None:
-    campaign = company_campaign(MODEL, ["stream-read", "metadata-storm"], budget_ns=30 * 10**9, seed=3)
+    campaign = company_campaign(MODEL, ["stream-read", "metadata-storm"], budget_ns=60 * 10**9, seed=3)
     out = str(tmp_path / "run")
     ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=_Interrupting(12))
     assert ended.state == "interrupted"
@@ -340,7 +341,7 @@ def test_a_matrix_without_time_for_it_names_what_is_missing_and_the_budget_that_
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    campaign = company_campaign(MODEL, ["stream-read", "metadata-storm"], budget_ns=30 * 10**9, seed=3)
+    campaign = company_campaign(MODEL, ["stream-read", "metadata-storm"], budget_ns=60 * 10**9, seed=3)
     short = campaign.model_copy(update={"budget": campaign.budget.model_copy(update={"time_ns": 8 * 10**9})})
     run_campaign(short, text=None, command_line=["test"], out=str(out), observer=Observer())
     (told,) = [one for one in analyse(Run.open(out)).findings if one.code == "company-not-measured"]

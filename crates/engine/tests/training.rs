@@ -28,6 +28,7 @@ fn training() -> Training {
         steps: None,
         epochs: 1,
         shuffle: Shuffle::Samples,
+        first_pass: 0,
         cache: CachePolicy::Drop,
         saving: None,
     }

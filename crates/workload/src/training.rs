@@ -112,6 +112,10 @@ pub struct Training {
     pub epochs: u32,
     /// In which order.
     pub shuffle: Shuffle,
+    /// Number of the first pass over the data set: each shuffled pass has an order of its own, so that trials that begin
+    /// with different passes are as unlike as epochs are.
+    #[serde(default)]
+    pub first_pass: u64,
     /// What becomes of the files' pages in the cache before.
     pub cache: CachePolicy,
     /// What is written between the steps; `None`: nothing.
@@ -284,6 +288,7 @@ pub(crate) struct Deal {
     accelerator: u64,
     /// The next of what it gets: samples or files, as they are shuffled.
     next: u64,
+    first_pass: u64,
     /// Of the pass in hand.
     order: Option<(u64, Permutation)>,
     /// Of each reader, the file in hand, its next sample and where that begins.
@@ -293,7 +298,8 @@ pub(crate) struct Deal {
 impl Deal {
     pub(crate) fn new(training: &Training, accelerator: u32) -> Self {
         let held = vec![None; training.readers as usize];
-        Self { accelerators: u64::from(training.accelerators), accelerator: u64::from(accelerator), next: 0, order: None, held }
+        let (accelerators, first_pass) = (u64::from(training.accelerators), training.first_pass);
+        Self { accelerators, accelerator: u64::from(accelerator), next: 0, first_pass, order: None, held }
     }
 
     /// What `reader` of the accelerator reads next.
@@ -318,7 +324,7 @@ impl Deal {
     fn draw(&mut self, count: u64, shuffled: bool, seed: u64) -> u64 {
         let at = self.accelerator + self.next * self.accelerators;
         self.next += 1;
-        let (pass, index) = (at / count, at % count);
+        let (pass, index) = (self.first_pass + at / count, at % count);
         if !shuffled {
             return index;
         }
@@ -348,6 +354,7 @@ mod tests {
             steps: None,
             epochs: 1,
             shuffle,
+            first_pass: 0,
             cache: CachePolicy::Drop,
             saving: None,
         }
@@ -367,6 +374,17 @@ mod tests {
             }
             assert_eq!(seen.len(), 60, "{shuffle:?}");
         }
+    }
+
+    #[test]
+    fn what_begins_with_another_pass_has_another_order() {
+        let order = |first_pass| {
+            let training = Training { first_pass, ..training(Shuffle::Samples) };
+            let mut deal = Deal::new(&training, 0);
+            (0..20).map(|_| deal.take(&training, 0, 7)).map(|sample| (sample.file, sample.offset)).collect::<Vec<_>>()
+        };
+        assert_eq!(order(0), order(0));
+        assert_ne!(order(0), order(1));
     }
 
     #[test]

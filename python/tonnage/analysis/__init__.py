@@ -17,7 +17,7 @@ from tonnage.analysis.hosts import devices_of, hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
 from tonnage.analysis.load_line.accelerators import trained_of
 from tonnage.analysis.load_line.estimate import SUSTAIN, Estimate, estimate, load_line, sustained, without_plateau
-from tonnage.analysis.load_line.latency_line import latency_lines
+from tonnage.analysis.load_line.latency_line import latency_lines, plateau_of
 from tonnage.analysis.load_line.search import Search
 from tonnage.analysis.load_line.trial_checks import Steady, halves_apart, too_short
 from tonnage.analysis.load_line.users import served_of
@@ -186,7 +186,7 @@ def _load_line(
     """The load line of a curve, with an answer for each latency objective."""
     line = load_line(*key, curve, estimated, long.get(key[0], ()))
     search = run.manifest.get("search") or {}
-    return replace(line, latency_lines=latency_lines(search, curve, trials, line.plateau))
+    return replace(line, latency_lines=latency_lines(search, curve, trials, plateau_of(line)))
 
 
 def _usual_ns(curve: Sequence[Point], tasks: int) -> float:

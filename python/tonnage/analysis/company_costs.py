@@ -30,7 +30,7 @@ LEAST_BLOCKS = 3
 FILLS_NS = 500_000_000
 """Longer than the queue of company takes to fill: on a device of 50 MB/s that is shared by 8 measured tasks and 8
 operations of company of 1 MiB each it takes a third of a second."""
-_LEAST_INTERVALS = 5
+_LEAST_INTERVALS = 4
 """Of a series after that, for a rate of them; of a shorter trial all is counted."""
 Series = Callable[[str], Mapping[str, Sequence[int]] | None]
 """Columns of a record's series."""

@@ -10,7 +10,7 @@ from tonnage.analysis.findings.finding_rules import Evidence, asked_rate, subjec
 from tonnage.analysis.findings.untrue_figures import ABOVE_CEILING
 from tonnage.analysis.hosts import Count
 from tonnage.analysis.links import ceilings_of
-from tonnage.analysis.load_line.latency_line import latency_lines
+from tonnage.analysis.load_line.latency_line import latency_lines, plateau_of
 from tonnage.analysis.load_line.trial_checks import RULE
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, Point, Promise
 from tonnage.analysis.transfer_sizes import ceilings_at
@@ -394,7 +394,7 @@ def _from_histograms(evidence: Evidence, line: LoadLine, points: Sequence[Point]
     def wait_of(trial: TrialLine) -> dict[str, int]:
         return summarise(evidence.run.histogram(trial["record"]) or [])
 
-    return latency_lines(search, points, evidence.trials, line.plateau, wait_of)
+    return latency_lines(search, points, evidence.trials, plateau_of(line), wait_of)
 
 
 _OURS = (_barrier, _durability, _ceilings, _repeats, _series, _open_loop, _own_cost, _repeatable)

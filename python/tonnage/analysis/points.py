@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tonnage.analysis.results import Bounds, Copies, MixPart, Point, TailFigures
 from tonnage.analysis.statistics.intervals import TOO_FEW, Noise, median_interval, pooled_noise
 from tonnage.analysis.workflow import workflow_of
-from tonnage.records import Run, Trials, headline, headlines
+from tonnage.records import Run, Trials, headline, headlines, loop_rates
 from tonnage.records.latency import QUANTILES
 from tonnage.records.line_types import SettingValues, TrialLine, stop_reason_of
 from tonnage.records.phase_results import LatencySummary
@@ -183,7 +183,8 @@ def points_of(run: Run, trials: Sequence[TrialLine]) -> list[Point]:
         workload = workloads.index(_workload(setting))
         return workload, phases[key.op], groups.position(setting), key.tasks, key.transfer_size or 0
 
-    values = {key: tuple(filter(None, headlines(same))) for key, same in together.items()}
+    rates = _searched_rates if run.manifest.get("search") else headlines
+    values = {key: tuple(filter(None, rates(same))) for key, same in together.items()}
     latencies = {key: same.where_set("latency").integers("latency") for key, same in together.items()}
     curves: dict[Curve, list[Key]] = defaultdict(list)
     for key in together:
@@ -196,6 +197,11 @@ def points_of(run: Run, trials: Sequence[TrialLine]) -> list[Point]:
         _point(run, key, together[key], values[key], noise.get(key.curve), latencies[key], waits.get(key.curve))
         for key in sorted(together, key=position)
     ]
+
+
+def _searched_rates(lines: Trials) -> Sequence[float]:
+    """A search chooses how long its trials are, and their ends are not what it asks for."""
+    return loop_rates(lines, [rate or 0.0 for rate in headlines(lines)])
 
 
 def _workload(setting: SettingValues) -> str:

@@ -215,6 +215,8 @@ class SurfaceSize:
     plateau_bytes_per_s: int
     plateau_low: int
     plateau_high: int
+    declines: bool
+    """The largest number of tasks is shown to have less than 95 % of the plateau."""
     trials: int
     """Of this very size; the answer rests on those of other sizes as well."""
 

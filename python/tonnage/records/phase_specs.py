@@ -152,6 +152,7 @@ class Work(TypedDict, total=False):
     steps: int | None
     epochs: int
     shuffle: str
+    first_pass: int
     turn_bytes: int
     turns: int
     slots: int

@@ -23,6 +23,7 @@ fn training(compute_ns: u64) -> Training {
         steps: None,
         epochs: 1,
         shuffle: Shuffle::Samples,
+        first_pass: 0,
         cache: CachePolicy::Drop,
         saving: None,
     }

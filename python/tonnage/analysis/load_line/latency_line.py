@@ -20,11 +20,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tonnage.analysis.figure_texts import count
 from tonnage.analysis.load_line.trial_checks import ENDED_BY_FAILURE, stopped_by, two_speeds
-from tonnage.analysis.results import LatencyLine, Point
+from tonnage.analysis.results import LatencyLine, LoadLine, Point
 from tonnage.analysis.statistics.intervals import (
     CONFIDENCE,
     fair_binomial_cdf,
@@ -72,6 +72,21 @@ _BEYOND_PLATEAU = 0.03
 """An offered rate so far above the plateau is more than the storage does, whatever the plateau's own error."""
 _FALLS = 0.05
 """Chance that of all pairs of loads one is said to have less latency with the larger load, and none has."""
+
+
+class Plateau(NamedTuple):
+    """What a storage reaches without a limit, with its interval: bytes per second."""
+
+    low: float
+    rate: float
+    high: float
+
+
+def plateau_of(line: LoadLine) -> Plateau | None:
+    """Returns the plateau that offered rates are held against; None where none was shown."""
+    if line.plateau_bytes_per_s is None or line.plateau_low is None or line.plateau_high is None:
+        return None
+    return Plateau(line.plateau_low, line.plateau_bytes_per_s, line.plateau_high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,15 +248,15 @@ def latency_line(
     waits: Waits,
     *,
     rates_with: int | None = None,
-    plateau: float | None = None,
+    plateau: Plateau | None = None,
     failed: bool = False,
 ) -> LatencyLine:
     """The answer for one objective. ``waits``: of each load at least one trial; ``rates_with``: loads are rates that
-    were offered to so many tasks, of a storage that reaches ``plateau`` (both in bytes per second); ``failed``: no more
+    were offered to so many tasks, of a storage with this ``plateau`` (both in bytes per second); ``failed``: no more
     was measured, for a trial failed."""
     values: Latencies = latencies(waits, percentile)
     if rates_with is not None and plateau:
-        values = sustained(values, objective_ns, plateau)
+        values = sustained(values, objective_ns, plateau.rate)
     found = crossing(values, objective_ns, offered=rates_with is not None)
     words = _AnswerText(percentile, objective_ns, values, found, rates_with, plateau, failed)
     # Of whole numbers the one before the first that exceeds it is the last that may not.
@@ -250,7 +265,13 @@ def latency_line(
     # Of tasks, fewer than the fewest measured may still keep it.
     none = found.shown_above == first and (rates_with is not None or first == 1)
     low, high = found.shown_within or 0, 0 if none else least_above
-    largest = max(low, min(found.meets or 0, last if high is None else high))
+    most = last if high is None else high
+    if rates_with is not None and plateau and not none:
+        # Above the plateau a queue grows for as long as the rate is offered, however little of that a trial saw.
+        low, most = min(low, int(plateau.low)), min(most, round(plateau.rate))
+        above = math.ceil(plateau.high)
+        high = above if high is None else min(above, high)
+    largest = max(low, min(found.meets or 0, most))
     floor_ns = min((wait.get("min_ns", 0) for wait in waits[first]), default=0)
     few = _too_few(percentile, waits, found) if floor_ns <= objective_ns or first > 1 else ""
     if not few and rates_with is None:
@@ -270,7 +291,7 @@ def latency_line(
         trials=sum(map(len, values.values())),
         why=words.not_shown(few) if few else words.answer(largest, low, high),
         tasks=rates_with,
-        plateau_share=largest / plateau if rates_with and plateau else None,
+        plateau_share=largest / plateau.rate if rates_with and plateau else None,
     )
 
 
@@ -333,7 +354,7 @@ class _AnswerText:
     values: Latencies
     found: Crossing
     rates_with: int | None
-    plateau: float | None
+    plateau: Plateau | None
     failed: bool
 
     @property
@@ -363,7 +384,7 @@ class _AnswerText:
             return f"not even {self.load(first)} keeps {self.objective}: {self.wait(first)} was measured{falls}"
         if low and high is not None:
             keeps = "keeps" if largest == 1 or self.rates_with else "keep"
-            of = f" ({share(largest / self.plateau)} of the plateau)" if self.rates_with and self.plateau else ""
+            of = f" ({share(largest / self.plateau.rate)} of the plateau)" if self.rates_with and self.plateau else ""
             # Nothing is known of numbers between: latency falls where throughput has a stair.
             of += "" if self.rates_with or self.values.keys() >= {*range(1, largest)} else ", of the numbers measured"
             return f"up to {self.load(largest)} {self.interval(low, high)} {keeps} {self.objective}{of}{falls}"
@@ -400,7 +421,7 @@ def latency_lines(
     search: Json,
     points: Sequence[Point],
     trials: Trials,
-    plateau: float | None,
+    plateau: Plateau | None,
     wait_of: Callable[[TrialLine], Json] = _recorded,
 ) -> tuple[LatencyLine, ...]:
     """One for each objective of ``search`` (of a manifest), from the trials of one curve, or of the rates that were

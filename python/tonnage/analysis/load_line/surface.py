@@ -157,7 +157,8 @@ def _sentence(surface: Surface, one: SurfaceSize, of: Point) -> str:
     if one.reached:
         verb = "reaches" if one.tasks == 1 else "reach"
         tasks = f"{count(one.tasks, 'task')} [{one.tasks_low}, {one.tasks_high}]"
-        return f"{tasks} {verb} 95 % of the {speed(one.plateau_bytes_per_s, of)} plateau; more only wait"
+        beyond = "lose throughput" if one.declines else "only wait"
+        return f"{tasks} {verb} 95 % of the {speed(one.plateau_bytes_per_s, of)} plateau; more {beyond}"
     if one.tasks_high is None and 2 * one.tasks_low > surface.max_tasks:
         return f"not reached within {count(surface.max_tasks, 'task')}: it takes at least {one.tasks_low}"
     ends = f"between {one.tasks_low} and {one.tasks_high}" if one.tasks_high else f"at least {one.tasks_low}"
@@ -177,7 +178,14 @@ def surface_of(op: str, trials: Sequence[SurfaceTrial], max_tasks: int, sizes: S
     # Where the estimate is highest: the highest of each draw is as high as chance takes it.
     plateaus = np.take_along_axis(logs, np.median(logs, axis=0).argmax(axis=0)[None, None], axis=1)[:, 0]
     each = tuple(
-        _size(size, [2 ** float(value[k]) for value in (low, middle, high)], plateaus[:, k], trials, max_tasks)
+        _size(
+            size,
+            [2 ** float(value[k]) for value in (low, middle, high)],
+            plateaus[:, k],
+            logs[:, -1, k],
+            trials,
+            max_tasks,
+        )
         for k, size in enumerate(sizes)
     )
     return Surface(
@@ -193,9 +201,10 @@ def surface_of(op: str, trials: Sequence[SurfaceTrial], max_tasks: int, sizes: S
 
 
 def _size(
-    size: int, found: Sequence[float], plateau: Floats, trials: Sequence[SurfaceTrial], max_tasks: int
+    size: int, found: Sequence[float], plateau: Floats, last: Floats, trials: Sequence[SurfaceTrial], max_tasks: int
 ) -> SurfaceSize:
-    """``found``: ends of the interval around the median, in tasks."""
+    """``found``: ends of the interval around the median, in tasks. ``plateau``, ``last``: draws of the logarithm of
+    throughput there, and with ``max_tasks``."""
     import numpy as np
 
     low, middle, high = math.floor(found[0] + 1e-9), round(found[1]), math.ceil(found[2] - 1e-9)
@@ -211,6 +220,7 @@ def _size(
         plateau_bytes_per_s=rates[1],
         plateau_low=rates[0],
         plateau_high=rates[2],
+        declines=bool(np.quantile(last - plateau, 1 - tail) < math.log(WITHIN)),
         trials=own,
     )
 

@@ -14,6 +14,9 @@ from tonnage.records.phase_specs import PhaseSpec, Saving
 
 _WRITERS = 8
 """Tasks that lay a data set out, at most."""
+_PASSES = 1 << 20
+"""More than a trial makes over its data set. Each trial has an order of its own, as each epoch has: what one order does to
+the utilisation is then part of the interval."""
 
 
 class TrainingExecutor(Executor[TrainingSetting]):
@@ -43,10 +46,13 @@ class TrainingExecutor(Executor[TrainingSetting]):
                     return trial.without(PHASE, "the data set could not be laid out")
                 return status
             workspace.dataset = setting.dataset
-        return trial.phase(setting, PHASE, phase_spec(setting, trial.record(PHASE), trial.seed)).status
+        spec = phase_spec(setting, trial.record(PHASE), trial.seed, first_pass=trial.number * _PASSES)
+        return trial.phase(setting, PHASE, spec).status
 
 
-def phase_spec(setting: TrainingSetting, record: str, seed: int, *, lay_out: bool = False) -> PhaseSpec:
+def phase_spec(
+    setting: TrainingSetting, record: str, seed: int, *, lay_out: bool = False, first_pass: int = 0
+) -> PhaseSpec:
     """The PhaseSpec (``crates/workload/src/training.rs``) that measures ``setting``, or writes its data set."""
     tasks = min(_WRITERS, setting.dataset_files) if lay_out else setting.tasks + setting.writers
     saving: Saving | None = None
@@ -79,6 +85,7 @@ def phase_spec(setting: TrainingSetting, record: str, seed: int, *, lay_out: boo
             "steps": setting.steps,
             "epochs": setting.epochs,
             "shuffle": setting.shuffle,
+            "first_pass": first_pass,
             "cache": setting.cache,
             "saving": saving,
         },

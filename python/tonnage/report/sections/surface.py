@@ -30,7 +30,7 @@ def exhibits(analysis: Analysis, _: Source | None = None) -> list[Exhibit]:
         Exhibit(
             identifier="surface",
             title="Load line by transfer size",
-            introduction="Above the line more tasks only wait. It is estimated from the trials of all sizes together.",
+            introduction="Above the line more tasks add no throughput. It is estimated from trials of all sizes.",
             choice="Operation",
             variants=tuple(Variant(one.op, (_map(one, analysis),)) for one in analysis.surfaces),
         )
@@ -172,7 +172,15 @@ def _statement(surface: Surface) -> Statement:
         return Statement(surface.op, "the load line is not shown at any transfer size", why, sure=False)
     first, *rest = [f"{_tasks(one)} at {units.size(one.transfer_size)}" for one in _spread(shown)]
     said = ", ".join((first.replace(" [", " tasks [", 1), *rest))
-    return Statement(surface.op, f"{said} reach 95 % of the plateau; more only wait", why)
+    return Statement(surface.op, f"{said} reach 95 % of the plateau; more {_beyond(shown)}", why)
+
+
+def _beyond(shown: Sequence[SurfaceSize]) -> str:
+    """What tasks beyond the line do."""
+    fewer = [one for one in shown if one.declines]
+    if len(fewer) == len(shown):
+        return "lose throughput"
+    return f"only wait, and lose throughput at {_sizes(fewer)}" if fewer else "only wait"
 
 
 def _spread(shown: Sequence[SurfaceSize]) -> list[SurfaceSize]:
