@@ -78,3 +78,14 @@ def test_a_percentile_of_one_repetition_has_no_interval(make_run: Make) -> None:
     (point,) = analyse(make_run({4: [1e9]})).points
     assert point.latency["p99_ns"] > 0 and point.latency_intervals["p99_ns"] is None
     assert phrases.waits(point)[1].endswith(" [–]")
+
+
+def test_a_percentile_of_trials_with_too_few_operations_has_no_interval(make_run: Make) -> None:
+    """Of 29 operations p99 is the longest: below what the storage has, and as uncertain as chance."""
+
+    def alter(line: dict[str, Any]) -> None:
+        line["latency"]["count"] = 29
+
+    (point,) = analyse(make_run({4: [1e9] * 7}, alter=alter)).points
+    assert point.latency_intervals["p50_ns"] is not None
+    assert point.latency_intervals["p99_ns"] is None and point.latency_intervals["p999_ns"] is None

@@ -109,3 +109,21 @@ def test_a_range_is_doublings_and_the_largest() -> None:
     assert sizes_between(4096, 20000) == (4096, 8192, 16384, 20000)
     assert numbers_up_to(8) == (1, 2, 3, 4, 5, 6, 7, 8)
     assert numbers_up_to(33)[-3:] == (28, 32, 33)
+
+
+def test_tasks_beyond_the_line_that_lose_throughput_are_told_apart_from_those_that_wait() -> None:
+    chance = random.Random(5)
+
+    def declines(law: Law) -> set[bool]:
+        trials = [
+            SurfaceTrial(tasks, size, law(tasks, size) * chance.lognormvariate(0, 0.02))
+            for tasks in (1, 2, 4, 8, 16, 32)
+            for size in SIZES[::2]
+            for _ in range(2)
+        ]
+        found = surface_of("write", trials, MOST, SIZES)
+        assert found is not None
+        return {one.declines for one in found.sizes}
+
+    assert declines(lambda tasks, _: 5e8 * min(tasks, 4)) == {False}
+    assert declines(lambda tasks, _: 5e8 * min(tasks, 4) * 0.98 ** max(tasks - 4, 0)) == {True}

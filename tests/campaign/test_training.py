@@ -71,7 +71,7 @@ def test_scale_makes_samples_smaller_and_leaves_how_many_tasks_read_them() -> No
 def test_the_phase_spec_says_all_that_the_engine_asks_for() -> None:
     text = 'accelerators = 3\nreaders = 2\nprefetch = 5\ndataset = "100MiB"\nsteps = 7\nepochs = 2\nshuffle = "files"\n'
     (setting,) = settings(training(OWN + text + 'sample_spread = "4KiB"\nsamples_per_file = 8\ntime_limit = "3s"\n'))
-    spec = phase_spec(setting, "0007-train", 9)
+    spec = phase_spec(setting, "0007-train", 9, first_pass=5)
     assert spec["tasks"] == {"first": 0, "here": 6, "total": 6}
     assert spec["limit"] == {"time_ns": 3_000_000_000}
     assert spec["work"] == {
@@ -110,7 +110,7 @@ def test_a_checkpoint_has_the_published_size_or_that_of_a_large_language_model()
 def test_a_checkpoint_is_written_by_tasks_of_its_own() -> None:
     text = 'accelerators = 3\nreaders = 2\nsteps = 20\ncheckpoint_every = 5\ncheckpoint_size = "10MB"\n'
     (setting,) = settings(training(OWN + text + "checkpoint_writers = 3\n"))
-    spec = phase_spec(setting, "0007-train", 9)
+    spec = phase_spec(setting, "0007-train", 9, first_pass=5)
     assert (setting.tasks, spec["tasks"]["total"]) == (6, 9)
     assert spec["work"]["saving"] == {"every_steps": 5, "writers": 3, "writer_bytes": 4 << 20}
 
@@ -290,3 +290,13 @@ def test_a_checkpoint_that_alone_fills_the_space_of_a_probe_is_refused(tmp_path:
     options = {"training": "unet3d-h100", "scale": 0.001, "checkpoint_every": 5, "space": 400 << 10}
     with pytest.raises(RequestError, match="a checkpoint alone takes 1 MiB, and --space is 400 KiB; hint: give more"):
         probe_campaign(str(tmp_path), options)
+
+
+def test_each_trial_has_an_order_of_its_own(tmp_path: Path) -> None:
+    """What one order does to a short trial would be in all of them, and in no interval."""
+    of = 'target = "sim:knee=4,plateau=50GB/s,jitter=0"\nseed = 3\n[repeat]\ncount = 4\n'
+    workload = '[workload]\nkind = "training"\nmodel = "unet3d-h100"\naccelerators = 18\nsteps = 30\n'
+    campaign = parse_campaign(of + workload, "c.toml")
+    run_campaign(campaign, text=None, command_line=["test"], out=str(tmp_path / "run"), observer=Observer())
+    lines = [line for line in Run.open(tmp_path / "run").trials() if line["purpose"] == "measure"]
+    assert len({line["elapsed_ns"] for line in lines}) == 4

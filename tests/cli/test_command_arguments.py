@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -166,3 +167,12 @@ def test_a_line_break_in_a_word_forges_no_line_of_ours(capsys: pytest.CaptureFix
             for row in (said.out + said.err).splitlines()
             if row.startswith(("tonnage: forged", "tonnage: error: forged"))
         ]
+
+
+@pytest.mark.parametrize("words", [["--space", "1MiB"], ["--direct", "yes"]])
+def test_a_dry_run_refuses_what_the_search_would(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+        for more in (["--dry-run"], ["--no-report", "--no-keep", "--out", f"{place}/run"]):
+            assert main(["probe", *words, *more, place]) == 2
+            assert capsys.readouterr().err.count("\n") == 1
+        assert not list(Path(place).iterdir())

@@ -326,3 +326,17 @@ def test_fail_if_judges_two_searches_whatever_block_each_chose(
         runs.append(str(tmp_path / name))
     found = compared(capsys, *runs, *WITHIN, "--fail-if", "slower", code=1)
     assert "workload.block_size" in {one["key"] for one in found["differences"]}
+
+
+def test_searches_whose_trials_have_another_length_are_compared_without_the_ends_of_trials(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A budget for two operations makes trials half as long, of which the ends are twice as much."""
+    for seed in ("1", "2", "3"):
+        for side, words in (("one", ["--op", "write"]), ("two", [])):
+            target = "sim:knee=4,plateau=200MB/s,noise=1%,name=S"
+            out = ["--seed", seed + side[:1].replace("o", "1").replace("t", "2"), "--out", str(tmp_path / side / seed)]
+            assert main(["probe", *words, *out, "--no-report", "--no-keep", target]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(tmp_path / "one"), str(tmp_path / "two"), "--fail-if", "slower"]) == 0
+    assert "0 faster, 0 slower" in capsys.readouterr().out

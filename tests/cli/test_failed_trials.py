@@ -172,3 +172,9 @@ def test_a_probe_in_which_a_trial_fails_says_so_of_all_that_was_asked(
     assert [(line["op"], line["undone_by"]) for line in found["load_lines"]] == [
         ("write", ["single-repetition", "trial-failed"])
     ]
+
+
+def test_a_search_whose_long_trials_failed_has_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--op", "write", "--seed", "1", "--no-keep", "--no-report", "--out", str(tmp_path / "run")]
+    assert main(["probe", *words, "sim:knee=4,full-after=5GB"]) == 1
+    assert "3 trials failed" in capsys.readouterr().err

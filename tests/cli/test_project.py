@@ -162,3 +162,21 @@ def test_the_page_draws_band_models_and_where_measuring_ended(
     assert {"95 % interval", "expected", "USL", "hinge", "repetition", "asked for"} <= set(traces)
     assert traces["asked for"]["x"] == [64] and figure["layout"]["shapes"][0]["x0"] == 32
     assert len(traces["repetition"]["x"]) == sum(4 for _ in found["points"])
+
+
+def test_the_ends_of_a_search_s_trials_are_no_decline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 32 tasks with 16 MiB each in flight they are a tenth of a trial."""
+    words = ["--op", "write", "--transfer", "16MiB", "--seed", "1", "--no-keep", "--no-report"]
+    assert main(["probe", *words, "--out", str(tmp_path / "run"), "sim:knee=4,plateau=2GB/s,noise=1%"]) == 0
+    (found,) = answered(capsys, "project", str(tmp_path / "run"), "--tasks", "64")["projections"]
+    assert found["low"] < 2e9 < found["high"], found
+
+
+def test_where_no_law_fits_other_numbers_are_not_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = "sim:knee=4,dip=40%,dip-from=7,dip-to=25,plateau=2GB/s,noise=1%"
+    words = ["--op", "write", "--seed", "1", "--no-keep", "--no-report", "--out", str(tmp_path / "run"), target]
+    assert main(["probe", *words]) == 0
+    capsys.readouterr()
+    assert main(["project", str(tmp_path / "run"), "--tasks", "16"]) != 0
+    told = capsys.readouterr().err
+    assert "no law of throughput over tasks fits" in told and told.count("\n") == 1

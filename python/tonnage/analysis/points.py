@@ -15,7 +15,7 @@ from tonnage.analysis.results import Bounds, Copies, MixPart, Point, TailFigures
 from tonnage.analysis.statistics.intervals import TOO_FEW, Noise, median_interval, pooled_noise
 from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, Trials, headline, headlines, loop_rates
-from tonnage.records.latency import QUANTILES
+from tonnage.records.latency import QUANTILES, least_operations
 from tonnage.records.line_types import SettingValues, TrialLine, stop_reason_of
 from tonnage.records.phase_results import LatencySummary
 from tonnage.records.phase_results import OperationResult as PartResult
@@ -46,7 +46,8 @@ def medians(latencies: Columns) -> dict[str, int]:
 
 
 def intervals_of(latencies: Columns, noise: Mapping[str, Noise] | None = None) -> dict[str, Bounds | None]:
-    """Of each percentile the interval of its median; None where there is one repetition.
+    """Of each percentile the interval of its median; None where there is one repetition, or where trials have too few
+    operations to tell it: their percentile is that of chance, and lies below the storage's.
 
     ``noise``: of each percentile what all points of the curve have in common, where one of them has few repetitions.
     """
@@ -55,6 +56,9 @@ def intervals_of(latencies: Columns, noise: Mapping[str, Noise] | None = None) -
     found: dict[str, Bounds | None] = {}
     for key in QUANTILES:
         if key in latencies and len(latencies[key]):
+            if "count" in latencies and _median(latencies["count"]) < least_operations(key):
+                found[key] = None
+                continue
             values = np.sort(latencies[key]).tolist()
             _, low, high, confidence = median_interval(values, curve=(noise or {}).get(key))
             found[key] = Bounds(math.floor(low), math.ceil(high), confidence) if confidence else None

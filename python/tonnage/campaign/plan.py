@@ -17,6 +17,7 @@ from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target
 from tonnage.campaign.users import UserSearch
 from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
+from tonnage.machine.mounts import mount_of
 from tonnage.records.phase_specs import Delays
 from tonnage.units import format_size, format_time, rate_text, size_text
 
@@ -130,6 +131,9 @@ def check(campaign: Campaign, plan: Plan) -> None:
     for path in target.paths if direct else ():
         if accepts_direct(path) is False:
             raise RequestError(f'the file system of {path} does not take O_DIRECT; hint: use direct "auto" or "no"')
+        mount = mount_of(path)
+        if mount is not None and mount.memory_backed:
+            raise RequestError(f'{path} is in memory, which nothing is read past; hint: use direct "auto" or "no"')
     for setting in plan.settings:
         executor_of(setting).check(setting, target)
     storages = {setting.storage for setting in settings if setting.needs_scratch}

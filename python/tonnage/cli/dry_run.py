@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.errors import RequestError
@@ -17,6 +18,7 @@ def dry_run(campaign: Campaign, *, as_json: bool) -> int:
     from tonnage.campaign.plan import check, describe, make_plan
     from tonnage.campaign.resource_needs import check_needs
     from tonnage.campaign.scratch import check_place
+    from tonnage.campaign.search_bounds import fit_search
     from tonnage.cluster.launcher_by_name import launcher
 
     plan = make_plan(campaign)
@@ -28,6 +30,7 @@ def dry_run(campaign: Campaign, *, as_json: bool) -> int:
         check_needs(campaign, plan, launcher(campaign.launcher))
         check_company(campaign, plan, launcher(campaign.launcher))
         check_place(campaign.place, plan.target)
+        fit_search(campaign, plan, Path())
         return _print(describe(campaign, plan), as_json=as_json)
     from tonnage.campaign.jobs.run_by_jobs import planned_jobs
 

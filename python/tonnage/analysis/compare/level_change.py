@@ -179,6 +179,8 @@ def _gains(levels: Floats, newest: bool, *, once: bool = False) -> tuple[Floats,
     start, end = np.zeros(rows, int), np.full(rows, n)
     for correlation in _CORRELATIONS:
         squares, explained, at, until = _explained(levels, correlation, newest, once)
+        # Levels that are all equal gain nothing, and have a logarithm.
+        squares = np.maximum(squares, np.finfo(float).tiny)
         held = 0.5 * math.log(1 - correlation**2)
         plain = np.maximum(plain, held - n / 2 * np.log(squares))
         here = held - n / 2 * np.log(np.maximum(squares - explained, 1e-12 * squares))

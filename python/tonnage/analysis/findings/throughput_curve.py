@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tonnage.analysis.figure_texts import count, some, speed
 from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.findings.links import iperf3_limited
-from tonnage.analysis.load_line.curve_hypotheses import nearest_law
+from tonnage.analysis.load_line.curve_hypotheses import UNLIKELY, nearest_law
 from tonnage.analysis.load_line.estimate import curve_of
 from tonnage.analysis.points import cpu_ns_of
 from tonnage.analysis.results import Finding, Point
@@ -15,8 +15,6 @@ from tonnage.units import BANDWIDTH, share, time_text
 
 CLIENT_SHARE = 0.5
 """The generator's own cost is within a factor of two of the whole."""
-UNLIKELY = 0.001
-"""Chance that noise alone takes the levels so far from the law that fits best."""
 CPU_BUSY = 0.9
 """Share of the host's processors in use from which they are the limit."""
 

@@ -133,6 +133,10 @@ class Nearest:
     """Relative, of one trial."""
 
 
+UNLIKELY = 0.001
+"""Chance that noise alone takes the levels so far from the law that fits best."""
+
+
 def nearest_law(curve: Curve) -> Nearest | None:
     """The best of the formulas, by the F-test of what it leaves against the scatter of repetitions;
     None where there are too few points or repetitions for one."""

@@ -33,7 +33,7 @@ from tonnage.analysis.statistics.intervals import (
     student_t,
 )
 from tonnage.records import Trials
-from tonnage.records.latency import QUANTILES
+from tonnage.records.latency import least_operations
 from tonnage.records.line_types import Json, TrialLine
 from tonnage.units import BANDWIDTH, WIDE, rate_text, share, time_text
 
@@ -66,8 +66,6 @@ _OWN, _SURELY = 3, 0.99
 """So many trials of one rate may show it by themselves, with this confidence."""
 _FAR = 3.0
 """So many times the noise of a trial from the objective, no sign test is asked."""
-_BEYOND = 1.5
-"""So many operations of a trial must be beyond a percentile for the trial to tell it."""
 _BEYOND_PLATEAU = 0.03
 """An offered rate so far above the plateau is more than the storage does, whatever the plateau's own error."""
 _FALLS = 0.05
@@ -313,7 +311,7 @@ def sustained(values: Latencies, objective_ns: int, plateau: float) -> dict[int,
 
 def _too_few(percentile: str, waits: Waits, found: Crossing) -> str:
     """Why the trials that decide cannot tell the percentile; empty where they can."""
-    least = math.ceil(_BEYOND / (1 - QUANTILES[percentile]))
+    least = least_operations(percentile)
     counts = [statistics.median(wait["count"] for wait in waits[load]) for load in _deciding(found)]
     if min(counts) >= least:
         return ""

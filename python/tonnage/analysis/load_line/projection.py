@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 from tonnage.analysis.findings.undoing import Undone, undone_answers
 from tonnage.analysis.hosts import hosts_of
 from tonnage.analysis.links import ceilings_of, links_of
+from tonnage.analysis.load_line.curve_hypotheses import UNLIKELY, Curve, nearest_law
+from tonnage.analysis.load_line.estimate import curve_of
 from tonnage.analysis.load_line.extrapolate import Expected, extrapolate
 from tonnage.analysis.points import points_of
 from tonnage.analysis.results import Model, Point
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
+_LAW_OFF = 0.10
+"""A point further from every law than this, beyond its noise, says that other numbers cannot be known from it."""
 _CURVE_POINTS = 64
 _BREAKS = 400
 
@@ -268,6 +272,8 @@ def _curve(
     if bound is not None and nodes >= hosts and max(point.median for point in points) > _ABOVE * bound:
         name, bound = None, None  # a cache was measured, which this ceiling does not bound
     values = {point.tasks: point.values for point in points}
+    if no_law := _why_no_law(curve_of(values)):
+        return Refused(op, group, no_law)
     fewest, last = points[0].tasks, max(most, tasks)
     grid = sorted({round(fewest * (last / fewest) ** (step / _CURVE)) for step in range(_CURVE + 1)})
     band = extrapolate(values, [*grid, tasks])
@@ -296,6 +302,15 @@ def _curve(
         band=tuple(sorted({one.tasks: one for one in band}.values(), key=lambda one: one.tasks)),
         models=tuple(fit(op, group, [p.tasks for p in points], [p.median for p in points], tasks)),
     )
+
+
+def _why_no_law(curve: Curve) -> str:
+    """Why numbers that were measured say nothing of others; empty where a law runs near all of them."""
+    nearest = nearest_law(curve)
+    if nearest is None or nearest.chance >= UNLIKELY or abs(nearest.off) <= _LAW_OFF:
+        return ""
+    off = f"{100 * nearest.off:+.0f} % at {nearest.tasks} tasks"
+    return f"no law of throughput over tasks fits: the nearest is off by {off}; measure the number that is asked for"
 
 
 def _worth(points: Sequence[Point]) -> bool:

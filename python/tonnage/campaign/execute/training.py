@@ -15,8 +15,8 @@ from tonnage.records.phase_specs import PhaseSpec, Saving
 _WRITERS = 8
 """Tasks that lay a data set out, at most."""
 _PASSES = 1 << 20
-"""More than a trial makes over its data set. Each trial has an order of its own, as each epoch has: what one order does to
-the utilisation is then part of the interval."""
+"""More than a trial makes over its data set. Each trial has an order of its own, as each epoch has: what an order does
+to the utilisation is then part of the interval."""
 
 
 class TrainingExecutor(Executor[TrainingSetting]):
