@@ -87,6 +87,7 @@ def test_the_phase_spec_says_all_that_the_engine_asks_for() -> None:
         "steps": 7,
         "epochs": 2,
         "shuffle": "files",
+        "first_pass": 5,
         "cache": "drop",
         "saving": None,
     }
