@@ -41,16 +41,16 @@ def campaign(directory: Path, target: str, workload: str = 'op = "write"\nblock_
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("test", "name", "tests"), [("conformance", "nfs", 10), ("tree", "an_export", 1)])
-def test_it_passes_the_suite_of_all_storages(site: Hosts, server: lab.Server, test: str, name: str, tests: int) -> None:
+@pytest.mark.parametrize(("names", "tests"), [("conformance::nfs", 10), ("tree::an_export", 1)])
+def test_it_passes_the_suite_of_all_storages(site: Hosts, server: lab.Server, names: str, tests: int) -> None:
     try:
-        program = rust_suites.program(test)
+        program = rust_suites.program("storage")
     except Impossible as error:
         pytest.skip(str(error))
     before = server.names()
     given = {"TONNAGE_TEST_EXPORT": f"server:{lab.EXPORT}"}
     done = site["client"].run(
-        program, "--ignored", name, environment=given, check=False, timeout_s=rust_suites.RUN_LIMIT_S
+        program, "--ignored", names, environment=given, check=False, timeout_s=rust_suites.RUN_LIMIT_S
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{tests} passed" in done.stdout

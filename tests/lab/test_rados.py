@@ -43,8 +43,8 @@ def campaign(directory: Path, target: str) -> Path:
 def test_it_passes_the_suite_of_all_storages(cluster: lab.Ceph) -> None:
     given = {**os.environ, "CEPH_CONF": str(cluster.conf), "TONNAGE_TEST_POOL": "bench"}
     try:
-        rust_suites.passes("conformance", "rados", 10, given)
-        rust_suites.passes("tree", "pool", 1, given)
+        rust_suites.passes("storage", "conformance::rados", 10, given)
+        rust_suites.passes("storage", "tree::a_pool", 1, given)
     except Impossible as error:
         pytest.skip(str(error))
 

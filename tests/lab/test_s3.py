@@ -56,7 +56,7 @@ def troubles(line: dict[str, Any]) -> str:
 def test_it_passes_the_suite_of_all_storages(service: lab.S3) -> None:
     given = {**os.environ, "TONNAGE_TEST_S3": service.endpoint}
     try:
-        rust_suites.passes("conformance", "s3::", 10, given)
+        rust_suites.passes("storage", "conformance::s3::", 10, given)
     except Impossible as error:
         pytest.skip(str(error))
 

@@ -1,4 +1,4 @@
-"""Every means of snapshots on the system that has it: the suite of ``crates/engine/tests/snapshots.rs``."""
+"""Every means of snapshots on the system that has it: the suite of ``crates/engine/tests/engine/snapshots.rs``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from throttled import Impossible, throttled
 
 def suite(names: str, tests: int, **given: str) -> None:
     """The tests of those names, of which there are so many, pass."""
-    rust_suites.passes("snapshots", names, tests, {**os.environ, **given})
+    rust_suites.passes("engine", f"snapshots::{names}", tests, {**os.environ, **given})
 
 
 @pytest.mark.timeout(600)

@@ -21,6 +21,6 @@ def test_it_passes_the_suite_of_all_storages(tmp_path: Path, monkeypatch: pytest
     try:
         # Several tests at once: threads of a process use it beside each other. Other MPIs do not know the driver.
         given = {**os.environ, "TONNAGE_TEST_MPIIO": str(library), "OMPI_MCA_io": driver, "RUST_TEST_THREADS": "6"}
-        rust_suites.passes("conformance", "mpiio", 30, given)
+        rust_suites.passes("storage", "conformance::mpiio", 30, given)
     except Impossible as error:
         pytest.skip(str(error))

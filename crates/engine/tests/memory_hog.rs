@@ -1,5 +1,7 @@
 //! Memory held during a phase. Alone in its process, whose memory it looks at.
 
+#[allow(dead_code, reason = "this program uses a part of it")]
+#[path = "engine/support/mod.rs"]
 mod support;
 
 use std::time::Duration;
