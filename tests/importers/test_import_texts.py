@@ -8,7 +8,7 @@ import pytest
 from tonnage.cli import main
 from tonnage.records import Run
 
-from .import_command import RECORDED, codes, lines, rates, take
+from .import_command import RECORDED, codes, lines, rates, summary, take
 
 KIB, MIB = 2**10, 2**20
 WHOLE = (
@@ -16,6 +16,8 @@ WHOLE = (
     ("fio-text", "fio/3.33-mix-grouped.txt"),
     ("fio-text", "fio/3.33-two.txt"),
     ("fio-text", "fio/3.33-odd.txt"),
+    ("fio-text", "fio/3.33-appended.txt"),
+    ("fio-terse", "fio/3.33-appended-two.terse"),
     ("fio-terse", "fio/3.33-write-2jobs.terse"),
     ("fio-terse", "fio/3.33-mix.terse"),
     ("fio-terse", "fio/3.33-mix-4.terse"),
@@ -85,6 +87,55 @@ def test_a_job_that_fio_prints_again_counts_once(tmp_path: Path) -> None:
     path.write_text("".join([*text, *job]))
     (line,) = take("fio-text", tmp_path / "run", path).trials()
     assert line["setting"]["tasks"] == 1
+
+
+def test_calls_of_fio_in_one_text_are_trials_of_their_own(tmp_path: Path) -> None:
+    run = take("fio-text", tmp_path / "run", RECORDED / "fio/3.33-appended.txt")
+    assert [line["setting"]["tasks"] for line in run.trials()] == [1, 1, 1]
+    assert rates(run, "write") == pytest.approx([1143 * MIB, 1231 * MIB, 1067 * MIB], rel=0.001)
+    # Whether all had the same options, the text does not say; its user may.
+    assert "kept-apart" in codes(run) and {point["repetitions"] for point in summary(run)["points"]} == {1}
+    path = RECORDED / "fio/3.33-appended.txt"
+    options = ["--factor", "options=same", "--no-report"]
+    assert main(["import", "fio-text", str(path), "--out", str(tmp_path / "same"), *options]) == 0
+    joined = Run.open(tmp_path / "same")
+    assert "kept-apart" not in codes(joined) and [point["repetitions"] for point in summary(joined)["points"]] == [3]
+
+
+def test_terse_lines_in_turn_are_of_several_calls_and_those_below_each_other_may_be(tmp_path: Path) -> None:
+    """Two jobs, one after the other, three times; and one job three times."""
+    run = take("fio-terse", tmp_path / "run", RECORDED / "fio/3.33-appended-two.terse")
+    assert [line["setting"]["job"] for line in run.trials()] == ["a", "b"] * 3
+    assert {line["setting"]["tasks"] for line in run.trials()} == {1} and "tasks-assumed" not in codes(run)
+    doubtful = take("fio-terse", tmp_path / "doubtful", RECORDED / "fio/3.33-appended.terse")
+    assert [line["setting"]["tasks"] for line in doubtful.trials()] == [3]
+    assert "tasks-assumed" in codes(doubtful)
+
+
+def test_a_terse_line_that_is_cut_off_takes_none_of_another_call_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cut.terse"
+    path.write_text((RECORDED / "fio/3.33-appended-two.terse").read_text()[:-1500])
+    run = take("fio-terse", tmp_path / "run", path)
+    assert [line["setting"]["job"] for line in run.trials()] == ["a", "b"] * 2
+    assert "line 5: this job is cut off; left out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("kind", "name"), [("fio-text", "3.33-beside.txt"), ("fio-terse", "3.33-beside.terse")])
+def test_jobs_of_other_names_in_a_group_of_fio_ran_beside_each_other(kind: str, name: str, tmp_path: Path) -> None:
+    run = take(kind, tmp_path / "run", RECORDED / "fio" / name)
+    beside = {(line["setting"]["job"], line["phase"]): line["setting"]["beside"] for line in run.trials()}
+    assert beside == {("a", "write"): None, ("b", "read"): "c", ("b", "write"): "c", ("c", "read"): "b"}
+    noted = {line["setting"]["job"] for line in run.trials() if "side-by-side" in {n["code"] for n in line["notes"]}}
+    assert noted == {"b", "c"}
+
+
+def test_a_job_that_fio_ended_with_an_error_fails_its_trial(tmp_path: Path) -> None:
+    """Two jobs of one name; the second one met the limit of the size of a file."""
+    (line,) = take("fio-text", tmp_path / "run", RECORDED / "fio/3.33-failed.txt").trials()
+    assert (line["status"], line["reason"]) == ("failed", "fio ended it with error 27")
+    assert (line["setting"]["tasks"], line["bytes"], line["operations"]) == (2, 14 * MIB, 15)
 
 
 def test_a_terse_line_and_fio_s_text_of_one_workload_agree(tmp_path: Path) -> None:
