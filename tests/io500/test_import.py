@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,9 @@ def test_a_result_of_the_original_keeps_its_figures_and_its_score(tmp_path: Path
     assert lines["find"]["operations_per_s"] == pytest.approx(1138808, rel=1e-3)
     assert not write["facts"]["valid"] and lines["find"]["facts"]["valid"]
     told = {said.name: said for said in sentences_of(analyse(run))}["IO500 score"]
-    assert told.sentence == "2.31 at 2 tasks."
+    assert told.sentence == "2.31 [INVALID] at 2 tasks."
     assert told.why[0] == "Bandwidth 0.283 GiB/s, metadata 18.8 kIOPS."
+    assert not told.sure
     # No path with its time stamp keeps it from another result.
     assert "2026.11.26" not in json.dumps([line["setting"] for line in lines.values()])
     assert run.manifest["target"]["name"] == "./data"
@@ -51,6 +53,30 @@ def test_a_summary_of_2019_is_read() -> None:
     first = found.phases[0]
     assert (first.setting["workload"], first.phase) == ("ior-easy-write", "write")
     assert first.bytes == pytest.approx(8.5 * 2**30 * 320.25, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["result.txt", "result_summary.txt"])
+def test_what_the_benchmark_marked_as_invalid_is_told_and_nothing_else(name: str) -> None:
+    text = (RECORDED / name).read_text()
+
+    def marked(text: str) -> set[bool]:
+        phases = read(text.encode(), name).phases
+        return {"marked-invalid" in {note.code for note in phase.notes} for phase in phases}
+
+    assert marked(text) == {True}
+    reasons = [line for line in text.splitlines() if not line.startswith("; ERROR INVALID")]
+    valid = "\n".join(line.removesuffix(" [INVALID]") for line in reasons) + "\n"
+    assert marked(valid) == {False}
+    # Only the score is marked where the configuration as a whole breaks the rules.
+    score = next(line for line in valid.splitlines() if line.startswith(("SCORE  ", "[SCORE ]")))
+    assert marked(valid.replace(score, f"{score} [INVALID]")) == {True}
+
+
+def test_a_find_has_a_row_as_every_phase_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "io500", str(RECORDED), "--out", str(tmp_path / "run")]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"^find \(find\)\nphase .*\nfind +2 +1\.14 M/s ", printed, re.MULTILINE)
+    assert "the fastest is find at 1.14 M/s" in (tmp_path / "run/report.html").read_text()
 
 
 def test_several_results_give_the_score_an_interval(tmp_path: Path) -> None:

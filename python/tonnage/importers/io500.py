@@ -32,7 +32,7 @@ _KNOWN = re.compile(
 _FROM_RATE = Note(
     "from-summary", "the file states a rate and the time of the whole phase; how much was done is their product"
 )
-
+_INVALID = Note("marked-invalid", "IO500 marked the result [INVALID]: by the rules of the benchmark there is no score")
 _NO_TASKS = Note("from-summary", "the file does not say how many tasks there were: 1 stands for all of them")
 
 
@@ -53,6 +53,7 @@ class _Run:
     mode: str | None = None
     began: str | None = None
     path: str | None = None
+    is_invalid: bool = False
 
 
 def read(data: bytes, _: str) -> ImportedFile:
@@ -68,8 +69,12 @@ def read(data: bytes, _: str) -> ImportedFile:
             run.version, run.mode = found[1], found[2]
         elif found := _SECTION.match(line):
             sections.append(_Section(found[1], number))
-        elif line.startswith("; ERROR INVALID") and sections:
-            sections[-1].is_invalid = True
+        elif line.startswith("[SCORE"):
+            run.is_invalid |= line.endswith("[INVALID]")
+        elif line.startswith("; ERROR INVALID"):
+            run.is_invalid = True
+            if sections:
+                sections[-1].is_invalid = True
         elif sections and (found := _PAIR.match(line)):
             sections[-1].pairs[found[1]] = found[2].strip()
     _of_run(run, sections)
@@ -102,6 +107,7 @@ def _is_whole(lines: Sequence[str]) -> bool:
 
 def _of_run(run: _Run, sections: Sequence[_Section]) -> None:
     for section in sections:
+        run.is_invalid |= section.is_invalid or section.pairs.get("SCORE", "").endswith("[INVALID]")
         if section.name == "run":
             run.procs = whole(section.pairs.get("procs"))
             run.version = section.pairs.get("version", run.version)
@@ -140,7 +146,7 @@ def _phase(run: _Run, section: _Section) -> Phase | str | None:
         line=section.line,
         durability="fsync" if is_bandwidth and section.name.endswith("write") else None,
         facts={"valid": int(not section.is_invalid)},
-        notes=(_FROM_RATE,) if run.procs else (_FROM_RATE, _NO_TASKS),
+        notes=(_FROM_RATE, *(() if run.procs else (_NO_TASKS,)), *((_INVALID,) if run.is_invalid else ())),
     )
 
 
