@@ -186,7 +186,19 @@ def test_iperf3_counts_what_arrived_in_bytes(tmp_path: Path) -> None:
     said = json.loads((RECORDED / "iperf3/send.client.json").read_text())["end"]["sum_received"]
     (line,) = take("iperf3", tmp_path / "run", RECORDED / "iperf3/send.client.json").trials()
     assert line["bytes"] == said["bytes"]
-    assert line["bandwidth_bytes_per_s"] == pytest.approx(said["bits_per_second"] / 8, rel=1e-3)
+    assert line["elapsed_ns"] == pytest.approx(said["seconds"] * 1e9), "the receiver's"
+    assert line["bandwidth_bytes_per_s"] == pytest.approx(said["bits_per_second"] / 8, rel=1e-6)
+
+
+@pytest.mark.parametrize("option", ["target_bitrate", "blksize", "tos"])
+def test_whatever_iperf3_states_as_an_option_keeps_trials_apart(option: str, tmp_path: Path) -> None:
+    path = RECORDED / "iperf3/send.client.json"
+    said = json.loads(path.read_text())
+    said["start"]["test_start"][option] = 50_000_000
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(said))
+    run = take("iperf3", tmp_path / "run", path, other)
+    assert [point["repetitions"] for point in summary(run)["points"]] == [1, 1]
 
 
 def test_bits_that_were_written_as_bytes_are_named(tmp_path: Path) -> None:

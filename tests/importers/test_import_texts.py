@@ -29,7 +29,11 @@ WHOLE = (
     ("iozone", "iozone/3.489-fsync.txt"),
 )
 ROUNDED = tuple(
-    ("iperf3-text", f"iperf3/{test}.{end}.txt") for test in ("send", "recv", "udp") for end in ("client", "server")
+    ("iperf3-text", f"iperf3/{test}.txt")
+    for test in (
+        *(f"{way}.{end}" for way in ("send", "recv", "udp") for end in ("client", "server")),
+        *("short.client", "parallel.client", "in-bytes.client"),
+    )
 )
 
 
@@ -161,6 +165,33 @@ def test_a_text_of_iperf3_is_its_sum_without_the_warm_up(tmp_path: Path) -> None
     )
     assert {client["setting"]["direction"], server["setting"]["direction"]} == {"receive"}
     assert client["bandwidth_bytes_per_s"] == pytest.approx(4.66e9 / 8, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "stated", "seconds"),
+    [
+        # A tenth of a second, which is printed as 0.10.
+        ("short", 24.1e9 / 8, 0.1023),
+        # Of three streams the sum; the receiver ended a hundredth of a second after the sender.
+        ("parallel", 13.7e9 / 8, 2.00),
+        # With -f M.
+        ("in-bytes", 2763 * MIB, 2.00),
+    ],
+)
+def test_the_time_of_an_iperf3_text_is_the_receiver_s_that_agrees_with_its_rate(
+    name: str, stated: float, seconds: float, tmp_path: Path
+) -> None:
+    (line,) = take("iperf3-text", tmp_path / "run", RECORDED / f"iperf3/{name}.client.txt").trials()
+    assert line["bandwidth_bytes_per_s"] == pytest.approx(stated, rel=0.004)
+    assert line["elapsed_ns"] == pytest.approx(seconds * 1e9, rel=0.004)
+
+
+def test_texts_of_iperf3_are_kept_apart_for_they_state_no_options(tmp_path: Path) -> None:
+    """One was asked for 300 MB, the other for two seconds."""
+    files = [RECORDED / f"iperf3/{name}.client.txt" for name in ("short", "in-bytes")]
+    run = take("iperf3-text", tmp_path / "run", *files)
+    assert "kept-apart" in codes(run)
+    assert [point["repetitions"] for point in summary(run)["points"]] == [1, 1]
 
 
 def test_both_ways_at_once_in_iperf3_s_text_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
