@@ -67,6 +67,12 @@ def test_whatever_ior_states_as_an_option_keeps_trials_apart(
     assert [(group.split()[0], count) for group, count in points(run, "write")] == [(factor, 1)] * 2
 
 
+def test_how_much_ior_prints_makes_no_other_trial(tmp_path: Path) -> None:
+    """Three iterations without ``-v``, two with it, which stands among the options that IOR prints."""
+    run = take("ior", tmp_path / "run", IOR / "4.1-quiet.txt", IOR / "4.1-verbose.txt")
+    assert (points(run, "write"), points(run, "read")) == ([("", 5)], [("", 5)])
+
+
 @pytest.mark.parametrize(
     "change", [(" -e -o", " -e -k -v -A 7 -G 99 -O summaryFile=/x -o"), (" -F -w -r -e", " -werF")]
 )

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from tonnage.importers.imported_phases import Note, Phase, StatedRate, Unplaced, arguments_of
-from tonnage.importers.ior_options import Options, canonical, options_of
+from tonnage.importers.ior_options import Options, directive, options_of
 from tonnage.importers.rounded_numbers import (
     KIB,
     UNITS,
@@ -116,8 +116,7 @@ class Test:
 
     def other(self, key: str, value: str) -> None:
         """Takes a line of the options that names none of a ``stream``'s factors: a stripe count, a hint."""
-        plain = canonical(key)
-        if plain != key:
+        if (plain := directive(key)) is not None:
             if not self.known:
                 self.options[plain] = value
         elif key.lower() not in _TOLD and value != _DEFAULTS.get(key.lower()):
