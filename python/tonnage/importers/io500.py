@@ -1,7 +1,8 @@
 """Results of IO500 of any year: ``result.txt`` with its sections, or ``result_summary.txt`` with a line a phase.
 
 A phase states a rate and the time of the whole phase, which is longer than what the rate is over. How much was done
-follows from their product. What GB/s are called up to 2019 are GiB/s. Scores are no trials: they follow from the rates.
+follows from their product; a search of ``result.txt`` states it. What GB/s are called up to 2019 are GiB/s. Scores are
+no trials: they follow from the rates.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tonnage.importers.imported_phases import ImportedFile, Note, Phase, arguments_of, few
-from tonnage.importers.rounded_numbers import GIB, letters, nanoseconds, rounded, whole
+from tonnage.importers.rounded_numbers import GIB, elapsed_ns, letters, nanoseconds, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
 
@@ -124,29 +125,34 @@ def _phase(run: _Run, section: _Section) -> Phase | str | None:
     score, time = section.pairs.get("score"), section.pairs.get("t_delta") or section.pairs.get("time")
     if score is None:
         return "has no score"
-    rate, elapsed_ns = rounded(score), nanoseconds(time) if time else None
+    rate, lasted = rounded(score), nanoseconds(time) if time else None
     if rate is None:
         return f"has the score {score!r}, which is no number"
     if rate.middle * 10**6 <= 1:
         return None  # It was left out, or failed: 0.000000.
-    if not elapsed_ns:
+    if not lasted:
         return "has no time"
     is_bandwidth = section.name.startswith("ior")
-    count = round(rate.middle * (GIB if is_bandwidth else 1000) * Fraction(elapsed_ns, 10**9))
+    rate = rate.times(GIB if is_bandwidth else 1000)
+    stated = whole(section.pairs.get("total-files", ""))
+    count = stated or round(rate.middle * Fraction(lasted, 10**9))
+    if stated:
+        lasted = elapsed_ns(stated, None, rate) or lasted
     setting = _setting(run, section)
     size = setting.get("transfer_size") if is_bandwidth else 0
     if not 0 < count < LARGEST:
         return f"has the score {score!r}, which is out of all bounds"
+    notes = (*(() if stated else (_FROM_RATE,)), *(() if run.procs else (_NO_TASKS,)))
     return Phase(
         phase=_operation(section.name),
         setting=setting,
-        elapsed_ns=elapsed_ns,
+        elapsed_ns=lasted,
         bytes=count if is_bandwidth else 0,
         operations=max(count // size, 1) if size else count if not is_bandwidth else 0,
         line=section.line,
         durability="fsync" if is_bandwidth and section.name.endswith("write") else None,
         facts={"valid": int(not section.is_invalid)},
-        notes=(_FROM_RATE, *(() if run.procs else (_NO_TASKS,)), *((_INVALID,) if run.is_invalid else ())),
+        notes=(*notes, *((_INVALID,) if run.is_invalid else ())),
     )
 
 
