@@ -194,6 +194,18 @@ def test_texts_of_iperf3_are_kept_apart_for_they_state_no_options(tmp_path: Path
     assert [point["repetitions"] for point in summary(run)["points"]] == [1, 1]
 
 
+@pytest.mark.parametrize("name", ["parallel.client", "udp.client"])
+def test_an_iperf3_text_without_what_arrived_is_not_whole(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = lines(RECORDED / f"iperf3/{name}.txt")
+    last = max(number for number, line in enumerate(text) if line.rstrip().endswith("receiver"))
+    path = tmp_path / "cut.txt"
+    path.write_text("".join(text[:last]) + text[last][:40])
+    assert main(["import", "iperf3-text", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "line 1: this test breaks off before its end" in capsys.readouterr().err
+
+
 def test_both_ways_at_once_in_iperf3_s_text_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = RECORDED / "iperf3/bidir.client.txt"
     assert main(["import", "iperf3-text", str(path), "--out", str(tmp_path / "run")]) == 2

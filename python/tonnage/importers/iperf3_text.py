@@ -73,7 +73,8 @@ def _as_json(lines: list[str]) -> Json | str:
         return "breaks off before its end"
     # A server prints the line of its own end.
     sender = "sender" in ends if served and len(ends) == 1 else not backward
-    if ("sender" if sender else "receiver") not in ends:
+    # A client has its own line and that of the other end, and what arrived is the receiver's.
+    if not {"sender" if sender else "receiver", *(() if served else ("receiver",))} <= ends.keys():
         return "breaks off before its end"
     intervals = [{"sum": {**_sum(row), "start": float(row[3]), "omitted": False, "sender": sender}} for row in measured]
     sums = {f"sum_{'sent' if end == 'sender' else 'received'}": _sum(row) for end, row in ends.items()}
