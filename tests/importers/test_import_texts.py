@@ -223,6 +223,23 @@ def test_each_column_of_iozone_is_a_test_of_its_own(tmp_path: Path) -> None:
     assert rates(gaps, "read") == pytest.approx([9247398 * KIB], rel=1e-4)
 
 
+def test_every_output_of_iozone_in_a_file_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain, synced = ((RECORDED / f"iozone/3.489-{name}.txt").read_text() for name in ("gap", "fsync"))
+    path = tmp_path / "both.txt"
+    path.write_text(plain + synced + plain)
+    of_plain, of_synced = (
+        len(take("iozone", tmp_path / name, RECORDED / f"iozone/3.489-{name}.txt").trials())
+        for name in ("gap", "fsync")
+    )
+    run = take("iozone", tmp_path / "run", path)
+    assert len(run.trials()) == 2 * of_plain + of_synced
+    assert [line["durability"] for line in run.trials() if line["phase"] == "write"][-1] == "none"
+    # What the first one lacks is told, and the second one is whole.
+    path.write_text(plain.partition("iozone test complete")[0] + synced)
+    assert len(take("iozone", tmp_path / "cut", path).trials()) == of_plain + of_synced
+    assert "another output begins before the end of the one above it" in capsys.readouterr().err
+
+
 def test_an_fsync_in_iozone_s_clock_is_another_setting(tmp_path: Path) -> None:
     run = take("iozone", tmp_path / "run", RECORDED / "iozone/3.489-fsync.txt")
     assert {line["durability"] for line in run.trials() if line["phase"] == "write"} == {"fsync"}

@@ -67,9 +67,12 @@ def read(data: bytes, _: str) -> ImportedFile:
 def _line(reader: _Reader, line: str, number: int, torn: bool) -> None:
     key, colon, value = line.strip().partition(": ")
     if found := _VERSION.match(line):
-        reader.version = reader.version or found[1]
+        if reader.table and not reader.ended:
+            reader.problems.append(f"line {number}: another output begins before the end of the one above it")
+        reader.version, reader.unit = reader.version or found[1], None
+        reader.fsync = reader.direct = reader.table = reader.ended = False
     elif colon and key == "Command line used":
-        reader.command, words = value, arguments_of(value)
+        reader.command, words = reader.command or value, arguments_of(value)
         reader.fsync, reader.direct = "-e" in words, "-I" in words
     elif colon and key == "Run began":
         reader.began = reader.began or value.strip()
