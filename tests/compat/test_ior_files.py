@@ -181,11 +181,13 @@ def test_a_read_of_files_that_are_not_there_is_refused_and_names_the_first(ior: 
     assert f"{data}/doesnotexist.00000000" in refused(ior, *words, "-N", "2")
 
 
-def test_a_read_of_a_file_that_is_too_short_is_refused_with_both_lengths(ior: Ior, data: Path) -> None:
+def test_a_read_of_a_file_that_is_too_short_is_refused_with_its_name_and_both_lengths(ior: Ior, data: Path) -> None:
     words = ["-t", "64k", "-F", "-k", "-N", "2", "-o", str(data / "f")]
     assert ior("-w", "-b", "64k", *words).code == 0
+    # The second of both files is short.
+    (data / "f.00000000").write_bytes(bytes(128 * KIB))
     said = refused(ior, "-r", "-b", "128k", *words)
-    assert "131072" in said and "65536" in said
+    assert said.startswith(f"{data}/f.00000001 has 65536 bytes and the read needs 131072")
 
 
 def test_a_directory_that_is_not_there_is_refused(ior: Ior, data: Path) -> None:
