@@ -101,15 +101,20 @@ def test_json_and_csv_hold_the_figures_of_the_records(ior: Ior, data: Path, tmp_
     assert all(float(row["bw(MiB/s)"]) > 0 and float(row["xfer(KiB)"]) == 64 for row in rows)
 
 
-def test_each_operation_has_a_line_where_they_are_asked_for(ior: Ior, data: Path) -> None:
+def test_each_operation_has_a_line_where_they_are_asked_for(ior: Ior, data: Path, tmp_path: Path) -> None:
     ior("-t", "64k", "-b", "512k", "-F", "-N", "2", "-O", f"savePerOpDataCSV={data / 'op'}", "-o", str(data / "f"))
+    recorded_tasks = map(json.loads, (tmp_path / "run-0/tasks.jsonl").read_text().splitlines())
+    tasks = [line for line in recorded_tasks if line["phase"] == "read"]
     theirs = (PEER / "ior-perop-0-00000.csv").read_text().splitlines()
     for task in range(2):
         ours = (data / f"op-0-{task:05d}.csv").read_text().splitlines()
         assert ours[0] == theirs[0] and len(ours) == len(theirs)
         assert all(re.fullmatch(r"\d\.\d{8}e[+-]\d\d,\d\.\d{8}e[+-]\d\d,\d\.\d{6}e[+-]\d\d", line) for line in ours[1:])
-        starts = [float(line.split(",")[0]) for line in ours[1:]]
-        assert starts == sorted(starts)
+        starts, seconds = zip(*(map(float, line.split(",")[:2]) for line in ours[1:]), strict=True)
+        assert list(starts) == sorted(starts)
+        # They count from the task's first transfer, and lie within what the task took for all of them.
+        (taken,) = (line["transfer_ns"] for line in tasks if line["task"] == task)
+        assert starts[0] == 0 and starts[-1] + seconds[-1] <= taken / 1e9 + 1e-8
 
 
 def test_files_go_unless_they_are_to_be_kept(ior: Ior, data: Path) -> None:
@@ -176,11 +181,13 @@ def test_a_read_of_files_that_are_not_there_is_refused_and_names_the_first(ior: 
     assert f"{data}/doesnotexist.00000000" in refused(ior, *words, "-N", "2")
 
 
-def test_a_read_of_a_file_that_is_too_short_is_refused_with_both_lengths(ior: Ior, data: Path) -> None:
+def test_a_read_of_a_file_that_is_too_short_is_refused_with_its_name_and_both_lengths(ior: Ior, data: Path) -> None:
     words = ["-t", "64k", "-F", "-k", "-N", "2", "-o", str(data / "f")]
     assert ior("-w", "-b", "64k", *words).code == 0
+    # The second of both files is short.
+    (data / "f.00000000").write_bytes(bytes(128 * KIB))
     said = refused(ior, "-r", "-b", "128k", *words)
-    assert "131072" in said and "65536" in said
+    assert said.startswith(f"{data}/f.00000001 has 65536 bytes and the read needs 131072")
 
 
 def test_a_directory_that_is_not_there_is_refused(ior: Ior, data: Path) -> None:

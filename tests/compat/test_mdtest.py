@@ -282,7 +282,7 @@ def test_each_operation_on_a_file_can_be_had_in_the_form_of_mdtest(mdtest: Mdtes
     for name, size in (("File creation", 100), ("File stat", 1)):
         rows = (tmp_path / f"op-{name}-00000.csv").read_text().splitlines()[1:]
         starts, seconds, rates = zip(*(map(float, row.split(",")) for row in rows), strict=True)
-        assert list(starts) == sorted(starts)
+        assert starts[0] == 0 and list(starts) == sorted(starts)
         assert rates == pytest.approx([size / second for second in seconds], rel=1e-5)
 
 

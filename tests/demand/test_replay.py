@@ -104,10 +104,28 @@ def test_what_is_not_in_a_campaign_is_not_said_of_it() -> None:
 
 
 def test_a_campaign_that_moves_other_bytes_than_the_job_says_so() -> None:
-    """Two calls of four ranks: each task of a campaign makes one."""
-    few = replace(WRITES, bytes=2 * MIB, operations=2, common=(SizeCount(MIB, 2, files=2),))
+    """Six calls of four ranks: each task of a campaign makes two."""
+    few = replace(WRITES, bytes=6 * MIB, operations=6, common=(SizeCount(MIB, 6, files=4),))
     told = replay_of(JOB, replace(PLACE, writes=few), target="/x", sweep=False).left_out
-    assert any(one.startswith("it writes 4.19 MB, where the job wrote 2.10 MB: ") for one in told), told
+    said = "it writes 8.39 MB in 8 calls, where the job wrote 6.29 MB in 6: "
+    assert any(one.startswith(said) for one in told), told
+
+
+def test_calls_that_are_fewer_than_the_ranks_are_made_by_as_many_tasks() -> None:
+    """A library's header: one call beside 79 of four ranks."""
+    sizes = (SizeCount(MIB, 79, files=1), SizeCount(544, 1, files=1))
+    head = replace(WRITES, bytes=79 * MIB + 544, operations=80, common=sizes)
+    made = replay_of(JOB, replace(PLACE, writes=head), target="/x", sweep=False)
+    stream, small = tables(made.text)
+    assert (stream["tasks"], small["tasks"], small["block_size"]) == (4, 1, 544)
+    assert not any(one.startswith("it writes") for one in made.left_out)
+
+
+def test_a_campaign_that_makes_more_calls_than_the_job_says_so() -> None:
+    """Of most calls the log has no size, and they moved nothing."""
+    empty = replace(WRITES, bytes=8 * MIB, operations=12, common=(SizeCount(MIB, 8, files=4),))
+    told = replay_of(JOB, replace(PLACE, writes=empty), target="/x", sweep=False).left_out
+    assert any(one.startswith("it writes 8.39 MB in 8 calls, where the job wrote 8.39 MB in 12: ") for one in told)
     assert not any("where the job" in one for one in replay_of(JOB, PLACE, target="/x", sweep=False).left_out)
 
 
@@ -170,6 +188,12 @@ def test_the_replay_of_a_job_moves_its_bytes_in_its_calls(tmp_path: Path, capsys
     apart = {one.counter: one.apart for one in found}
     assert apart["write: sequential"] == 0.0, "all in order is within the bounds of 36 to 40 of 40"
     assert apart["read: calls"] == pytest.approx(160 / 164 - 1)
+    assert "may be missing" not in said.err
+    # Of a run that was interrupted, what is missing is no deviation of the campaign.
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, "state": "interrupted"}))
+    assert main([*asked, "--replayed", str(run), "--json"]) == 0
+    assert f"note: of the replay: trials of {run} may be missing: its state is interrupted" in capsys.readouterr().err
 
 
 @needs_darshan
@@ -208,5 +232,8 @@ def test_opens_that_the_job_did_not_make_are_told() -> None:
     """A run of the replay opens a shared file for its writes, for its reads, and to look at the page cache."""
     (place,) = use("shared").file_systems
     made = replay_of(use("shared"), place, target="/x", sweep=False)
-    words = "each step opens its files anew, and reads open them once more, to see what the page cache has of them"
-    assert f"{words}; the job opened files {place.metadata.opens} times in all" in made.left_out
+    anew = (
+        "each step has files of its own and opens them anew, and reads open them once more, to see what the page cache "
+    )
+    had = f"has of them; the job had {place.files} file and opened files {place.metadata.opens} times in all"
+    assert anew + had in made.left_out

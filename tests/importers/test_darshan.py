@@ -199,6 +199,7 @@ def test_an_import_has_trials_of_writes_reads_and_names_with_what_counters_prove
     assert (facts["size_100k_1m"], facts["ranks_low"], facts["ranks_high"], facts["traced"]) == (40, 4, 4, 0)
     assert facts["at_once_low"] >= 1 and facts["at_once_high"] <= 4
     assert facts["imbalance_thousandths"] == 1600
+    assert (facts["sequential_millionths_low"], facts["sequential_millionths_high"]) == (900_000, 1_000_000)
     assert trials["metadata"]["operations"] == 8 and trials["metadata"]["facts"]["syncs"] == 4
     assert [task["bytes"] for task in run.tasks() if task["phase"] == "write"] == [MIB, 2 * MIB, 3 * MIB, 4 * MIB]
     assert "counted-calls" in codes(run)

@@ -51,7 +51,7 @@ def test_the_original_is_kept_with_its_digest_and_the_line_of_each_trial(tmp_pat
 FORMS = (
     "ext4-csv.txt", "ext4-json.txt", "3.0.1.txt", "script.txt", "ext4-stonewall.txt", "2.10.3-fpp.txt",
     "2.10.3-stonewall.txt", "3.0.1-fpp.txt", "3.0.1-stonewall.txt", "3.2.1-json.txt", "3.3.0-json.txt",
-    "3.3.0-stonewall.txt",
+    "3.3.0-stonewall.txt", "4.1-stonewall-json.txt",
 )  # fmt: skip
 
 
@@ -60,6 +60,25 @@ def test_every_form_is_read_and_verified(name: str, tmp_path: Path) -> None:
     run = take("ior", tmp_path / "run", IOR / name)
     assert main(["verify", str(run.path)]) == 0
     assert not codes(run) & {"unit-mismatch", "damaged-file", "bytes-estimated"}
+
+
+def test_a_stonewalled_json_moved_what_ior_warned_of_or_what_its_rate_says(tmp_path: Path) -> None:
+    """Each task was asked for 1 GiB, and stopped after a second."""
+    warned = take("ior", tmp_path / "warned", IOR / "4.1-stonewall-json.txt")
+    assert [line["bytes"] for line in warned.trials()] == [1070530560]
+    assert rates(warned, "write") == pytest.approx([1014.7022 * MIB], rel=1e-6)
+    # A file of its own (summaryFile) has no warnings.
+    run = take("ior", tmp_path / "alone", IOR / "4.1-stonewall.json")
+    assert rates(run, "write") == pytest.approx([1714.9493 * MIB, 1945.6197 * MIB], rel=1e-6)
+    assert "bytes-estimated" in codes(run)
+
+
+def test_a_stonewalled_text_without_its_warnings_keeps_the_stated_rate(tmp_path: Path) -> None:
+    path = tmp_path / "filtered.txt"
+    path.write_text("".join(line for line in lines(IOR / "ext4-stonewall.txt") if not line.startswith("WARNING")))
+    run, whole = take("ior", tmp_path / "run", path), take("ior", tmp_path / "whole", IOR / "ext4-stonewall.txt")
+    assert rates(run, "write") == pytest.approx(rates(whole, "write"), rel=1e-4)
+    assert "bytes-estimated" in codes(run) and "unit-mismatch" not in codes(run)
 
 
 def test_json_and_csv_give_the_rates_they_state(tmp_path: Path) -> None:

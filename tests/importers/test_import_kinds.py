@@ -116,6 +116,24 @@ def test_jobs_of_one_name_are_tasks_of_one_trial_as_group_reporting_has_them(tmp
     assert (together["setting"]["tasks"], together["bytes"], together["first_done_ns"]) == (2, 16 * MIB, None)
 
 
+def test_states_of_one_run_of_fio_are_no_repetitions_of_it(tmp_path: Path) -> None:
+    """``--status-interval=1`` of two seconds: after one, after two, and at the end."""
+    path = RECORDED / "fio/3.33-status-interval.json"
+    (line,) = take("fio", tmp_path / "run", path).trials()
+    assert (line["operations"], line["elapsed_ns"]) == (1001, pytest.approx(2.001e9, rel=1e-3))
+    # Runs that began after the one before them was printed are three.
+    text = path.read_text()
+    for number, stamp in enumerate(("1795825734684", "1795825734800"), 1):
+        text = text.replace(stamp, str(int(stamp) + number * 10_000))
+    later = tmp_path / "later.json"
+    later.write_text(text)
+    assert [line["operations"] for line in take("fio", tmp_path / "later", later).trials()] == [448, 950, 1001]
+    # An end that is cut off says nothing: the last whole state is what there is.
+    cut = tmp_path / "cut.json"
+    cut.write_text(path.read_text()[:-700])
+    assert [line["operations"] for line in take("fio", tmp_path / "cut", cut).trials()] == [950]
+
+
 def test_the_sum_of_all_clients_of_fio_is_not_counted_again(tmp_path: Path) -> None:
     said = json.loads((RECORDED / "fio/plus.json").read_text())
     (job,) = said.pop("jobs")
@@ -168,7 +186,19 @@ def test_iperf3_counts_what_arrived_in_bytes(tmp_path: Path) -> None:
     said = json.loads((RECORDED / "iperf3/send.client.json").read_text())["end"]["sum_received"]
     (line,) = take("iperf3", tmp_path / "run", RECORDED / "iperf3/send.client.json").trials()
     assert line["bytes"] == said["bytes"]
-    assert line["bandwidth_bytes_per_s"] == pytest.approx(said["bits_per_second"] / 8, rel=1e-3)
+    assert line["elapsed_ns"] == pytest.approx(said["seconds"] * 1e9), "the receiver's"
+    assert line["bandwidth_bytes_per_s"] == pytest.approx(said["bits_per_second"] / 8, rel=1e-6)
+
+
+@pytest.mark.parametrize("option", ["target_bitrate", "blksize", "tos"])
+def test_whatever_iperf3_states_as_an_option_keeps_trials_apart(option: str, tmp_path: Path) -> None:
+    path = RECORDED / "iperf3/send.client.json"
+    said = json.loads(path.read_text())
+    said["start"]["test_start"][option] = 50_000_000
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(said))
+    run = take("iperf3", tmp_path / "run", path, other)
+    assert [point["repetitions"] for point in summary(run)["points"]] == [1, 1]
 
 
 def test_bits_that_were_written_as_bytes_are_named(tmp_path: Path) -> None:

@@ -97,3 +97,57 @@ def test_whatever_mdtest_states_as_an_option_keeps_trials_apart(
     other.write_text(original.read_text().replace(*change))
     points = summary(take("mdtest", tmp_path / "run", original, other))["points"]
     assert [(point["group"].split()[0], point["repetitions"]) for point in points] == [(factor, 1)] * 2
+
+
+def test_tests_of_several_numbers_of_tasks_are_settings_of_their_own(tmp_path: Path) -> None:
+    """``-f 2 -l 4 -s 2`` of four tasks: each number has a heading and a summary."""
+    run = take("mdtest", tmp_path / "run", MDTEST / "4.1-steps.txt")
+    creations = [line for line in run.trials() if line["phase"] == "create"]
+    assert [(line["setting"]["tasks"], line["operations"]) for line in creations] == [(2, 100)] * 2 + [(4, 200)] * 2
+    stated = [189444.625, 162067.388, 158245.765, 82200.960]
+    assert [line["operations"] * 1e9 / line["elapsed_ns"] for line in creations] == pytest.approx(stated, rel=1e-4)
+    assert [point["repetitions"] for point in summary(run)["points"]] == [2] * 8
+
+
+def test_the_nodes_of_fewer_tasks_than_were_launched_are_unknown(tmp_path: Path) -> None:
+    text = (MDTEST / "4.1-steps.txt").read_text()
+    path = tmp_path / "nodes.txt"
+    path.write_text(text.replace("on 1 node", "on 2 node"))
+    lines = list(take("mdtest", tmp_path / "run", path).trials())
+    assert {(line["setting"]["tasks"], line["setting"]["tasks_per_node"]) for line in lines} == {(2, None), (4, 2)}
+
+
+def test_statistics_of_ranks_stand_before_those_of_iterations_and_are_no_trials(tmp_path: Path) -> None:
+    for version in ("4.1.0+dev", "3.4.0+dev"):
+        path = tmp_path / f"{version}.txt"
+        path.write_text((MDTEST / "4.1-ranks.txt").read_text().replace("4.1.0+dev", version))
+        lines = [line for line in take("mdtest", tmp_path / version, path).trials() if line["phase"] == "create"]
+        found = [line["operations"] * 1e9 / line["elapsed_ns"] for line in lines]
+        assert found == pytest.approx([415895.290, 379575.023], rel=1e-4)
+
+
+def test_a_summary_of_times_alone_or_of_unknown_columns_is_refused_as_such(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["import", "mdtest", str(MDTEST / "4.1-times.txt"), "--out", str(tmp_path / "run")]) == 2
+    assert "the summary has only times (-Z), which are not read" in capsys.readouterr().err
+    # As a development version had them for a month, with the deviation before the iterations' columns.
+    path = tmp_path / "columns.txt"
+    path.write_text((MDTEST / "4.1-ranks.txt").read_text().replace("per Iteration:", "Std Dev per Iteration:"))
+    assert main(["import", "mdtest", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "line 12: the columns of this summary are not known; left out" in capsys.readouterr().err
+
+
+def test_each_output_that_ends_before_its_summary_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (MDTEST / "4.1-write.txt").read_text()
+    path = tmp_path / "two.txt"
+    path.write_text(text.partition("\nSUMMARY")[0] + "\n" + text)
+    assert len(list(take("mdtest", tmp_path / "run", path).trials())) == 1
+    assert "the output ends here, before its summary" in capsys.readouterr().err
+
+
+def test_a_line_of_an_iteration_is_rank_0s_from_3_4_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "3.4.txt"
+    path.write_text((MDTEST / "3.3.0-verbose.txt").read_text().replace("mdtest-3.3.0 ", "mdtest-3.4.0+dev "))
+    assert main(["import", "mdtest", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "no line of each for all tasks" in capsys.readouterr().err

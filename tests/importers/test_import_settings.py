@@ -68,6 +68,23 @@ def test_whatever_ior_states_as_an_option_keeps_trials_apart(
 
 
 @pytest.mark.parametrize(
+    ("option", "is_another"),
+    [("-c", True), ("-o", True), ("-j 4", True), ("-w", False), ("-n4k", False), ("-R", False)],
+)
+def test_whatever_iozone_states_as_an_option_keeps_trials_apart(option: str, is_another: bool, tmp_path: Path) -> None:
+    original = RECORDED / "iozone/3.489-gap.txt"
+    other = edited(tmp_path / "other.txt", original, ("used: iozone ", f"used: iozone {option} "))
+    run = take("iozone", tmp_path / "run", original, other)
+    assert {point["repetitions"] for point in summary(run)["points"]} == ({1} if is_another else {2})
+
+
+def test_how_much_ior_prints_makes_no_other_trial(tmp_path: Path) -> None:
+    """Three iterations without ``-v``, two with it, which stands among the options that IOR prints."""
+    run = take("ior", tmp_path / "run", IOR / "4.1-quiet.txt", IOR / "4.1-verbose.txt")
+    assert (points(run, "write"), points(run, "read")) == ([("", 5)], [("", 5)])
+
+
+@pytest.mark.parametrize(
     "change", [(" -e -o", " -e -k -v -A 7 -G 99 -O summaryFile=/x -o"), (" -F -w -r -e", " -werF")]
 )
 def test_what_ior_prints_or_keeps_makes_no_other_trial(change: tuple[str, str], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tonnage.cli import main
 from tonnage.records import Run
 
-from .import_command import RECORDED, codes, lines, rates, take
+from .import_command import RECORDED, codes, lines, rates, summary, take
 
 KIB, MIB = 2**10, 2**20
 WHOLE = (
@@ -16,6 +16,8 @@ WHOLE = (
     ("fio-text", "fio/3.33-mix-grouped.txt"),
     ("fio-text", "fio/3.33-two.txt"),
     ("fio-text", "fio/3.33-odd.txt"),
+    ("fio-text", "fio/3.33-appended.txt"),
+    ("fio-terse", "fio/3.33-appended-two.terse"),
     ("fio-terse", "fio/3.33-write-2jobs.terse"),
     ("fio-terse", "fio/3.33-mix.terse"),
     ("fio-terse", "fio/3.33-mix-4.terse"),
@@ -27,7 +29,11 @@ WHOLE = (
     ("iozone", "iozone/3.489-fsync.txt"),
 )
 ROUNDED = tuple(
-    ("iperf3-text", f"iperf3/{test}.{end}.txt") for test in ("send", "recv", "udp") for end in ("client", "server")
+    ("iperf3-text", f"iperf3/{test}.txt")
+    for test in (
+        *(f"{way}.{end}" for way in ("send", "recv", "udp") for end in ("client", "server")),
+        *("short.client", "parallel.client", "in-bytes.client"),
+    )
 )
 
 
@@ -87,6 +93,55 @@ def test_a_job_that_fio_prints_again_counts_once(tmp_path: Path) -> None:
     assert line["setting"]["tasks"] == 1
 
 
+def test_calls_of_fio_in_one_text_are_trials_of_their_own(tmp_path: Path) -> None:
+    run = take("fio-text", tmp_path / "run", RECORDED / "fio/3.33-appended.txt")
+    assert [line["setting"]["tasks"] for line in run.trials()] == [1, 1, 1]
+    assert rates(run, "write") == pytest.approx([1143 * MIB, 1231 * MIB, 1067 * MIB], rel=0.001)
+    # Whether all had the same options, the text does not say; its user may.
+    assert "kept-apart" in codes(run) and {point["repetitions"] for point in summary(run)["points"]} == {1}
+    path = RECORDED / "fio/3.33-appended.txt"
+    options = ["--factor", "options=same", "--no-report"]
+    assert main(["import", "fio-text", str(path), "--out", str(tmp_path / "same"), *options]) == 0
+    joined = Run.open(tmp_path / "same")
+    assert "kept-apart" not in codes(joined) and [point["repetitions"] for point in summary(joined)["points"]] == [3]
+
+
+def test_terse_lines_in_turn_are_of_several_calls_and_those_below_each_other_may_be(tmp_path: Path) -> None:
+    """Two jobs, one after the other, three times; and one job three times."""
+    run = take("fio-terse", tmp_path / "run", RECORDED / "fio/3.33-appended-two.terse")
+    assert [line["setting"]["job"] for line in run.trials()] == ["a", "b"] * 3
+    assert {line["setting"]["tasks"] for line in run.trials()} == {1} and "tasks-assumed" not in codes(run)
+    doubtful = take("fio-terse", tmp_path / "doubtful", RECORDED / "fio/3.33-appended.terse")
+    assert [line["setting"]["tasks"] for line in doubtful.trials()] == [3]
+    assert "tasks-assumed" in codes(doubtful)
+
+
+def test_a_terse_line_that_is_cut_off_takes_none_of_another_call_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cut.terse"
+    path.write_text((RECORDED / "fio/3.33-appended-two.terse").read_text()[:-1500])
+    run = take("fio-terse", tmp_path / "run", path)
+    assert [line["setting"]["job"] for line in run.trials()] == ["a", "b"] * 2
+    assert "line 5: this job is cut off; left out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("kind", "name"), [("fio-text", "3.33-beside.txt"), ("fio-terse", "3.33-beside.terse")])
+def test_jobs_of_other_names_in_a_group_of_fio_ran_beside_each_other(kind: str, name: str, tmp_path: Path) -> None:
+    run = take(kind, tmp_path / "run", RECORDED / "fio" / name)
+    beside = {(line["setting"]["job"], line["phase"]): line["setting"]["beside"] for line in run.trials()}
+    assert beside == {("a", "write"): None, ("b", "read"): "c", ("b", "write"): "c", ("c", "read"): "b"}
+    noted = {line["setting"]["job"] for line in run.trials() if "side-by-side" in {n["code"] for n in line["notes"]}}
+    assert noted == {"b", "c"}
+
+
+def test_a_job_that_fio_ended_with_an_error_fails_its_trial(tmp_path: Path) -> None:
+    """Two jobs of one name; the second one met the limit of the size of a file."""
+    (line,) = take("fio-text", tmp_path / "run", RECORDED / "fio/3.33-failed.txt").trials()
+    assert (line["status"], line["reason"]) == ("failed", "fio ended it with error 27")
+    assert (line["setting"]["tasks"], line["bytes"], line["operations"]) == (2, 14 * MIB, 15)
+
+
 def test_a_terse_line_and_fio_s_text_of_one_workload_agree(tmp_path: Path) -> None:
     (line,) = take("fio-terse", tmp_path / "run", RECORDED / "fio/3.33-write-2jobs.terse").trials()
     assert (line["setting"]["tasks"], line["bytes"], line["operations"]) == (2, 16 * MIB, 256)
@@ -112,6 +167,45 @@ def test_a_text_of_iperf3_is_its_sum_without_the_warm_up(tmp_path: Path) -> None
     assert client["bandwidth_bytes_per_s"] == pytest.approx(4.66e9 / 8, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("name", "stated", "seconds"),
+    [
+        # A tenth of a second, which is printed as 0.10.
+        ("short", 24.1e9 / 8, 0.1023),
+        # Of three streams the sum; the receiver ended a hundredth of a second after the sender.
+        ("parallel", 13.7e9 / 8, 2.00),
+        # With -f M.
+        ("in-bytes", 2763 * MIB, 2.00),
+    ],
+)
+def test_the_time_of_an_iperf3_text_is_the_receiver_s_that_agrees_with_its_rate(
+    name: str, stated: float, seconds: float, tmp_path: Path
+) -> None:
+    (line,) = take("iperf3-text", tmp_path / "run", RECORDED / f"iperf3/{name}.client.txt").trials()
+    assert line["bandwidth_bytes_per_s"] == pytest.approx(stated, rel=0.004)
+    assert line["elapsed_ns"] == pytest.approx(seconds * 1e9, rel=0.004)
+
+
+def test_texts_of_iperf3_are_kept_apart_for_they_state_no_options(tmp_path: Path) -> None:
+    """One was asked for 300 MB, the other for two seconds."""
+    files = [RECORDED / f"iperf3/{name}.client.txt" for name in ("short", "in-bytes")]
+    run = take("iperf3-text", tmp_path / "run", *files)
+    assert "kept-apart" in codes(run)
+    assert [point["repetitions"] for point in summary(run)["points"]] == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["parallel.client", "udp.client"])
+def test_an_iperf3_text_without_what_arrived_is_not_whole(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = lines(RECORDED / f"iperf3/{name}.txt")
+    last = max(number for number, line in enumerate(text) if line.rstrip().endswith("receiver"))
+    path = tmp_path / "cut.txt"
+    path.write_text("".join(text[:last]) + text[last][:40])
+    assert main(["import", "iperf3-text", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "line 1: this test breaks off before its end" in capsys.readouterr().err
+
+
 def test_both_ways_at_once_in_iperf3_s_text_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = RECORDED / "iperf3/bidir.client.txt"
     assert main(["import", "iperf3-text", str(path), "--out", str(tmp_path / "run")]) == 2
@@ -127,6 +221,23 @@ def test_each_column_of_iozone_is_a_test_of_its_own(tmp_path: Path) -> None:
     gaps = take("iozone", tmp_path / "gaps", RECORDED / "iozone/3.489-gap.txt")
     assert [line["setting"]["test"] for line in gaps.trials()] == ["write", "rewrite", "random-read", "random-write"]
     assert rates(gaps, "read") == pytest.approx([9247398 * KIB], rel=1e-4)
+
+
+def test_every_output_of_iozone_in_a_file_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain, synced = ((RECORDED / f"iozone/3.489-{name}.txt").read_text() for name in ("gap", "fsync"))
+    path = tmp_path / "both.txt"
+    path.write_text(plain + synced + plain)
+    of_plain, of_synced = (
+        len(take("iozone", tmp_path / name, RECORDED / f"iozone/3.489-{name}.txt").trials())
+        for name in ("gap", "fsync")
+    )
+    run = take("iozone", tmp_path / "run", path)
+    assert len(run.trials()) == 2 * of_plain + of_synced
+    assert [line["durability"] for line in run.trials() if line["phase"] == "write"][-1] == "none"
+    # What the first one lacks is told, and the second one is whole.
+    path.write_text(plain.partition("iozone test complete")[0] + synced)
+    assert len(take("iozone", tmp_path / "cut", path).trials()) == of_plain + of_synced
+    assert "another output begins before the end of the one above it" in capsys.readouterr().err
 
 
 def test_an_fsync_in_iozone_s_clock_is_another_setting(tmp_path: Path) -> None:

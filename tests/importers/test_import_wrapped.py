@@ -10,6 +10,7 @@ import pytest
 from tonnage.cli import main
 from tonnage.importers.file_kinds import kinds_of
 from tonnage.importers.unwrap_text import unwrapped
+from tonnage.records import Run
 
 from .import_command import RECORDED, rates, take
 from .test_import_kinds import WHOLE
@@ -76,9 +77,25 @@ def test_a_zip_of_one_file_is_read_and_of_two_is_refused(tmp_path: Path, capsys:
 
 def test_a_compressed_file_that_is_cut_off_or_too_large_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = gzip.compress(IOR.read_bytes())
-    assert "cut off or damaged" in (unwrapped(whole[:-20]).problem or "")
+    assert "damaged" in (unwrapped(whole[:-8] + bytes(8)).problem or "")
     monkeypatch.setattr("tonnage.importers.unwrap_text.MOST_BYTES", 1000)
     assert "more than" in (unwrapped(whole).problem or "")
+
+
+def test_of_a_compressed_file_that_is_cut_off_whole_lines_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = gzip.compress(IOR.read_bytes())
+    path = tmp_path / "cut.gz"
+    path.write_bytes(whole[: len(whole) * 4 // 5])
+    run = tmp_path / "run"
+    assert main(["import", str(path), "--out", str(run), "--no-report"]) == 0
+    assert Run.open(run).trials() and Run.open(run).manifest["state"] == "incomplete"
+    assert f"note: {path}: the gzip file is cut off; what can be unpacked of it is kept\n" in capsys.readouterr().err
+    # What is cut off before anything tells its kind is no unknown kind.
+    path.write_bytes(whole[:20])
+    assert main(["import", str(path), "--out", str(tmp_path / "none")]) == 2
+    assert f"error: {path}: the gzip file is cut off; nothing of it can be unpacked\n" in capsys.readouterr().err
 
 
 def test_what_powershell_wrote_is_read(tmp_path: Path) -> None:

@@ -38,9 +38,10 @@ def test_a_file_that_came_meanwhile_is_not_removed(here: Path, io500: Io500, mon
         return measure(step, *rest)
 
     monkeypatch.setattr(benchmark, "measure", with_visitor)
-    assert io500("few.ini", "--timestamp", "then")[0] == 0
+    code, _, err = io500("few.ini", "--timestamp", "then")
     left = [path for path in everything_below(here / "data") if path.is_file()]
     assert left == [here / "data" / "then" / "mdtest-easy" / "theirs"]
+    assert code == 1 and f"{left[0].parent} stays: theirs is in it\n" in err
 
 
 def test_files_of_the_very_names_that_are_not_as_they_were_written_stay(
@@ -114,9 +115,10 @@ def test_a_cleanup_removes_what_an_interrupt_left(here: Path, io500: Io500, monk
     results = interrupted(here, io500, monkeypatch)
     theirs = here / "data" / "then" / "ior-easy" / "theirs"
     theirs.write_text("precious")
-    code, out, _ = io500("--resume", str(results), "--cleanup")
-    assert code == 0
-    assert "removed what the benchmark left in data/then" in out
+    code, out, err = io500("--resume", str(results), "--cleanup")
+    # The directories are the benchmark's, and stay for the file in one of them: one line.
+    assert code == 1 and err.splitlines() == [f"tonnage: io500: {theirs.parent} stays: theirs is in it"]
+    assert "removed what the benchmark left in data/then; some of it stays" in out
     assert [path for path in everything_below(here / "data") if path.is_file()] == [theirs]
     assert (results / "result.txt").exists()
     assert io500("--resume", str(results))[0] == 2

@@ -20,8 +20,29 @@ from tonnage.records import Run
 from tonnage.records.line_types import TaskLine, TrialLine
 
 NUMBER = lines("a status file, which holds one number", r"\d{1,20}")
-OPERATIONS = lines("a table of single operations", "time,runtime,tp", r"-?[\d.]+e[+-]\d+,[\d.]+e[+-]\d+,[\d.]+e[+-]\d+")
+_OPERATION_HEAD = "time,runtime,tp"
+OPERATIONS = lines("a table of single operations", _OPERATION_HEAD, r"-?[\d.]+e[+-]\d+,[\d.]+e[+-]\d+,[\d.]+e[+-]\d+")
 """Forms of files that ior and mdtest write alike."""
+
+
+def operation_tables(columns: Mapping[str, Sequence[int]], tasks: Iterable[int], size: int) -> dict[int, str]:
+    """Returns the table of single operations of each task: when each began, counted from the task's first one, how long
+    it took, and its ``size`` bytes over that. ``columns``: of ``operations/`` of a run."""
+    found: dict[int, list[tuple[int, int]]] = {task: [] for task in tasks}
+    for task, end_ns, latency_ns in zip(
+        *(columns.get(key, ()) for key in ("task", "end_ns", "latency_ns")), strict=True
+    ):
+        if task in found:
+            found[task].append((end_ns - latency_ns, latency_ns))
+    return {task: "".join(_operation_lines(operations, size)) for task, operations in found.items()}
+
+
+def _operation_lines(operations: Sequence[tuple[int, int]], size: int) -> Iterator[str]:
+    yield f"{_OPERATION_HEAD}\n"
+    first_ns = min((start_ns for start_ns, _ in operations), default=0)
+    for start_ns, latency_ns in operations:
+        seconds = latency_ns / 1e9
+        yield f"{(start_ns - first_ns) / 1e9:.8e},{seconds:.8e},{size / seconds if seconds else 0.0:e}\n"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ _NO_ACCESS: Mapping[Order, str] = {
 """Orders that no campaign has, as words."""
 _LEAST_PAUSE = 0.05
 """Share of the time between first and last call that a pause must be, to be made again."""
-_BYTES_APART = 0.1
-"""Share of the job's bytes by which those of the campaign may be others without a word."""
+_APART = 0.1
+"""Share of the job's bytes, and of its calls, by which those of the campaign may be others without a word."""
 _OVERLAP = 0.5
 """Share of the shorter of two times that both have: then reads and writes are one mix."""
 
@@ -96,13 +96,14 @@ def _left_out(use: JobUse, place: FileSystemUse, steps: Sequence[Step]) -> list[
     """Sentences without a full stop."""
     told = list(use.problems)
     told += [sentence for moved in place.transfers if (sentence := _of_order(moved)) is not None]
-    told += [sentence for moved in place.transfers if (sentence := _of_bytes(moved, steps)) is not None]
+    told += [sentence for moved in place.transfers if (sentence := _of_amount(moved, steps)) is not None]
     streams = [step for step in steps if not _is_small(step)]
     if len(streams) > 1 or (streams and place.reads is not None):
-        anew = "each step opens its files anew" + (
+        anew = "each step has files of its own and opens them anew" + (
             ", and reads open them once more, to see what the page cache has of them" if place.reads is not None else ""
         )
-        told.append(f"{anew}; the job opened files {place.metadata.opens} times in all")
+        files = "1 file" if place.files == 1 else f"{place.files} files"
+        told.append(f"{anew}; the job had {files} and opened files {place.metadata.opens} times in all")
     if any("think" in dict(step.keys) for step in steps):
         told.append("pauses are spread evenly over the calls of a step: the job may have made them in groups")
     if len(use.file_systems) > 1:
@@ -117,26 +118,29 @@ def _left_out(use: JobUse, place: FileSystemUse, steps: Sequence[Step]) -> list[
     return told
 
 
-def _of_bytes(moved: Transfers, steps: Sequence[Step]) -> str | None:
-    """Where the campaign moves other bytes than the job; of a sweep the job's own number of tasks is one of several."""
-    planned = 0
+def _of_amount(moved: Transfers, steps: Sequence[Step]) -> str | None:
+    """Where the campaign moves other bytes than the job, or makes more or fewer calls; of a sweep the job's own number
+    of tasks is one of several."""
+    planned = calls = 0
     for step in steps:
         keys: dict[str, Any] = dict(step.keys)
         if not isinstance(keys["tasks"], int):
             return None
         if _is_small(step):
-            wrote = step.name.endswith("-read") == (moved.operation == "read")
-            planned += keys["tasks"] * keys["items"] * keys["file_size"] if wrote else 0
+            files = keys["tasks"] * keys["items"] * (step.name.endswith("-read") == (moved.operation == "read"))
+            planned, calls = planned + files * keys["file_size"], calls + files
         elif keys["op"] in (moved.operation, "mixed"):
             reads = keys.get("read_percent", 100 if moved.operation == "read" else 0) / 100
             share = reads if moved.operation == "read" else 1 - reads
-            planned += round(keys["tasks"] * keys["segments"] * keys["block_size"] * share)
-    if abs(planned - moved.bytes) <= _BYTES_APART * moved.bytes:
+            amount = round(keys["tasks"] * keys["segments"] * keys["block_size"] * share)
+            planned, calls = planned + amount, calls + round(amount / keys["transfer_size"])
+    is_near = abs(planned - moved.bytes) <= _APART * moved.bytes
+    if is_near and abs(calls - moved.operations) <= _APART * moved.operations:
         return None
     does, did = ("reads", "read") if moved.operation == "read" else ("writes", "wrote")
     return (
-        f"it {does} {volume(planned)}, where the job {did} {volume(moved.bytes)}: each task makes whole calls, as many "
-        "as the others"
+        f"it {does} {volume(planned)} in {calls} calls, where the job {did} {volume(moved.bytes)} in "
+        f"{moved.operations}: each task makes whole calls, as many as the others, and none that moves nothing"
     )
 
 
@@ -151,9 +155,11 @@ def _of_order(moved: Transfers) -> str | None:
 
 def _steps(place: FileSystemUse, moved: Transfers, *, sweep: bool) -> list[Step]:
     sizes = _classes(moved)
-    tasks = max(1, int(moved.ranks.high))
+    most = max(1, int(moved.ranks.high))
     found = []
     for number, one in enumerate(sizes):
+        # A size with fewer calls than ranks is of as many tasks; a sweep has all numbers of them.
+        tasks = most if sweep else max(1, min(most, one.count))
         small = _small(place, moved, one, tasks)
         keys = small or _stream(place, moved, one, tasks)
         name = f"{'files' if small else moved.operation}-{format_size(one.size).replace(' ', '')}"
@@ -228,7 +234,7 @@ def _stream(place: FileSystemUse, moved: Transfers, one: SizeCount, tasks: int) 
     ]
     if moved.operation == "write":
         keys.append(("sync", _sync(place, moved)))
-    if pause := _pause_ns(moved, tasks):
+    if pause := _pause_ns(moved, max(1, int(moved.ranks.high))):
         keys.append(("think", f"{max(1, round(pause / 1000))}us"))
     return tuple(keys)
 

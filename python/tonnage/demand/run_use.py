@@ -64,7 +64,7 @@ def use_of_run(run: Run) -> JobUse:
     settings = {(key, str(line["setting"]["tasks"])) for key, lines in groups.items() for line in lines}
     if len(settings) > len(groups):
         raise RequestError(f"{run.path} has several numbers of tasks; hint: run the campaign that has the job's alone")
-    target = run.manifest.get("target") or {}
+    target, state = run.manifest.get("target") or {}, run.manifest["state"]
     return JobUse(
         program="tonnage",
         command=" ".join(map(str, run.manifest.get("command_line") or ())),
@@ -73,6 +73,7 @@ def use_of_run(run: Run) -> JobUse:
         started_ns=0,
         run_s=sum(median(line["elapsed_ns"] or 0 for line in lines) for lines in groups.values()) / _SECOND,
         file_systems=(_file_system_use(str(target.get("path") or "."), str(target.get("file_system") or ""), parts),),
+        problems=() if state == "complete" else (f"trials of {run.path} may be missing: its state is {state}",),
     )
 
 

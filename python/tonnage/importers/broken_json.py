@@ -96,13 +96,23 @@ def _before(text: str, position: int) -> Any:
 _LINE = re.compile(r"line ([0-9]+): ")
 
 
-def each(text: str, begins: re.Pattern[str], read: Callable[[str], ImportedFile]) -> ImportedFile:
-    """What the outputs say that begin as ``begins`` tells; tool and settings of all are those of the first."""
+def each(
+    text: str,
+    begins: re.Pattern[str],
+    read: Callable[[str], ImportedFile],
+    replaces: Callable[[str, str], bool] = lambda _, __: False,
+) -> ImportedFile:
+    """What the outputs say that begin as ``begins`` tells; tool and settings of all are those of the first.
+
+    ``replaces``: whether an output is a later state of the one before it, which is then passed over.
+    """
     starts = [found.start() for found in begins.finditer(text)]
     if len(starts) < 2:
         return read(text)
     # What stands before the first belongs to it.
-    parts = [_shifted(read(text[at:end]), text.count("\n", 0, at)) for at, end in pairwise([0, *starts[1:], len(text)])]
+    spans = list(pairwise([0, *starts[1:], len(text)]))
+    passed = {one for one, next_one in pairwise(spans) if replaces(text[slice(*next_one)], text[slice(*one)])}
+    parts = [_shifted(read(text[at:end]), text.count("\n", 0, at)) for at, end in spans if (at, end) not in passed]
     return replace(
         parts[0],
         phases=tuple(phase for part in parts for phase in part.phases),

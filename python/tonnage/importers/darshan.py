@@ -115,13 +115,13 @@ def _setting(used: JobUse, place: FileSystemUse, operation: str, tasks: int) -> 
 
 
 def _facts(used: JobUse, place: FileSystemUse, moved: Transfers) -> dict[str, int]:
-    """Times in nanoseconds, shares in thousandths; ``_low`` and ``_high``: what the counters prove."""
+    """Times in nanoseconds, shares in millionths; ``_low`` and ``_high``: what the counters prove."""
     bounds = {
         "ranks": (moved.ranks.low, moved.ranks.high),
         "at_once": (moved.at_once.low, moved.at_once.high),
         "mean_at_once_thousandths": (1000 * moved.mean_at_once.low, 1000 * moved.mean_at_once.high),
-        "sequential_thousandths": (1000 * moved.sequential.low, 1000 * moved.sequential.high),
-        "consecutive_thousandths": (1000 * moved.consecutive.low, 1000 * moved.consecutive.high),
+        "sequential_millionths": (10**6 * moved.sequential.low, 10**6 * moved.sequential.high),
+        "consecutive_millionths": (10**6 * moved.consecutive.low, 10**6 * moved.consecutive.high),
         "active_ns": (moved.active_s.low * _SECOND, moved.active_s.high * _SECOND),
     }
     found = {f"{name}_{end}": round(value) for name, ends in bounds.items()

@@ -65,9 +65,10 @@ def _of_text(read: Callable[[bytes, str], ImportedFile], data: bytes, name: str)
     from tonnage.importers.unwrap_text import unwrapped
 
     text = unwrapped(data)
-    if text.problem:
+    if text.problem and not text.data:
         return ImportedFile(problems=(text.problem,))
-    return read(text.data, name.removesuffix(".gz"))
+    found = read(text.data, name.removesuffix(".gz"))
+    return replace(found, problems=(text.problem, *found.problems)) if text.problem else found
 
 
 def _checked(found: object) -> ImportedFile:

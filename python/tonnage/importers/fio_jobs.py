@@ -6,7 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tonnage.importers.imported_phases import OF_A_MIX, Latency, Note, Phase, StatedRate, Task
+from tonnage.importers.imported_phases import (
+    BESIDE_OTHERS,
+    OF_A_MIX,
+    Latency,
+    Note,
+    Phase,
+    StatedRate,
+    Task,
+    Unplaced,
+)
 from tonnage.importers.rounded_numbers import Rounded
 from tonnage.records.line_types import SettingValues
 
@@ -48,18 +57,27 @@ def size_of_one(moved: int, operations: Rounded) -> int | None:
     return agree[0] if len(agree) == 1 else None
 
 
-def together(shares: Sequence[JobResult]) -> tuple[Phase, ...]:
-    """Jobs of one name and group ran at the same time: they are the tasks of one trial in each direction."""
+def together(shares: Sequence[JobResult], *, call: str) -> tuple[Phase, ...]:
+    """Jobs of one name and group of a ``call`` of fio ran at the same time: they are the tasks of one trial in each
+    direction. Jobs of other names in their group ran beside them."""
     found: dict[tuple[str, str, str], list[JobResult]] = {}
     for share in shares:
         found.setdefault((share.group, share.job, share.op), []).append(share)
+    groups: dict[str, dict[str, set[str]]] = {}
+    for group, job, op in found:
+        groups.setdefault(group, {}).setdefault(job, set()).add(op)
     return tuple(
-        _phase(several, mixed=len({op for group, job, op in found if (group, job) == key[:2]}) > 1)
-        for key, several in found.items()
+        _phase(
+            several,
+            mixed=len(groups[group][job]) > 1,
+            beside=tuple(sorted(other for other in groups[group] if other != job)),
+            unplaced=Unplaced(f"group {group} of {call}", ("options",), "fio states its options in JSON alone"),
+        )
+        for (group, job, _), several in found.items()
     )
 
 
-def _phase(shares: Sequence[JobResult], *, mixed: bool) -> Phase:
+def _phase(shares: Sequence[JobResult], *, mixed: bool, beside: tuple[str, ...], unplaced: Unplaced) -> Phase:
     first = shares[0]
     tasks = sum(share.tasks for share in shares)
     apart = len(shares) == tasks
@@ -67,7 +85,7 @@ def _phase(shares: Sequence[JobResult], *, mixed: bool) -> Phase:
     notes = dict.fromkeys(note for share in shares for note in share.notes)
     return Phase(
         phase=first.op,
-        setting=_setting(first, tasks),
+        setting={**_setting(first, tasks), "beside": "; ".join(beside) or None},
         elapsed_ns=max(share.elapsed_ns for share in shares),
         bytes=sum(share.bytes for share in shares),
         operations=sum(share.operations for share in shares),
@@ -80,7 +98,8 @@ def _phase(shares: Sequence[JobResult], *, mixed: bool) -> Phase:
         if notes
         else StatedRate(line=first.line, text=first.text, rate=first.rate, count=first.bytes, seconds=first.seconds),
         reason=reasons[0] if reasons else None,
-        notes=(*notes, *((OF_A_MIX,) if mixed else ())),
+        unplaced=unplaced,
+        notes=(*notes, *((OF_A_MIX,) if mixed else ()), *((BESIDE_OTHERS,) if beside else ())),
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from tonnage.importers import broken_json
 from tonnage.importers.imported_phases import (
+    BESIDE_OTHERS,
     OF_A_MIX,
     ImportedFile,
     Latency,
@@ -92,7 +93,30 @@ _SIZES = range(9, 31)
 
 def read(data: bytes, _: str) -> ImportedFile:
     """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
-    return broken_json.each(data.decode("utf-8", "replace"), _BEGINS, _output)
+    return broken_json.each(data.decode("utf-8", "replace"), _BEGINS, _output, _is_later_state)
+
+
+def _is_later_state(text: str, before: str) -> bool:
+    """Whether an output is of the same run as the one ``before`` it: with ``--status-interval`` fio prints the whole
+    output again and again. Then its jobs, whose groups ran one after another, began before the other was printed."""
+    later, earlier = broken_json.read(text), broken_json.read(before)
+    if later.line or not isinstance(later.value, dict) or not isinstance(earlier.value, dict):
+        return False
+    now_ms, then_ms = _printed_ms(later.value), _printed_ms(earlier.value)
+    names, others = ([job.get("jobname") for job in _dicts(said.value.get("jobs"))] for said in (later, earlier))
+    if names != others or now_ms is None or then_ms is None:
+        return False
+    spent_ms: dict[str, int] = {}
+    for job in _dicts(later.value.get("jobs")):
+        tables = [job[way] for way in (*_WAYS, "trim") if isinstance(job.get(way), dict)]
+        group = str(job.get("groupid"))
+        spent_ms[group] = max([spent_ms.get(group, 0), *(whole(table.get("runtime")) or 0 for table in tables)])
+    return now_ms - sum(spent_ms.values()) < then_ms
+
+
+def _printed_ms(said: Json) -> int | None:
+    """When it was printed, since 1970; versions that tell seconds alone are not asked more."""
+    return whole(said.get("timestamp_ms", ""))
 
 
 def _output(text: str) -> ImportedFile:
@@ -304,7 +328,7 @@ def _phase(op: str, job: _Job, shares: Sequence[_Share]) -> Phase:
         else (),
         latency=latency_of([share.table for share in shares]),
         stated_rate=said,
-        notes=(*_omits(options), *_disturbed(job)),
+        notes=(*_omits(options), *((BESIDE_OTHERS,) if job.beside else ())),
         durability=_durability(job) if op == "write" else "none",
         direct={"1": True, "0": False}.get(str(options.get("direct"))),
         reason=f"fio ended it with error {max(errors)}" if any(errors) else None,
@@ -327,16 +351,6 @@ def _durability(job: _Job) -> str | None:
 
 
 _DURABLE = ("fsync", "fdatasync", "sync", "end_fsync", "fsync_on_close", "sync_file_range")
-
-
-def _disturbed(job: _Job) -> tuple[Note, ...]:
-    if not job.beside:
-        return ()
-    return (
-        Note(
-            "side-by-side", "unlike jobs of a group ran at the same time: none of them has a rate of the storage alone"
-        ),
-    )
 
 
 def _omits(options: Json) -> tuple[Note, ...]:

@@ -19,7 +19,8 @@ from tonnage.importers.trace import LARGEST, content
 _HEAD = re.compile(r"(.+): \(g=(\d{1,9})\): rw=(\w+), (.*)")
 _SIZE = re.compile(r"\((R|W)\) ([0-9.]+)([KMG]i)?B-([0-9.]+)([KMG]i)?B")
 _ENGINE = re.compile(r"ioengine=([^,]+), iodepth=([0-9]{1,9})")
-_JOB = re.compile(r"(.+): \(groupid=(\d{1,9}), jobs=(\d{1,9})\): err= ?(\d+)[^:]*: pid=(\d+)")
+_JOB = re.compile(r"(.+): \(groupid=(\d{1,9}), jobs=(\d{1,9})\): err= ?(\d+)(?: \(.*\))?: pid=(\d+)")
+"""Of a job that failed the error stands in brackets, with the place in fio's sources."""
 _WAY = re.compile(
     r"  +(read|write) ?: IOPS=([0-9.]+)([kMG]?), BW=([0-9.]+)([KMGT]?i?)B/s \([^)]*\)"
     r"\(([0-9.]+)([KMGT]?i?)B/([0-9]+)msec\)"
@@ -68,7 +69,9 @@ class _Options:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _Call:
+    """The output of one call of fio: a file may have several."""
+
     options: dict[str, _Options] = field(default_factory=dict)
     jobs: dict[tuple[str, str, str], _Job] = field(default_factory=dict)
     """With ``--status-interval`` a job is printed again and again: the last time counts."""
@@ -91,6 +94,10 @@ class _Reader:
             self.version = self.version or line.removeprefix("fio-").strip() or None
         elif self.job is not None:
             self._of_job(self.job, line, number)
+
+    def begins_anew(self, line: str) -> bool:
+        """Whether this line is of another call: fio names all jobs of one before it prints what any of them did."""
+        return bool(self.jobs) and _HEAD.match(line) is not None
 
     def _of_job(self, job: _Job, line: str, number: int) -> None:
         if found := _WAY.match(line):
@@ -116,23 +123,35 @@ class _Reader:
 def read(data: bytes, _: str) -> ImportedFile:
     """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
-    reader = _Reader()
+    calls = [_Call()]
     for number, line in enumerate(lines[: -1 if torn else None], 1):
-        reader.take(line, number)
-    shares: list[JobResult] = []
+        if calls[-1].begins_anew(line):
+            calls.append(_Call())
+        calls[-1].take(line, number)
     problems: list[str] = []
-    for job in reader.jobs.values():
+    phases = [
+        phase
+        for number, call in enumerate(calls, 1)
+        for phase in together(_shares(call, problems), call=f"call {number}")
+    ]
+    if not phases and not problems:
+        problems.append("line 1: it has no job of fio's text that read or wrote anything")
+    return ImportedFile(phases=tuple(phases), problems=few(problems), tool="fio", version=calls[0].version)
+
+
+def _shares(call: _Call, problems: list[str]) -> list[JobResult]:
+    """What each of its jobs did in each direction, as far as that is whole."""
+    shares: list[JobResult] = []
+    for job in call.jobs.values():
         for op, way in job.ways.items():
             # What was cut off may have been jobs of the same name: all of it is not known.
-            whole_job = job.group in reader.ended
-            share = _share(job, op, way, reader.options.get(job.name)) if whole_job else "breaks off before its end"
+            whole_job = job.group in call.ended
+            share = _share(job, op, way, call.options.get(job.name)) if whole_job else "breaks off before its end"
             if isinstance(share, str):
                 problems.append(f"line {way.line}: {op} of job {job.name} {share}; left out")
             else:
                 shares.append(share)
-    if not shares and not problems:
-        problems.append("line 1: it has no job of fio's text that read or wrote anything")
-    return ImportedFile(phases=together(shares), problems=few(problems), tool="fio", version=reader.version)
+    return shares
 
 
 def _options(found: re.Match[str]) -> _Options:

@@ -17,6 +17,7 @@ from tonnage.importers.file_kinds import kinds_of, reader
 from tonnage.importers.imported_lines import Placed, with_distinct_settings, write_phases
 from tonnage.importers.imported_phases import ImportedFile, instant
 from tonnage.importers.trace import MOST_BYTES
+from tonnage.importers.unwrap_text import unwrapped
 from tonnage.records import RunWriter
 from tonnage.records.line_types import Manifest
 
@@ -122,7 +123,7 @@ def import_files(
     if not any(found.phases for found in founds):
         line = "" if b"\0" in contents[0][1] else ", line 1"
         why = problems[0] if problems else f"{_printable(files[0])}{line}: it has no result"
-        raise RequestError(f"nothing to import: {why}; hint: {_hint(kind, files[0], contents[0][1])}")
+        raise RequestError(f"nothing to import: {_with_hint(why, kind, files[0], contents[0][1])}")
     of_files = factors_of(files, factors)
     phases = with_distinct_settings(
         [
@@ -181,7 +182,10 @@ def kind_of(files: Sequence[str]) -> str:
     """The kind of the files, by their content; RequestError where it is unknown or they are of several kinds."""
     found: dict[str, str] = {}
     for name in files:
-        kinds = kinds_of(_content(name), name)
+        data = _content(name)
+        kinds = kinds_of(data, name)
+        if not kinds and (problem := unwrapped(data).problem):
+            raise RequestError(f"{_printable(name)}: {problem}")
         if len(kinds) != 1:
             what = f"may be of {' or '.join(kinds)}" if kinds else "has no mark of any kind that is read here"
             raise RequestError(f"{_printable(name)} {what}; hint: give its KIND first, `tonnage import KIND FILE`")
@@ -192,12 +196,13 @@ def kind_of(files: Sequence[str]) -> str:
     return next(iter(found))
 
 
-def _hint(kind: str, name: str, data: bytes) -> str:
-    """What to do about a file that a kind can read nothing of."""
+def _with_hint(why: str, kind: str, name: str, data: bytes) -> str:
+    """Why a kind can read nothing of a file, and what to do about it: one hint."""
     others = [other for other in kinds_of(data, name) if other != kind]
     if len(others) == 1:
-        return f"it looks like {others[0]}: `tonnage import {others[0]} {_printable(name)}`"
-    return "`tonnage import --help` tells what each kind reads"
+        what = why.partition("; hint: ")[0]
+        return f"{what}; hint: it looks like {others[0]}: `tonnage import {others[0]} {_printable(name)}`"
+    return why if "; hint: " in why else f"{why}; hint: `tonnage import --help` tells what each kind reads"
 
 
 def _content(name: str) -> bytes:

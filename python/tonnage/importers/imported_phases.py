@@ -32,6 +32,9 @@ class Note:
 OF_A_MIX = Note(
     "side-by-side", "reads and writes of a mix ran at the same time: neither is a rate of the storage alone"
 )
+BESIDE_OTHERS = Note(
+    "side-by-side", "other jobs of a group ran at the same time: none of them has a rate of the storage alone"
+)
 FROM_SUMMARY = Note(
     "from-summary",
     "the file has no line of each iteration; values follow from its maximum, minimum and mean, their order does not",

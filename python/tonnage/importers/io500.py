@@ -1,7 +1,8 @@
 """Results of IO500 of any year: ``result.txt`` with its sections, or ``result_summary.txt`` with a line a phase.
 
 A phase states a rate and the time of the whole phase, which is longer than what the rate is over. How much was done
-follows from their product. What GB/s are called up to 2019 are GiB/s. Scores are no trials: they follow from the rates.
+follows from their product; a search of ``result.txt`` states it. What GB/s are called up to 2019 are GiB/s. Scores are
+no trials: they follow from the rates.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tonnage.importers.imported_phases import ImportedFile, Note, Phase, arguments_of, few
-from tonnage.importers.rounded_numbers import GIB, letters, nanoseconds, rounded, whole
+from tonnage.importers.rounded_numbers import GIB, elapsed_ns, letters, nanoseconds, rounded, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
 
@@ -32,7 +33,7 @@ _KNOWN = re.compile(
 _FROM_RATE = Note(
     "from-summary", "the file states a rate and the time of the whole phase; how much was done is their product"
 )
-
+_INVALID = Note("marked-invalid", "IO500 marked the result [INVALID]: by the rules of the benchmark there is no score")
 _NO_TASKS = Note("from-summary", "the file does not say how many tasks there were: 1 stands for all of them")
 
 
@@ -53,6 +54,7 @@ class _Run:
     mode: str | None = None
     began: str | None = None
     path: str | None = None
+    is_invalid: bool = False
 
 
 def read(data: bytes, _: str) -> ImportedFile:
@@ -68,8 +70,12 @@ def read(data: bytes, _: str) -> ImportedFile:
             run.version, run.mode = found[1], found[2]
         elif found := _SECTION.match(line):
             sections.append(_Section(found[1], number))
-        elif line.startswith("; ERROR INVALID") and sections:
-            sections[-1].is_invalid = True
+        elif line.startswith("[SCORE"):
+            run.is_invalid |= line.endswith("[INVALID]")
+        elif line.startswith("; ERROR INVALID"):
+            run.is_invalid = True
+            if sections:
+                sections[-1].is_invalid = True
         elif sections and (found := _PAIR.match(line)):
             sections[-1].pairs[found[1]] = found[2].strip()
     _of_run(run, sections)
@@ -102,6 +108,7 @@ def _is_whole(lines: Sequence[str]) -> bool:
 
 def _of_run(run: _Run, sections: Sequence[_Section]) -> None:
     for section in sections:
+        run.is_invalid |= section.is_invalid or section.pairs.get("SCORE", "").endswith("[INVALID]")
         if section.name == "run":
             run.procs = whole(section.pairs.get("procs"))
             run.version = section.pairs.get("version", run.version)
@@ -118,29 +125,34 @@ def _phase(run: _Run, section: _Section) -> Phase | str | None:
     score, time = section.pairs.get("score"), section.pairs.get("t_delta") or section.pairs.get("time")
     if score is None:
         return "has no score"
-    rate, elapsed_ns = rounded(score), nanoseconds(time) if time else None
+    rate, lasted = rounded(score), nanoseconds(time) if time else None
     if rate is None:
         return f"has the score {score!r}, which is no number"
     if rate.middle * 10**6 <= 1:
         return None  # It was left out, or failed: 0.000000.
-    if not elapsed_ns:
+    if not lasted:
         return "has no time"
     is_bandwidth = section.name.startswith("ior")
-    count = round(rate.middle * (GIB if is_bandwidth else 1000) * Fraction(elapsed_ns, 10**9))
+    rate = rate.times(GIB if is_bandwidth else 1000)
+    stated = whole(section.pairs.get("total-files", ""))
+    count = stated or round(rate.middle * Fraction(lasted, 10**9))
+    if stated:
+        lasted = elapsed_ns(stated, None, rate) or lasted
     setting = _setting(run, section)
     size = setting.get("transfer_size") if is_bandwidth else 0
     if not 0 < count < LARGEST:
         return f"has the score {score!r}, which is out of all bounds"
+    notes = (*(() if stated else (_FROM_RATE,)), *(() if run.procs else (_NO_TASKS,)))
     return Phase(
         phase=_operation(section.name),
         setting=setting,
-        elapsed_ns=elapsed_ns,
+        elapsed_ns=lasted,
         bytes=count if is_bandwidth else 0,
         operations=max(count // size, 1) if size else count if not is_bandwidth else 0,
         line=section.line,
         durability="fsync" if is_bandwidth and section.name.endswith("write") else None,
         facts={"valid": int(not section.is_invalid)},
-        notes=(_FROM_RATE,) if run.procs else (_FROM_RATE, _NO_TASKS),
+        notes=(*notes, *((_INVALID,) if run.is_invalid else ())),
     )
 
 

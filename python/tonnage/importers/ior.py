@@ -23,11 +23,26 @@ def read(data: bytes, _: str) -> ImportedFile:
     """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     if any(line.lstrip().startswith('"Results"') or '"tests"' in line for line in lines):
-        # Ranks warn on the same stream, also in the middle of the object.
-        kept = ["" if line.startswith(("WARNING", "$ ", "[exit code")) else line for line in lines]
-        found = broken_json.each("\n".join(kept), _BEGINS, _json)
+        found = broken_json.each("\n".join(_without_warnings(lines)), _BEGINS, _json)
         return replace(found, phases=ior_table.with_warnings(found.phases, lines))
     return ior_table.read(lines, torn)
+
+
+def _without_warnings(lines: list[str]) -> list[str]:
+    """The lines of a JSON alone: ranks warn on the same stream, also in the middle of the object. What a result moved
+    according to a warning before it becomes a part of the result."""
+    kept, moved = [], ""
+    for line in lines:
+        if found := ior_table.MOVED.match(line):
+            moved = found[1]
+        if line.startswith(("WARNING", "$ ", "[exit code")):
+            kept.append("")
+        elif moved and _RESULT in line:
+            kept.append(line.replace(_RESULT, f'"moved": {moved}, {_RESULT}', 1))
+            moved = ""
+        else:
+            kept.append(line)
+    return kept
 
 
 def _json(text: str) -> ImportedFile:
@@ -42,7 +57,7 @@ def _json(text: str) -> ImportedFile:
     tests = said.get("tests")
     phases = []
     # JSON keeps no lines; results stand in it in their order.
-    places = (number for number, text in enumerate(kept, 1) if '"bwMiB"' in text)
+    places = (number for number, text in enumerate(kept, 1) if _RESULT in text)
     machine = str(said.get("Machine") or "").partition(" ")[2].split(" ")[0] or None
     for number, table in enumerate(tests if isinstance(tests, list) else ()):
         if not isinstance(table, dict):
@@ -54,6 +69,7 @@ def _json(text: str) -> ImportedFile:
             if cells.get("access") not in ("write", "read"):
                 continue
             line = next(places, 1)
+            test.moved = whole(row.get("moved", ""))
             phase = phase_of(test, cells, "MiB/s", line)
             if isinstance(phase, str):
                 problems.append(f"line {line}: result {place} {phase}; left out")
@@ -93,6 +109,8 @@ def _banner(lines: list[str]) -> str | None:
     return found[1] if found else None
 
 
+_RESULT = '"bwMiB"'
+"""In each result, and nowhere else."""
 _BEGINS = re.compile(r'\{\s*"(?:Version|Began)"\s*:')
 _COMMA = re.compile(r",(?=\s*[,\]}])")
 """One that separates nothing."""

@@ -133,9 +133,14 @@ def _directives(text: str) -> dict[str, str]:
     return {canonical(name.strip()): value.strip() if equal else "1" for name, equal, value in pairs}
 
 
+def directive(name: str) -> str | None:
+    """Returns the name of a directive, whatever the case and the version; None where this is none."""
+    return _CANONICAL.get(name.lower())
+
+
 def canonical(name: str) -> str:
-    """Returns the name of a directive, whatever the case and the version."""
-    return _CANONICAL.get(name.lower(), name)
+    """Returns the same, or the name itself."""
+    return directive(name) or name
 
 
 def of_parameters(table: Mapping[str, object]) -> Options:

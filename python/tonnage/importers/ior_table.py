@@ -112,7 +112,7 @@ def unusable(said: Json) -> list[str]:
 
 _KEY = re.compile(r"[A-Za-z][A-Za-z #]*\Z")
 VERSION = re.compile(r"IOR-(\S+): MPI Coordinated Test")
-_MOVED = re.compile(r"WARNING: Using actual aggregate bytes moved\s*= ([0-9]+)")
+MOVED = re.compile(r"WARNING: Using actual aggregate bytes moved\s*= ([0-9]+)")
 _RATE = re.compile(r"bw\(([^)]*)\)")
 _LONGEST = 200
 """Characters of a line of the file that a message repeats."""
@@ -217,7 +217,7 @@ def _warning(reader: _Reader, line: str) -> bool:
         reader.test.no_fsync = True
     elif "WARNING: cannot use O_DIRECT" in line:
         reader.test.no_direct = True
-    elif found := _MOVED.match(line):
+    elif found := MOVED.match(line):
         reader.test.moved = whole(found[1])
         reader.test.short += 1
     else:

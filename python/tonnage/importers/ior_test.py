@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from tonnage.importers.imported_phases import Note, Phase, StatedRate, Unplaced, arguments_of
-from tonnage.importers.ior_options import Options, canonical, options_of
+from tonnage.importers.ior_options import Options, directive, options_of
 from tonnage.importers.rounded_numbers import (
     KIB,
     UNITS,
@@ -116,8 +116,7 @@ class Test:
 
     def other(self, key: str, value: str) -> None:
         """Takes a line of the options that names none of a ``stream``'s factors: a stripe count, a hint."""
-        plain = canonical(key)
-        if plain != key:
+        if (plain := directive(key)) is not None:
             if not self.known:
                 self.options[plain] = value
         elif key.lower() not in _TOLD and value != _DEFAULTS.get(key.lower()):
@@ -272,16 +271,24 @@ def _bytes(test: Test, tasks: int, rate: Rounded, total: Rounded | None) -> tupl
     """What a row moved, and what must be said of that; None: the file does not tell."""
     if test.moved is not None:
         return test.moved, ()
-    if test.block and (segments := test.all_segments(tasks)):
+    segments = test.all_segments(tasks)
+    stopped = test.options.on("deadlineForStonewalling")
+    if test.block and segments and not (stopped and total):
         return test.block * tasks * segments, ()
     if not test.block or total is None:
         return None
+    low, high = rate.low * total.low, rate.high * total.high
     # The CSV has no number of segments: rate times time says how often all tasks wrote their blocks.
     unit = test.block * tasks
-    low, high = rate.low * total.low / unit, rate.high * total.high / unit
-    if not 0 < high < _MOST_SEGMENTS:
+    if not 0 < high < unit * _MOST_SEGMENTS:
         return None
-    nearest = max(1, round((low + high) / 2))
-    certain = low <= nearest <= high and high - low < 1
+    nearest = segments or max(1, round((low + high) / 2 / unit))
+    if low <= unit * nearest <= high and (segments or high - low < unit):
+        return unit * nearest, ()
+    if stopped:
+        step = test.transfer_size or 1
+        moved = max(1, round((low + high) / 2 / step)) * step
+        sentence = "a stonewall stopped it, and the file does not say what was moved: bytes are its rate times its time"
+        return moved, (Note("bytes-estimated", sentence),)
     sentence = f"the file does not say how many segments there were; {nearest} is what its rate and time are nearest to"
-    return unit * nearest, () if certain else (Note("bytes-estimated", sentence),)
+    return unit * nearest, (Note("bytes-estimated", sentence),)

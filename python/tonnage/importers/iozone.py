@@ -7,6 +7,7 @@ puts the fsync and ``-c`` the close. Columns have no separators, and those of te
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tonnage.importers.imported_phases import ImportedFile, Phase, arguments_of, few, instant
@@ -22,6 +23,9 @@ _TESTS = (
 )  # fmt: skip
 """Of the columns in their order: name, what it does, and where."""
 _HEADER = re.compile(r" +kB +reclen +write +rewrite +read +reread +read +write +read +rewrite +read +fwrite")
+_NO_MATTER_VALUES = frozenset({"-s", "-r", "-n", "-g", "-q", "-y", "-i", "-f", "-b"})
+"""With a word of their own, or a value behind the letter."""
+_NO_MATTER = _NO_MATTER_VALUES | {"-a", "-A", "-e", "-I", "-w", "-R", "-M"}
 _UNIT = re.compile(r"Output is in (.*?)\.?\s*\Z")
 _VERSION = re.compile(r"\s*Version \$Revision: ([0-9.]+)")
 _SIZES = (16, 24)
@@ -40,6 +44,7 @@ class _Reader:
     unit: str | None = None
     fsync: bool = False
     direct: bool = False
+    options: str | None = None
     table: bool = False
     ended: bool = False
 
@@ -67,10 +72,14 @@ def read(data: bytes, _: str) -> ImportedFile:
 def _line(reader: _Reader, line: str, number: int, torn: bool) -> None:
     key, colon, value = line.strip().partition(": ")
     if found := _VERSION.match(line):
-        reader.version = reader.version or found[1]
+        if reader.table and not reader.ended:
+            reader.problems.append(f"line {number}: another output begins before the end of the one above it")
+        reader.version, reader.unit = reader.version or found[1], None
+        reader.fsync = reader.direct = reader.table = reader.ended = False
+        reader.options = None
     elif colon and key == "Command line used":
-        reader.command, words = value, arguments_of(value)
-        reader.fsync, reader.direct = "-e" in words, "-I" in words
+        reader.command, words = reader.command or value, arguments_of(value)
+        reader.fsync, reader.direct, reader.options = "-e" in words, "-I" in words, _others(words[1:])
     elif colon and key == "Run began":
         reader.began = reader.began or value.strip()
     elif "Children see throughput" in line:
@@ -84,6 +93,19 @@ def _line(reader: _Reader, line: str, number: int, torn: bool) -> None:
         reader.ended = True
     elif reader.table and line.strip() and not reader.ended:
         _row(reader, line, number, torn)
+
+
+def _others(words: Sequence[str]) -> str | None:
+    """The options that no other factor has, and that are not about which tests there are, where, or what is printed."""
+    found, rest = [], list(words)
+    while rest:
+        word = rest.pop(0)
+        if word[:2] in _NO_MATTER:
+            if word in _NO_MATTER_VALUES and rest:
+                rest.pop(0)
+            continue
+        found.append(word)
+    return " ".join(found) or None
 
 
 def _row(reader: _Reader, line: str, number: int, torn: bool) -> None:
@@ -128,6 +150,7 @@ def _phase(
             "access": access,
             "test": name,
             "direct": reader.direct,
+            "options": reader.options,
         },
         elapsed_ns=lasted,
         bytes=moved,

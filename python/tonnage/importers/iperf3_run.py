@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from tonnage.importers import broken_json, iperf3
 from tonnage.importers.imported_phases import ImportedFile, Phase, StatedRate, Task, line_of
-from tonnage.importers.rounded_numbers import rounded, whole
+from tonnage.importers.rounded_numbers import nanoseconds, rounded, whole
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import Json, SettingValues
 from tonnage.records.lines import rate
@@ -19,6 +19,8 @@ from tonnage.records.phase_results import FlowResult, NetworkResult
 
 _BEGINS = re.compile(r'\{\s*"start"\s*:\s*\{')
 _SECOND_NS = 10**9
+_PLACED = frozenset({"protocol", "num_streams", "duration", "omit", "reverse", "bidir", "interval"})
+"""Of ``test_start``: what a setting has by other names, and how often iperf3 prints."""
 
 
 def read(data: bytes, _: str) -> ImportedFile:
@@ -62,14 +64,14 @@ def phase_of(said: Json, report: iperf3.Report, text: str = "") -> Phase | str:
     window = min(way.intervals[-1].end_ns for _, way in ways)
     for number, (name, way) in enumerate(ways):
         sender, receiver = hosts if name == iperf3.FORWARD else hosts[::-1]
-        moved = _received(said, name, way)
-        if not 0 < window < LARGEST or not 0 <= moved < LARGEST or not 0 < way.elapsed_ns < LARGEST:
+        moved, lasted = _received(said, name, way)
+        if not 0 < window < LARGEST or not 0 <= moved < LARGEST or not 0 < lasted < LARGEST:
             return "its figures are out of all bounds"
         alone = len(ways) == 1
         # Of one way the receiver's own account is at hand; of two only intervals cover the time of both.
         inside = moved if alone else sum(each.bytes for each in way.intervals if each.end_ns <= window)
-        window = way.elapsed_ns if alone else window
-        flows.append(_flow(number, sender, receiver, way, moved, inside, report))
+        window = lasted if alone else window
+        flows.append(_flow(number, (sender, receiver), way, (moved, lasted), inside, report))
         tasks.append(Task(end_ns=window, bytes=inside, operations=0, host=sender))
         series += [(each.start_ns, each.end_ns, each.bytes) for each in way.intervals if each.end_ns > each.start_ns]
     network: NetworkResult = {
@@ -93,29 +95,37 @@ def phase_of(said: Json, report: iperf3.Report, text: str = "") -> Phase | str:
     )
 
 
-def _received(said: Json, name: str, way: iperf3.Way) -> int:
-    """What arrived; the sender has it from its peer at the end, and only what it sent where that never came."""
+def _received(said: Json, name: str, way: iperf3.Way) -> tuple[int, int]:
+    """What arrived, and in how many nanoseconds by the receiver's clock; the sender has both from its peer at the end,
+    and only what it sent where that never came."""
     reverse = "sum_received_bidir_reverse"
     totals = said["end"].get(reverse if name == iperf3.BACKWARD and reverse in said["end"] else "sum_received")
     arrived = whole(totals.get("bytes")) if isinstance(totals, dict) else None
-    return arrived if arrived else way.bytes
+    if not arrived:
+        return way.bytes, way.elapsed_ns
+    return arrived, nanoseconds(totals.get("seconds")) or way.elapsed_ns
 
 
 def _flow(
-    number: int, sender: str, receiver: str, way: iperf3.Way, moved: int, inside: int, report: iperf3.Report
+    number: int,
+    hosts: tuple[str, str],
+    way: iperf3.Way,
+    received: tuple[int, int],
+    inside: int,
+    report: iperf3.Report,
 ) -> FlowResult:
-    """An entry of ``network.flows`` (``docs/record-format.md``)."""
-    trip = way.round_trip
+    """An entry of ``network.flows`` (``docs/record-format.md``). ``received``: bytes, and nanoseconds."""
+    (sender, receiver), (moved, lasted), trip = hosts, received, way.round_trip
     return {
         "task": number,
         "sender": sender,
         "receiver": receiver,
         "start_ns": 0,
         "start_uncertainty_ns": None,
-        "elapsed_ns": way.elapsed_ns,
+        "elapsed_ns": lasted,
         "sent_bytes": way.bytes,
         "received_bytes": moved,
-        "bandwidth_bytes_per_s": rate(moved, way.elapsed_ns) or 0,
+        "bandwidth_bytes_per_s": rate(moved, lasted) or 0,
         "window_bytes": inside,
         "retransmits": way.retransmits,
         "rtt_min_ns": trip.min_ns if trip else None,
@@ -135,7 +145,11 @@ def _setting(said: Json, report: iperf3.Report, hosts: tuple[str, str]) -> Setti
     duration, omit = whole(asked.get("duration")), whole(asked.get("omit"))
     names = set(report.ways)
     direction = "both" if len(names) == 2 else "send" if iperf3.FORWARD in names else "receive"
+    others = {"sock_bufsize": said["start"].get("sock_bufsize")} | {
+        name: value for name, value in asked.items() if name not in _PLACED
+    }
     return {
+        **{name: value for name, value in others.items() if value},
         "kind": "network",
         "tasks": len(names),
         "pairs": [f"{hosts[0]}:{hosts[1]}"],

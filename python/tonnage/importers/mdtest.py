@@ -1,9 +1,10 @@
 """mdtest's output, of versions 1.9 to 4.1.
 
 mdtest prints a summary over its iterations. What it prints of each with ``-v`` is the rate of all tasks up to 3.3, from
-barrier to barrier by the clock of rank 0, and that of rank 0 alone, which is no trial, from 4.0 on, and before it with
+barrier to barrier by the clock of rank 0, and that of rank 0 alone, which is no trial, from 3.4 on, and before it with
 ``-B``, without barriers. Its maximum, minimum and mean are over the iterations from 4.0 on, and before that over the
-iterations and the ranks.
+iterations and the ranks; with ``--showRankStatistics`` it has both. With ``-f`` and ``-l`` it tests several numbers of
+tasks, each with a heading and a summary of its own.
 """
 
 from __future__ import annotations
@@ -87,12 +88,15 @@ class Row:
 
 @dataclass(slots=True)
 class Output:
-    """What was read of it so far."""
+    """What was read so far of the tests of one number of tasks."""
 
     number: int = 1
+    """Of the call of mdtest in its file."""
     version: str | None = None
-    tasks: int = 0
+    launched: int = 0
     nodes: int = 0
+    """Of all tasks that were launched."""
+    tasks: int = 0
     command: str = ""
     path: str | None = None
     items: int = 0
@@ -110,11 +114,30 @@ class Output:
     """Tests with lines for each iteration."""
     rows: list[Row] = field(default_factory=list)
     times: dict[str, str] = field(default_factory=dict)
-    """Seconds of each test, where it was asked for them as well."""
+    """Seconds of each test, where it was asked for them."""
+    last_line: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     """Items that failed, by test."""
     phases: list[Phase] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    def tests_of(self, tasks: int, items: int) -> Output:
+        """Returns where the tests of so many tasks belong, by their heading: here, or in an output of their own."""
+        if not self.rows and not self.times:
+            self.tasks, self.items = tasks, items
+            return self
+        return Output(
+            number=self.number,
+            version=self.version,
+            launched=self.launched,
+            nodes=self.nodes,
+            tasks=tasks,
+            command=self.command,
+            path=self.path,
+            items=items,
+            by_rank=self.by_rank,
+            of_each=self.of_each,
+        )
 
     def called(self, command: str) -> None:
         """Notes the command line."""
@@ -149,6 +172,10 @@ class Output:
 
     def conclude(self) -> None:
         """Its summary, which says what it was of only where times follow it."""
+        if not self.rows and not self.problems:
+            timed = "the summary has only times (-Z), which are not read; hint: without -Z, or with -P, it has rates"
+            unended = "the output ends here, before its summary"
+            self.problems.append(f"line {self.last_line}: {timed if self.times else unended}")
         for row in self.rows:
             if row.name not in self.by_iteration:
                 self._row(row)
@@ -273,7 +300,7 @@ class Output:
         return others | {
             "kind": "files",
             "tasks": self.tasks,
-            "tasks_per_node": self.tasks // self.nodes if self.nodes and self.tasks % self.nodes == 0 else None,
+            "tasks_per_node": self._tasks_per_node(),
             "items": self.items,
             "file_size": value("-w", letters, 0),
             "read_size": value("-e", letters, 0),
@@ -284,6 +311,12 @@ class Output:
             "sync_after": True if "-Y" in options else None,
             "path": self.path,
         }
+
+    def _tasks_per_node(self) -> int | None:
+        """None where it differs, or is not said: of several nodes mdtest does not name those of the first tasks."""
+        if not self.nodes or self.tasks % self.nodes or (self.tasks != self.launched and self.nodes > 1):
+            return None
+        return self.tasks // self.nodes
 
 
 def _lasted(count: int, rate: Fraction) -> int | None:
@@ -306,9 +339,16 @@ def _letters(found: dict[str, str], word: str, rest: list[str]) -> None:
 
 
 _BANNER = re.compile(r"mdtest-(\S+) was launched with ([0-9]{1,9}) total task\(s\) on ([0-9]{1,9}) node")
-_ITEMS = re.compile(r"([0-9]{1,9}) tasks, ([0-9]{1,18}) (?:files|directories|files/directories)\s*\Z")
+_HEADING = re.compile(r"([0-9]{1,9}) tasks, (?:([0-9]{1,18}) (?:files|directories|files/directories)|1 file)\s*\Z")
+"""``1 file`` is one that all tasks share: how many items there are of it, is not said."""
 _SUMMARY = re.compile(r"SUMMARY(?: (rate|time))?(?: \([^)]*\))?:? \(of ([0-9]{1,6}) iterations\)")
-_ROW = re.compile(r"\s+(\w+ \w+)\s*:?\s+([0-9.]+)\s+([0-9.]+)\s+([0-9.]+)\s+(\S+)\s*\Z")
+_COLUMNS = {
+    "Operation Max Min Mean Std Dev": 0,
+    "Operation per Rank: Max Min Mean per Iteration: Max Min Mean Std Dev": 3,
+}
+"""Heading of a summary → its columns before those over the iterations."""
+_FIGURES = 4
+_ROW = re.compile(r"\s+(\w+ \w+)\s*:?\s+(\S.*)\Z")
 _ITERATION = re.compile(r"V-1:.*?\b((?:File|Directory) \w+)\s*:\s+([0-9.]+) sec,\s+([0-9.]+) ops/sec")
 _PATH = re.compile(r"Path\s*:\s+(.*?)\s*\Z")
 _HIT = re.compile(r"(?:V-\d+: )?.*[Ss]tonewall hit min: ([0-9]{1,18}) max: ([0-9]{1,18}) avg: ")
@@ -321,7 +361,8 @@ class _Reader:
     now: Output = field(default_factory=Output)
     table: str = ""
     """``rate`` or ``time``: what the lines of the summary are of."""
-    rows: int = 0
+    skipped: int = 0
+    """Columns of the summary before those over the iterations."""
     began: str | None = None
 
 
@@ -339,8 +380,6 @@ def read(data: bytes, _: str) -> ImportedFile:
         problems += output.problems
     if not reader.outputs:
         problems.append("line 1: this is no output of mdtest: no line says how many tasks it was launched with")
-    elif not reader.rows:
-        problems.append(f"line {len(lines)}: the output ends here, before its summary")
     elif not phases and not problems:
         problems.append(f"line {len(lines)}: all of its rates are 0.000: nothing was done")
     first = reader.outputs[0] if reader.outputs else reader.now
@@ -358,33 +397,58 @@ def read(data: bytes, _: str) -> ImportedFile:
 def _line(reader: _Reader, line: str, number: int, torn: bool) -> None:
     now = reader.now
     if found := _BANNER.match(line):
-        by_rank = found[1].partition(".")[0] in ("1", "2", "3")
-        reader.now = Output(
-            len(reader.outputs) + 1, found[1], int(found[2]), int(found[3]), by_rank=by_rank, of_each=by_rank
+        by_rank, launched = found[1].startswith(("1.", "2.", "3.")), int(found[2])
+        reader.now = now = Output(
+            number=now.number + bool(reader.outputs),
+            version=found[1],
+            launched=launched,
+            nodes=int(found[3]),
+            tasks=launched,
+            by_rank=by_rank,
+            of_each=by_rank and not found[1].startswith("3.4"),
         )
-        reader.outputs.append(reader.now)
-        reader.rows, reader.table = 0, ""
+        reader.outputs.append(now)
+        reader.table = ""
     elif line.startswith("Command line used:"):
         now.called(line.partition(":")[2].strip())
     elif line.startswith("-- started at"):
         reader.began = reader.began or line.strip("- ").removeprefix("started at ")
     elif found := _PATH.match(line):
         now.path = found[1]
-    elif found := _ITEMS.match(line):
-        now.items = int(found[2])
+    elif found := _HEADING.match(line):
+        reader.now = now.tests_of(int(found[1]), int(found[2] or 0))
+        if reader.now is not now:
+            reader.outputs.append(reader.now)
+        reader.table = ""
     elif found := _HIT.match(line):
         now.hits.append(whole(found[2]) or 0)
     elif found := _STATUS.match(line):
         now.status = whole(found[1])
     elif tests := failed(line):
         now.failures.update(tests)
-    elif found := _SUMMARY.search(line):
-        reader.table, now.iterations = found[1] or "rate", int(found[2])
     elif (found := _ITERATION.search(line)) and now.of_each:
         now.iteration(found[1], found[2], found[3], number)
+    else:
+        _summary(reader, line, number, torn)
+    reader.now.last_line = number
+
+
+def _summary(reader: _Reader, line: str, number: int, torn: bool) -> None:
+    now = reader.now
+    if found := _SUMMARY.search(line):
+        reader.table, reader.skipped, now.iterations = found[1] or "rate", 0, int(found[2])
+    elif reader.table and line.lstrip().startswith("Operation "):
+        skipped = _COLUMNS.get(" ".join(line.split()))
+        if skipped is None:
+            now.problems.append(f"line {number}: the columns of this summary are not known; left out")
+            reader.table = ""
+        else:
+            reader.skipped, now.by_rank = skipped, now.by_rank and not skipped
     elif reader.table and (found := _ROW.match(line)) and found[1] in PHASES:
+        cells = found[2].split()[reader.skipped :]
+        is_whole = not torn and len(cells) == _FIGURES
+        most, least, mean, spread = cells if is_whole else [""] * _FIGURES
         if reader.table == "rate":
-            reader.rows += 1
-            now.rows.append(Row(found[1], number, torn, found[2], found[3], found[4], found[5]))
-        elif not torn:
-            now.times[found[1]] = found[4]
+            now.rows.append(Row(found[1], number, not is_whole, most, least, mean, spread))
+        elif is_whole:
+            now.times[found[1]] = mean

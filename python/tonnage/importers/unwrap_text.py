@@ -9,7 +9,7 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tonnage.importers.trace import MOST_BYTES
 
@@ -24,7 +24,8 @@ _CELLS = re.compile(r"\s*\|.*\|\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """``data`` without its wrapping; ``problem``: why it cannot be unwrapped, a sentence with its line."""
+    """``data`` without its wrapping; ``problem``: why it is not whole, or cannot be unwrapped, a sentence with its
+    line."""
 
     data: bytes
     problem: str | None = None
@@ -38,15 +39,24 @@ def unwrapped(data: bytes) -> Text:
         found = _unzipped(data)
     else:
         found = Text(data)
-    return found if found.problem else _plain(_utf8(found.data))
+    if not found.data:
+        return found
+    plain = _plain(_utf8(found.data))
+    return replace(plain, problem=plain.problem or found.problem)
 
 
 def _gunzipped(data: bytes) -> Text:
+    unpacked = bytearray()
     try:
         with gzip.open(io.BytesIO(data)) as file:
-            return _text_within_limit(file.read(MOST_BYTES + 1))
-    except (OSError, EOFError, zlib.error):
-        return Text(b"", "the gzip file is cut off or damaged; hint: import the file that it was made of")
+            while len(unpacked) <= MOST_BYTES and (part := file.read1()):
+                unpacked += part
+        return _text_within_limit(bytes(unpacked))
+    except EOFError:
+        kept = "what can be unpacked of it is kept" if unpacked else "nothing of it can be unpacked"
+        return Text(bytes(unpacked), f"the gzip file is cut off; {kept}")
+    except (OSError, zlib.error):
+        return Text(b"", "the gzip file is damaged; hint: import the file that it was made of")
 
 
 def _unzipped(data: bytes) -> Text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -103,10 +103,22 @@ def clean(kept: Kept) -> list[str]:
     """Removes what a benchmark that was cut left in its data directory; what stays, and why. It cannot go on then."""
     out = Path(kept.here, kept.results)
     problems = [problem for number in range(1, kept.repeat + 1) for problem in _remove(kept, number)]
-    data_directory.remove_empty(path for path in kept.made if Path(path) not in (out, *out.parents))
+    problems += _remove_made(kept, out, problems)
     kept.is_complete = True
     kept.save(out)
     return problems
+
+
+def _remove_made(kept: Kept, out: Path, told: Sequence[str]) -> list[str]:
+    """Removes the directories that the benchmark made, where they are empty; a line for each of its data directory that
+    stays, but for those in which something stays that was ``told``."""
+    data_directory.remove_empty(path for path in kept.made if Path(path) not in (out, *out.parents))
+    data = Path(kept.here, kept.data)
+    lines: list[str] = []
+    for path in sorted((path for path in kept.made if data in (Path(path), *Path(path).parents)), reverse=True):
+        if not any(line.startswith(f"{path}/") for line in (*told, *lines)):
+            lines += data_directory.holding(path)
+    return lines
 
 
 def _apart(data: Path, results: Path) -> None:
@@ -160,7 +172,7 @@ def carry_out(kept: Kept, observer: Observer, say: Say, tell: Say) -> Ended:
         left += [problem for one in range(1, kept.repeat) for problem in _remove(kept, one)]
         kept.is_complete = True
         kept.save(out)
-        data_directory.remove_empty(path for path in kept.made if Path(path) not in (out, *out.parents))
+        left += _remove_made(kept, out, left)
     return Ended(said_of(kept, config), out, interrupted, tuple(left))
 
 

@@ -86,6 +86,13 @@ def remove_empty(made: Iterable[str]) -> None:
             os.rmdir(path)  # noqa: PTH106 - never a link
 
 
+def holding(path: str) -> list[str]:
+    """Returns the line that a directory stays, and what is in it; none where it is gone."""
+    with suppress(OSError):
+        return [f"{path} stays: {min(os.listdir(path), default='nothing')} is in it"]  # noqa: PTH208 - names alone
+    return []
+
+
 Identity = tuple[int, int, int]
 """Of a file: its inode, its bytes and when it was written last. Numbers of devices change with each mount."""
 

@@ -92,6 +92,8 @@ _ADVICE = {
     "rounded.",
     "kept-apart": "State what the files leave out, if you know it, or import files that say it.",
     "summed-rates": "Quote the rate of all together, and never add the hosts' own up.",
+    "marked-invalid": "Quote it as invalid; result.txt of IO500 has the reasons (lines `; ERROR INVALID`).",
+    "tasks-assumed": "Import fio's JSON, or one file for each run; with --group_reporting a run has one line a job.",
     "side-by-side": "Compare each with the same mix only.",
     "coordinated-omission": "Do not quote these latencies as what users meet: have fio submit from threads of its own "
     "(io_submit_mode=offload).",

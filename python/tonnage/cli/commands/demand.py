@@ -94,6 +94,8 @@ def run(arguments: Arguments) -> int:
                 "Tonnage: these are deviations between two programs",
                 file=sys.stderr,
             )
+        for problem in replay.problems:
+            print(f"tonnage: note: of the replay: {problem}", file=sys.stderr)
         deviations = found(place, replay)
     if arguments.campaign is not None:
         _write_campaign(arguments, uses[0], place.mount, path)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -11,7 +12,7 @@ from tonnage.command_line import HelpAsked
 from tonnage.compat.front_end import Voice
 from tonnage.compat.ior.campaign_of_test import campaign_of, problems, refuse_striping, seed_of
 from tonnage.compat.ior.detail_files import SummaryFile, refuse_foreign, save
-from tonnage.compat.ior.file_names import make_parents, parents, refuse_missing
+from tonnage.compat.ior.file_names import file_names, make_parents, parents, refuse_missing
 from tonnage.compat.ior.findings import findings
 from tonnage.compat.ior.help import help_text
 from tonnage.compat.ior.observer import Rows, begin_test
@@ -22,6 +23,7 @@ from tonnage.compat.ior.summary_files import CsvPrinter, JsonPrinter
 from tonnage.compat.ior.text_output import TextPrinter
 from tonnage.compat.ior.validate import unused_hints, validate
 from tonnage.compat.measure import Ranks, in_option_names, records_directory
+from tonnage.option_names import reworded
 from tonnage.records import Run
 
 AnyPrinter = TextPrinter | CsvPrinter | JsonPrinter
@@ -46,6 +48,8 @@ _WORDS = {
     '-E to overwrite its contents (existing = "overwrite")': "-E to overwrite its contents",
 }
 """What the messages of a campaign name → IOR's options."""
+_FILE = re.compile(r"\bfile ([0-9]{1,9})(?= has )")
+"""A file of a test, by its number, in the engine's messages."""
 
 
 def run(words: Sequence[str], voice: Voice, out: str | None = None) -> int:
@@ -126,13 +130,14 @@ def _run_test(
         for repetition in range(test.repetitions) if test.multi_file else [None]:
             campaign = campaign_of(test, seed, repetition)
             rows = Rows(result, printer, voice, seed, repetition or 0, first=first and not repetition)
-            outcome = run_campaign(
-                campaign,
-                text=None,
-                command_line=["tonnage", "ior", *words],
-                out=_out(test, base, result.identifier, repetition),
-                observer=rows,
-            )
+            with reworded(_with_names(file_names(test, repetition))):
+                outcome = run_campaign(
+                    campaign,
+                    text=None,
+                    command_line=["tonnage", "ior", *words],
+                    out=_out(test, base, result.identifier, repetition),
+                    observer=rows,
+                )
             code = max(code, _code(outcome, voice))
             if unstriped := problems(Run.open(outcome.path).manifest):
                 result.failures += [f"the files are not striped as asked: {problem}" for problem in unstriped]
@@ -152,6 +157,11 @@ def _run_test(
         code = code or 1
     result.findings += findings(result)
     return code
+
+
+def _with_names(files: Sequence[str]) -> Callable[[str], str]:
+    """Puts the names of the files into the engine's messages."""
+    return lambda text: _FILE.sub(lambda found: files[int(found[1])], text)
 
 
 def _code(outcome: Outcome, voice: Voice) -> int:

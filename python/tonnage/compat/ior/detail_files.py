@@ -12,7 +12,7 @@ from tonnage.compat.ior.file_names import file_names
 from tonnage.compat.ior.options import Parameters
 from tonnage.compat.ior.results import TestResult
 from tonnage.compat.ior.summary_files import SUMMARY
-from tonnage.compat.measure import NUMBER, OPERATIONS
+from tonnage.compat.measure import NUMBER, OPERATIONS, operation_tables
 from tonnage.errors import RequestError
 from tonnage.outputs import GrowingOutput, Output, lines, refuse_one_for_two
 from tonnage.records import Run
@@ -158,10 +158,6 @@ def _save_operations(result: TestResult) -> None:
         return
     for row in result.rows:
         columns = Run.open(result.run_of(row)).operations(row.line["record"]) or {}
-        found: dict[int, list[str]] = {task["task"]: [] for task in row.tasks}
-        for task, end_ns, latency_ns in zip(*(columns[key] for key in ("task", "end_ns", "latency_ns")), strict=True):
-            seconds = latency_ns / 1e9
-            speed = test.transfer_size / seconds if seconds else 0.0
-            found[task].append(f"{(end_ns - latency_ns) / 1e9:.8e},{seconds:.8e},{speed:e}\n")
-        for task, text in found.items():
-            _operations(test, row.repetition, task).write("time,runtime,tp\n" + "".join(text))
+        tables = operation_tables(columns, [task["task"] for task in row.tasks], test.transfer_size)
+        for task, text in tables.items():
+            _operations(test, row.repetition, task).write(text)

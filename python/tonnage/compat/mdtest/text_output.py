@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from tonnage.compat.mdtest.request import Request
 from tonnage.compat.mdtest.results import TESTS, TREE, Results, deviation
-from tonnage.compat.measure import NUMBER, OPERATIONS
+from tonnage.compat.measure import NUMBER, OPERATIONS, operation_tables
 from tonnage.errors import RequestError
 from tonnage.outputs import Output, lines, refuse_one_for_two
 from tonnage.printable_text import one_line
@@ -162,14 +162,6 @@ def _pair(operations: int, seconds: float) -> str:
     return f",{operations / seconds:.10e},{seconds:.10e}" if operations and seconds else ",,"
 
 
-def operation_lines(columns: Mapping[str, Sequence[int]], task: int, size: int) -> Iterator[str]:
-    """The lines of ``--savePerOpDataCSV`` below its header: what ``task`` did, ``size`` bytes each."""
-    for of, end_ns, latency_ns in zip(*(columns[key] for key in ("task", "end_ns", "latency_ns")), strict=True):
-        if of == task:
-            seconds = latency_ns / 1e9
-            yield f"{(end_ns - latency_ns) / 1e9:.8e},{seconds:.8e},{size / seconds if seconds else 0.0:e}"
-
-
 def damage(lines: Sequence[TrialLine]) -> str | None:
     """The line that tells of files that were read and are not what was written."""
     bad = sum(line["verify"]["damaged_operations"] for line in lines if line["verify"])
@@ -236,6 +228,5 @@ def _text(kind: tuple[str, int], request: Request, found: Sequence[Results], ite
     tests = [test for test in tests if task < len(test.tasks)]
     if not tests:
         return None
-    columns = tests[-1].run.operations(tests[-1].line["record"]) or {"task": [], "end_ns": [], "latency_ns": []}
-    written = ["time,runtime,tp", *operation_lines(columns, task, _sizes(request)[what] or 1)]
-    return "".join(f"{line}\n" for line in written)
+    columns = tests[-1].run.operations(tests[-1].line["record"]) or {}
+    return operation_tables(columns, [task], _sizes(request)[what] or 1)[task]

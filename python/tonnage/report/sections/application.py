@@ -66,7 +66,7 @@ def _moved(some: list[Application]) -> Table:
             units.size(one.facts.get("transfer_size")),
             units.volume(round(one.point.bandwidth_bytes_per_s * one.point.elapsed_ns / 1e9)),
             units.count(round(one.point.operations_per_s * one.point.elapsed_ns / 1e9)),
-            _bounds(one, "sequential_thousandths", lambda value: units.share(value / 1000)),
+            _bounds(one, "sequential_millionths", lambda value: units.share(value / 10**6)),
             _bounds(one, "active_ns", units.duration),
             units.duration(one.facts.get("busy_ns")),
             _times(one.facts.get("imbalance_thousandths")),

@@ -1,4 +1,5 @@
-"""Many small files: how many names a second each phase does, together and a task, and what one name takes."""
+"""Many small files, made or searched: how many names a second each phase does, together and a task, and what one name
+takes."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from tonnage.report.page_data import Source
 from tonnage.report.sections.point_table import groups_of
 from tonnage.report.sections.section_type import Section, Titled
 
+_KINDS = ("files", "find")
 _QUANTILES = (("p50_ns", "p50", "circle"), ("p99_ns", "p99", "diamond"), ("max_ns", "max", "line-ns-open"))
 _TIMED = {key for key, _, _ in _QUANTILES}
 """What another tool, whose results were imported, need not have recorded."""
@@ -24,14 +26,19 @@ _TIMED = {key for key, _, _ in _QUANTILES}
 
 def points(analysis: Analysis) -> list[Titled]:
     """Returns a table for each setting: the phases in the order they ran."""
-    return [(phrases.subject("files", group), _table(found)) for group, found in groups_of(analysis.points, "files")]
+    return [
+        (phrases.subject(kind, group), _table(found))
+        for kind in _KINDS
+        for group, found in groups_of(analysis.points, kind)
+    ]
 
 
 def exhibits(analysis: Analysis, _: Source) -> list[Exhibit]:
     """Makes one section, with a choice for each setting."""
     variants = [
-        Variant(group or "files", (_rates(found), *_latencies(found)))
-        for group, found in groups_of(analysis.points, "files")
+        Variant(group or kind, (_rates(found), *_latencies(found)))
+        for kind in _KINDS
+        for group, found in groups_of(analysis.points, kind)
     ]
     introduction = "Operations of each phase in a second, all tasks together, and the time that one operation takes."
     return [Exhibit("files", "Files", introduction, "Setting", tuple(variants))] if variants else []

@@ -13,10 +13,11 @@ from tonnage.report.sections.section_type import Section
 def sentences(analysis: Analysis) -> list[Statement]:
     """One for each number of tasks: the score of each result, or the median of several with its interval; or why there
     is none."""
-    return [_statement(tasks, found) for tasks, found in scores_of(analysis.points).items()]
+    is_invalid = any(finding.code == "marked-invalid" for finding in analysis.findings)
+    return [_statement(tasks, found, is_invalid) for tasks, found in scores_of(analysis.points).items()]
 
 
-def _statement(tasks: int, found: Imported) -> Statement:
+def _statement(tasks: int, found: Imported, is_invalid: bool) -> Statement:
     if found.missing:
         missing = f"phases that count are missing: {', '.join(found.missing)}."
         return Statement("IO500 score", f"none at {phrases.tasks(tasks)}.", (missing,), sure=False)
@@ -27,7 +28,10 @@ def _statement(tasks: int, found: Imported) -> Statement:
     why = [f"Bandwidth {_text(bandwidth)} GiB/s, metadata {_text(metadata)} kIOPS."]
     if not total.has_interval:
         why.append("One result has no interval: import several together.")
-    return Statement("IO500 score", f"{_text(total)} at {phrases.tasks(tasks)}.", tuple(why), total.has_interval)
+    if is_invalid:
+        why.append("IO500 marked a result as invalid: by the rules of the benchmark it has no score.")
+    mark, is_sure = " [INVALID]" if is_invalid else "", total.has_interval and not is_invalid
+    return Statement("IO500 score", f"{_text(total)}{mark} at {phrases.tasks(tasks)}.", tuple(why), is_sure)
 
 
 def _text(spread: Spread) -> str:
