@@ -4,7 +4,7 @@ mod support;
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use tonnage_storage::{Lane, Scratch, State, StorageError, StorageKind, TargetSpec, open};
@@ -375,6 +375,32 @@ fn a_named_one_that_was_kept_is_taken_over_with_what_is_in_it() {
     assert!(path.join("data.00000000").exists());
     second.remove().unwrap();
     assert!(!path.exists());
+}
+
+#[test]
+fn a_kept_one_whose_data_was_changed_is_not_worked_in_and_loses_only_the_rest() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("test-dir");
+    let first = Scratch::create_named(home.path(), "test-dir", "a1").unwrap();
+    for name in ["data.00000000", "data.00000001"] {
+        File::create_new(path.join(name)).unwrap();
+    }
+    first.keep(false).unwrap();
+    let left = Scratch::left_ns(&path).unwrap();
+    // The clock of a file system has steps, and another file may be made within one.
+    let changed_ns = |found: fs::Metadata| i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
+    while changed_ns(fs::metadata(path.join("data.00000001")).unwrap()) <= left {
+        File::options().write(true).open(path.join("data.00000001")).unwrap().write_all(b"mine").unwrap();
+    }
+    let refused = Scratch::reopen_named(home.path(), "test-dir", true).unwrap_err().to_string();
+    assert!(refused.contains("data.00000001 is not as the run before left it"), "{refused}");
+    assert_eq!(Scratch::left_ns(&path).unwrap(), left, "the run that was refused changed nothing");
+    for _ in 0..2 {
+        let stays = Scratch::reopen_kept(home.path(), "test-dir").unwrap().remove_until(Some(left)).unwrap_err();
+        assert!(stays.to_string().contains("data.00000001"), "{stays}");
+        assert_eq!(fs::read(path.join("data.00000001")).unwrap(), b"mine");
+        assert!(!path.join("data.00000000").exists());
+    }
 }
 
 #[test]

@@ -20,7 +20,6 @@ from tonnage.errors import MeasurementError, RequestError
 from tonnage.records.line_types import Json
 from tonnage.records.phase_specs import PoolSpec
 
-_MARKER = "TONNAGE-SCRATCH"
 _PREFIX = ".tonnage-"
 """Of the names of scratch directories (``crates/storage/src/scratch``)."""
 
@@ -84,10 +83,9 @@ def _read(found: Sequence[Json]) -> list[Leftover]:
 
 
 def left_at_ns(leftover: Leftover) -> int:
-    """When the run that ``kept`` it left it, in nanoseconds, by the clock of its file system. A date of whole seconds
-    is taken for the end of the two seconds that it may stand for. OSError where it is gone."""
-    left_ns = Path(leftover.path, _MARKER).stat().st_mtime_ns
-    return left_ns if left_ns % _SECOND_NS else left_ns + _COARSEST_NS - 1
+    """When the run that ``kept`` it left it, in nanoseconds, by the clock of its file system. OSError where it is
+    gone."""
+    return _native.Scratch.left_ns(leftover.path)
 
 
 def remove_kept(leftover: Leftover, until_ns: int | None) -> None:
@@ -95,7 +93,7 @@ def remove_kept(leftover: Leftover, until_ns: int | None) -> None:
     ``until_ns`` stay and are an OSError."""
     parent, name = os.path.split(leftover.path)
     # One that is killed at it leaves what was kept as kept.
-    _native.Scratch.reopen_named(parent, name, stays=leftover.state == "kept").remove(until_ns)
+    _native.Scratch.reopen_kept(parent, name).remove(until_ns)
 
 
 def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: bool = False) -> None:
@@ -111,12 +109,6 @@ def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: 
         _native.Scratch.reopen(leftover.path, force=force).remove()
     else:
         _native.clean_pool(json.dumps({**pool, "namespace": leftover.path.rpartition("/")[2]}), force=force)
-
-
-_SECOND_NS, _COARSEST_NS = 10**9, 2 * 10**9
-"""File systems round dates down, FAT to two seconds: a file made just before has a later time of change."""
-_LOOKING = frozenset({"stat", "stat-directory", "read", "read-directory", "find"})
-"""Phases that change nothing of what they find."""
 
 
 class RunScratch:
@@ -137,7 +129,7 @@ class RunScratch:
         self.own: dict[str, list[str]] = {}
         """Paths on each host that has a file system of its own."""
         settings = campaign.settings()
-        self._only_looks = all(phase in _LOOKING for setting in settings for phase in setting.phases)
+        self._only_looks = all(setting.only_looks for setting in settings)
         storages = tuple(setting.storage for setting in settings)
         if not needs_scratch(target, storages, striped=campaign.stripe is not None):
             return
@@ -203,7 +195,9 @@ class RunScratch:
         own, self.own = self.own, {}
         # Where a process is lost the others have removed their own already.
         if self._start is not None and own and self._start.lost is None:
-            leaving = {host: {"paths": paths, "keep": kept} for host, paths in own.items()}
+            leaving = {
+                host: {"paths": paths, "keep": kept, "as_found": self._only_looks} for host, paths in own.items()
+            }
             for host, answer in self._start.host_group.ask("leave-scratch", leaving, timeout_s=LIMIT_S).items():
                 if answer.problem is not None:
                     failed = failed or MeasurementError(f"{host}: {answer.problem}")

@@ -6,11 +6,12 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{self, AtFlags, Mode, OFlags, Stat, Timespec, Timestamps};
 use rustix::io::{self, Errno};
 
 use crate::error::{Result, StorageError};
 use crate::fs::held_directories::{failed, is_regular};
+use crate::scratch::changes::{changed_data, left_ns};
 use crate::scratch::marker::{Bond, End, Lock, MARKER_BYTES, MARKER_NAME, Marker, Standing, State};
 
 /// So long a process of a run waits for who looks whether the run is over.
@@ -127,8 +128,16 @@ impl MarkerFile {
         require_named(&directory, &file, path)?;
         let locked = lock == Lock::Free && !hides(&file);
         let held = Self { file: Some(file), locked };
-        let stays = matches!(end, End::GoOn { stays: true }) && (marker.kept || marker.stays);
-        let left = held.date(&directory, path)?;
+        let stays = matches!(end, End::GoOn { stays: true } | End::RemoveKept) && (marker.kept || marker.stays);
+        let stat = held.stat(&directory, path)?;
+        if marker.kept
+            && matches!(end, End::GoOn { .. })
+            && let Some(changed) = changed_data(&directory, path, Some(left_ns(&stat)))?
+        {
+            let why = "is not as the run before left it, and this run would write over it".to_owned();
+            return Err(StorageError::Name { path: changed, why });
+        }
+        let left = date(&stat);
         held.replace(&directory, path, Marker { stays, ..Marker::of_this_process(&marker.run_id) })?;
         if stays {
             // Whoever removes it asks what was changed since: also where this process is killed. A file system that takes no dates knows
@@ -157,10 +166,11 @@ impl MarkerFile {
 
     /// When the marker was written last: of a directory that was left on purpose, when it was left.
     pub(crate) fn date(&self, directory: impl AsFd, path: &Path) -> Result<Timespec> {
-        self.on(directory, path, |file| {
-            let stat = fs::fstat(file).map_err(|errno| failed("measure", &path.join(MARKER_NAME), errno))?;
-            Ok(Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec as _ })
-        })
+        self.stat(directory, path).map(|stat| date(&stat))
+    }
+
+    fn stat(&self, directory: impl AsFd, path: &Path) -> Result<Stat> {
+        self.on(directory, path, |file| fs::fstat(file).map_err(|errno| failed("measure", &path.join(MARKER_NAME), errno)))
     }
 
     /// Gives it the date of before.
@@ -187,6 +197,10 @@ impl MarkerFile {
         let standing = marker.to_remove(standing);
         Ok((marker, standing))
     }
+}
+
+fn date(stat: &Stat) -> Timespec {
+    Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec as _ }
 }
 
 fn judge(directory: impl AsFd, file: &OwnedFd, path: &Path, lock: Lock) -> Result<(Marker, Standing)> {

@@ -3,6 +3,7 @@
 //! What is removed: regular files named like data files, the marker, and the directory, all relative to a handle that
 //! has been held since the marker was read. Anything else stays and is named in the error.
 
+pub(crate) mod changes;
 pub(crate) mod clearing;
 pub(crate) mod contents;
 pub(crate) mod directory;
@@ -22,6 +23,7 @@ use rustix::io::Errno;
 
 use crate::error::{Result, StorageError};
 use crate::fs::held_directories::{failed, open_below, open_directory};
+use crate::scratch::changes::left_ns;
 use crate::scratch::contents::remove_data_until;
 use crate::scratch::directory::Directory;
 use crate::scratch::marker::{End, MARKER_NAME, Marker, State};
@@ -140,12 +142,29 @@ impl Scratch {
     }
 
     /// Takes over `parent/name`, which [`create_named`](Self::create_named) made, from a run that died or that
-    /// [kept](Self::keep) it. `stays`: it is left again.
+    /// [kept](Self::keep) it. `stays`: it is left again. An error where a data file was changed since it was kept: this
+    /// run would write over it.
     pub fn reopen_named(parent: &Path, name: &str, stays: bool) -> Result<Self> {
+        Self::take_named(parent, name, End::GoOn { stays })
+    }
+
+    /// The same, to remove what is in it, with [`remove_until`](Self::remove_until).
+    pub fn reopen_kept(parent: &Path, name: &str) -> Result<Self> {
+        Self::take_named(parent, name, End::RemoveKept)
+    }
+
+    fn take_named(parent: &Path, name: &str, end: End) -> Result<Self> {
         check_name(name)?;
         let handle = open_parent(parent)?;
-        let directory = Directory::taken(&handle, name, &parent.join(name), End::GoOn { stays })?;
+        let directory = Directory::taken(&handle, name, &parent.join(name), end)?;
         Ok(Self { parent: handle, name: name.to_owned(), directory })
+    }
+
+    /// When the run that kept the directory at `path` left it, in nanoseconds since 1970, by the clock of its file system.
+    pub fn left_ns(path: &Path) -> Result<i128> {
+        let marker = path.join(MARKER_NAME);
+        let stat = fs::statat(fs::CWD, &marker, AtFlags::SYMLINK_NOFOLLOW);
+        stat.map(|stat| left_ns(&stat)).map_err(|errno| failed("measure", &marker, errno))
     }
 
     /// Leaves it, with all that is in it, to a later run; `as_found`: this run changed nothing, and files that were changed since an
@@ -190,7 +209,7 @@ impl Scratch {
     }
 
     /// The same of a directory that was left at `until` (nanoseconds since 1970, by the clock of its file system):
-    /// files of trees that were changed later are no longer those that Tonnage made.
+    /// files that were changed later are no longer those that Tonnage made.
     pub fn remove_until(mut self, until: Option<i128>) -> Result<()> {
         self.check_place()?;
         if let Some(foreign) = remove_data_until(&self.directory, until)? {
