@@ -35,6 +35,9 @@ def test_the_line_of_progress_counts_files_and_bytes_and_says_how_long() -> None
         "watching: 12 of 32 files safe, 1.20 GB of 4.00 GB, 350 MB/s, 0:08 left, 2 workers, limit 400 MB/s"
     )
     assert progress_line(status()) == "watching: 0 of 0 files safe, 0 B of 0 B, 2 workers"
+    assert progress_line(status(failed=(1, 2000))) == (
+        "watching: 0 of 1 file safe, 0 B of 2.00 kB, 2 workers, 1 failed"
+    )
 
 
 @pytest.mark.parametrize("show", [lambda **more: progress_line(status(**more)), drawn])

@@ -93,17 +93,17 @@ def share_done(status: Status) -> float:
 
 def progress_line(status: Status) -> str:
     """Returns text such as ``copying: 12 of 32 files safe, 1.2 GB of 4.29 GB, 350 MB/s, 0:08 left, 4 workers``."""
-    done, queued = status["done"], status["queued"]
-    parts = [f"{done['files']:,} of {files_text(done['files'] + queued['files'])} safe"]
-    parts.append(f"{volume(done['bytes'])} of {volume(done['bytes'] + queued['bytes'])}")
+    done, queued, failed = status["done"], status["queued"], status["failed"]
+    files, size_bytes = (done[key] + queued[key] + failed[key] for key in ("files", "bytes"))
+    parts = [f"{done['files']:,} of {files_text(files)} safe", f"{volume(done['bytes'])} of {volume(size_bytes)}"]
     if status["rate_bytes_per_s"]:
         parts.append(units.rate(status["rate_bytes_per_s"]))
     if status["left_ns"] is not None and queued["files"]:
         parts.append(f"{time_text(status['left_ns'])} left")
     parts.append(f"{status['workers']} worker{'s' if status['workers'] != 1 else ''}")
     parts += pressures(status)
-    if status["failed"]["files"]:
-        parts.append(f"{status['failed']['files']:,} failed")
+    if failed["files"]:
+        parts.append(f"{failed['files']:,} failed")
     return f"{status['progress']}: {', '.join(parts)}"
 
 
