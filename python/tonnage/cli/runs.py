@@ -68,24 +68,36 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
 
 
 def present(
-    path: Path, *, as_json: bool, with_report: bool, keep: bool = False, is_verbose: bool = False
+    path: Path,
+    *,
+    as_json: bool,
+    with_report: bool,
+    keep: bool = False,
+    is_verbose: bool = False,
+    altered: str | None = None,
 ) -> tuple[Analysis, Path | None]:
     """Prints what the run says, and gives it and where the report is (None: it was not written).
 
     ``is_verbose``: all of it, also of a search, of which else a screen is printed. ``keep``: and puts it into the
-    manifest, for ``tonnage verify`` to compare with.
+    manifest, for ``tonnage verify`` to compare with. ``altered``: what of it is not as it was sealed.
     """
     analysis, report = analysed(path, with_report=with_report, keep=keep, tell=_tell)
-    _show(analysis, report, as_json=as_json, is_verbose=is_verbose)
+    _show(analysis, report, as_json=as_json, is_verbose=is_verbose, altered=altered)
     return analysis, report
 
 
 def _show(
-    analysis: Analysis, report: Path | None, *, as_json: bool, is_verbose: bool, below: Sequence[str] = ()
+    analysis: Analysis,
+    report: Path | None,
+    *,
+    as_json: bool,
+    is_verbose: bool,
+    below: Sequence[str] = (),
+    altered: str | None = None,
 ) -> None:
     """``below``: notes that the terminal will have below it."""
     if as_json:
-        print_json(summary(analysis, report))
+        print_json(summary(analysis, report) | ({"altered": altered} if altered else {}))
         return
     from tonnage.report import print_screen, print_summary
 

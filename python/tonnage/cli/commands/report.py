@@ -54,6 +54,7 @@ def run(arguments: Arguments) -> int:
         raise RequestError("several runs and --out are for the page of a storage; hint: add --storage NAME")
     from tonnage.cli.runs import open_run, present
     from tonnage.records.verify_bytes import altered
+    from tonnage.report.phrases import as_they_are
 
     found = open_run(arguments.run_directory)
     wrong = altered(found)
@@ -68,9 +69,13 @@ def run(arguments: Arguments) -> int:
             f"hint: go on with `tonnage run --resume {arguments.run_directory}`"
         )
     if wrong is not None:
-        print(f"tonnage: {wrong}: what follows is of the files as they are now; see tonnage verify", file=sys.stderr)
+        print(f"tonnage: {as_they_are(wrong)}", file=sys.stderr)
     _, report = present(
-        Path(arguments.run_directory), as_json=arguments.json, with_report=True, is_verbose=arguments.verbose
+        Path(arguments.run_directory),
+        as_json=arguments.json,
+        with_report=True,
+        is_verbose=arguments.verbose,
+        altered=wrong,
     )
     return 0 if report else 1
 
