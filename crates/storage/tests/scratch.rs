@@ -130,16 +130,36 @@ fn such_a_name_gives_away_nothing_that_somebody_else_put_there() {
 }
 
 #[test]
-fn an_empty_marker_in_the_last_place_needs_force_and_a_locked_one_stays() {
+fn a_marker_without_text_in_the_last_place_needs_force_and_what_nobody_made_stays() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join(".tonnage-a1");
-    fs::create_dir(&path).unwrap();
-    File::create_new(path.join("TONNAGE-SCRATCH")).unwrap();
-    let left = Scratch::leftovers(home.path()).unwrap();
-    assert_eq!((&*left[0].run_id, left[0].state), ("a1", State::Unknown), "{left:?}");
-    assert!(Scratch::reopen(&path, false).is_err());
-    Scratch::reopen(&path, true).unwrap().remove().unwrap();
-    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    for (text, names) in
+        [(vec![], &["data.00000000"][..]), (vec![0; 1024], &["data.00000000"]), (vec![], &[]), (vec![], &["notes"])]
+    {
+        fs::create_dir(&path).unwrap();
+        File::create_new(path.join("TONNAGE-SCRATCH")).unwrap().write_all(&text).unwrap();
+        for name in names {
+            File::create_new(path.join(name)).unwrap();
+        }
+        let left = Scratch::leftovers(home.path()).unwrap();
+        assert_eq!((&*left[0].run_id, left[0].state), ("a1", State::Unknown), "{left:?}");
+        assert!(Scratch::reopen(&path, false).is_err());
+        let removed = Scratch::reopen(&path, true).unwrap().remove();
+        assert_eq!(removed.is_ok(), !names.contains(&"notes"), "{removed:?}");
+        assert_eq!(path.exists(), names.contains(&"notes"));
+    }
+}
+
+#[test]
+fn a_marker_that_stays_names_the_run_and_not_who_could_not_remove_what_it_left() {
+    let home = tempfile::tempdir().unwrap();
+    let path = abandoned(home.path(), "a1");
+    File::create_new(path.join("notes.txt")).unwrap();
+    let before = Scratch::leftovers(home.path()).unwrap();
+    for _ in 0..2 {
+        Scratch::reopen(&path, false).unwrap().remove().unwrap_err();
+        assert_eq!(Scratch::leftovers(home.path()).unwrap(), before);
+    }
 }
 
 #[test]
@@ -319,7 +339,6 @@ fn what_a_hostile_marker_says_is_not_believed_and_harms_nobody() {
     };
     let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
     for text in [
-        String::new(),
         "null".to_owned(),
         deep.clone(),
         format!(r#"{{"run_id":"a1","pid":1,"pid_start_ticks":0,"host":"h","more":{deep}}}"#),

@@ -68,7 +68,7 @@ impl MarkerFile {
             return Err(not_ours(path, "another process works with its marker".to_owned()));
         }
         let stat = fs::fstat(&file).map_err(|errno| failed("measure", &path.join(MARKER_NAME), errno))?;
-        if !is_regular(&stat) || stat.st_size != 0 || stat.st_nlink != 1 {
+        if !is_regular(&stat) || stat.st_nlink != 1 || !has_no_text(&file, path)? {
             return Err(not_ours(path, "its marker was empty, and is no more".to_owned()));
         }
         require_named(&directory, &file, path)?;
@@ -77,13 +77,16 @@ impl MarkerFile {
         Ok(made.kept())
     }
 
-    /// What is known of a run whose marker has no text.
-    pub(crate) fn look_at_empty(directory: impl AsFd, path: &Path) -> Result<Standing> {
+    /// What is known of a run whose marker has no text; `None` where it has one.
+    pub(crate) fn look_at_empty(directory: impl AsFd, path: &Path) -> Result<Option<Standing>> {
         let file = open(directory, path, OFlags::RDONLY)?;
-        Ok(match ask(&file) {
+        if !has_no_text(&file, path)? {
+            return Ok(None);
+        }
+        Ok(Some(match ask(&file) {
             Lock::Taken => (State::Running, "still running: a process holds the lock on its marker".to_owned()),
             _ => (State::Unknown, "its marker is empty, so that nobody can tell whether its run goes on".to_owned()),
-        })
+        }))
     }
 
     /// Opens the marker of a directory that a living run works in, and shares its lock.
@@ -153,7 +156,12 @@ impl MarkerFile {
     /// Replaces what the marker of `directory` says, in place: the lock stays.
     pub(crate) fn replace(&self, directory: impl AsFd, path: &Path, marker: Marker) -> Result<()> {
         let bond = Bond::of(&directory).map_err(|errno| failed("measure", path, errno))?;
-        let text = Marker { locked: self.locked, directory: Some(bond), ..marker }.text();
+        self.write(directory, path, &Marker { locked: self.locked, directory: Some(bond), ..marker })
+    }
+
+    /// The same, of another process that marked the directory before.
+    pub(crate) fn write(&self, directory: impl AsFd, path: &Path, marker: &Marker) -> Result<()> {
+        let text = marker.text();
         self.on(directory, path, |file| {
             let written = match io::pwrite(file, &text, 0) {
                 Ok(written) if written == text.len() => Ok(()),
@@ -229,6 +237,13 @@ fn read(file: &OwnedFd, path: &Path) -> Result<Marker> {
     let mut text = [0; MARKER_BYTES];
     let length = io::pread(file, &mut text, 0).map_err(|errno| failed("read", &path.join(MARKER_NAME), errno))?;
     Marker::parse(&text[..length]).map_err(|why| not_ours(path, why))
+}
+
+/// Whether the file is empty, or holds zeros alone: a power cut may leave both.
+fn has_no_text(file: &OwnedFd, path: &Path) -> Result<bool> {
+    let mut text = [0; MARKER_BYTES + 1];
+    let length = io::pread(file, &mut text, 0).map_err(|errno| failed("read", &path.join(MARKER_NAME), errno))?;
+    Ok(length <= MARKER_BYTES && text[..length].iter().all(|&byte| byte == 0))
 }
 
 /// An error unless the marker's name in `directory` leads to `file`.

@@ -28,7 +28,7 @@ use crate::scratch::contents::remove_data_until;
 use crate::scratch::directory::Directory;
 use crate::scratch::marker::{End, MARKER_NAME, Marker, State};
 use crate::scratch::marker_file::MarkerFile;
-use crate::scratch::temporary_name::{Aside, Blank, blank, rename_new};
+use crate::scratch::temporary_name::{Aside, is_blank, rename_new};
 
 pub(crate) const PREFIX: &str = ".tonnage-";
 const NS: i128 = 1_000_000_000;
@@ -171,7 +171,7 @@ impl Scratch {
     /// earlier one left it are nobody's of these runs.
     pub fn keep(self, as_found: bool) -> Result<()> {
         self.check_place()?;
-        if as_found { self.directory.mark_as_of(self.kept(), None) } else { self.directory.mark_as(self.kept()) }
+        if as_found { self.directory.mark_as_of_then(self.kept()) } else { self.directory.mark_as(self.kept()) }
     }
 
     fn kept(&self) -> Marker {
@@ -213,11 +213,9 @@ impl Scratch {
     pub fn remove_until(mut self, until: Option<i128>) -> Result<()> {
         self.check_place()?;
         if let Some(foreign) = remove_data_until(&self.directory, until)? {
-            if let Some(until) = until {
-                // A later attempt knows no less than this one.
-                let left = Timespec { tv_sec: until.div_euclid(NS) as i64, tv_nsec: until.rem_euclid(NS) as _ };
-                self.directory.mark_as_of(self.kept(), Some(left))?;
-            }
+            // A later attempt knows no less than this one.
+            let left = |until: i128| Timespec { tv_sec: until.div_euclid(NS) as i64, tv_nsec: until.rem_euclid(NS) as _ };
+            self.directory.mark_as_found(until.map(left))?;
             let action = "remove the scratch directory, because Tonnage did not make";
             return Err(failed(action, &foreign, rustix::io::Errno::NOTEMPTY));
         }
@@ -292,19 +290,19 @@ fn look(parent: &OwnedFd, name: &str, path: &Path) -> Result<Option<Seen>> {
         opened => opened.map_err(|errno| failed("open the directory", path, errno))?,
     };
     let path = path.to_owned();
-    match (MarkerFile::look(&directory, &path), blank(&directory, &path)?, Aside::parse(name)) {
+    match (MarkerFile::look(&directory, &path), is_blank(&directory, &path)?, Aside::parse(name)) {
         (Ok((Marker { run_id, pid, host, .. }, (state, why))), ..) => {
             Ok(Some(Seen { left: Leftover { path, run_id, pid, host, state, why }, is_blank: false }))
         }
-        (Err(_), Some(_), Some(aside)) => {
+        (Err(_), true, Some(aside)) => {
             let ((state, why), run_id) = (aside.standing(), aside.run_id.to_owned());
             let host = aside.host_name();
             Ok(Some(Seen { left: Leftover { path, run_id, pid: aside.pid, host, state, why }, is_blank: true }))
         }
         // A power cut leaves this of a marker, and versions that wrote it in the directory's last place.
-        (Err(_), Some(Blank::EmptyMarker), None) if name.starts_with(PREFIX) => {
+        (Err(error), _, None) if name.starts_with(PREFIX) => {
             let (run_id, host) = (name[PREFIX.len()..].to_owned(), "a host that it does not tell".to_owned());
-            let (state, why) = MarkerFile::look_at_empty(&directory, &path)?;
+            let (state, why) = MarkerFile::look_at_empty(&directory, &path)?.ok_or(error)?;
             Ok(Some(Seen { left: Leftover { path, run_id, pid: 0, host, state, why }, is_blank: true }))
         }
         (Err(error), ..) => Err(error),
