@@ -17,6 +17,7 @@ from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import needs_scratch
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
+from tonnage.printable_text import typed
 from tonnage.records.line_types import Json
 from tonnage.records.phase_specs import PoolSpec
 
@@ -216,7 +217,7 @@ def _remove_own_leftover(parent: Path, run_id: str, *, alone: bool) -> None:
             if not (left.may_be_forced if alone else left.may_go):
                 raise RequestError(
                     f"{left.path} may belong to a run that is still going ({left.why}); "
-                    f"hint: see that it has ended, then `tonnage clean --force {parent}`"
+                    f"hint: see that it has ended, then `tonnage clean --force {typed(parent)}`"
                 )
             remove_leftover(left, force=alone)
 
@@ -233,7 +234,7 @@ def check_place(place: NamedScratch | None, target: Target) -> None:
 def _taken(path: Path) -> str:
     return (
         f"{path} is there already; hint: remove what an earlier run left there "
-        f"(`tonnage clean {path.parent}` does if that was killed), or move it away"
+        f"(`tonnage clean {typed(path.parent)}` does if that was killed), or move it away"
     )
 
 

@@ -13,6 +13,7 @@ from tonnage.analysis.summary import summary
 from tonnage.cli.entry import complain
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.measuring import analysed, keep_company, keep_load_line, kept_texts
+from tonnage.printable_text import typed
 from tonnage.records import Run
 from tonnage.records.file_names import MANIFEST
 from tonnage.records.hash_chain import sha256
@@ -55,7 +56,7 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
     if outcome.state == "interrupted":
         return complain(
             f"interrupted; the records so far are in {outcome.path}; "
-            f"hint: go on with `tonnage run --resume {outcome.path}`",
+            f"hint: go on with `tonnage run --resume {typed(outcome.path)}`",
             130,
         )
     if outcome.failed:
@@ -152,7 +153,7 @@ def sealed_run(path: str) -> Run:
     run = open_run(path)
     wrong = altered(run)
     if wrong is not None:
-        raise RecordError(f"{path}: {wrong}; hint: `tonnage verify {path}` tells all that differs")
+        raise RecordError(f"{path}: {wrong}; hint: `tonnage verify {typed(path)}` tells all that differs")
     return run
 
 

@@ -10,6 +10,7 @@ from tonnage.cli.shared_options import JSON, PAGE, RUN, VERBOSE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
+from tonnage.printable_text import typed
 
 COMMAND = Command(
     "report",
@@ -62,11 +63,11 @@ def run(arguments: Arguments) -> int:
         if wrong is not None:
             raise RequestError(
                 f"{arguments.run_directory} has no trials any more: {wrong}; "
-                f"hint: `tonnage verify {arguments.run_directory}` tells all that differs"
+                f"hint: `tonnage verify {typed(arguments.run_directory)}` tells all that differs"
             )
         raise RequestError(
             f"{arguments.run_directory} has no trials yet; "
-            f"hint: go on with `tonnage run --resume {arguments.run_directory}`"
+            f"hint: go on with `tonnage run --resume {typed(arguments.run_directory)}`"
         )
     if wrong is not None:
         print(f"tonnage: {as_they_are(wrong)}", file=sys.stderr)

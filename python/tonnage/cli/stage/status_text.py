@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tonnage import units
 from tonnage.errors import RequestError
+from tonnage.printable_text import one_line, typed
 from tonnage.staging.mover_status import is_paused
 from tonnage.units import parse_rate
 
@@ -141,7 +142,7 @@ def more_failures(status: Status, said: Collection[str] = ()) -> list[str]:
 
 def resume_hint(state: object) -> str:
     """How the mover of the state directory ``state`` goes on."""
-    return f"hint: `tonnage stage resume --wait --state {state}` scans the source and goes on"
+    return f"hint: `tonnage stage resume --wait --state {typed(state)}` scans the source and goes on"
 
 
 def print_details(status: Status, said: Collection[str]) -> None:
@@ -173,7 +174,9 @@ def report(status: Status) -> str:
     if status["running"]:
         rows.append(("now", progress_line(status)))
         rows.append(("watch", f"{status['watch']}, {status['scans']} scans"))
-    return "\n".join([*(f"{name:<8} {text}" for name, text in rows), *details(status), *more_failures(status)])
+    return "\n".join(
+        [*(f"{name:<8} {one_line(text)}" for name, text in rows), *details(status), *more_failures(status)]
+    )
 
 
 def _life(status: Status) -> str:
@@ -186,7 +189,7 @@ def summary(status: Status, elapsed_ns: int, moving_ns: int) -> str:
     """The last line: what is safe, what this process copied, in which time, and how fast while it moved: most of its
     life it may have waited for the application."""
     copied = status["copied_bytes"]
-    text = f"{totals_text(status['done'])} safe in {status['to']}; {volume(copied)} copied"
+    text = f"{totals_text(status['done'])} safe in {one_line(status['to'])}; {volume(copied)} copied"
     text += f" in {units.duration(elapsed_ns)}"
     if copied and moving_ns:
         text += f", moving for {units.duration(moving_ns)} ({units.rate(copied * 1e9 / moving_ns)})"
