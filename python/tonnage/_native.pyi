@@ -35,8 +35,15 @@ class Scratch:
     @staticmethod
     def reopen_named(parent: str, name: str, *, stays: bool = False) -> Scratch:
         """Takes over what ``create_named`` made, from a run that died or kept it; ``stays``: it is left again.
-        ValueError if it is not ours or may still be in use.
+        ValueError if it is not ours or may still be in use, or a data file in it was changed since it was kept.
         """
+    @staticmethod
+    def reopen_kept(parent: str, name: str) -> Scratch:
+        """The same, for ``remove``: what was changed in it is looked for there."""
+    @staticmethod
+    def left_ns(path: str) -> int:
+        """When the run that kept it left it, in nanoseconds, by the clock of its file system. A date of whole seconds
+        is taken for the end of the two seconds that it may stand for. OSError where it is gone."""
     @staticmethod
     def leftovers(parent: str) -> list[dict[str, Any]]:
         """Marked scratch directories in ``parent``: ``path``, ``run_id``, ``pid``, ``host``, ``state`` (``running``,
@@ -56,7 +63,7 @@ class Scratch:
         """
     def remove(self, until_ns: int | None = None) -> None:
         """Removes the data files that Tonnage made in it, the marker and the directory. Anything else stays and
-        is an OSError. ``until_ns``: also files of trees that were changed after this, by the file system's clock.
+        is an OSError. ``until_ns``: also files that were changed after this, by the file system's clock.
         """
 
 @final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Sequence
 
 
@@ -13,6 +14,11 @@ def one_line(text: str) -> str:
 def shown(text: str) -> str:
     """Returns the same for a cell of a table: ``?`` for each."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)
+
+
+def typed(word: object) -> str:
+    """The word, such as a path, as a shell takes it."""
+    return shlex.quote(str(word))
 
 
 def columns(lines: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> str:

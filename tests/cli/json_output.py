@@ -17,7 +17,7 @@ def answered(capsys: pytest.CaptureFixture[str], command: str, *words: object, c
     capsys.readouterr()
     assert main([command, *map(str, words), "--json"]) == code
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    jsonschema.validate(found, schema(command))
+    jsonschema.validate(found, schema("summary" if command == "report" else command))
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tonnage.cli import main
+from tonnage.errors import RecordError
 
 from .json_output import answered
 
@@ -77,8 +78,33 @@ def test_a_report_of_an_altered_run_says_so(runs: Path, capsys: pytest.CaptureFi
     capsys.readouterr()
     assert main(["report", str(runs / "run-1")]) == 0
     assert "trials.jsonl was altered since the run was sealed: what follows is" in capsys.readouterr().err
+    assert "trials.jsonl was altered since the run was sealed: what" in (runs / "run-1/report.html").read_text()
+    assert "trials.jsonl was altered" in answered(capsys, "report", runs / "run-1")["altered"]
+    capsys.readouterr()
     assert main(["report", str(runs / "run-0")]) == 0
     assert "altered" not in capsys.readouterr().err
+    assert "was altered since" not in (runs / "run-0/report.html").read_text()
+    assert "altered" not in answered(capsys, "report", runs / "run-0")
+
+
+@pytest.mark.parametrize("text", [None, "no record\n"])
+def test_the_live_page_tells_of_an_altered_run_that_was_looked_at(runs: Path, text: str | None) -> None:
+    pytest.importorskip("plotly", reason="plotly is not installed: pip install 'tonnage[serve]'")
+    from tonnage.dashboard.pages import Reports
+    from tonnage.dashboard.run_entry import Watched
+
+    whole, changed = (Watched(name, runs / name, "") for name in ("run-0", "run-1"))
+    if text is not None:
+        (runs / "run-1/trials.jsonl").write_text(text)
+    for closely in (True, False):
+        whole.refresh(closely=closely)
+        changed.refresh(closely=closely)
+        assert (whole.state, whole.problem) == ("complete", None)
+        assert changed.state == "damaged" and "trials.jsonl" in (changed.problem or "")
+    with pytest.raises(RecordError, match=r"trials.jsonl was altered since the run was sealed"):
+        Reports().comparison(whole, changed)
+    if text is None:
+        assert b"trials.jsonl was altered since the run was sealed" in Reports().report(changed)
 
 
 def test_where_every_run_of_a_directory_was_altered_nothing_is_compared(

@@ -190,6 +190,7 @@ def test_what_is_not_typed_is_left_to_the_site() -> None:
         (["-I", "--input", "x", "go"], "leave --input"),
         (["--mail-to", "ann@site", "go"], "add --mail"),
         (["--memory", "0", "go"], "is no memory"),
+        (["--transfer", "0", "go"], "--transfer=0 moves nothing; hint: "),
         (["--profile", "r", "--io-share", "1", "go"], "give one of them"),
         (["go", "a\0b"], "NUL"),
     ],

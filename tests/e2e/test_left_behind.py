@@ -255,3 +255,67 @@ def test_a_file_of_the_user_in_a_kept_tree_stays_after_reads_and_after_a_killed_
     mine.rename(shell.home / "mine")
     shell("clean", shell.data, "--kept", "--yes")
     assert shell.left_behind == []
+
+
+KEPT = """target = "data"
+place = {{ name = "mine", fresh = {fresh}, keep = {keep} }}
+[workload]
+op = ["{op}"]
+tasks = [2]
+block_size = "64KiB"
+transfer_size = "64KiB"
+[repeat]
+count = 1
+"""
+
+
+def keep_streams(shell: Shell, op: str = "write", fresh: str = "true", keep: str = "true", check: int = 0) -> str:
+    """Runs streams in a directory that is kept, or in the one that was; what it said on standard error."""
+    shell.write("kept.toml", KEPT.format(op=op, fresh=fresh, keep=keep))
+    return shell("run", "kept.toml", "--no-report", check=check).err
+
+
+def append(file: Path) -> None:
+    with file.open("ab") as opened:
+        opened.write(PRECIOUS)
+
+
+def replace(file: Path) -> None:
+    file.unlink()
+    file.write_bytes(PRECIOUS)
+
+
+def rewrite_with_its_time(file: Path) -> None:
+    before = file.stat()
+    file.write_bytes(PRECIOUS.ljust(before.st_size, b"."))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.parametrize("change", [append, replace, rewrite_with_its_time, lambda file: file.chmod(0o400)])
+def test_a_data_file_that_was_changed_since_it_was_kept_is_neither_removed_nor_written_over(
+    shell: Shell, change: Callable[[Path], None]
+) -> None:
+    keep_streams(shell)
+    mine = shell.data / "mine/data.00000001"
+    change(mine)
+    changed = mine.read_bytes()
+    for op, keep in (("read", "true"), ("write", "true"), ("write", "false")):
+        assert f"{mine.name} is not as the run before left it" in keep_streams(shell, op, "false", keep, check=2)
+    for _ in range(2):
+        said = shell("clean", shell.data, "--kept", "--yes", check=1)
+        assert f"mine stays: {mine} is not as Tonnage left it" in said.err
+    assert mine.read_bytes() == changed
+    mine.rename(shell.home / "mine")
+    shell("clean", shell.data, "--kept", "--yes")
+    assert shell.left_behind == []
+
+
+def test_a_kept_directory_of_streams_is_worked_in_again_and_again_and_then_removed(shell: Shell) -> None:
+    keep_streams(shell)
+    for op in ("read", "write", "read"):
+        keep_streams(shell, op, "false")
+    shell("clean", shell.data, "--kept", "--yes")
+    assert shell.left_behind == []
+    keep_streams(shell)
+    keep_streams(shell, "read", "false", "false")
+    assert shell.left_behind == []

@@ -70,6 +70,21 @@ def test_a_log_that_is_a_file_of_the_user_s_or_a_link(stage: Stage) -> None:
     assert notes.read_text() == "years of work"
 
 
+def test_a_log_that_cannot_be_made(stage: Stage) -> None:
+    nowhere, in_a_file = stage.shell.home / "nowhere/log", stage.shell.home / "file/log"
+    (stage.shell.home / "file").write_text("")
+    for log, word in ((nowhere, "No such file or directory"), (in_a_file, "Not a directory")):
+        refused(stage, *stage.trees, "--log", log, with_word=word, actions=("run", "start"))
+
+
+@pytest.mark.parametrize("where", ["remote", "local/.tonnage-stage"])
+def test_a_log_in_a_directory_that_the_mover_makes_is_written(stage: Stage, where: str) -> None:
+    (stage.local / "file").write_text("ours")
+    log = stage.shell.home / where / "spectral.log"
+    stage.run("--log", str(log), program="true")
+    assert "Spectral Work DONE File" in log.read_text()
+
+
 def test_two_movers_on_one_source(stage: Stage) -> None:
     stage("start", *stage.trees)
     said = stage("start", "--from", stage.local, "--to", stage.shell.home / "elsewhere", "--name", "second", check=2)

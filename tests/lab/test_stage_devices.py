@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from loop_device import device
 from stage_trees import DONE, MIB, Stage, differences, digest, tree
+from tonnage.errors import MeasurementError
+from tonnage.staging.mover_plan import make_plan
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
 
@@ -42,6 +44,22 @@ def test_a_full_destination_takes_the_rest_once_it_has_space(tmp_path: Path) -> 
         assert stage.drained()["code"] == 0
         assert_done_is_whole(stage)
         assert stage.temporaries() == []
+
+
+def test_a_plan_that_finds_no_space_is_told_with_its_file_and_leaves_nothing(tmp_path: Path) -> None:
+    with device(tmp_path, "ext4", 16 * MIB) as small:
+        state = small.path / "state"
+        state.mkdir()
+        with (small.path / "ballast").open("wb", buffering=0) as ballast:
+            for size_bytes in (MIB, 4096, 512):
+                # Synced, so that no block is only promised.
+                with contextlib.suppress(OSError):
+                    while ballast.write(bytes(size_bytes)):
+                        os.fsync(ballast.fileno())
+        plan = make_plan(tmp_path / "from", tmp_path / "to", state=state, name="full")
+        with pytest.raises(MeasurementError, match=r"cannot write .*/state/plan.json: No space left on device; hint: "):
+            plan.save()
+        assert os.listdir(state) == []  # noqa: PTH208
 
 
 def test_a_source_that_is_full_to_the_last_byte_is_staged_all_the_same(tmp_path: Path) -> None:

@@ -92,6 +92,13 @@ def test_an_array_that_began_beside_others_gets_what_they_left_and_it_is_said_an
     )
 
 
+def test_an_array_that_its_line_held_back_and_nobody_else_is_said_to_follow_the_line(mine: Mine) -> None:
+    mine.has("1", line=1)
+    (told,) = mine.rise(array("1", running=1, cap=1))
+    assert mine.caps == {"1": 6}
+    assert told == "job 1 ran 1 at once by a load line of 1; the line is 6 now: 6 at once from here on"
+
+
 def test_the_oldest_rises_first_and_the_next_finds_that_taken(mine: Mine) -> None:
     for number in "123":
         mine.has(number)

@@ -47,6 +47,32 @@ def test_a_missing_file_is_a_contradiction(simulated: Run, room: str, suffix: st
     assert [text for text in verify_files(simulated) if "missing" in text and "0001-write" in text]
 
 
+def lines_of(run: Run, file: str) -> list[str]:
+    return (run.path / file).read_text().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(("file", "damage"), [("tasks.jsonl", "\n"), ("tasks.jsonl", "{]\n"), ("trials.jsonl", "\n")])
+def test_a_line_that_cannot_be_read_accuses_no_other_record(simulated: Run, file: str, damage: str) -> None:
+    lines = lines_of(simulated, file)
+    (simulated.path / file).write_text("".join([lines[0], damage, *lines[1:]]))
+    [said] = verify_files(simulated)
+    assert f"{file}, line 2 is not JSON" in said
+
+
+def test_of_a_line_that_was_damaged_its_own_record_is_told(simulated: Run) -> None:
+    first, *rest = lines_of(simulated, "tasks.jsonl")
+    (simulated.path / "tasks.jsonl").write_text("".join([first.replace("{", "[", 1), *rest]))
+    damaged, *others = verify_files(simulated)
+    assert "tasks.jsonl, line 1 is not JSON" in damaged
+    assert others and all(text.startswith("0000-write: ") for text in others)
+
+
+def test_where_a_whole_file_is_missing_no_record_is_accused(simulated: Run) -> None:
+    (simulated.path / "tasks.jsonl").unlink()
+    [said] = verify_files(simulated)
+    assert "tasks.jsonl is missing" in said
+
+
 def test_a_task_of_no_trial_is_a_contradiction(simulated: Run) -> None:
     file = simulated.path / "trials.jsonl"
     file.write_text(file.read_text().splitlines(keepends=True)[0])

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tonnage.errors import RequestError
 from tonnage.staging.mover_host import Metrics, names
+from tonnage.staging.mover_status import Status
 
 from .mover_status import status
 
@@ -18,14 +19,23 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "stage.md"
 
 
 def scraped(**more: object) -> dict[tuple[str, str], float]:
-    metrics = Metrics(0)
-    metrics.serve(lambda: status(**more))
+    return scrapes([status(**more)])[0]
+
+
+def scrapes(moments: list[Status]) -> list[dict[tuple[str, str], float]]:
+    """What is read at each of these moments."""
+    metrics, now = Metrics(0), iter(moments)
+    metrics.serve(lambda: next(now))
     try:
         assert metrics._server.server_address[0] == "127.0.0.1"
-        with urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=10) as answer:
-            text = answer.read().decode()
+        return [figures(metrics) for _ in moments]
     finally:
         metrics.close()
+
+
+def figures(metrics: Metrics) -> dict[tuple[str, str], float]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
     families = list(text_string_to_metric_families(text))
     samples = [sample for family in families for sample in family.samples]
     assert {sample.labels["mover"] for sample in samples} == {"run7"}
@@ -43,6 +53,11 @@ def test_a_scrape_has_the_figures_of_that_moment() -> None:
     assert found["tonnage_stage_source_used_ratio", ""] == pytest.approx(0.4)
     assert found["tonnage_stage_above_high_mark", ""] == 1 and found["tonnage_stage_copied_bytes_total", ""] == 7
     assert {name for name, _ in found} == set(names())
+
+
+def test_a_copy_that_came_to_nothing_does_not_set_the_counter_back() -> None:
+    moments = scrapes([status(copied_bytes=copied) for copied in (7, 5, 9)])
+    assert [found["tonnage_stage_copied_bytes_total", ""] for found in moments] == [7, 7, 9]
 
 
 def test_what_is_not_known_has_no_sample() -> None:

@@ -9,7 +9,15 @@ from rich.console import Console
 from tonnage.cli.stage import mover_view as view_module
 from tonnage.cli.stage.mover_panel import draw
 from tonnage.cli.stage.mover_view import PlainView, view
-from tonnage.cli.stage.status_text import print_details, progress_line, report, share_done, summary, time_text
+from tonnage.cli.stage.status_text import (
+    print_details,
+    progress_line,
+    report,
+    resume_hint,
+    share_done,
+    summary,
+    time_text,
+)
 
 from .mover_status import status
 
@@ -35,6 +43,9 @@ def test_the_line_of_progress_counts_files_and_bytes_and_says_how_long() -> None
         "watching: 12 of 32 files safe, 1.20 GB of 4.00 GB, 350 MB/s, 0:08 left, 2 workers, limit 400 MB/s"
     )
     assert progress_line(status()) == "watching: 0 of 0 files safe, 0 B of 0 B, 2 workers"
+    assert progress_line(status(failed=(1, 2000))) == (
+        "watching: 0 of 1 file safe, 0 B of 2.00 kB, 2 workers, 1 failed"
+    )
 
 
 @pytest.mark.parametrize("show", [lambda **more: progress_line(status(**more)), drawn])
@@ -67,6 +78,15 @@ def test_the_bar_is_full_only_when_everything_is_safe() -> None:
 def test_a_status_of_a_mover_that_does_not_run_does_not_pretend_to_move() -> None:
     said = report(status(running=False, pid=None, **BUSY))
     assert "run7 (does not run, and had not come to its end)" in said and "now" not in said
+
+
+def test_a_name_with_a_line_break_is_on_one_line() -> None:
+    odd = {"from": "/new\nline", "to": "/other\nline"}
+    assert "from     /new\\nline\nto       /other\\nline\n" in report(status(**odd))
+    assert summary(status(**odd), 10**9, 0) == "0 files, 0 B safe in /other\\nline; 0 B copied in 1.00 s"
+    assert resume_hint("/a user's/state").startswith(
+        "hint: `tonnage stage resume --wait --state '/a user'\"'\"'s/state'`"
+    )
 
 
 def test_the_summary_says_what_is_safe_and_what_this_process_copied() -> None:

@@ -48,6 +48,16 @@ impl Scratch {
     }
 
     #[staticmethod]
+    fn reopen_kept(parent: PathBuf, name: &str) -> PyResult<Self> {
+        tonnage_storage::Scratch::reopen_kept(&parent, name).map(Self::from).map_err(|error| errors::storage(&error))
+    }
+
+    #[staticmethod]
+    fn left_ns(path: PathBuf) -> PyResult<i128> {
+        tonnage_storage::Scratch::left_ns(&path).map_err(|error| errors::storage(&error))
+    }
+
+    #[staticmethod]
     fn leftovers(py: Python<'_>, parent: PathBuf) -> PyResult<Vec<Bound<'_, PyDict>>> {
         let found = tonnage_storage::Scratch::leftovers(&parent).map_err(|error| errors::storage(&error))?;
         as_dicts(py, found)

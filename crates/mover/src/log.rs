@@ -9,6 +9,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use rustix::fs::{self, Access, AtFlags};
+
 use crate::error::{MoverError, Result, words};
 use crate::path::TreePath;
 
@@ -32,9 +34,22 @@ impl Log {
         Ok(Self { file, path: path.unwrap_or(to).to_owned(), to: to.to_owned(), failed: Mutex::new(None) })
     }
 
-    /// Refuses what [`open`](Self::open) would, before anything is made.
-    pub fn look(path: Option<&Path>) -> Result<()> {
-        path.map_or(Ok(()), |path| opened(path, false).map(drop))
+    /// Refuses what [`open`](Self::open) would, before anything is made; `to_come` are directories that are made before it is opened.
+    pub fn look(path: Option<&Path>, to_come: &[&Path]) -> Result<()> {
+        let Some(path) = path else { return Ok(()) };
+        let refused = |error: MoverError| match error {
+            MoverError::Path { .. } => MoverError::Request(format!("{error}; hint: give another --log")),
+            other => other,
+        };
+        if opened(path, false).map_err(refused)?.is_some() {
+            return Ok(());
+        }
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if to_come.contains(&parent) && !parent.exists() {
+            return Ok(());
+        }
+        let may = fs::accessat(fs::CWD, parent, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
+        may.map_err(|error| refused(MoverError::path("make log", path, error)))
     }
 
     /// These were found and are to be carried over.
@@ -164,7 +179,7 @@ mod tests {
         std::fs::create_dir(at("directory")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, at("fifo"), rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
         for name in ["notes", "short", "log", "second", "link", "dangling", "directory", "fifo"] {
-            for refused in [Log::look(Some(&at(name))), Log::open(Some(&at(name)), Path::new("/pfs")).map(drop)] {
+            for refused in [Log::look(Some(&at(name)), &[]), Log::open(Some(&at(name)), Path::new("/pfs")).map(drop)] {
                 let said = refused.unwrap_err().to_string();
                 assert!(said.contains(name) && said.contains("; hint: "), "{said}");
             }
@@ -188,7 +203,9 @@ mod tests {
     #[test]
     fn a_look_makes_nothing() {
         let below = tempfile::tempdir().unwrap();
-        Log::look(Some(&below.path().join("spectral.log"))).unwrap();
+        Log::look(Some(&below.path().join("spectral.log")), &[]).unwrap();
+        let yet_to_come = below.path().join("to");
+        Log::look(Some(&yet_to_come.join("spectral.log")), &[&yet_to_come]).unwrap();
         assert_eq!(std::fs::read_dir(below.path()).unwrap().count(), 0);
     }
 }

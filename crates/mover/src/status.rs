@@ -80,7 +80,7 @@ pub struct Status {
     /// Names whose contents this mover had cleared, and whose copies were replaced since by what was made under the name later.
     #[serde(default)]
     pub replaced_after_clearing: u64,
-    /// Bytes copied by this process, whole files or not.
+    /// Bytes copied by this process, whole files or not; without those whose write failed.
     pub copied_bytes: u64,
     /// Bytes a second now.
     pub rate_bytes_per_s: Option<u64>,

@@ -38,6 +38,7 @@ from tonnage.cluster.launcher_by_name import launcher
 from tonnage.cluster.mpi.io_library import io_library
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.machine.host_facts import host_facts, load
+from tonnage.printable_text import typed
 from tonnage.program_places import working_directory
 from tonnage.records import Run, RunWriter
 from tonnage.records.line_types import Json, Manifest, StopReason, TrialLine, pack_stop_reasons
@@ -145,7 +146,7 @@ def resume_run(path: str, *, observer: Observer, batch: Batch | None = None) -> 
         raise RequestError(str(error)) from None
     if run.manifest["state"] == "complete":
         raise RequestError(
-            f"{path} is complete: there is nothing to resume; hint: read it with `tonnage report {path}`"
+            f"{path} is complete: there is nothing to resume; hint: read it with `tonnage report {typed(path)}`"
         )
     path = str(Path(path).resolve())
     _go_to(run.manifest.get("directory"))

@@ -17,10 +17,10 @@ from tonnage.campaign.target import Target
 from tonnage.campaign.workspace import needs_scratch
 from tonnage.cluster.launcher import Launcher
 from tonnage.errors import MeasurementError, RequestError
+from tonnage.printable_text import typed
 from tonnage.records.line_types import Json
 from tonnage.records.phase_specs import PoolSpec
 
-_MARKER = "TONNAGE-SCRATCH"
 _PREFIX = ".tonnage-"
 """Of the names of scratch directories (``crates/storage/src/scratch``)."""
 
@@ -84,10 +84,9 @@ def _read(found: Sequence[Json]) -> list[Leftover]:
 
 
 def left_at_ns(leftover: Leftover) -> int:
-    """When the run that ``kept`` it left it, in nanoseconds, by the clock of its file system. A date of whole seconds
-    is taken for the end of the two seconds that it may stand for. OSError where it is gone."""
-    left_ns = Path(leftover.path, _MARKER).stat().st_mtime_ns
-    return left_ns if left_ns % _SECOND_NS else left_ns + _COARSEST_NS - 1
+    """When the run that ``kept`` it left it, in nanoseconds, by the clock of its file system. OSError where it is
+    gone."""
+    return _native.Scratch.left_ns(leftover.path)
 
 
 def remove_kept(leftover: Leftover, until_ns: int | None) -> None:
@@ -95,7 +94,7 @@ def remove_kept(leftover: Leftover, until_ns: int | None) -> None:
     ``until_ns`` stay and are an OSError."""
     parent, name = os.path.split(leftover.path)
     # One that is killed at it leaves what was kept as kept.
-    _native.Scratch.reopen_named(parent, name, stays=leftover.state == "kept").remove(until_ns)
+    _native.Scratch.reopen_kept(parent, name).remove(until_ns)
 
 
 def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: bool = False) -> None:
@@ -111,12 +110,6 @@ def remove_leftover(leftover: Leftover, pool: PoolSpec | None = None, *, force: 
         _native.Scratch.reopen(leftover.path, force=force).remove()
     else:
         _native.clean_pool(json.dumps({**pool, "namespace": leftover.path.rpartition("/")[2]}), force=force)
-
-
-_SECOND_NS, _COARSEST_NS = 10**9, 2 * 10**9
-"""File systems round dates down, FAT to two seconds: a file made just before has a later time of change."""
-_LOOKING = frozenset({"stat", "stat-directory", "read", "read-directory", "find"})
-"""Phases that change nothing of what they find."""
 
 
 class RunScratch:
@@ -137,7 +130,7 @@ class RunScratch:
         self.own: dict[str, list[str]] = {}
         """Paths on each host that has a file system of its own."""
         settings = campaign.settings()
-        self._only_looks = all(phase in _LOOKING for setting in settings for phase in setting.phases)
+        self._only_looks = all(setting.only_looks for setting in settings)
         storages = tuple(setting.storage for setting in settings)
         if not needs_scratch(target, storages, striped=campaign.stripe is not None):
             return
@@ -203,7 +196,9 @@ class RunScratch:
         own, self.own = self.own, {}
         # Where a process is lost the others have removed their own already.
         if self._start is not None and own and self._start.lost is None:
-            leaving = {host: {"paths": paths, "keep": kept} for host, paths in own.items()}
+            leaving = {
+                host: {"paths": paths, "keep": kept, "as_found": self._only_looks} for host, paths in own.items()
+            }
             for host, answer in self._start.host_group.ask("leave-scratch", leaving, timeout_s=LIMIT_S).items():
                 if answer.problem is not None:
                     failed = failed or MeasurementError(f"{host}: {answer.problem}")
@@ -222,7 +217,7 @@ def _remove_own_leftover(parent: Path, run_id: str, *, alone: bool) -> None:
             if not (left.may_be_forced if alone else left.may_go):
                 raise RequestError(
                     f"{left.path} may belong to a run that is still going ({left.why}); "
-                    f"hint: see that it has ended, then `tonnage clean --force {parent}`"
+                    f"hint: see that it has ended, then `tonnage clean --force {typed(parent)}`"
                 )
             remove_leftover(left, force=alone)
 
@@ -239,7 +234,7 @@ def check_place(place: NamedScratch | None, target: Target) -> None:
 def _taken(path: Path) -> str:
     return (
         f"{path} is there already; hint: remove what an earlier run left there "
-        f"(`tonnage clean {path.parent}` does if that was killed), or move it away"
+        f"(`tonnage clean {typed(path.parent)}` does if that was killed), or move it away"
     )
 
 

@@ -16,6 +16,7 @@ from tonnage.campaign.target import STORAGES_WITH_FILES, Target
 from tonnage.cluster.host_group import HostGroup
 from tonnage.cluster.launcher import Ensemble, Launcher
 from tonnage.errors import MeasurementError
+from tonnage.printable_text import typed
 
 
 def sync_file_system(path: Path) -> None:
@@ -163,7 +164,7 @@ class Workspace:
                 sync_file_system(directory)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            hint = f"the run ends here; `tonnage run --resume {self._series}` goes on once that is mended"
+            hint = f"the run ends here; `tonnage run --resume {typed(self._series)}` goes on once that is mended"
             raise MeasurementError(f"{reason}; hint: {hint}") from error
 
     def finish(self) -> list[tuple[str, str]]:

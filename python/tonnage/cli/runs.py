@@ -13,6 +13,7 @@ from tonnage.analysis.summary import summary
 from tonnage.cli.entry import complain
 from tonnage.errors import MeasurementError, RecordError, RequestError
 from tonnage.measuring import analysed, keep_company, keep_load_line, kept_texts
+from tonnage.printable_text import typed
 from tonnage.records import Run
 from tonnage.records.file_names import MANIFEST
 from tonnage.records.hash_chain import sha256
@@ -55,7 +56,7 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
     if outcome.state == "interrupted":
         return complain(
             f"interrupted; the records so far are in {outcome.path}; "
-            f"hint: go on with `tonnage run --resume {outcome.path}`",
+            f"hint: go on with `tonnage run --resume {typed(outcome.path)}`",
             130,
         )
     if outcome.failed:
@@ -68,24 +69,36 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
 
 
 def present(
-    path: Path, *, as_json: bool, with_report: bool, keep: bool = False, is_verbose: bool = False
+    path: Path,
+    *,
+    as_json: bool,
+    with_report: bool,
+    keep: bool = False,
+    is_verbose: bool = False,
+    altered: str | None = None,
 ) -> tuple[Analysis, Path | None]:
     """Prints what the run says, and gives it and where the report is (None: it was not written).
 
     ``is_verbose``: all of it, also of a search, of which else a screen is printed. ``keep``: and puts it into the
-    manifest, for ``tonnage verify`` to compare with.
+    manifest, for ``tonnage verify`` to compare with. ``altered``: what of it is not as it was sealed.
     """
     analysis, report = analysed(path, with_report=with_report, keep=keep, tell=_tell)
-    _show(analysis, report, as_json=as_json, is_verbose=is_verbose)
+    _show(analysis, report, as_json=as_json, is_verbose=is_verbose, altered=altered)
     return analysis, report
 
 
 def _show(
-    analysis: Analysis, report: Path | None, *, as_json: bool, is_verbose: bool, below: Sequence[str] = ()
+    analysis: Analysis,
+    report: Path | None,
+    *,
+    as_json: bool,
+    is_verbose: bool,
+    below: Sequence[str] = (),
+    altered: str | None = None,
 ) -> None:
     """``below``: notes that the terminal will have below it."""
     if as_json:
-        print_json(summary(analysis, report))
+        print_json(summary(analysis, report) | ({"altered": altered} if altered else {}))
         return
     from tonnage.report import print_screen, print_summary
 
@@ -140,7 +153,7 @@ def sealed_run(path: str) -> Run:
     run = open_run(path)
     wrong = altered(run)
     if wrong is not None:
-        raise RecordError(f"{path}: {wrong}; hint: `tonnage verify {path}` tells all that differs")
+        raise RecordError(f"{path}: {wrong}; hint: `tonnage verify {typed(path)}` tells all that differs")
     return run
 
 

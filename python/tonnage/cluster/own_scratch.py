@@ -58,15 +58,16 @@ def make(parents: Sequence[str], names: Sequence[str], place: NamedScratch | Non
     return list(_held)
 
 
-def leave(paths: Sequence[str], keep: bool) -> None:
-    """Removes them, or leaves them to a later run; the first error once all were tried."""
+def leave(paths: Sequence[str], keep: bool, as_found: bool = False) -> None:
+    """Removes them, or leaves them to a later run (``as_found``: see ``Scratch.keep``); the first error once all were
+    tried."""
     failed: Exception | None = None
     for path in paths:
         scratch = _held.pop(path, None)
         if scratch is None:
             continue
         try:
-            scratch.keep() if keep else scratch.remove()
+            scratch.keep(as_found) if keep else scratch.remove()
         except (OSError, ValueError) as error:
             failed = failed or error
     if failed is not None:

@@ -15,9 +15,10 @@ from tonnage.analysis import analyse
 from tonnage.analysis.compare.runs import THRESHOLD, Side, compare_sides
 from tonnage.dashboard.run_entry import Watched
 from tonnage.dashboard.run_files import Signature, check_plain, signature
-from tonnage.errors import RequestError
+from tonnage.errors import RecordError, RequestError
 from tonnage.records import Run
 from tonnage.records.file_names import MANIFEST, ODD_BYTES, TRIALS
+from tonnage.records.verify_bytes import altered
 from tonnage.report.answers.compare import answer
 from tonnage.report.page import render, render_answer
 from tonnage.report.page_data import Source
@@ -151,5 +152,7 @@ def _report(path: Path) -> bytes:
 def _comparison(base: Path, other: Path) -> bytes:
     for path in (base, other):
         check_plain(path)
+        if wrong := altered(Run.open(path)):
+            raise RecordError(f"{path}: {wrong}")
     found = compare_sides(Side.of(Run.open(base)), Side.of(Run.open(other)), THRESHOLD)
     return render_answer(answer([found], THRESHOLD)).encode(errors=ODD_BYTES)

@@ -14,7 +14,7 @@ from tonnage.dashboard.run_files import Signature, check_plain, signature, unfor
 from tonnage.dashboard.sparkline import Spark, of_summary, of_trials
 from tonnage.errors import RecordError
 from tonnage.records import Run
-from tonnage.records.file_names import MANIFEST, TRIALS
+from tonnage.records.file_names import LINES, MANIFEST, SUMS, TRIALS
 from tonnage.records.line_types import Manifest, TrialLine
 from tonnage.records.measuring_process import (
     ENDED_WITHOUT_SUMMARY,
@@ -23,6 +23,7 @@ from tonnage.records.measuring_process import (
     is_gone,
     read_progress_file,
 )
+from tonnage.records.verify_bytes import altered
 
 _AT_ONCE_BYTES = 8 << 20
 """Of trials that are read in one go; the rest is read the next time."""
@@ -73,6 +74,9 @@ class Watched:
         self.recorded = self.failed = 0
         self.findings: list[str] | None = None
         """Codes so far; None: not known."""
+        self._altered: str | None = None
+        """What is not as it was sealed, of the files that were seen at ``_compared``."""
+        self._compared: list[Signature | None] | None = None
         self._seen: Signature | None = None
         self._trials_seen: Signature | None = None
         self._offset = 0
@@ -83,7 +87,8 @@ class Watched:
         return self.state in _UNDER_WAY
 
     def refresh(self, *, closely: bool) -> None:
-        """Reads what is new. ``closely``: its trials too, though it has ended."""
+        """Reads what is new. ``closely``: its trials too, though it has ended, and whether its files are those that
+        were sealed; that it is told from then on."""
         try:
             self._refresh(closely=closely)
             self.problem = None
@@ -106,8 +111,17 @@ class Watched:
             )
         self.progress = None if self._has_ended() else read_progress_file(self.path)
         self.state = self._state()
+        if self._has_ended() and (closely or self._altered):
+            self._compare_files(closely=closely)
         if self.is_under_way or closely:
             self._read_trials()
+
+    def _compare_files(self, *, closely: bool) -> None:
+        found = [signature(self.path / name) for name in (MANIFEST, SUMS, *LINES)]
+        if found != self._compared and closely:
+            self._altered, self._compared = altered(Run(self.path, self.manifest)), found
+        if self._altered and found == self._compared:
+            raise RecordError(self._altered)
 
     def _has_ended(self) -> bool:
         return self.manifest.get("state") != "running"

@@ -96,6 +96,10 @@ class _Rise:
     @property
     def sentence(self) -> str:
         """In one sentence."""
+        before, old = _cap(self.entry), int(self.entry.intent["line"] or 0)
+        if self.line > old and before >= int(old / tasks_per_copy(self.entry)):
+            told = f"job {self.entry.job} ran {before} at once by a load line of {old}; the line is {self.line} now"
+            return f"{told}: {self.cap} at once from here on"
         return f"job {self.entry.job} ran {self.entry.intent['cap']} at once beside others; now {self.why}"
 
 

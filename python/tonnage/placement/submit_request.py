@@ -172,6 +172,7 @@ class SubmitOptions:
                 self.mail_to is not None and self.mail is None,
                 "--mail-to says to whom, and not when; hint: add --mail=end,fail",
             ),
+            (self.transfer == 0, "--transfer=0 moves nothing; hint: write it like 1MiB"),
             (self.memory == 0, "--memory=0 is no memory; hint: write it like 4GiB"),
         ):
             if wrong:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -128,12 +129,10 @@ class Run:
         """Whether the run has ended, and its manifest has the hash of its other files."""
         return sums_of(self.manifest) is not None
 
-    def trials(self) -> list[TrialLine]:
-        """Returns the lines of ``trials.jsonl``, in the order they ran."""
-        lines = _lines(self.path / TRIALS, _TRIAL_KEYS)
-        for number, line in enumerate(lines, 1):
-            _check_trial(line, f"{self.path / TRIALS}, line {number}")
-        return lines
+    def trials(self, problems: list[str] | None = None) -> list[TrialLine]:
+        """Returns the lines of ``trials.jsonl``, in the order they ran. A line that cannot be read is a RecordError, or
+        where ``problems`` are given, here and of the other files, is left out and told there."""
+        return _lines(self.path / TRIALS, _TRIAL_KEYS, problems, _check_trial)
 
     def each_trial(self) -> Trials:
         """Returns the same lines, read only: for callers that read all of up to a million lines."""
@@ -180,9 +179,9 @@ class Run:
             lines.append(line)
         return lines, offset_bytes + whole
 
-    def tasks(self) -> list[TaskLine]:
+    def tasks(self, problems: list[str] | None = None) -> list[TaskLine]:
         """Returns the lines of ``tasks.jsonl``."""
-        return _lines(self.path / TASKS, _TASK_KEYS)
+        return _lines(self.path / TASKS, _TASK_KEYS, problems)
 
     def each_task(self) -> Tasks:
         """Returns the same lines by their record, read only: for callers that read all of up to millions of lines."""
@@ -194,25 +193,25 @@ class Run:
         """Returns the lines of ``events.jsonl``."""
         return _lines(self.path / EVENTS, {"kind": str})
 
-    def copies(self) -> list[CopyLine]:
+    def copies(self, problems: list[str] | None = None) -> list[CopyLine]:
         """The lines of ``copies.jsonl``; none where no command was run."""
         file = self.path / COPIES
-        return _lines(file, _COPY_KEYS) if file.exists() else []
+        return _lines(file, _COPY_KEYS, problems) if file.exists() else []
 
-    def workflow(self) -> list[WorkflowLine]:
+    def workflow(self, problems: list[str] | None = None) -> list[WorkflowLine]:
         """The lines of ``workflow.jsonl``; none where no workflow engine's trace was read."""
         file = self.path / WORKFLOW
-        return _lines(file, _WORKFLOW_KEYS) if file.exists() else []
+        return _lines(file, _WORKFLOW_KEYS, problems) if file.exists() else []
 
     def devices(self) -> list[DeviceLine]:
         """The lines of ``devices.jsonl``; none where it is unknown which devices hold the files."""
         file = self.path / DEVICES
         return _lines(file, _DEVICE_KEYS) if file.exists() else []
 
-    def objects(self) -> list[ObjectLine]:
+    def objects(self, problems: list[str] | None = None) -> list[ObjectLine]:
         """The lines of ``objects.jsonl``; none where the storage did not say where its objects are."""
         file = self.path / OBJECTS
-        return _lines(file, _OBJECT_KEYS) if file.exists() else []
+        return _lines(file, _OBJECT_KEYS, problems) if file.exists() else []
 
     def kept(self, room: str) -> frozenset[str]:
         """Records that have a file in ``series``, ``heat``, ``latency`` or ``operations``: listed once for all of
@@ -330,7 +329,12 @@ def _check_trial(line: Json, where: str) -> None:
     _check(line["setting"], _SETTING_KEYS, f"{where}: setting")
 
 
-def _lines(path: Path, keys: dict[str, type]) -> list[Any]:
+def _lines(
+    path: Path,
+    keys: dict[str, type],
+    problems: list[str] | None = None,
+    check: Callable[[Json, str], None] = lambda _line, _where: None,
+) -> list[Any]:
     try:
         data = read_regular(path)
     except FileNotFoundError:
@@ -341,9 +345,16 @@ def _lines(path: Path, keys: dict[str, type]) -> list[Any]:
     lines = []
     for number, text in enumerate(data.split(b"\n")[:-1], 1):
         where = f"{path}, line {number}"
-        line = _parse(text, where)
-        _check(line, keys, where)
-        lines.append(line)
+        try:
+            line = _parse(text, where)
+            _check(line, keys, where)
+            check(line, where)
+        except RecordError as error:
+            if problems is None:
+                raise
+            problems.append(str(error))
+        else:
+            lines.append(line)
     return lines
 
 

@@ -79,30 +79,33 @@ class _Lines:
 
 
 def verify_files(run: Run, damaged: AbstractSet[str] = frozenset(), *, is_torn: bool = False) -> list[str]:
-    """Sentences, one for each contradiction between the files of ``run``; empty where all agree.
+    """Sentences, one for each contradiction between the files of ``run``; empty where all agree. Lines that cannot be
+    read are left out; where that is a whole file, nothing is recomputed.
 
     ``damaged``: names of files that are known to be altered: the content of those of a record is not checked.
     ``is_torn``: the run was killed, and lines of a record without a trial line do not count.
     """
-    trials, found = _read(run.trials)
+    found: list[str] = []
+    trials = _read(run.trials, found) or []
+    odd = not is_torn and not found and TRIALS not in damaged
     of = {line["record"]: _Lines() for line in trials}
     if len(of) < len(trials):
         found.append(f"trials.jsonl: {len(trials) - len(of)} records have more than one line")
-    odd = not is_torn and TRIALS not in damaged
+    is_whole = True
     for lines, name, what, read in (
         ("tasks", TASKS, "a task", run.tasks),
         ("copies", COPIES, "a copy", run.copies),
         ("workflow", WORKFLOW, "a task", run.workflow),
         ("objects", OBJECTS, "a group", run.objects),
     ):
-        told, problems = _read(read)
-        found += problems
-        for line in told:
+        told = _read(read, found)
+        is_whole = is_whole and told is not None
+        for line in told or ():
             if line["record"] in of:
                 getattr(of[line["record"]], lines).append(line)
             elif odd:
                 found.append(f"{name}: {what} of {line['record']}, which trials.jsonl does not have")
-    for line in trials:
+    for line in trials if is_whole else ():
         record = line["record"]
         if damaged and not damaged.isdisjoint(files_of(run.path, record)):
             continue
@@ -120,12 +123,13 @@ def guarded(recompute: Callable[[], Iterable[str]]) -> list[str]:
         return [f"cannot be recomputed: a value is missing or of another kind ({type(error).__name__}: {error})"]
 
 
-def _read(read: Callable[[], list[Any]]) -> tuple[list[Any], list[str]]:
-    """The lines of a file; none, and why, where it cannot be read."""
+def _read(read: Callable[[list[str]], list[Any]], problems: list[str]) -> list[Any] | None:
+    """The lines of a file that can be read; None where the file cannot. Why not is in ``problems``."""
     try:
-        return read(), []
+        return read(problems)
     except RecordError as error:
-        return [], [str(error)]
+        problems.append(str(error))
+        return None
 
 
 def _recomputed(run: Run, line: TrialLine, of: _Lines) -> Iterator[str]:

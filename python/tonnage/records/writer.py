@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tonnage.errors import RecordError
+from tonnage.printable_text import typed
 from tonnage.records.file_names import (
     CHAIN,
     COPIES,
@@ -353,9 +354,9 @@ class RunWriter:
         if isinstance(error, Lost):
             why = error.why
             if error.spoils:
-                left = f"see what is left with `tonnage verify {self.path}`, then begin another run"
+                left = f"see what is left with `tonnage verify {typed(self.path)}`, then begin another run"
                 return f"{error.filename} has lost what was recorded: {why}; hint: {left}"
-        again = f"go on with `tonnage run --resume {self.path}`"
+        again = f"go on with `tonnage run --resume {typed(self.path)}`"
         if self.manifest.get("imported"):
             again = "import the files again into another directory"
         kept = f"the {self._records} records so far are kept" if self._records != 1 else "the one record so far is kept"
@@ -375,7 +376,7 @@ def _names_in(directory: Path) -> set[str]:
 
 def _check_seal(run: Path, manifest: Json) -> None:
     """RecordError where a run that ended is not as it was sealed."""
-    hint = f"hint: `tonnage verify {run}` tells what it is"
+    hint = f"hint: `tonnage verify {typed(run)}` tells what it is"
     if SEAL not in manifest:
         # One that was killed while it took up a run of an older version has one record there, and no sums.
         if os.path.lexists(run / SUMS) or len(set(_linked(run))) > 1:
@@ -407,7 +408,7 @@ def _linked(run: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise RecordError(f"{run / CHAIN} is damaged; hint: see `tonnage verify {run}`") from None
+        raise RecordError(f"{run / CHAIN} is damaged; hint: see `tonnage verify {typed(run)}`") from None
 
 
 def _drop_uncounted(run: Any, counted: set[str]) -> None:
@@ -436,9 +437,10 @@ def _mended_links(run: Path) -> list[bytes]:
         ends = [{name: int(part["bytes"]) for name, part in json.loads(line)["files"].items()} for line in every]
         kept = [line for line, end in zip(every, ends, strict=True) if end[TRIALS] <= size]
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise RecordError(f"{run / CHAIN} is damaged; hint: see `tonnage verify {run}`") from None
+        raise RecordError(f"{run / CHAIN} is damaged; hint: see `tonnage verify {typed(run)}`") from None
     if len(every) - len(kept) > 1 or (kept and ends[len(kept) - 1][TRIALS] < size):
-        raise RecordError(f"{run / TRIALS} and {CHAIN} do not have the same records; hint: see `tonnage verify {run}`")
+        wrong = f"{run / TRIALS} and {CHAIN} do not have the same records"
+        raise RecordError(f"{wrong}; hint: see `tonnage verify {typed(run)}`")
     if len(kept) < len(every):
         replace_file(run / CHAIN, b"".join(kept))
     noted = max((end.get(FILES, 0) for end in ends[: len(kept)]), default=0)

@@ -18,6 +18,7 @@ from tonnage.errors import RequestError
 from tonnage.outputs import Form, Output
 from tonnage.records import Run, Tasks, Trials
 from tonnage.records.file_names import ODD_BYTES
+from tonnage.records.verify_bytes import altered
 from tonnage.report import phrases
 from tonnage.report.answer import Answer
 from tonnage.report.figures.figure import Column, Exhibit
@@ -173,9 +174,12 @@ def _facts(source: Source) -> list[tuple[str, str]]:
 
 
 def _state(analysis: Analysis, source: Source) -> str | None:
-    """What a reader must know before any figure: that the run is not whole. None where it is."""
+    """What a reader must know before any figure: that the run is not whole, or not as it was sealed. None where it
+    is."""
     trials_run, failed = len(source.trials), len(source.unfinished)
     parts = [ended] if (ended := phrases.state(analysis)) else []
+    if wrong := altered(Run(source.path, source.manifest)):
+        parts.append(f"{phrases.as_they_are(wrong)}.")
     if not trials_run:
         parts.append("It has no record of any trial, so there is nothing to draw.")
     elif failed:

@@ -51,6 +51,11 @@ def state(analysis: Analysis) -> str | None:
     return _STATES.get(analysis.state)
 
 
+def as_they_are(altered: str) -> str:
+    """That files of a run are not those that were sealed: ``trials.jsonl was altered since …``."""
+    return f"{altered}: what follows is of the files as they are now; see tonnage verify"
+
+
 def doubts(findings: Sequence[Finding]) -> tuple[str, ...]:
     """What undoes an answer, a sentence each: ``cache-read: 0 % of the bytes …``; of many with one code the first."""
     codes: dict[str, list[Finding]] = {}

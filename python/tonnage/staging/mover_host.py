@@ -43,11 +43,14 @@ class Metrics(Endpoint):
 class _Collector:
     def __init__(self, status: Callable[[], Status]) -> None:
         self._status = status
+        self._copied_bytes = 0
 
     def collect(self) -> Iterator[Any]:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         now: Mapping[str, Any] = self._status()
+        # What a failed write takes off again must not look like a counter that began anew.
+        self._copied_bytes = max(self._copied_bytes, now["copied_bytes"])
         mover = [now["name"]]
         files = GaugeMetricFamily("tonnage_stage_files", "entries by where they stand", labels=["mover", "state"])
         held = GaugeMetricFamily(
@@ -62,12 +65,12 @@ class _Collector:
             if now[key] is not None:
                 gauge.add_metric(mover, now[key] * factor)
             yield gauge
-        for name, meaning, key in (
-            ("copied_bytes", "bytes copied by this process", "copied_bytes"),
-            ("scans", "scans completed", "scans"),
+        for name, meaning, value in (
+            ("copied_bytes", "bytes copied by this process", self._copied_bytes),
+            ("scans", "scans completed", now["scans"]),
         ):
             counter = CounterMetricFamily(f"tonnage_stage_{name}", meaning, labels=["mover"])
-            counter.add_metric(mover, now[key])
+            counter.add_metric(mover, value)
             yield counter
 
 
@@ -121,7 +124,8 @@ class Host:
         except ValueError as error:
             raise RequestError(str(error)) from None
         except RuntimeError as error:
-            raise MeasurementError(str(error)) from None
+            hint = "; hint: see that there is space and that you may write there, or give --state another directory"
+            raise MeasurementError(f"{error}{'' if '; hint: ' in str(error) else hint}") from None
 
     def __enter__(self) -> Host:
         return self

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tonnage.errors import RequestError
+from tonnage.errors import MeasurementError, RequestError
 
 STATE_DIRECTORY = ".tonnage-stage"
 """The same as in ``crates/mover/src/lib.rs``."""
@@ -82,13 +83,20 @@ class StagePlan(BaseModel):
         return GRACE_NS if self.deadline_ns is None else self.deadline_ns
 
     def save(self) -> None:
-        """Writes the plan into the state directory, whole or not at all."""
-        fresh = self.state / f".{FILE}.{os.getpid()}"
-        with fresh.open("w", encoding="utf-8") as out:
-            out.write(self.model_dump_json(by_alias=True, indent=2))
-            out.flush()
-            os.fsync(out.fileno())
-        fresh.replace(self.state / FILE)
+        """Writes the plan into the state directory, whole or not at all. MeasurementError where it cannot."""
+        # The directory is locked: nobody else writes it.
+        fresh = self.state / f".{FILE}.new"
+        try:
+            with fresh.open("w", encoding="utf-8") as out:
+                out.write(self.model_dump_json(by_alias=True, indent=2))
+                out.flush()
+                os.fsync(out.fileno())
+            fresh.replace(self.state / FILE)
+        except OSError as error:
+            with suppress(OSError):
+                fresh.unlink()
+            hint = "see that there is space and that you may write there, or give --state another directory"
+            raise MeasurementError(f"cannot write {self.state / FILE}: {error.strerror}; hint: {hint}") from None
 
     @classmethod
     def load(cls, state: Path) -> StagePlan | None:

@@ -41,14 +41,15 @@ impl<T> Stored<T> {
     }
 }
 
-/// Whether the device has these bytes at `offset` of a file that is open for reading.
-pub fn has_stored(file: BorrowedFd, bytes: &[u8], offset: u64) -> SysResult<bool> {
+/// Whether the device has these bytes at `offset` of a file that is open for reading; `None` where memory holds some of it and does not
+/// let it go.
+pub fn has_stored(file: BorrowedFd, bytes: &[u8], offset: u64) -> SysResult<Option<bool>> {
     let (mut hasher, end) = (Hasher::new(), offset + bytes.len() as u64);
     match hash_stored(file, None, (offset, end), &mut hasher, &mut Buffer::new(), &mut |_| true) {
-        Ok(Stored::Whole(())) => Ok(hasher.finalize() == blake3::hash(bytes)),
-        Ok(Stored::Cached) => Err(Errno::BUSY),
+        Ok(Stored::Whole(())) => Ok(Some(hasher.finalize() == blake3::hash(bytes))),
+        Ok(Stored::Cached) => Ok(None),
         Err(Trouble::Read(errno) | Trouble::Write(errno)) => Err(errno),
-        Ok(Stored::Short) | Err(Trouble::Short | Trouble::Halted) => Ok(false),
+        Ok(Stored::Short) | Err(Trouble::Short | Trouble::Halted) => Ok(Some(false)),
     }
 }
 

@@ -271,9 +271,9 @@ impl<'a> Batch<'a> {
         let (shared, source) = (self.shared, &file.source);
         let (whole, checked) = ((source.version.size, source.sparse), shared.parts.options.check != Check::None);
         let sink = Sink { plain: made.as_fd(), direct: None };
-        let mut leave = |bytes| shared.leave(bytes);
-        stream::copy_whole(source.file.as_fd(), &sink, whole, checked, &mut self.buffer, &mut leave)
-            .map_err(|trouble| shared.trouble(&file.entry.path, trouble))
+        let buffer = &mut self.buffer;
+        let copied = shared.counted(|leave| stream::copy_whole(source.file.as_fd(), &sink, whole, checked, buffer, leave));
+        copied.map(|(checksum, _)| checksum).map_err(|trouble| shared.trouble(&file.entry.path, trouble))
     }
 
     /// Keeps what is on the device as it was written, where that is to be looked at.

@@ -1,6 +1,7 @@
 //! One large file, copied in chunks by all workers that care to help, and resumed by chunks that are verified, never by length.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
@@ -60,6 +61,8 @@ struct Work {
     closed: bool,
     /// Whether the destination had no space for it.
     full: bool,
+    /// Bytes of the chunks that this attempt copied.
+    copied_bytes: u64,
     /// Chunks that the journal does not know yet, and whether a worker is telling it.
     unsaid: Vec<Chunk>,
     saying: bool,
@@ -232,12 +235,13 @@ impl Large {
         // What a hole is not written over must be one there too.
         let sparse = self.source.sparse && (!self.reused || self.punch(offset, end).is_ok());
         let (sink, checked) = (self.sink(), check != Check::None);
-        let mut leave = |bytes| shared.leave(bytes);
-        let copied = self.plan.copy(index, self.source.file.as_fd(), &sink, (sparse, checked), buffer, &mut leave);
+        let (source, how) = (self.source.file.as_fd(), (sparse, checked));
+        let copied = shared.counted(|leave| self.plan.copy(index, source, &sink, how, buffer, leave));
         if let Err(Trouble::Write(Errno::NOSPC | Errno::DQUOT)) = copied {
             self.lock().full = true;
         }
-        let value = copied.map_err(|trouble| shared.trouble(path, trouble))?;
+        let (value, bytes) = copied.map_err(|trouble| shared.trouble(path, trouble))?;
+        self.lock().copied_bytes += bytes;
         if check == Check::ReadBack && self.read_again(index, buffer)? != value {
             return Err(shared.differs(path));
         }
@@ -313,6 +317,8 @@ impl Large {
                 // What helps no later attempt, or takes the space that others could use.
                 let useless = matches!(outcome, Outcome::Changed | Outcome::Gone | Outcome::Failed { again: false, .. });
                 if useless || self.lock().full {
+                    let copied = std::mem::take(&mut self.lock().copied_bytes);
+                    self.shared.parts.counters.undone_bytes.fetch_add(copied, Ordering::Release);
                     Carrier { shared: Arc::clone(&self.shared) }.abandon(&self.entry)?;
                 }
                 Ok((self.entry.id, outcome))

@@ -24,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::bytes::stream;
+use crate::bytes::stream::{self, Trouble};
 use crate::error::Result;
 use crate::journal::Journal;
 use crate::log::Log;
@@ -78,8 +78,10 @@ pub struct Parts {
 /// What this process has copied since it began, whole files or not.
 #[derive(Debug)]
 pub struct Counters {
-    /// Bytes written to temporaries; holes do not count.
+    /// Bytes that were to be written to temporaries; holes do not count.
     pub copied_bytes: AtomicU64,
+    /// Those of them that came to nothing: the write of a file, or of a chunk of a large one, failed.
+    pub undone_bytes: AtomicU64,
     /// Entries that became safe.
     pub done: AtomicU64,
     /// Workers of this number and above leave a large file at its next chunk. Set by the mover.
@@ -88,7 +90,21 @@ pub struct Counters {
 
 impl Default for Counters {
     fn default() -> Self {
-        Self { copied_bytes: AtomicU64::new(0), done: AtomicU64::new(0), workers: AtomicU32::new(u32::MAX) }
+        Self {
+            copied_bytes: AtomicU64::new(0),
+            undone_bytes: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            workers: AtomicU32::new(u32::MAX),
+        }
+    }
+}
+
+impl Counters {
+    /// Bytes of what was copied, without those that came to nothing.
+    #[must_use]
+    pub fn kept_bytes(&self) -> u64 {
+        let undone = self.undone_bytes.load(Ordering::Acquire);
+        self.copied_bytes.load(Ordering::Relaxed).saturating_sub(undone)
     }
 }
 
@@ -171,11 +187,23 @@ impl Shared {
         if self.parts.limiter.take(bytes, files, &self.parts.halt) { Ok(()) } else { Err(crate::Outcome::Halted.into()) }
     }
 
-    /// The same for bytes that are about to be copied, which are counted.
-    fn leave(&self, bytes: u64) -> bool {
-        let granted = self.take(bytes, 0).is_ok();
-        self.parts.counters.copied_bytes.fetch_add(if granted { bytes } else { 0 }, Ordering::Relaxed);
-        granted
+    /// Calls `copy`, which asks for leave for the bytes that it is about to copy; what it gives, and how many these were.
+    fn counted<T>(
+        &self,
+        copy: impl FnOnce(&mut dyn FnMut(u64) -> bool) -> std::result::Result<T, Trouble>,
+    ) -> std::result::Result<(T, u64), Trouble> {
+        let (counters, mut bytes) = (&self.parts.counters, 0);
+        let copied = copy(&mut |piece| {
+            let granted = self.take(piece, 0).is_ok();
+            let taken = if granted { piece } else { 0 };
+            bytes += taken;
+            counters.copied_bytes.fetch_add(taken, Ordering::Relaxed);
+            granted
+        });
+        if copied.is_err() {
+            counters.undone_bytes.fetch_add(bytes, Ordering::Release);
+        }
+        copied.map(|value| (value, bytes))
     }
 
     /// Whether copies are read back: as asked, or because the destination has failed to sync.

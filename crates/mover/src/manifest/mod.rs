@@ -77,9 +77,10 @@ impl Manifest {
             fs::ftruncate(inner.file.as_fd(), inner.length).map_err(|error| failed(error.into()))?;
             inner.torn = false;
         }
-        let stored = || {
-            let other = || std::io::Error::other("it reads back different from what was written");
-            if has_stored(inner.file.as_fd(), &text, inner.length)? { Ok(()) } else { Err(other()) }
+        let stored = || match has_stored(inner.file.as_fd(), &text, inner.length)? {
+            Some(true) => Ok(()),
+            Some(false) => Err(std::io::Error::other("it reads back different from what was written")),
+            None => Err(std::io::Error::other("it cannot be read back: it does not leave the cache")),
         };
         let written = (&inner.file).write_all(&text).and_then(|()| inner.file.sync_data());
         let written = written.and_then(|()| if read_back { stored() } else { Ok(()) });

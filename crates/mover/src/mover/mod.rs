@@ -102,7 +102,7 @@ impl Mover {
     /// is there whenever a journal is.
     pub fn prepare_with(options: Options, before_journal: impl FnOnce() -> Result<()>) -> Result<Self> {
         let rules = Rules::new(&options)?;
-        Log::look(options.log.as_deref())?;
+        Log::look(options.log.as_deref(), &[&options.to, &options.state])?;
         let ground = Preflight::check(&options)?;
         if !Journal::exists(&options.state)? {
             before_journal()?;

@@ -26,7 +26,7 @@ impl Core {
         let mut status = of_journal(&self.journal, &self.options, state.progress);
         let rate = state.rates.now();
         status.copying = Totals { files: state.queue.flying() as u64, bytes: self.flying_bytes.load(Ordering::Relaxed) };
-        status.copied_bytes = self.counters.copied_bytes.load(Ordering::Relaxed);
+        status.copied_bytes = self.counters.kept_bytes();
         status.rate_bytes_per_s = rate.map(|(bytes, _)| bytes);
         status.rate_files_per_s = rate.map(|(_, files)| files);
         status.left_ns = rate.and_then(|rate| left_ns(status.queued, rate));

@@ -238,17 +238,34 @@ fn token_of(to: &Tree, name: &TreePath) -> Option<(String, u64)> {
 /// Makes a marker that the device was seen to have; none is left where it does not keep one.
 fn kept_mark(to: &Tree, name: &TreePath) -> Result<(String, u64)> {
     let failed = |error| MoverError::path("mark the destination with", to.path().join(name.as_path()), error);
+    let shown = to.path().display();
     for _ in 0..TRIES {
-        if let Some(made) = make_mark(to, name).map_err(failed)? {
-            return Ok(made);
+        match make_mark(to, name).map_err(failed)? {
+            Made::Kept(token, ino) => return Ok((token, ino)),
+            Made::Other => {}
+            Made::Cached => {
+                let wrong =
+                    format!("destination {shown} does not let what is written leave memory: its mark cannot be read back");
+                return Err(refused(&wrong, "stage to a directory that is not of an overlay whose upper layer is in memory"));
+            }
         }
     }
-    let wrong = format!("destination {} does not keep what is written: its mark reads back different", to.path().display());
+    let wrong = format!("destination {shown} does not keep what is written: its mark reads back different");
     Err(refused(&wrong, "the storage there is at fault; stage to another, or start again once it is mended"))
 }
 
-/// Makes a marker, durable, in place of one that says something else. `None`, and no marker, where the device has something else.
-fn make_mark(to: &Tree, name: &TreePath) -> std::io::Result<Option<(String, u64)>> {
+/// What became of a marker.
+enum Made {
+    /// The device has it: its token and its inode.
+    Kept(String, u64),
+    /// The device has something else.
+    Other,
+    /// Memory does not let it go, so that nobody can see what the device has.
+    Cached,
+}
+
+/// Makes a marker, durable, in place of one that says something else. None is left that the device was not seen to have.
+fn make_mark(to: &Tree, name: &TreePath) -> std::io::Result<Made> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     let token = hex(&bytes);
@@ -261,11 +278,12 @@ fn make_mark(to: &Tree, name: &TreePath) -> std::io::Result<Option<(String, u64)
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     sync(directory.as_fd())?;
-    if has_stored(file.as_fd(), text.as_bytes(), 0)? {
-        return Ok(Some((token, ino)));
+    let stored = has_stored(file.as_fd(), text.as_bytes(), 0);
+    if stored == Ok(Some(true)) {
+        return Ok(Made::Kept(token, ino));
     }
     names::remove_if(directory.as_fd(), name.name(), ino)?;
-    Ok(None)
+    Ok(if stored?.is_some() { Made::Other } else { Made::Cached })
 }
 
 fn sync(directory: BorrowedFd) -> SysResult<()> {

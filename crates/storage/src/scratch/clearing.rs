@@ -16,9 +16,7 @@ use tonnage_workload::MAX_DEPTH;
 use crate::error::Result;
 use crate::fs::held_directories::{failed, is_regular, open_below};
 use crate::names::{Spelled, spelled};
-
-/// Until when what is spelled like a tree's item is one of it: nanoseconds since 1970, by the file system's clock.
-pub(crate) type Until = Option<i128>;
+use crate::scratch::changes::{Until, is_of_then};
 
 /// How often a directory is listed at most; what is still in it then is told as what stays.
 const PASSES: u32 = 100;
@@ -128,16 +126,6 @@ fn is_file(held: &OwnedFd, entry: &DirEntry, path: &Path) -> Result<bool> {
             Err(errno) => Err(failed("measure", path, errno)),
         },
         _ => Ok(false),
-    }
-}
-
-/// Whether the file was last changed by then: the change time, for anybody may set the other ones.
-fn is_of_then(held: &OwnedFd, name: &CStr, path: &Path, until: Until) -> Result<bool> {
-    let Some(until) = until else { return Ok(true) };
-    match fs::statat(held, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(i128::from(stat.st_ctime) * 1_000_000_000 + i128::from(stat.st_ctime_nsec) <= until),
-        Err(Errno::NOENT) => Ok(true),
-        Err(errno) => Err(failed("measure", path, errno)),
     }
 }
 

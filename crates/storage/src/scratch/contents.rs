@@ -8,9 +8,10 @@ use rustix::fs::{self, AtFlags, Dir};
 use rustix::io::Errno;
 
 use crate::error::Result;
-use crate::fs::held_directories::{failed, is_regular};
+use crate::fs::held_directories::{failed, is_regular, open_in_mount};
 use crate::names::is_tree_name;
-use crate::scratch::clearing::{Tree, Until, remove_tree};
+use crate::scratch::changes::{Until, changed_data, is_of_then};
+use crate::scratch::clearing::{Tree, remove_tree};
 use crate::scratch::directory::Directory;
 use crate::scratch::marker::MARKER_NAME;
 use crate::scratch::mover_leftovers::{STATE_DIRECTORY, is_temporary, remove_state};
@@ -23,7 +24,7 @@ pub(crate) fn remove_data(of: &Directory) -> Result<Option<PathBuf>> {
     remove_data_until(of, None)
 }
 
-/// The same; files of trees that were changed later than `until` stay.
+/// The same; files that were changed later than `until` stay.
 pub(crate) fn remove_data_until(of: &Directory, until: Until) -> Result<Option<PathBuf>> {
     of.require_ours()?;
     let device = fs::fstat(of).map_err(|errno| failed("measure", of.path(), errno))?.st_dev;
@@ -39,16 +40,26 @@ pub(crate) fn remove_data_until(of: &Directory, until: Until) -> Result<Option<P
         } else if name == STATE_DIRECTORY {
             foreign = foreign.or(remove_state(of, of.path(), device)?);
         } else if is_room_name(name.to_bytes()) {
-            foreign = foreign.or(remove_room(of, name, &entry_path(of, name))?);
-        } else if !remove_if_data(of, name)? {
+            foreign = foreign.or(remove_room_until(of, name, until)?);
+        } else if !remove_if_data(of, name, until)? {
             foreign.get_or_insert_with(|| entry_path(of, name));
         }
     }
     Ok(foreign)
 }
 
-/// Whether `name` was a data file (and is gone now).
-fn remove_if_data(of: &Directory, name: &CStr) -> Result<bool> {
+/// Removes a room whose data files were all last changed by then. Gives the first thing that stays.
+fn remove_room_until(of: &Directory, name: &CStr, until: Until) -> Result<Option<PathBuf>> {
+    let path = entry_path(of, name);
+    let changed = match open_in_mount(of, name) {
+        Ok(room) if until.is_some() => changed_data(room, &path, until)?,
+        _ => None,
+    };
+    if changed.is_some() { Ok(changed) } else { remove_room(of, name, &path) }
+}
+
+/// Whether `name` was a data file that was last changed by then (and is gone now).
+fn remove_if_data(of: &Directory, name: &CStr, until: Until) -> Result<bool> {
     let path = || entry_path(of, name);
     if !is_data_name(name.to_bytes()) && !is_clone_name(name.to_bytes()) && !is_temporary(name.to_bytes()) {
         return Ok(false);
@@ -59,6 +70,9 @@ fn remove_if_data(of: &Directory, name: &CStr) -> Result<bool> {
         // Another rank of the same run clears as well.
         Err(Errno::NOENT) => return Ok(true),
         Err(errno) => return Err(failed("measure", &path(), errno)),
+    }
+    if !is_of_then(of, name, &path(), until)? {
+        return Ok(false);
     }
     match fs::unlinkat(of, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(true),

@@ -19,7 +19,8 @@ pub(crate) struct Directory {
     handle: OwnedFd,
     path: PathBuf,
     marker: MarkerFile,
-    run_id: String,
+    /// What the marker said as it was found.
+    found: Marker,
     mark: String,
 }
 
@@ -33,32 +34,32 @@ impl Directory {
     pub(crate) fn open_at<P: rustix::path::Arg>(at: impl AsFd, name: P, path: &Path) -> Result<Self> {
         let handle = open_directory(at, name).map_err(|errno| failed("open the directory", path, errno))?;
         let (file, marker) = MarkerFile::open(&handle, path)?;
-        Ok(Self::with(handle, path, file, &marker))
+        Ok(Self::with(handle, path, file, marker))
     }
 
     /// A new one, whose marker was made.
     pub(crate) fn made(handle: OwnedFd, path: &Path, run_id: &str) -> Result<Self> {
         let file = MarkerFile::create(&handle, path, run_id)?;
         let marker = file.read_again(&handle, path)?;
-        Ok(Self::with(handle, path, file, &marker))
+        Ok(Self::with(handle, path, file, marker))
     }
 
     /// One that holds nothing, or a marker without text, of a process that is known to be over.
     pub(crate) fn made_of_blank(handle: OwnedFd, path: &Path, run_id: &str) -> Result<Self> {
         let file = MarkerFile::fill(&handle, path, run_id)?;
         let marker = file.read_again(&handle, path)?;
-        Ok(Self::with(handle, path, file, &marker))
+        Ok(Self::with(handle, path, file, marker))
     }
 
     /// One whose run is over, taken over: see [`MarkerFile::take_over`].
     pub(crate) fn taken<P: rustix::path::Arg>(at: impl AsFd, name: P, path: &Path, end: End) -> Result<Self> {
         let handle = open_directory(at, name).map_err(|errno| failed("open the directory", path, errno))?;
         let (file, marker) = MarkerFile::take_over(&handle, path, end)?;
-        Ok(Self::with(handle, path, file, &marker))
+        Ok(Self::with(handle, path, file, marker))
     }
 
-    fn with(handle: OwnedFd, path: &Path, file: MarkerFile, marker: &Marker) -> Self {
-        Self { handle, path: path.to_owned(), marker: file, run_id: marker.run_id.clone(), mark: marker.mark() }
+    fn with(handle: OwnedFd, path: &Path, file: MarkerFile, found: Marker) -> Self {
+        Self { handle, path: path.to_owned(), marker: file, mark: found.mark(), found }
     }
 
     /// Replaces what its marker says.
@@ -66,11 +67,19 @@ impl Directory {
         self.marker.replace(&self.handle, &self.path, marker)
     }
 
-    /// The same, with the marker's date as it was, or as it is given.
-    pub(crate) fn mark_as_of(&self, marker: Marker, date: Option<Timespec>) -> Result<()> {
-        let date = date.map_or_else(|| self.marker.date(&self.handle, &self.path), Ok)?;
+    /// The same, with the marker's date as it was.
+    pub(crate) fn mark_as_of_then(&self, marker: Marker) -> Result<()> {
+        let date = self.marker.date(&self.handle, &self.path)?;
         self.mark_as(marker)?;
         self.marker.set_date(&self.handle, &self.path, date)
+    }
+
+    /// Has the marker say again what it said as it was found, so that it tells of the run and not of who could not remove what it
+    /// left. `left`: also that the run left it on purpose, and when.
+    pub(crate) fn mark_as_found(&self, left: Option<Timespec>) -> Result<()> {
+        let found = Marker { kept: self.found.kept || left.is_some(), ..self.found.clone() };
+        self.marker.write(&self.handle, &self.path, &found)?;
+        left.map_or(Ok(()), |date| self.marker.set_date(&self.handle, &self.path, date))
     }
 
     /// The same, of the process that another one of its run knows; an error if another marked it, for then it is not
@@ -96,7 +105,7 @@ impl Directory {
     }
 
     pub(crate) fn run_id(&self) -> &str {
-        &self.run_id
+        &self.found.run_id
     }
 
     /// Where a data file is, for messages.
@@ -179,7 +188,7 @@ impl Directory {
     /// An error if the marker is not this run's any more.
     pub(crate) fn require_ours(&self) -> Result<()> {
         let marker = self.marker.read_again(&self.handle, &self.path)?;
-        if marker.run_id != self.run_id {
+        if marker.run_id != self.found.run_id {
             let why = format!("its marker now names run {}", marker.run_id);
             return Err(StorageError::NotOurs { path: self.path.clone(), why });
         }

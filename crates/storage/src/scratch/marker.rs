@@ -106,6 +106,8 @@ pub enum State {
 pub(crate) enum End {
     /// Remove it; `force`: also where nobody can know whether the run is over.
     Remove { force: bool },
+    /// Remove it, also where it was left on purpose.
+    RemoveKept,
     /// Work on in it; `stays`: and leave it to later runs again.
     GoOn { stays: bool },
 }
@@ -240,7 +242,9 @@ impl Marker {
     pub(crate) fn require_over(&self, standing: Standing, path: &Path, end: End) -> Result<()> {
         let (state, why) = if matches!(end, End::Remove { .. }) { self.to_remove(standing) } else { standing };
         match (state, end) {
-            (State::Dead, _) | (State::Unknown, End::Remove { force: true }) | (State::Kept, End::GoOn { .. }) => Ok(()),
+            (State::Dead, _)
+            | (State::Unknown, End::Remove { force: true })
+            | (State::Kept, End::GoOn { .. } | End::RemoveKept) => Ok(()),
             _ => {
                 let why = format!("process {} of run {} on {}: {why}", self.pid, self.run_id, self.host);
                 Err(StorageError::NotOurs { path: path.to_owned(), why })

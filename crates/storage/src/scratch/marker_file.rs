@@ -6,11 +6,12 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{self, AtFlags, Mode, OFlags, Stat, Timespec, Timestamps};
 use rustix::io::{self, Errno};
 
 use crate::error::{Result, StorageError};
 use crate::fs::held_directories::{failed, is_regular};
+use crate::scratch::changes::{changed_data, left_ns};
 use crate::scratch::marker::{Bond, End, Lock, MARKER_BYTES, MARKER_NAME, Marker, Standing, State};
 
 /// So long a process of a run waits for who looks whether the run is over.
@@ -67,7 +68,7 @@ impl MarkerFile {
             return Err(not_ours(path, "another process works with its marker".to_owned()));
         }
         let stat = fs::fstat(&file).map_err(|errno| failed("measure", &path.join(MARKER_NAME), errno))?;
-        if !is_regular(&stat) || stat.st_size != 0 || stat.st_nlink != 1 {
+        if !is_regular(&stat) || stat.st_nlink != 1 || !has_no_text(&file, path)? {
             return Err(not_ours(path, "its marker was empty, and is no more".to_owned()));
         }
         require_named(&directory, &file, path)?;
@@ -76,13 +77,16 @@ impl MarkerFile {
         Ok(made.kept())
     }
 
-    /// What is known of a run whose marker has no text.
-    pub(crate) fn look_at_empty(directory: impl AsFd, path: &Path) -> Result<Standing> {
+    /// What is known of a run whose marker has no text; `None` where it has one.
+    pub(crate) fn look_at_empty(directory: impl AsFd, path: &Path) -> Result<Option<Standing>> {
         let file = open(directory, path, OFlags::RDONLY)?;
-        Ok(match ask(&file) {
+        if !has_no_text(&file, path)? {
+            return Ok(None);
+        }
+        Ok(Some(match ask(&file) {
             Lock::Taken => (State::Running, "still running: a process holds the lock on its marker".to_owned()),
             _ => (State::Unknown, "its marker is empty, so that nobody can tell whether its run goes on".to_owned()),
-        })
+        }))
     }
 
     /// Opens the marker of a directory that a living run works in, and shares its lock.
@@ -127,8 +131,16 @@ impl MarkerFile {
         require_named(&directory, &file, path)?;
         let locked = lock == Lock::Free && !hides(&file);
         let held = Self { file: Some(file), locked };
-        let stays = matches!(end, End::GoOn { stays: true }) && (marker.kept || marker.stays);
-        let left = held.date(&directory, path)?;
+        let stays = matches!(end, End::GoOn { stays: true } | End::RemoveKept) && (marker.kept || marker.stays);
+        let stat = held.stat(&directory, path)?;
+        if marker.kept
+            && matches!(end, End::GoOn { .. })
+            && let Some(changed) = changed_data(&directory, path, Some(left_ns(&stat)))?
+        {
+            let why = "is not as the run before left it, and this run would write over it".to_owned();
+            return Err(StorageError::Name { path: changed, why });
+        }
+        let left = date(&stat);
         held.replace(&directory, path, Marker { stays, ..Marker::of_this_process(&marker.run_id) })?;
         if stays {
             // Whoever removes it asks what was changed since: also where this process is killed. A file system that takes no dates knows
@@ -144,7 +156,12 @@ impl MarkerFile {
     /// Replaces what the marker of `directory` says, in place: the lock stays.
     pub(crate) fn replace(&self, directory: impl AsFd, path: &Path, marker: Marker) -> Result<()> {
         let bond = Bond::of(&directory).map_err(|errno| failed("measure", path, errno))?;
-        let text = Marker { locked: self.locked, directory: Some(bond), ..marker }.text();
+        self.write(directory, path, &Marker { locked: self.locked, directory: Some(bond), ..marker })
+    }
+
+    /// The same, of another process that marked the directory before.
+    pub(crate) fn write(&self, directory: impl AsFd, path: &Path, marker: &Marker) -> Result<()> {
+        let text = marker.text();
         self.on(directory, path, |file| {
             let written = match io::pwrite(file, &text, 0) {
                 Ok(written) if written == text.len() => Ok(()),
@@ -157,10 +174,11 @@ impl MarkerFile {
 
     /// When the marker was written last: of a directory that was left on purpose, when it was left.
     pub(crate) fn date(&self, directory: impl AsFd, path: &Path) -> Result<Timespec> {
-        self.on(directory, path, |file| {
-            let stat = fs::fstat(file).map_err(|errno| failed("measure", &path.join(MARKER_NAME), errno))?;
-            Ok(Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec as _ })
-        })
+        self.stat(directory, path).map(|stat| date(&stat))
+    }
+
+    fn stat(&self, directory: impl AsFd, path: &Path) -> Result<Stat> {
+        self.on(directory, path, |file| fs::fstat(file).map_err(|errno| failed("measure", &path.join(MARKER_NAME), errno)))
     }
 
     /// Gives it the date of before.
@@ -189,6 +207,10 @@ impl MarkerFile {
     }
 }
 
+fn date(stat: &Stat) -> Timespec {
+    Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec as _ }
+}
+
 fn judge(directory: impl AsFd, file: &OwnedFd, path: &Path, lock: Lock) -> Result<(Marker, Standing)> {
     let marker = read(file, path)?;
     let bond = Bond::of(directory).map_err(|errno| failed("measure", path, errno))?;
@@ -215,6 +237,13 @@ fn read(file: &OwnedFd, path: &Path) -> Result<Marker> {
     let mut text = [0; MARKER_BYTES];
     let length = io::pread(file, &mut text, 0).map_err(|errno| failed("read", &path.join(MARKER_NAME), errno))?;
     Marker::parse(&text[..length]).map_err(|why| not_ours(path, why))
+}
+
+/// Whether the file is empty, or holds zeros alone: a power cut may leave both.
+fn has_no_text(file: &OwnedFd, path: &Path) -> Result<bool> {
+    let mut text = [0; MARKER_BYTES + 1];
+    let length = io::pread(file, &mut text, 0).map_err(|errno| failed("read", &path.join(MARKER_NAME), errno))?;
+    Ok(length <= MARKER_BYTES && text[..length].iter().all(|&byte| byte == 0))
 }
 
 /// An error unless the marker's name in `directory` leads to `file`.

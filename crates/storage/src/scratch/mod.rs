@@ -3,6 +3,7 @@
 //! What is removed: regular files named like data files, the marker, and the directory, all relative to a handle that
 //! has been held since the marker was read. Anything else stays and is named in the error.
 
+pub(crate) mod changes;
 pub(crate) mod clearing;
 pub(crate) mod contents;
 pub(crate) mod directory;
@@ -22,11 +23,12 @@ use rustix::io::Errno;
 
 use crate::error::{Result, StorageError};
 use crate::fs::held_directories::{failed, open_below, open_directory};
+use crate::scratch::changes::left_ns;
 use crate::scratch::contents::remove_data_until;
 use crate::scratch::directory::Directory;
 use crate::scratch::marker::{End, MARKER_NAME, Marker, State};
 use crate::scratch::marker_file::MarkerFile;
-use crate::scratch::temporary_name::{Aside, Blank, blank, rename_new};
+use crate::scratch::temporary_name::{Aside, is_blank, rename_new};
 
 pub(crate) const PREFIX: &str = ".tonnage-";
 const NS: i128 = 1_000_000_000;
@@ -140,19 +142,36 @@ impl Scratch {
     }
 
     /// Takes over `parent/name`, which [`create_named`](Self::create_named) made, from a run that died or that
-    /// [kept](Self::keep) it. `stays`: it is left again.
+    /// [kept](Self::keep) it. `stays`: it is left again. An error where a data file was changed since it was kept: this
+    /// run would write over it.
     pub fn reopen_named(parent: &Path, name: &str, stays: bool) -> Result<Self> {
+        Self::take_named(parent, name, End::GoOn { stays })
+    }
+
+    /// The same, to remove what is in it, with [`remove_until`](Self::remove_until).
+    pub fn reopen_kept(parent: &Path, name: &str) -> Result<Self> {
+        Self::take_named(parent, name, End::RemoveKept)
+    }
+
+    fn take_named(parent: &Path, name: &str, end: End) -> Result<Self> {
         check_name(name)?;
         let handle = open_parent(parent)?;
-        let directory = Directory::taken(&handle, name, &parent.join(name), End::GoOn { stays })?;
+        let directory = Directory::taken(&handle, name, &parent.join(name), end)?;
         Ok(Self { parent: handle, name: name.to_owned(), directory })
+    }
+
+    /// When the run that kept the directory at `path` left it, in nanoseconds since 1970, by the clock of its file system.
+    pub fn left_ns(path: &Path) -> Result<i128> {
+        let marker = path.join(MARKER_NAME);
+        let stat = fs::statat(fs::CWD, &marker, AtFlags::SYMLINK_NOFOLLOW);
+        stat.map(|stat| left_ns(&stat)).map_err(|errno| failed("measure", &marker, errno))
     }
 
     /// Leaves it, with all that is in it, to a later run; `as_found`: this run changed nothing, and files that were changed since an
     /// earlier one left it are nobody's of these runs.
     pub fn keep(self, as_found: bool) -> Result<()> {
         self.check_place()?;
-        if as_found { self.directory.mark_as_of(self.kept(), None) } else { self.directory.mark_as(self.kept()) }
+        if as_found { self.directory.mark_as_of_then(self.kept()) } else { self.directory.mark_as(self.kept()) }
     }
 
     fn kept(&self) -> Marker {
@@ -190,15 +209,13 @@ impl Scratch {
     }
 
     /// The same of a directory that was left at `until` (nanoseconds since 1970, by the clock of its file system):
-    /// files of trees that were changed later are no longer those that Tonnage made.
+    /// files that were changed later are no longer those that Tonnage made.
     pub fn remove_until(mut self, until: Option<i128>) -> Result<()> {
         self.check_place()?;
         if let Some(foreign) = remove_data_until(&self.directory, until)? {
-            if let Some(until) = until {
-                // A later attempt knows no less than this one.
-                let left = Timespec { tv_sec: until.div_euclid(NS) as i64, tv_nsec: until.rem_euclid(NS) as _ };
-                self.directory.mark_as_of(self.kept(), Some(left))?;
-            }
+            // A later attempt knows no less than this one.
+            let left = |until: i128| Timespec { tv_sec: until.div_euclid(NS) as i64, tv_nsec: until.rem_euclid(NS) as _ };
+            self.directory.mark_as_found(until.map(left))?;
             let action = "remove the scratch directory, because Tonnage did not make";
             return Err(failed(action, &foreign, rustix::io::Errno::NOTEMPTY));
         }
@@ -273,19 +290,19 @@ fn look(parent: &OwnedFd, name: &str, path: &Path) -> Result<Option<Seen>> {
         opened => opened.map_err(|errno| failed("open the directory", path, errno))?,
     };
     let path = path.to_owned();
-    match (MarkerFile::look(&directory, &path), blank(&directory, &path)?, Aside::parse(name)) {
+    match (MarkerFile::look(&directory, &path), is_blank(&directory, &path)?, Aside::parse(name)) {
         (Ok((Marker { run_id, pid, host, .. }, (state, why))), ..) => {
             Ok(Some(Seen { left: Leftover { path, run_id, pid, host, state, why }, is_blank: false }))
         }
-        (Err(_), Some(_), Some(aside)) => {
+        (Err(_), true, Some(aside)) => {
             let ((state, why), run_id) = (aside.standing(), aside.run_id.to_owned());
             let host = aside.host_name();
             Ok(Some(Seen { left: Leftover { path, run_id, pid: aside.pid, host, state, why }, is_blank: true }))
         }
         // A power cut leaves this of a marker, and versions that wrote it in the directory's last place.
-        (Err(_), Some(Blank::EmptyMarker), None) if name.starts_with(PREFIX) => {
+        (Err(error), _, None) if name.starts_with(PREFIX) => {
             let (run_id, host) = (name[PREFIX.len()..].to_owned(), "a host that it does not tell".to_owned());
-            let (state, why) = MarkerFile::look_at_empty(&directory, &path)?;
+            let (state, why) = MarkerFile::look_at_empty(&directory, &path)?.ok_or(error)?;
             Ok(Some(Seen { left: Leftover { path, run_id, pid: 0, host, state, why }, is_blank: true }))
         }
         (Err(error), ..) => Err(error),

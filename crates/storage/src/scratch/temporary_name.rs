@@ -110,9 +110,8 @@ fn digest(texts: &[&str]) -> u64 {
     u64::from(found)
 }
 
-/// What there is in a directory that holds nothing, or nothing but a marker without text; `None` of any other.
-pub(crate) fn blank(directory: &OwnedFd, path: &Path) -> Result<Option<Blank>> {
-    let mut found = Blank::Bare;
+/// Whether a directory holds nothing, or nothing but a marker without text.
+pub(crate) fn is_blank(directory: &OwnedFd, path: &Path) -> Result<bool> {
     for entry in Dir::read_from(directory).map_err(|errno| failed("list", path, errno))? {
         let entry = entry.map_err(|errno| failed("list", path, errno))?;
         match entry.file_name().to_bytes() {
@@ -121,21 +120,13 @@ pub(crate) fn blank(directory: &OwnedFd, path: &Path) -> Result<Option<Blank>> {
                 let stat = fs::statat(directory, MARKER_NAME, AtFlags::SYMLINK_NOFOLLOW)
                     .map_err(|errno| failed("measure", &path.join(MARKER_NAME), errno))?;
                 if !is_regular(&stat) || stat.st_size != 0 {
-                    return Ok(None);
+                    return Ok(false);
                 }
-                found = Blank::EmptyMarker;
             }
-            _ => return Ok(None),
+            _ => return Ok(false),
         }
     }
-    Ok(Some(found))
-}
-
-/// What a process that was killed early left in its directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Blank {
-    Bare,
-    EmptyMarker,
+    Ok(true)
 }
 
 /// Gives a directory another name, which must be free: `EXIST` where it is not.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use tonnage_storage::{Lane, Scratch, State, StorageError, StorageKind, TargetSpec, open};
@@ -128,16 +128,36 @@ fn such_a_name_gives_away_nothing_that_somebody_else_put_there() {
 }
 
 #[test]
-fn an_empty_marker_in_the_last_place_needs_force_and_a_locked_one_stays() {
+fn a_marker_without_text_in_the_last_place_needs_force_and_what_nobody_made_stays() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join(".tonnage-a1");
-    fs::create_dir(&path).unwrap();
-    File::create_new(path.join("TONNAGE-SCRATCH")).unwrap();
-    let left = Scratch::leftovers(home.path()).unwrap();
-    assert_eq!((&*left[0].run_id, left[0].state), ("a1", State::Unknown), "{left:?}");
-    assert!(Scratch::reopen(&path, false).is_err());
-    Scratch::reopen(&path, true).unwrap().remove().unwrap();
-    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    for (text, names) in
+        [(vec![], &["data.00000000"][..]), (vec![0; 1024], &["data.00000000"]), (vec![], &[]), (vec![], &["notes"])]
+    {
+        fs::create_dir(&path).unwrap();
+        File::create_new(path.join("TONNAGE-SCRATCH")).unwrap().write_all(&text).unwrap();
+        for name in names {
+            File::create_new(path.join(name)).unwrap();
+        }
+        let left = Scratch::leftovers(home.path()).unwrap();
+        assert_eq!((&*left[0].run_id, left[0].state), ("a1", State::Unknown), "{left:?}");
+        assert!(Scratch::reopen(&path, false).is_err());
+        let removed = Scratch::reopen(&path, true).unwrap().remove();
+        assert_eq!(removed.is_ok(), !names.contains(&"notes"), "{removed:?}");
+        assert_eq!(path.exists(), names.contains(&"notes"));
+    }
+}
+
+#[test]
+fn a_marker_that_stays_names_the_run_and_not_who_could_not_remove_what_it_left() {
+    let home = tempfile::tempdir().unwrap();
+    let path = abandoned(home.path(), "a1");
+    File::create_new(path.join("notes.txt")).unwrap();
+    let before = Scratch::leftovers(home.path()).unwrap();
+    for _ in 0..2 {
+        Scratch::reopen(&path, false).unwrap().remove().unwrap_err();
+        assert_eq!(Scratch::leftovers(home.path()).unwrap(), before);
+    }
 }
 
 #[test]
@@ -317,7 +337,6 @@ fn what_a_hostile_marker_says_is_not_believed_and_harms_nobody() {
     };
     let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
     for text in [
-        String::new(),
         "null".to_owned(),
         deep.clone(),
         format!(r#"{{"run_id":"a1","pid":1,"pid_start_ticks":0,"host":"h","more":{deep}}}"#),
@@ -373,6 +392,32 @@ fn a_named_one_that_was_kept_is_taken_over_with_what_is_in_it() {
     assert!(path.join("data.00000000").exists());
     second.remove().unwrap();
     assert!(!path.exists());
+}
+
+#[test]
+fn a_kept_one_whose_data_was_changed_is_not_worked_in_and_loses_only_the_rest() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("test-dir");
+    let first = Scratch::create_named(home.path(), "test-dir", "a1").unwrap();
+    for name in ["data.00000000", "data.00000001"] {
+        File::create_new(path.join(name)).unwrap();
+    }
+    first.keep(false).unwrap();
+    let left = Scratch::left_ns(&path).unwrap();
+    // The clock of a file system has steps, and another file may be made within one.
+    let changed_ns = |found: fs::Metadata| i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
+    while changed_ns(fs::metadata(path.join("data.00000001")).unwrap()) <= left {
+        File::options().write(true).open(path.join("data.00000001")).unwrap().write_all(b"mine").unwrap();
+    }
+    let refused = Scratch::reopen_named(home.path(), "test-dir", true).unwrap_err().to_string();
+    assert!(refused.contains("data.00000001 is not as the run before left it"), "{refused}");
+    assert_eq!(Scratch::left_ns(&path).unwrap(), left, "the run that was refused changed nothing");
+    for _ in 0..2 {
+        let stays = Scratch::reopen_kept(home.path(), "test-dir").unwrap().remove_until(Some(left)).unwrap_err();
+        assert!(stays.to_string().contains("data.00000001"), "{stays}");
+        assert_eq!(fs::read(path.join("data.00000001")).unwrap(), b"mine");
+        assert!(!path.join("data.00000000").exists());
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ from tonnage.cluster.scheduler import Job, Scheduler, SchedulerError
 from tonnage.cluster.wait_for_job import FORGOTTEN_S, OVER, JobRows
 from tonnage.errors import MeasurementError
 from tonnage.machine.user_state import user_name
+from tonnage.printable_text import typed
 from tonnage.records.file_names import TRIALS
 from tonnage.records.line_types import TrialLine
 
@@ -79,7 +80,7 @@ class JobReader:
             if cancelled_at_s is not None and time.monotonic() - cancelled_at_s > CANCEL_S:
                 raise MeasurementError(
                     f"job {job} was cancelled and did not end within {CANCEL_S:g} s; "
-                    f"hint: look at it with `tonnage jobs`, then go on with `tonnage run --resume {self._run}`"
+                    f"hint: look at it with `tonnage jobs`, then go on with `tonnage run --resume {typed(self._run)}`"
                 )
             if answers.are_due(soon=progress is not None and progress.ended is not None):
                 found = answers.get()

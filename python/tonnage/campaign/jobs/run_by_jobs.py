@@ -35,6 +35,7 @@ from tonnage.campaign.trial_loop import failures, run_directory, spent_on
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers import scheduler_here
 from tonnage.errors import MeasurementError, RecordError, RequestError
+from tonnage.printable_text import typed
 from tonnage.records import Run, RunWriter, event_lines
 from tonnage.records.file_names import TRIALS
 from tonnage.records.line_types import SettingValues, TrialLine
@@ -84,7 +85,7 @@ def resume_jobs(path: str, *, on: str | None, observer: Observer, detach: bool =
         raise RequestError(f"{path} was submitted to {submitted['scheduler']}, not to {on}; hint: leave --on out")
     if run.manifest["state"] == "complete":
         raise RequestError(
-            f"{path} is complete: there is nothing to resume; hint: read it with `tonnage report {path}`"
+            f"{path} is complete: there is nothing to resume; hint: read it with `tonnage report {typed(path)}`"
         )
     campaign = build_campaign(run.manifest["campaign"], f"{path}/manifest.json", stored=True)
     scheduler = scheduler_here(submitted["scheduler"], timeout_s=ANSWER_S)
@@ -188,7 +189,7 @@ class _Submitter:
 
     @property
     def _again(self) -> str:
-        return f"hint: take the run up with `tonnage run --resume {self.run.path}`"
+        return f"hint: take the run up with `tonnage run --resume {typed(self.run.path)}`"
 
     def _taken_up(self) -> Entry | None:
         """The job that an earlier submitter left, waiting, running or ended without a word in the ledger."""

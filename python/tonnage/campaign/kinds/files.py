@@ -44,6 +44,7 @@ REPEATED = ("open-write-close", "churn")
 """Phases that work on the first file of a task, again and again."""
 TREE = ("make-tree", "remove-tree")
 _TAKING = {"rename", "remove"}
+_LOOKING = {"stat", "stat-directory", "read", "read-directory"}
 _NAME_BYTES = 1024
 """What a name without content takes, about: an inode and an entry of a directory."""
 _BLOCK_BYTES = 4096
@@ -109,6 +110,10 @@ class FilesSetting(Setting):
         files = items if self.what != "directories" else [phase for phase in items if phase == "read-directory"]
         tree = {phase: [phase] if phase in given else [] for phase in TREE}
         return (*tree["make-tree"], *(directories if self.what != "files" else ()), *files, *tree["remove-tree"])
+
+    @property
+    def only_looks(self) -> bool:
+        return self.keep and _LOOKING.issuperset(self.phases)
 
     @property
     def tree_directories(self) -> int:

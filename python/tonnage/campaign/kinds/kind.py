@@ -90,6 +90,11 @@ class Setting:
         raise NotImplementedError
 
     @property
+    def only_looks(self) -> bool:
+        """Whether it changes nothing of what an earlier run left in the scratch directory."""
+        return False
+
+    @property
     def files(self) -> int:
         """Number of files that all its phases work on, each known by its number; 0 where it has none such."""
         return 0

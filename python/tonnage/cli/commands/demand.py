@@ -13,6 +13,7 @@ from tonnage.cli.shared_options import JSON, PAGE, SITE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
+from tonnage.printable_text import typed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +116,8 @@ def _write_campaign(arguments: Arguments, use: JobUse, mount: str, path: str) ->
     out.write(made.text)
     for left in made.left_out:
         print(f"tonnage: note: {left}", file=sys.stderr)
-    print(f"tonnage: campaign: {arguments.campaign}; `tonnage run {arguments.campaign}` measures it", file=sys.stderr)
+    told = f"`tonnage run {typed(arguments.campaign)}` measures it"
+    print(f"tonnage: campaign: {arguments.campaign}; {told}", file=sys.stderr)
 
 
 def _show(

@@ -13,6 +13,7 @@ from tonnage.cli.shared_options import JSON
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import MeasurementError, RequestError
+from tonnage.printable_text import typed
 from tonnage.units import parse_count
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _conclude(ended: Ended, *, as_json: bool) -> int:
     for problem in ended.problems:
         print(f"tonnage: io500: {problem}", file=sys.stderr)
     if ended.is_interrupted:
-        return complain(f"interrupted; hint: go on with `tonnage io500 --resume {ended.results}`", 130)
+        return complain(f"interrupted; hint: go on with `tonnage io500 --resume {typed(ended.results)}`", 130)
     figures = [figure for one in ended.found.repetitions for figure in one if figure.value == 0 and figure.group]
     if figures:
         failed = ", ".join(dict.fromkeys(figure.name for figure in figures))

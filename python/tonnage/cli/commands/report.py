@@ -10,6 +10,7 @@ from tonnage.cli.shared_options import JSON, PAGE, RUN, VERBOSE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
+from tonnage.printable_text import typed
 
 COMMAND = Command(
     "report",
@@ -54,6 +55,7 @@ def run(arguments: Arguments) -> int:
         raise RequestError("several runs and --out are for the page of a storage; hint: add --storage NAME")
     from tonnage.cli.runs import open_run, present
     from tonnage.records.verify_bytes import altered
+    from tonnage.report.phrases import as_they_are
 
     found = open_run(arguments.run_directory)
     wrong = altered(found)
@@ -61,16 +63,20 @@ def run(arguments: Arguments) -> int:
         if wrong is not None:
             raise RequestError(
                 f"{arguments.run_directory} has no trials any more: {wrong}; "
-                f"hint: `tonnage verify {arguments.run_directory}` tells all that differs"
+                f"hint: `tonnage verify {typed(arguments.run_directory)}` tells all that differs"
             )
         raise RequestError(
             f"{arguments.run_directory} has no trials yet; "
-            f"hint: go on with `tonnage run --resume {arguments.run_directory}`"
+            f"hint: go on with `tonnage run --resume {typed(arguments.run_directory)}`"
         )
     if wrong is not None:
-        print(f"tonnage: {wrong}: what follows is of the files as they are now; see tonnage verify", file=sys.stderr)
+        print(f"tonnage: {as_they_are(wrong)}", file=sys.stderr)
     _, report = present(
-        Path(arguments.run_directory), as_json=arguments.json, with_report=True, is_verbose=arguments.verbose
+        Path(arguments.run_directory),
+        as_json=arguments.json,
+        with_report=True,
+        is_verbose=arguments.verbose,
+        altered=wrong,
     )
     return 0 if report else 1
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tonnage.errors import MeasurementError, RequestError
+from tonnage.printable_text import typed
 
 if TYPE_CHECKING:
     from tonnage.analysis.verify import Verdict
@@ -62,6 +63,6 @@ def _agreement(found: Verdict, path: Path) -> list[str]:
         return [*lines, f"no seal: made by an older version, or the seal was removed; {_WITHOUT}"]
     if found.seal.kind == "open":
         torn = f"; the torn tail of {', '.join(found.seal.torn)} does not count" if found.seal.torn else ""
-        again = f"hint: if it was killed, go on with `tonnage run --resume {path}`"
+        again = f"hint: if it was killed, go on with `tonnage run --resume {typed(path)}`"
         return [*lines, f"not sealed yet: the run goes on, or was killed{torn}; {again}"]
     return [*lines, f"sealed: the SHA-256 of {MANIFEST} is {found.seal.sha256}"]

@@ -10,8 +10,9 @@ from tonnage.command_option import Option
 COMMAND = Command(
     "in",
     "copy inputs to node-local storage before a run",
-    "Copies the files that are missing in --to or differ from those in --from, with the same checks as a "
-    "stage-out, and ends. The journal is in --to.",
+    "Copies the files that are missing in --to, and those that changed since an earlier stage in, with the same "
+    "checks as a stage-out, and ends. Another file that has the name of one stays, and that one fails, unless "
+    "--overwrite says otherwise. The journal is in --to.",
     (
         Option(("--from",), "source tree", "DIR", "$PFS_DIR", completes="directory"),
         Option(

@@ -13,6 +13,7 @@ from tonnage.cli.stage.status import status_now
 from tonnage.cli.stage.status_text import totals_text
 from tonnage.command_line import Command
 from tonnage.errors import TonnageError
+from tonnage.printable_text import one_line
 
 if TYPE_CHECKING:
     from tonnage.staging.mover_status import Status
@@ -40,7 +41,7 @@ def run(arguments: Arguments) -> int:
     for status in found:
         life = status["progress"] if status["running"] else "does not run"
         told = f"{totals_text(status['done'])} safe, {totals_text(status['queued'])} left"
-        print(f"{status['name']:<16} {life:<13} {status['from']} → {status['to']}  {told}")
+        print(one_line(f"{status['name']:<16} {life:<13} {status['from']} → {status['to']}  {told}"))
     if not found and not silent:
         print("no movers")
     return code

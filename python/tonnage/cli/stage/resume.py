@@ -22,7 +22,7 @@ COMMAND = Command(
     "again. Works after SIGKILL and a reboot, and on another node that sees both trees and the journal.",
     (
         *WHICH,
-        Option(("--wait",), "return when everything is safe"),
+        Option(("--wait",), "in the foreground: copy what is there, and end when everything is safe"),
         TREES_CHANGED,
         DROP_ATTRIBUTES,
     ),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tonnage import units
 from tonnage.errors import RequestError
+from tonnage.printable_text import one_line, typed
 from tonnage.staging.mover_status import is_paused
 from tonnage.units import parse_rate
 
@@ -93,17 +94,17 @@ def share_done(status: Status) -> float:
 
 def progress_line(status: Status) -> str:
     """Returns text such as ``copying: 12 of 32 files safe, 1.2 GB of 4.29 GB, 350 MB/s, 0:08 left, 4 workers``."""
-    done, queued = status["done"], status["queued"]
-    parts = [f"{done['files']:,} of {files_text(done['files'] + queued['files'])} safe"]
-    parts.append(f"{volume(done['bytes'])} of {volume(done['bytes'] + queued['bytes'])}")
+    done, queued, failed = status["done"], status["queued"], status["failed"]
+    files, size_bytes = (done[key] + queued[key] + failed[key] for key in ("files", "bytes"))
+    parts = [f"{done['files']:,} of {files_text(files)} safe", f"{volume(done['bytes'])} of {volume(size_bytes)}"]
     if status["rate_bytes_per_s"]:
         parts.append(units.rate(status["rate_bytes_per_s"]))
     if status["left_ns"] is not None and queued["files"]:
         parts.append(f"{time_text(status['left_ns'])} left")
     parts.append(f"{status['workers']} worker{'s' if status['workers'] != 1 else ''}")
     parts += pressures(status)
-    if status["failed"]["files"]:
-        parts.append(f"{status['failed']['files']:,} failed")
+    if failed["files"]:
+        parts.append(f"{failed['files']:,} failed")
     return f"{status['progress']}: {', '.join(parts)}"
 
 
@@ -141,7 +142,7 @@ def more_failures(status: Status, said: Collection[str] = ()) -> list[str]:
 
 def resume_hint(state: object) -> str:
     """How the mover of the state directory ``state`` goes on."""
-    return f"hint: `tonnage stage resume --wait --state {state}` scans the source and goes on"
+    return f"hint: `tonnage stage resume --wait --state {typed(state)}` scans the source and goes on"
 
 
 def print_details(status: Status, said: Collection[str]) -> None:
@@ -173,7 +174,9 @@ def report(status: Status) -> str:
     if status["running"]:
         rows.append(("now", progress_line(status)))
         rows.append(("watch", f"{status['watch']}, {status['scans']} scans"))
-    return "\n".join([*(f"{name:<8} {text}" for name, text in rows), *details(status), *more_failures(status)])
+    return "\n".join(
+        [*(f"{name:<8} {one_line(text)}" for name, text in rows), *details(status), *more_failures(status)]
+    )
 
 
 def _life(status: Status) -> str:
@@ -186,7 +189,7 @@ def summary(status: Status, elapsed_ns: int, moving_ns: int) -> str:
     """The last line: what is safe, what this process copied, in which time, and how fast while it moved: most of its
     life it may have waited for the application."""
     copied = status["copied_bytes"]
-    text = f"{totals_text(status['done'])} safe in {status['to']}; {volume(copied)} copied"
+    text = f"{totals_text(status['done'])} safe in {one_line(status['to'])}; {volume(copied)} copied"
     text += f" in {units.duration(elapsed_ns)}"
     if copied and moving_ns:
         text += f", moving for {units.duration(moving_ns)} ({units.rate(copied * 1e9 / moving_ns)})"

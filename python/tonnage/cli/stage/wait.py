@@ -10,6 +10,7 @@ from tonnage.cli.stage.shared_options import WHICH
 from tonnage.cli.stage.status_text import files_text, print_details, resume_hint, totals_text
 from tonnage.command_line import Command
 from tonnage.command_option import Option
+from tonnage.printable_text import typed
 from tonnage.staging.mover_status import is_paused
 from tonnage.units import parse_time
 
@@ -61,12 +62,12 @@ def run(arguments: Arguments) -> int:
     print_details(status, shown.said)
     left, failed = totals_text(status["queued"]), totals_text(status["failed"])
     if not in_time:
-        paused = f"it is paused: `tonnage stage limit none --state {state}`"
+        paused = f"it is paused: `tonnage stage limit none --state {typed(state)}`"
         hint = paused if is_paused(status) else "wait again, or see `tonnage stage status`"
         return complain(f"the time was over with {left} left; hint: {hint}", 1)
     if status["failed"]["files"]:
-        again = f"`tonnage stage resume --wait --state {state}`"
-        stop = f"`tonnage stage stop --state {state}` and " if status["running"] else ""
+        again = f"`tonnage stage resume --wait --state {typed(state)}`"
+        stop = f"`tonnage stage stop --state {typed(state)}` and " if status["running"] else ""
         return complain(f"{failed} failed; hint: mend what is named above, then {stop}{again}", 1)
     if status["queued"]["files"]:
         return complain(f"the mover does not run and {left} are left; {resume_hint(state)}", 1)
@@ -89,5 +90,5 @@ def _still_there(status: Status) -> int:
     print(f"{done} were copied to {to}")
     named = ", ".join(gone[:_NAMED]) + (f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else "")
     are = "was copied, and is no longer as it was" if len(gone) == 1 else "were copied, and are no longer as they were"
-    hint = f"`tonnage stage verify --to {to}` names each"
+    hint = f"`tonnage stage verify --to {typed(to)}` names each"
     return complain(f"{files_text(len(gone))} {are}: {named}; hint: {hint}", 1)

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use super::{Stage, make};
 use crate::copy::Started;
+use crate::error::MoverError;
 use crate::journal_entry::{Outcome, State};
 use crate::options::Check;
 
@@ -72,6 +73,7 @@ fn a_full_destination_takes_what_fits_and_the_rest_once_there_is_space() {
         let done = check(&stage, &outcomes, "No space left");
         // Copies that are written at the same time take each other's space: how many fit depends on who is on a processor.
         assert!(done < 12, "{done} are done");
+        assert_eq!(stage.carrier.shared.parts.counters.kept_bytes(), done as u64 * 1_000_000, "what met the end is not copied");
         crate::names::remove(std::os::fd::AsFd::as_fd(&fs::File::open(&stage.to).unwrap()), b"in the way").unwrap();
         let rest = stage.carry_these(stage.journal.queued(0, 100).unwrap());
         assert_eq!((rest.len(), check(&stage, &rest, "")), (12 - done, 12 - done));
@@ -104,6 +106,24 @@ fn a_large_file_that_does_not_fit_leaves_the_space_to_others() {
             let outcome = std::iter::repeat_with(attempt).take(600).find(|outcome| !busy(outcome)).expect("it stays busy");
             check(&stage, &[(name.to_owned(), outcome)], "No space left");
             assert!(stage.names().is_empty(), "{:?}", stage.names());
+            assert_eq!(stage.carrier.shared.parts.counters.kept_bytes(), 0, "nothing of it is there");
+        }
+    });
+}
+
+#[test]
+fn a_destination_that_stays_in_memory_is_refused_however_often_it_is_tried() {
+    apart(|root| {
+        let (memory, to) = (tmpfs(&root.join("memory"), "16m"), root.join("to"));
+        let layers = ["lower", "upper", "work"].map(|name| memory.join(name));
+        layers.iter().chain([&to]).for_each(|made| fs::create_dir(made).unwrap());
+        let [lower, upper, work] = layers.map(|layer| layer.display().to_string());
+        let layers = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+        run("mount", &["-t", "overlay", "overlay", "-o", &layers, to.to_str().unwrap()]);
+        let from = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let refused = crate::Mover::prepare(crate::testing::options(from.path(), &to)).unwrap_err();
+            assert!(matches!(&refused, MoverError::Request(said) if said.contains("its mark cannot be read back")), "{refused}");
         }
     });
 }

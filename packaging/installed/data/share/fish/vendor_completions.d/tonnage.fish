@@ -308,7 +308,7 @@ complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subco
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l to -d 'the mover that writes DIR' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l name -d 'the mover of this name' -r
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l state -d 'the mover whose journal is in DIR' -r
-complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l wait -d 'return when everything is safe'
+complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l wait -d 'in the foreground: copy what is there, and end when everything is safe'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l trees-changed -d 'continue although a tree is not the same directory as before; files that are missing at the destination are copied again'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from resume' -l drop-attributes -d 'also delete files with attributes (xattrs, access lists, owner) that the destination does not accept'
 complete -c tonnage -n '__fish_seen_subcommand_from stage; and __fish_seen_subcommand_from in' -l from -d 'source tree' -r
