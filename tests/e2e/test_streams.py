@@ -42,6 +42,8 @@ def test_a_stream_that_takes_nothing_takes_no_record_and_ends_in_no_traceback(
     done = through_a_shell(shell, ending)
     assert "Traceback" not in done.stderr + done.stdout and "Exception ignored" not in done.stderr
     assert done.returncode == code, done.stderr
+    if ending == ">/dev/full":
+        assert "standard output cannot be written: No space left on device; hint: " in done.stderr
     run = shell.home / "run"
     assert json.loads((run / "manifest.json").read_text())["state"] == "complete"
     assert "sealed: the SHA-256" in shell("verify", run).out
