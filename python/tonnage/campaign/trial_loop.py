@@ -11,8 +11,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from tonnage.analysis.load_line.estimate import SUSTAIN
-from tonnage.campaign.company_trials import COMPANY_ALONE
 from tonnage.campaign.execute import executor_of
 from tonnage.campaign.execute.run_phase import TICK_S, PhaseRunner, Status, TrialRun
 from tonnage.campaign.execute.stream import write_pilot
@@ -109,13 +107,14 @@ def clock_of(lines: Sequence[TrialLine], device: int | None) -> int:
     return max((line["last_done_ns"] or 0 for line in own), default=0)
 
 
-_ANSWERS = ("measure", "check", "offered", SUSTAIN, COMPANY_ALONE)
-"""Purposes of trials that an answer rests on."""
-
-
 def failures(lines: Sequence[TrialLine]) -> list[TrialLine]:
     """Returns the requested phases that failed, and those that a search's answer rests on."""
-    return [line for line in lines if line["status"] == "failed" and line["purpose"] in _ANSWERS]
+    # Not before the first byte of a probe is printed.
+    from tonnage.analysis.load_line.estimate import SUSTAIN
+    from tonnage.campaign.company_trials import COMPANY_ALONE
+
+    answers = ("measure", "check", "offered", SUSTAIN, COMPANY_ALONE)
+    return [line for line in lines if line["status"] == "failed" and line["purpose"] in answers]
 
 
 def run_directory(out: str | None, name: str, run_id: str) -> Path:
