@@ -135,6 +135,10 @@ _LEAST_NS = 100_000_000
 told from one that is so fast."""
 
 
+_ALWAYS_CACHED = ("mmap", "mpiio")
+"""Storages that take no ``--direct yes``."""
+
+
 def too_short(curve: Mapping[int, Trials]) -> str:
     """Why trials of a load line, by their number of tasks, tell no rate; empty where all do."""
     for tasks, lines in sorted(curve.items(), reverse=True):
@@ -149,9 +153,12 @@ def too_short(curve: Mapping[int, Trials]) -> str:
     for tasks, lines in sorted(curve.items()):
         over = [line["elapsed_ns"] or 0 for line in lines if line["stop_reason"] == "size"]
         if over and median(over) < _LEAST_NS:
+            past_cache = lines[0]["setting"].get("storage") not in _ALWAYS_CACHED
+            ways = "more room (--space), a longer --budget, or --direct yes"
             return (
                 f"a trial with {count(tasks, 'task')} was over in {time_text(median(over))}, with all that its files "
-                "hold: too short to tell a rate; more room (--space), a longer --budget, or --direct yes may show it"
+                f"hold: too short to tell a rate; {ways if past_cache else 'more room (--space) or a longer --budget'} "
+                "may show it"
             )
     return ""
 
