@@ -27,7 +27,7 @@ HELD = 0.95
 what it has in flight at the end is not counted."""
 LEAST_BLOCKS = 3
 """Of which a ratio has an interval."""
-FILLS_NS = 500_000_000
+_FILLS_NS = 500_000_000
 """Longer than the queue of company takes to fill: on a device of 50 MB/s that is shared by 8 measured tasks and 8
 operations of company of 1 MiB each it takes a third of a second."""
 _LEAST_INTERVALS = 4
@@ -144,7 +144,7 @@ def _filled_rate(line: TrialLine, series: Series) -> float | None:
     if not columns:
         return loop_rate(line)
     rows = intervals(columns, "operations" if headline(line)[1] == "1/s" else "bytes")
-    rows = [row for row in rows[:-1] if row[0] >= rows[0][0] + FILLS_NS]
+    rows = [row for row in rows[:-1] if row[0] >= rows[0][0] + _FILLS_NS]
     if len(rows) < _LEAST_INTERVALS:
         return loop_rate(line)
     return sum(moved for _, _, moved in rows) * 1e9 / (rows[-1][1] - rows[0][0])
