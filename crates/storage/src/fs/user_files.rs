@@ -39,11 +39,33 @@ use crate::target::{Existing, Process, TargetSpec};
 
 /// So long a process waits for what another one of its run is about to do to a file that it makes.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// How often it looks.
-const LOOK: Duration = Duration::from_millis(1);
+/// Pauses between looks for it: from the first, twice as long each time, to the longest. It takes a few calls as a rule.
+const FIRST_LOOK: Duration = Duration::from_micros(20);
+const LONGEST_LOOK: Duration = Duration::from_millis(1);
 
 /// As IOR makes its files; the umask takes away.
 const MODE: Mode = Mode::from_raw_mode(0o664);
+
+/// A wait for another process of this run.
+struct Wait {
+    began: Instant,
+    next: Duration,
+}
+
+impl Wait {
+    fn begin() -> Self {
+        Self { began: Instant::now(), next: FIRST_LOOK }
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.began.elapsed() < LONGEST_WAIT
+    }
+
+    fn pause(&mut self) {
+        sleep(self.next);
+        self.next = (self.next * 2).min(LONGEST_LOOK);
+    }
+}
 
 /// The named files of a target.
 #[derive(Debug)]
@@ -204,7 +226,7 @@ impl Named {
 
     fn open_to_write(&self, file: &NamedFile, flags: OFlags) -> Result<OwnedFd> {
         let mut writes = lock(&file.writes);
-        let came = Instant::now();
+        let mut others = Wait::begin();
         loop {
             if let Some(found) = self.find(file, flags)? {
                 // Who asks for a file's contents to be overwritten has named it.
@@ -220,7 +242,7 @@ impl Named {
             let exclusive = (flags - OFlags::DIRECT) | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match self.make(file, exclusive) {
                 // Another process made it since, or makes it now in the same directory of ours.
-                Err(Errno::EXIST) if came.elapsed() < LONGEST_WAIT => sleep(LOOK),
+                Err(Errno::EXIST) if others.may_go_on() => others.pause(),
                 Err(Errno::NOENT) => return Err(failed("create (its directory was removed)", &file.path, Errno::NOENT)),
                 Err(errno) => return Err(failed("create", &file.path, errno)),
                 Ok(handle) => {
@@ -256,17 +278,17 @@ impl Named {
 
     /// Whose the file is, once a process of this run that has just made it has had the time to mark it.
     fn settled_owner(&self, file: &NamedFile, found: &Found) -> Result<Owner> {
-        let came = Instant::now();
+        let mut others = Wait::begin();
         loop {
             let owner = self.owner(file, found)?;
             let settled = self.process == Process::Alone || !file.absent.load(Ordering::Relaxed);
-            if settled || !matches!(owner, Owner::Another(_)) || came.elapsed() >= LONGEST_WAIT {
+            if settled || !matches!(owner, Owner::Another(_)) || !others.may_go_on() {
                 return Ok(owner);
             }
             if !self.marks.are_kept(&found.handle) {
                 return Ok(Owner::ThisRun);
             }
-            sleep(LOOK);
+            others.pause();
         }
     }
 

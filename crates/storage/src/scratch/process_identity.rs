@@ -1,6 +1,7 @@
 //! What tells this process from every other one, on this host and on others.
 
 use std::fs::read_to_string;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{self, CWD};
 use rustix::io::Errno;
@@ -22,8 +23,35 @@ pub(crate) struct Here {
     pub(crate) pid_namespace: Option<String>,
 }
 
+/// What a process is, which stays the same while it lives.
+#[derive(Debug, Clone)]
+struct Own {
+    pid: u32,
+    here: Here,
+    start_ticks: u64,
+}
+
+/// Of this process, asked once: each file that it makes is marked with it, and asking takes longer than making a file.
+fn own() -> Own {
+    static ASKED: Mutex<Option<Own>> = Mutex::new(None);
+    own_of(&ASKED)
+}
+
+/// What was asked before, unless this process was forked since.
+fn own_of(asked: &Mutex<Option<Own>>) -> Own {
+    let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+    let pid = std::process::id();
+    let own = asked.take().filter(|own| own.pid == pid);
+    asked.insert(own.unwrap_or_else(|| Own { pid, here: Here::asked(), start_ticks: start_ticks() })).clone()
+}
+
 impl Here {
+    /// Of this process.
     pub(crate) fn now() -> Self {
+        own().here
+    }
+
+    fn asked() -> Self {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let boot = id("/proc/sys/kernel/random/boot_id");
         let first = fs::stat("/proc/self/ns/pid").is_ok_and(|stat| stat.st_ino == FIRST_PID_NAMESPACE);
@@ -53,6 +81,10 @@ fn namespace() -> Option<String> {
 
 /// When this process started, in clock ticks since boot; 0 where that cannot be told.
 pub(crate) fn own_start_ticks() -> u64 {
+    own().start_ticks
+}
+
+fn start_ticks() -> u64 {
     read_to_string("/proc/self/stat").ok().and_then(|stat| running_since(&stat)).unwrap_or(0)
 }
 
@@ -91,6 +123,16 @@ mod tests {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         assert_eq!(runs(child.id(), 1), Some(false));
+    }
+
+    #[test]
+    fn what_was_true_before_a_fork_is_asked_anew() {
+        let parent = Own { pid: std::process::id() + 1, start_ticks: 1, ..own() };
+        let asked = Mutex::new(Some(parent));
+        for _ in 0..2 {
+            let own = own_of(&asked);
+            assert_eq!((own.pid, own.start_ticks), (std::process::id(), start_ticks()));
+        }
     }
 
     #[test]
