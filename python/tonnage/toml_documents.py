@@ -206,9 +206,12 @@ def _lower_first(text: str) -> str:
 
 
 class DocumentTable(BaseModel):
-    """A table of the file: unknown keys are errors, values do not change once read."""
+    """A table of the file: unknown keys are errors, values do not change once read. Only those that are read are built,
+    which takes long."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True, defer_build=True
+    )
 
 
 def unit_field(key: str, unit: str, default: Any, description: str) -> Any:

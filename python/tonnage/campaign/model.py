@@ -51,9 +51,14 @@ def _directories(value: Any) -> Any:
 def _tables(kinds: Iterable[str]) -> CoreSchema:
     """One of the tables of these kinds. A place in one has its kind before its key: ``("stream", "tasks")``."""
     return core_schema.tagged_union_schema(
-        {kind: WORKLOADS[kind].__pydantic_core_schema__ for kind in kinds},
+        {kind: _built(WORKLOADS[kind]) for kind in kinds},
         lambda table: table.get("kind", "stream") if isinstance(table, dict) else table.kind,
     )
+
+
+def _built(table: type[WorkloadSection]) -> CoreSchema:
+    table.model_rebuild()
+    return table.__pydantic_core_schema__
 
 
 @cache
