@@ -118,7 +118,7 @@ def test_each_is_told_apart_in_the_records(tmp_path: Path) -> None:
     for line in beside:
         company = companies[line["company"]["record"]]
         assert line["company"] == company["company"]
-        # It is there from before the first operation on, and stops after the last one; its own may end a while before that.
+        # It runs from before the first operation on, and is stopped after the last one; its own last may end earlier.
         assert company["first_start_ns"] and line["first_start_ns"] and company["last_done_ns"] and line["last_done_ns"]
         assert company["first_start_ns"] < line["first_start_ns"]
         assert company["last_done_ns"] > (line["first_start_ns"] + line["last_done_ns"]) / 2
