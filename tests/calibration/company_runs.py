@@ -19,6 +19,7 @@ import os
 import random
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -103,17 +104,23 @@ def trial(
     return len(waits) / (last - LEAD_S), waits[max(math.ceil(0.99 * len(waits)) - 1, 0)]
 
 
-def truth(cell: dict[str, Any], measured: str, company: str, offered: float, seconds: float) -> tuple[float, float]:
+@cache
+def logarithm(which: int, knee: int, measured: str, company: str, offered: float | None, seconds: float) -> float:
+    """Mean over trials of the logarithm of throughput (0) or p99 (1); ``offered``: the rate of company, if it runs."""
+    trials, length_s = ((LONG_TRIALS, LONG_S), (TRIALS, seconds))[which]
+    chance = random.Random(f"{measured} {company} {offered is None}")
+    beside = None if offered is None else (COSTS[company], offered)
+    several = (trial(chance, knee, COSTS[measured], beside, length_s) for _ in range(trials))
+    return fmean(math.log(one[which]) for one in several)
+
+
+def truth(cell: dict[str, Any], measured: str, company: str, offered: float, seconds: float) -> list[float]:
     """Throughput and p99 beside ÷ alone: geometric means over trials."""
-    ratios = []
-    for which, trials, length_s in ((0, LONG_TRIALS, LONG_S), (1, TRIALS, seconds)):
-        found = []
-        for beside in (None, (COSTS[company], offered)):
-            chance = random.Random(f"{measured} {company} {beside is None}")
-            several = (trial(chance, cell["knee"], COSTS[measured], beside, length_s) for _ in range(trials))
-            found.append(fmean(math.log(one[which]) for one in several))
-        ratios.append(math.exp(found[1] - found[0]))
-    return ratios[0], ratios[1]
+    found = [
+        [logarithm(which, cell["knee"], measured, company, rate, seconds) for rate in (offered, None)]
+        for which in (0, 1)
+    ]
+    return [math.exp(beside - alone) for beside, alone in found]
 
 
 def run(cell: dict[str, Any], seed: int) -> dict[str, Any]:
