@@ -34,7 +34,7 @@ def utilisation(
     reads: list[tuple[float, int]] = []
     claimed, read, begun, busy = ([0] * accelerators for _ in range(4))
     begin = [0.0] * accelerators
-    ended, barrier = 0, float("inf")
+    ended, still, barrier = 0, accelerators, float("inf")
 
     def fill(a: int) -> None:
         while busy[a] < loader.readers and claimed[a] < min(most, (begun[a] + loader.prefetch) * loader.batch):
@@ -45,25 +45,31 @@ def utilisation(
             claimed[a] += 1
             busy[a] += 1
 
+    def compute(a: int) -> None:
+        nonlocal still, barrier
+        if begun[a] == ended < steps and read[a] >= (ended + 1) * loader.batch:
+            begun[a], begin[a] = ended + 1, now
+            still -= 1
+            fill(a)
+            # All compute: that ends when the last one's does.
+            if not still:
+                barrier = max(begin) + loader.compute_s
+
     for a in range(accelerators):
         fill(a)
     while ended < steps:
         if barrier <= (reads[0][0] if reads else float("inf")):
             now, barrier = barrier, float("inf")
-            ended += 1
+            ended, still = ended + 1, accelerators
             first = first or now
+            for a in range(accelerators):
+                compute(a)
         else:
             now, a = heapq.heappop(reads)
             read[a] += 1
             busy[a] -= 1
             fill(a)
-        for a in range(accelerators):
-            if begun[a] == ended < steps and read[a] >= (ended + 1) * loader.batch:
-                begun[a], begin[a] = ended + 1, now
-                fill(a)
-        # All compute: that ends when the last one's does.
-        if min(begun) > ended:
-            barrier = max(begin) + loader.compute_s
+            compute(a)
     return (steps - 1) * loader.compute_s / (now - first)
 
 
