@@ -135,7 +135,7 @@ def test_a_ring_that_the_kernel_has_no_room_for_now_is_asked_again(shell: Shell,
 
 def test_mapped_files_and_the_page_cache_are_measured_too(shell: Shell) -> None:
     for option in (("--storage", "mmap"), ("--direct", "no")):
-        assert shell("probe", shell.data, "--budget", "3s", "--max-tasks", "2", *option, "--json", "--no-report").json[
+        assert shell("probe", shell.data, "--budget", "3s", "--max-tasks", "3", *option, "--json", "--no-report").json[
             "points"
         ]
         assert shell.left_behind == []
@@ -183,7 +183,7 @@ def test_reads_of_the_page_cache_are_no_answer_and_the_headline_says_so(shell: S
 
 
 def test_a_run_whose_process_was_killed_ended_without_a_summary(shell: Shell) -> None:
-    words = [LAUNCHER, "probe", shell.data, "--budget", "120s", "--space", "64MiB", "--max-tasks", "2", "--out", "run"]
+    words = [LAUNCHER, "probe", shell.data, "--budget", "120s", "--space", "64MiB", "--max-tasks", "3", "--out", "run"]
     process = subprocess.Popen(
         words, cwd=shell.home, env=shell.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

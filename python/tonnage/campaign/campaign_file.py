@@ -194,8 +194,6 @@ def _spelled(key: str) -> str:
 def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
     """The campaign of a probe of ``target``. RequestError where an option is wrong."""
     given: Json = {key: value for key, value in asked.items() if value is not None and key != "surface"}
-    if given.get("budget_ns") == 0:
-        raise RequestError("--budget: 0 is no time; hint: give some seconds, such as 60s")
     for about, example, keys in (
         ("training", "unet3d-h100", _OF_TRAINING),
         ("kv_cache", "llama3.1-8b", _OF_KV_CACHE),
