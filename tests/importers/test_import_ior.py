@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,27 @@ def test_the_same_file_twice_counts_once(tmp_path: Path, capsys: pytest.CaptureF
     assert [told["name"] for told in run.manifest["imported"]["files"]] == [str(one)]
     assert f"{copy} is the same file as {one}, and counts once" in capsys.readouterr().err
     assert run.manifest["state"] == "complete"
+
+
+@pytest.mark.parametrize("turns", ["rows of the first one stand in the second", "line by line"])
+def test_outputs_written_into_each_other_are_refused(
+    turns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As two runs of one job do that append to one file."""
+    one, other = lines(IOR / "ext4-fpp-wr-3reps.txt"), lines(IOR / "4.1-plain.txt")
+    (first, one_rows), (second, other_rows) = (
+        (each[:at], each[at:]) for each in (one, other) for at in [each.index("Results: \n") + 2]
+    )
+    path = tmp_path / "mixed.txt"
+    path.write_text("".join([*first, *other]))
+    assert take("ior", tmp_path / "cut off", path).trials()
+    mixed = [*first, *second, *one_rows, *other_rows]
+    if turns == "line by line":
+        mixed = [line for pair in itertools.zip_longest(one, other, fillvalue="") for line in pair]
+    path = tmp_path / "mixed.txt"
+    path.write_text("".join(mixed))
+    assert main(["import", "ior", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "outputs of several runs of IOR are mixed; hint: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", bytes(range(256)) * 40, b'{"tests": [', b'{"tests": 7}\n'])

@@ -137,6 +137,10 @@ class _Reader:
     unit: str = ""
     comma: bool = False
     ended: bool = True
+    finished: bool = False
+    """Whether the last line of the present output was there."""
+    broken_into: bool = False
+    """Whether an output began within another one."""
     rows: dict[str, int] = field(default_factory=dict)
     """Results of each kind of operation in the present output, …"""
     of_test: dict[str, int] = field(default_factory=dict)
@@ -157,6 +161,9 @@ def read(lines: list[str], torn: bool) -> ImportedFile:
     """What the lines say; ``torn``: the last one has no end."""
     reader = _Reader()
     for number, line in enumerate(lines, 1):
+        if reader.broken_into and _is_of_an_ended_output(reader, line):
+            mixed = f"line {number}: outputs of several runs of IOR are mixed; hint: import the output of each alone"
+            return ImportedFile(problems=(mixed,))
         last_torn = reader.torn = torn and number == len(lines)
         if not _heading(reader, line, number):
             _row(reader, line, number, last_torn)
@@ -182,7 +189,7 @@ def _heading(reader: _Reader, line: str, number: int) -> bool:
         return True
     if line.startswith("IOR-") and (found := VERSION.match(line)):
         _end_of_output(reader, number)
-        reader.version, reader.ended = reader.version or found[1], False
+        reader.version, reader.ended, reader.finished = reader.version or found[1], False, False
         reader.test, reader.rows, reader.summary, reader.columns = Test(number=reader.test.number + 1), {}, [], []
         reader.of_test, reader.refused = {}, set()
     elif line.startswith(("access ", "access,")) and (unit := _RATE.search(line)):
@@ -204,6 +211,7 @@ def _heading(reader: _Reader, line: str, number: int) -> bool:
         reader.summary = names
     elif line.startswith(("Finished", "Max Write:", "Max Read:")):
         reader.ended = True
+        reader.finished = line.startswith("Finished")
     elif not reader.summary and not line.startswith("WARNING") and (pair := _pair(line)):
         return _setting(reader, *pair)
     else:
@@ -229,6 +237,12 @@ def _end_of_output(reader: _Reader, number: int) -> None:
     """Another output follows in the same file."""
     if not reader.ended and not _whole(reader):
         reader.problems.append(f"line {number}: another output begins before the end of the one above it")
+        reader.broken_into = True
+
+
+def _is_of_an_ended_output(reader: _Reader, line: str) -> bool:
+    """Whether a line of results, or the last line, stands behind the last line of the present output."""
+    return reader.finished and line.startswith((*_OPERATIONS, "Finished"))
 
 
 def _whole(reader: _Reader) -> bool:

@@ -60,19 +60,15 @@ def phase_of(said: Json, report: iperf3.Report, text: str = "") -> Phase | str:
     """The trial of a report; or why it is none."""
     hosts = _hosts(said)
     ways = sorted(report.ways.items(), reverse=True)  # forward first
-    flows, tasks, series = [], [], []
-    window = min(way.intervals[-1].end_ns for _, way in ways)
+    flows, tasks, series, window = [], [], [], 0
     for number, (name, way) in enumerate(ways):
         sender, receiver = hosts if name == iperf3.FORWARD else hosts[::-1]
         moved, lasted = _received(said, name, way)
-        if not 0 < window < LARGEST or not 0 <= moved < LARGEST or not 0 < lasted < LARGEST:
+        if not 0 <= moved < LARGEST or not 0 < lasted < LARGEST:
             return "its figures are out of all bounds"
-        alone = len(ways) == 1
-        # Of one way the receiver's own account is at hand; of two only intervals cover the time of both.
-        inside = moved if alone else sum(each.bytes for each in way.intervals if each.end_ns <= window)
-        window = lasted if alone else window
-        flows.append(_flow(number, (sender, receiver), way, (moved, lasted), inside, report))
-        tasks.append(Task(end_ns=window, bytes=inside, operations=0, host=sender))
+        window = max(window, lasted)
+        flows.append(_flow(number, (sender, receiver), way, (moved, lasted), report))
+        tasks.append(Task(end_ns=lasted, bytes=moved, operations=0, host=sender))
         series += [(each.start_ns, each.end_ns, each.bytes) for each in way.intervals if each.end_ns > each.start_ns]
     network: NetworkResult = {
         "window_start_ns": 0,
@@ -111,7 +107,6 @@ def _flow(
     hosts: tuple[str, str],
     way: iperf3.Way,
     received: tuple[int, int],
-    inside: int,
     report: iperf3.Report,
 ) -> FlowResult:
     """An entry of ``network.flows`` (``docs/record-format.md``). ``received``: bytes, and nanoseconds."""
@@ -126,7 +121,7 @@ def _flow(
         "sent_bytes": way.bytes,
         "received_bytes": moved,
         "bandwidth_bytes_per_s": rate(moved, lasted) or 0,
-        "window_bytes": inside,
+        "window_bytes": moved,
         "retransmits": way.retransmits,
         "rtt_min_ns": trip.min_ns if trip else None,
         "rtt_mean_ns": trip.mean_ns if trip else None,
