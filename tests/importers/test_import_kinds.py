@@ -33,7 +33,7 @@ WHOLE = (
     ("elbencho", "elbencho/elbencho.csv"),
     ("elbencho", "elbencho/elbencho.json"),
     ("iperf3", "iperf3/send.client.json"),
-    ("iperf3", "iperf3/both.server.json"),
+    ("iperf3", "iperf3/both.client.json"),
     ("sob", "sob/lines.txt"),
     ("rados", "rados/write-seq.txt"),
     ("rados", "rados/old-read.txt"),

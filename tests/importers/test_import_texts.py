@@ -167,6 +167,17 @@ def test_a_text_of_iperf3_is_its_sum_without_the_warm_up(tmp_path: Path) -> None
     assert client["bandwidth_bytes_per_s"] == pytest.approx(4.66e9 / 8, rel=0.01)
 
 
+def test_what_a_server_of_iperf3_sent_is_not_taken_for_what_arrived(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = take("iperf3-text", tmp_path / "tcp", RECORDED / "iperf3/recv.server.txt")
+    assert any("its client has what arrived" in finding["evidence"] for finding in summary(run)["findings"])
+    assert main(["import", str(RECORDED / "iperf3/udp-recv.server.txt"), "--out", str(tmp_path / "udp")]) == 2
+    assert "what was sent by UDP, and not what arrived; hint: " in capsys.readouterr().err
+    client = take("iperf3-text", tmp_path / "client", RECORDED / "iperf3/udp-recv.client.txt")
+    assert rates(client, "network") == [pytest.approx(9.12e9 / 8, rel=0.004)]
+
+
 @pytest.mark.parametrize(
     ("name", "stated", "seconds"),
     [
