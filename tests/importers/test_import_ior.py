@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import itertools
 from pathlib import Path
@@ -158,10 +159,13 @@ def test_equal_trials_of_two_files_are_repetitions(tmp_path: Path) -> None:
 def test_the_same_file_twice_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, copy = IOR / "ext4-fpp-wr-3reps.txt", tmp_path / "copy.txt"
     copy.write_bytes(one.read_bytes())
-    run = take("ior", tmp_path / "run", one, copy, one)
+    packed, of_windows = tmp_path / "packed.txt.gz", tmp_path / "windows.txt"
+    packed.write_bytes(gzip.compress(one.read_bytes()))
+    of_windows.write_text(one.read_text(), encoding="utf-16", newline="\r\n")
+    run = take("ior", tmp_path / "run", one, copy, one, packed, of_windows)
     assert [line["repetition"] for line in run.trials() if line["phase"] == "read"] == [0, 1, 2]
     assert [told["name"] for told in run.manifest["imported"]["files"]] == [str(one)]
-    assert f"{copy} is the same file as {one}, and counts once" in capsys.readouterr().err
+    assert f"{copy} has the same as {one}, and counts once" in capsys.readouterr().err
     assert run.manifest["state"] == "complete"
 
 

@@ -110,10 +110,25 @@ def test_terse_lines_in_turn_are_of_several_calls_and_those_below_each_other_may
     """Two jobs, one after the other, three times; and one job three times."""
     run = take("fio-terse", tmp_path / "run", RECORDED / "fio/3.33-appended-two.terse")
     assert [line["setting"]["job"] for line in run.trials()] == ["a", "b"] * 3
-    assert {line["setting"]["tasks"] for line in run.trials()} == {1} and "tasks-assumed" not in codes(run)
+    assert {line["setting"]["tasks"] for line in run.trials()} == {1}
     doubtful = take("fio-terse", tmp_path / "doubtful", RECORDED / "fio/3.33-appended.terse")
     assert [line["setting"]["tasks"] for line in doubtful.trials()] == [3]
     assert "tasks-assumed" in codes(doubtful)
+
+
+def test_a_terse_line_does_not_say_of_how_many_jobs_it_is(tmp_path: Path) -> None:
+    """With --group_reporting it is the sum of all of a name."""
+    run = take("fio-terse", tmp_path / "run", RECORDED / "fio/3.33-grouped.terse")
+    (line,) = run.trials()
+    assert line["setting"]["tasks"] == 1 and "tasks-assumed" in codes(run)
+    (line,) = take("fio-text", tmp_path / "text", RECORDED / "fio/3.33-grouped.txt").trials()
+    assert line["setting"]["tasks"] == 2
+
+
+def test_a_write_that_fio_verifies_is_no_mix(tmp_path: Path) -> None:
+    """It reads what it wrote when all is written."""
+    run = take("fio-text", tmp_path / "run", RECORDED / "fio/3.33-verify.txt")
+    assert [line["phase"] for line in run.trials()] == ["read", "write"] and "side-by-side" not in codes(run)
 
 
 def test_a_terse_line_that_is_cut_off_takes_none_of_another_call_with_it(
