@@ -99,6 +99,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         balances=evidence.balances,
         applications=applications_of(measured, trials),
         surfaces=surfaces,
+        without_surface=_without_surface(run, measured, surfaces),
         trained=trained_of(run.manifest, measured, trials),
         served=served_of(run.manifest, measured, trials),
         company=evidence.company,
@@ -225,6 +226,13 @@ def _surfaces(run: Run, points: Sequence[Point], trials: Trials) -> tuple[tuple[
 
     surfaces = surfaces_of(run.manifest["search"], points, trials)
     return surfaces, [line for surface in surfaces for line in lines_of(surface, points)]
+
+
+def _without_surface(run: Run, points: Sequence[Point], surfaces: Sequence[Surface]) -> tuple[str, ...]:
+    known = {surface.op for surface in surfaces}
+    return (
+        tuple(op for op in dict.fromkeys(point.op for point in points) if op not in known) if _is_surface(run) else ()
+    )
 
 
 def _is_surface(run: Run) -> bool:
