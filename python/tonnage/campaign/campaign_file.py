@@ -15,6 +15,7 @@ from typing import TypedDict
 from pydantic import ValidationError
 
 from tonnage.campaign.kinds import WORKLOADS
+from tonnage.campaign.kinds.named_company import ALONE
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import parse_target
 from tonnage.errors import RequestError
@@ -206,6 +207,8 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
         return _counted_campaign(target, {**given, "surface": asked.get("surface") or None})
     if "scale" in given:
         raise RequestError("--scale is about --training and --kv-cache; hint: give one of them, or leave it out")
+    if given.get("beside") == ALONE:
+        raise RequestError(f"--beside: {ALONE} names no workload; hint: leave --beside out, as a probe is alone then")
     if asked.get("surface"):
         if "transfer_size" in given:
             raise RequestError("--transfer: --surface looks at a range of transfer sizes; hint: leave one of them out")
