@@ -169,6 +169,20 @@ def test_the_same_file_twice_counts_once(tmp_path: Path, capsys: pytest.CaptureF
     assert run.manifest["state"] == "complete"
 
 
+def test_an_error_of_a_rank_among_the_options_is_told_and_is_no_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = lines(IOR / "4.1-plain.txt")
+    at = whole.index("Options: \n") + 3
+    error = 'ERROR: open64("/scratch/f.00000001", 0) failed: No such file or directory, (aiori-POSIX.c:690)\n'
+    path = tmp_path / "failed.txt"
+    path.write_text("".join([*whole[:at], error, *whole[at:]]))
+    run = take("ior", tmp_path / "run", path)
+    plain = take("ior", tmp_path / "plain", IOR / "4.1-plain.txt")
+    assert [line["setting"] for line in run.trials()] == [line["setting"] for line in plain.trials()]
+    assert f"line {at + 1}: IOR ended a test with an error: ERROR: open64(" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("turns", ["rows of the first one stand in the second", "line by line"])
 def test_outputs_written_into_each_other_are_refused(
     turns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

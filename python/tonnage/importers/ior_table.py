@@ -118,6 +118,7 @@ _LONGEST = 200
 """Characters of a line of the file that a message repeats."""
 _HINTS = re.compile(r"\s*hints (?:passed to|returned from) .*\{\s*\Z")
 _HINT = re.compile(r"\s+([A-Za-z][A-Za-z0-9_]{0,60}) = (.*?)\s*\Z")
+_ERROR = re.compile(r"(?:ior )?ERROR: ")
 _NO_SYNC = re.compile(r"WARNING: fsync\(\) not supported in selected backend")
 _WRONG = re.compile(r"WARNING: (Incorrect data on (write|read) \([0-9]+ errors? found\)|fsync\([^)]*\) failed)")
 _NEW_TEST = re.compile(r"(TestID\s+:|Test \d+ started:)")
@@ -207,6 +208,9 @@ def _heading(reader: _Reader, line: str, number: int) -> bool:
         reader.test.more[f"hint_{found[1]}"] = found[2]
     elif "WARNING" in line and _warning(reader, line):
         pass
+    elif _ERROR.match(line):
+        # Of any rank, and so also between other lines.
+        reader.problems.append(f"line {number}: IOR ended a test with an error: {line[:_LONGEST].strip()}")
     elif line.startswith("Operation ") and (names := _summary_columns(line)):
         reader.summary = names
     elif line.startswith(("Finished", "Max Write:", "Max Read:")):
