@@ -55,15 +55,14 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     from tonnage.analysis.tiers.crossover import tiers_of
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
-    events, measured, bases = run.events(), points_of(run, trials), bases_of(run.manifest)
-    curves, long = _curves(run, measured), _long_trials(trials)
-    estimates = _corrected(run, searched := _estimates(run, curves, trials), long, curves)
+    measured, bases, long = points_of(run, trials), bases_of(run.manifest), _long_trials(trials)
+    estimates = _corrected(run, searched := _estimates(run, curves := _curves(run, measured), trials), long, curves)
     campaign, (surfaces, lines) = run.manifest.get("campaign") or {}, _surfaces(run, measured, trials)
     lines += (_load_line(run, key, curve, estimates[key], long, trials) for key, curve in curves.items())
     evidence = Evidence(
         run=run,
         trials=trials,
-        events=events,
+        events=run.events(),
         points=measured,
         load_lines=lines,
         estimates=estimates,
@@ -85,7 +84,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         promises=promises_of(evidence, findings),
         ceilings=(*(run.manifest.get("ceilings") or ()), *ceilings_of(evidence.links)),
         cost=run.manifest.get("cost"),
-        stalls=tuple(within_trial.stalls_of(events)),
+        stalls=tuple(within_trial.stalls_of(evidence.events)),
         published=campaign.get("published"),
         scale=campaign.get("scale") or 1.0,
         tiers=tiers_of(measured, trials, hosts),

@@ -192,11 +192,8 @@ class Search(DocumentTable):
     @model_validator(mode="after")
     def _can_claim_something(self) -> Search:
         if self.max_tasks < LEAST_TASKS:
-            refuse(
-                "max_tasks",
-                f"within max_tasks {self.max_tasks} no plateau can show: that takes three numbers of tasks",
-                f"give at least {LEAST_TASKS}",
-            )
+            what = f"within max_tasks {self.max_tasks} no plateau can show: that takes three numbers of tasks"
+            refuse("max_tasks", what, f"give at least {LEAST_TASKS}")
         if self.open_loop and not self.objectives:
             refuse("open_loop", "open_loop looks for the rate that meets a latency objective", "give p99 or p999")
         if self.surface is not None:
