@@ -125,6 +125,17 @@ def test_a_terse_line_does_not_say_of_how_many_jobs_it_is(tmp_path: Path) -> Non
     assert line["setting"]["tasks"] == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "told"), [("bits", "rates in bits (--unit_base=1)"), ("unified", "sums of reads and")]
+)
+def test_a_rate_of_fio_that_is_not_read_is_told_with_its_option(
+    name: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = RECORDED / f"fio/3.33-{name}.txt"
+    assert main(["import", "fio-text", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert told in capsys.readouterr().err
+
+
 def test_a_write_that_fio_verifies_is_no_mix(tmp_path: Path) -> None:
     """It reads what it wrote when all is written."""
     run = take("fio-text", tmp_path / "run", RECORDED / "fio/3.33-verify.txt")
