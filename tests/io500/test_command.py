@@ -163,6 +163,15 @@ def test_more_searchers_than_tasks_are_refused_before_anything_is_made(here: Pat
     assert io500("many.ini", "--tasks", "3", "--dry-run")[0] == 0
 
 
+def test_collective_transfers_of_threads_are_refused_before_anything_is_made(here: Path, io500: Io500) -> None:
+    (here / "coll.ini").write_text(f"{SMALL}[ior-hard]\nAPI = MPIIO\ncollective = TRUE\n")
+    code, out, err = io500("coll.ini", "--tasks", "2", "--dry-run")
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert "[ior-hard] API = MPIIO: " in err
+    assert "collective transfers on a shared file need a process for each task; hint: " in err
+    assert io500("coll.ini", "--dry-run")[0] == 0
+
+
 @pytest.mark.parametrize("key", ["datadir", "resultdir"])
 def test_a_directory_that_cannot_be_made_is_refused_by_a_dry_run(here: Path, io500: Io500, key: str) -> None:
     (here / "file").write_text("precious")
