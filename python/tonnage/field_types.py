@@ -84,6 +84,13 @@ def _time(value: Any, info: ValidationInfo) -> Any:
     return value
 
 
+def _some_time(value: Any, info: ValidationInfo) -> Any:
+    value = _time(value, info)
+    if value == 0:
+        raise ValueError(f"{value} is no time; hint: write it like 500ms or 60s")
+    return value
+
+
 def _share(value: Any) -> Any:
     return _checked(units.parse_share, value) if isinstance(value, str) else value
 
@@ -118,7 +125,7 @@ def size_or_name(names: Sequence[str], what: str) -> tuple[BeforeValidator, With
     return BeforeValidator(read), WithJsonSchema({"anyOf": [*_SIZE["anyOf"], {"enum": list(names)}]})
 
 
-Time = Annotated[int, BeforeValidator(_time), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_TIME)]
+Time = Annotated[int, BeforeValidator(_some_time), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_TIME)]
 """Nanoseconds; ``"60s"`` in a file (which is read with the context ``written``), the integer in a manifest."""
 Delay = Annotated[int, BeforeValidator(_time), Field(ge=0, le=2**63 - 1, strict=True), WithJsonSchema(_TIME)]
 """Nanoseconds, or none."""

@@ -10,7 +10,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -202,29 +202,42 @@ def _time(name: str, value: Time) -> int:
         return read_time(value)
 
 
-def analysed(path: Path, *, with_report: bool, keep: bool, tell: Callable[[str], None]) -> tuple[Analysis, Path | None]:
-    """The analysis of a run, and the path of its report (None: it could not be written; ``tell`` gets the reason, and
-    the run stays valid). ``keep``: also stores the summary in the manifest, for ``tonnage verify``."""
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """Holds the analysis of a run, and where its report is."""
+
+    analysis: Analysis
+    report: Path | None
+    """None: no report was asked for, or there is none."""
+    is_report_missing: bool = False
+    """Whether the report could not be written. Where the package that draws charts is not installed, none is missed."""
+
+
+def analysed(path: Path, *, with_report: bool, keep: bool, tell: Callable[[str], None]) -> Analysed:
+    """Analyses a run and writes its report. Where that cannot be written, ``tell`` gets the reason, and the run stays
+    valid. ``keep``: also stores the summary in the manifest, for ``tonnage verify``."""
     from tonnage.analysis import analyse
     from tonnage.analysis.summary import summary
 
     run = Run.open(path)
     trials, tasks = run.each_trial(), run.each_task()
     analysis = analyse(run, trials, tasks)
-    report = None
+    report, is_missing = None, False
     if with_report:
-        from tonnage.report.page import write_page
+        from tonnage.report.page import NoChartsError, write_page
 
         try:
             report = write_page(run, analysis, trials, tasks)
         except TonnageError as error:
+            is_missing = not isinstance(error, NoChartsError)
             tell(f"no report: {error}")
         except OSError as error:
+            is_missing = True
             tell(f"no report: cannot write it into {run.path}: {error.strerror}")
     if keep:
         # Not taken up again: it has just ended well, and reading all of it once more may take longer than the rest.
         RunWriter(run.path, run.manifest).update_manifest(summary=summary(analysis, report))
-    return analysis, report
+    return Analysed(analysis, report, is_missing)
 
 
 def keep_load_line(plan: KeepPlan, tell: Callable[[str], None]) -> None:
@@ -269,7 +282,7 @@ def _finished(outcome: Outcome, observer: Observer, *, report: bool, keep: bool)
     """The run with its report, its summary and its kept load line, as the command leaves it."""
     run, analysis = Run.open(outcome.path), None
     if run.has_trials():
-        analysis, _ = analysed(outcome.path, with_report=report, keep=True, tell=observer.note)
+        analysis = analysed(outcome.path, with_report=report, keep=True, tell=observer.note).analysis
         if keep and outcome.state == "complete" and run.manifest.get("search"):
             from tonnage.placement.server_load_lines import plan_kept_lines
 

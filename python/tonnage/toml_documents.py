@@ -23,6 +23,15 @@ _TOO_DEEP = re.compile(rf"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[
 """A dotted key of so many parts: the parser takes the square of their number."""
 
 
+_BOUNDS = {
+    "less_than": ("lt", "not below", "less than"),
+    "less_than_equal": ("le", "above", "at most"),
+    "greater_than": ("gt", "not above", "more than"),
+    "greater_than_equal": ("ge", "below", "at least"),
+}
+"""Errors of pydantic about the size of a number → where they have the bound, what is wrong, what to give."""
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """Where in a file a value stands."""
@@ -106,6 +115,10 @@ class Document:
             what = f"{'.'.join(place.path)} is missing; hint: add {place.path[-1]} = …"
         elif first["type"] == "string_unicode":
             what = f"{first['input']!r} is not UTF-8, which a name in a campaign must be; hint: give another name to it"
+        elif first["type"] in _BOUNDS:
+            key, beyond, least = _BOUNDS[first["type"]]
+            bound = first["ctx"][key]
+            what = f"{first['input']} is {beyond} {bound}; hint: give {least} {bound}"
         else:
             what = f"{_lower_first(first['msg'])}; hint: see {self.page}"
         line = line_of(text, place.path, place.number)

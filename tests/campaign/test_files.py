@@ -222,7 +222,7 @@ def test_durability_is_said_of_phases_that_write_only(tmp_path: Path) -> None:
 
 
 def test_phases_after_a_failed_one_are_recorded_as_failed(tmp_path: Path) -> None:
-    lines = run(tmp_path, TREE + 'phases = ["stat", "create", "remove"]\n')
+    lines = run(tmp_path, TREE + 'keep = true\nphases = ["make-tree", "stat", "create", "remove"]\n')
     assert [line["status"] for line in lines] == ["ok", "failed", "failed", "failed"]
     assert lines[1]["first_error"]["message"] == (
         "tree.00000000/f.0.0 is not there; create it first, with the same tree"

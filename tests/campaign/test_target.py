@@ -146,6 +146,9 @@ def test_keys_of_a_target_that_contradict_are_refused(text: str, said: str) -> N
     [
         ("sim:kne=3", "did you mean 'knee'"),
         ("sim:knee", "has no value"),
+        ("sim:foo=3", "known keys are knee, plateau, "),
+        ("sim:foo=3", ", seed, name"),
+        ("sim:name=a b", "sim: name: a name holds letters, digits and . _ -"),
         ("sim:knee=1,knee=2", "given twice"),
         ("sim:knee=0", "above 0"),
         ("sim:noise=nan", "not a number"),

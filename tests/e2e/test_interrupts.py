@@ -132,7 +132,7 @@ count = 6
 
 def test_clean_removes_what_a_killed_run_left_and_nothing_else(shell: Shell, interrupt: Callable[..., Said]) -> None:
     (shell.data / "mine").write_text("precious")
-    process = shell.start("probe", shell.data, "--budget", "30s", "--max-tasks", "2")
+    process = shell.start("probe", shell.data, "--budget", "30s", "--max-tasks", "3")
     wait_until(lambda: any(path.name.startswith(".tonnage-") for path in shell.left_behind), "a scratch directory")
     running = shell("clean", shell.data, "--yes")
     assert "still running" in running.out

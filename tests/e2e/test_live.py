@@ -32,7 +32,7 @@ def on_a_terminal(shell: Shell, *arguments: str, **environment: str) -> tuple[in
 
 
 def test_a_terminal_shows_trial_rate_latency_times_and_the_curve_so_far(shell: Shell) -> None:
-    code, seen = on_a_terminal(shell, "probe", str(shell.data), "--budget", "3s", "--max-tasks", "2", "--no-report")
+    code, seen = on_a_terminal(shell, "probe", str(shell.data), "--budget", "3s", "--max-tasks", "3", "--no-report")
     assert code == 0, seen
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen)
     for expected in ("trial ", "now ", "p99 ", "running", "elapsed 0:0", "left 0:0", "median throughput by tasks", "█"):

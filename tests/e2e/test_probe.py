@@ -30,6 +30,15 @@ def test_a_model_without_a_plateau_is_not_reached(shell: Shell) -> None:
     assert "not reached within 32 tasks" in said.out
 
 
+def test_a_surface_whose_trials_fail_says_so_and_that_it_was_looked_for(shell: Shell) -> None:
+    words = ("--surface", "--budget", "25s", "--op", "write", "--seed", "1", "--no-keep")
+    said = shell("probe", *words, "sim:fault-every=400", check=1)
+    assert "write: no load line is shown: too few transfer sizes and numbers of tasks were measured" in said.out
+    assert "but trial-failed: " in said.out and "No load line was looked for" not in said.out
+    (run,) = shell.runs
+    assert "No load line was looked for" not in (run / "report.html").read_text(encoding="utf-8")
+
+
 def test_the_same_seed_measures_the_same_trials(shell: Shell) -> None:
     first, second = (shell("probe", "sim:noise=10%", "--seed", "5", "--json", "--no-report").json for _ in range(2))
     assert first["points"] == second["points"]
@@ -135,7 +144,7 @@ def test_a_ring_that_the_kernel_has_no_room_for_now_is_asked_again(shell: Shell,
 
 def test_mapped_files_and_the_page_cache_are_measured_too(shell: Shell) -> None:
     for option in (("--storage", "mmap"), ("--direct", "no")):
-        assert shell("probe", shell.data, "--budget", "3s", "--max-tasks", "2", *option, "--json", "--no-report").json[
+        assert shell("probe", shell.data, "--budget", "3s", "--max-tasks", "3", *option, "--json", "--no-report").json[
             "points"
         ]
         assert shell.left_behind == []
@@ -183,7 +192,7 @@ def test_reads_of_the_page_cache_are_no_answer_and_the_headline_says_so(shell: S
 
 
 def test_a_run_whose_process_was_killed_ended_without_a_summary(shell: Shell) -> None:
-    words = [LAUNCHER, "probe", shell.data, "--budget", "120s", "--space", "64MiB", "--max-tasks", "2", "--out", "run"]
+    words = [LAUNCHER, "probe", shell.data, "--budget", "120s", "--space", "64MiB", "--max-tasks", "3", "--out", "run"]
     process = subprocess.Popen(
         words, cwd=shell.home, env=shell.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

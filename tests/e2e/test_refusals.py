@@ -40,3 +40,14 @@ def test_a_report_that_is_not_drawn_is_an_error(shell: Shell) -> None:
     said = shell("report", run, check=1)
     assert "report.html" in said.err
     assert (run / "report.html").read_text() == "my own page"
+
+
+def test_a_run_whose_report_cannot_be_written_ends_with_code_1_and_its_result(shell: Shell) -> None:
+    file = shell.write("c.toml", 'target = "null:"\n[workload]\nblock_size = "1MiB"\n')
+    small = ["prlimit", "--fsize=500000"]  # a report has the library of charts
+    done = subprocess.run(
+        [*small, LAUNCHER, "run", file], cwd=shell.home, capture_output=True, text=True, env=shell.environment(),
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and "tasks" in done.stdout, done
+    assert "tonnage: no report: cannot write it into " in done.stderr and "File too large" in done.stderr

@@ -37,6 +37,12 @@ CASES = [
     ),
     (("probe", "data", "--out", "/proc/x"), "cannot make the run directory /proc/x"),
     (("probe", "/proc"), "cannot make a scratch directory in /proc"),
+    (("where", "--transfer", "0", "data"), "--transfer=0 moves nothing; hint: write it like 1MiB"),
+    (("probe", "--beside", "alone", "null:"), "--beside: alone names no workload; hint: leave --beside out"),
+    (
+        ("run", "--dry-run", "order.toml"),
+        "order.toml:4: stat finds no items: none are there before it; hint: put create before it",
+    ),
     (("where", ""), "PATH: an empty value is no value; hint: leave it out"),
     (("submit", "--path", "", "true"), "--path: an empty value is no value; hint: leave it out"),
     (("load", "--watch", "--every", "0"), "--every 0s is too often; hint: give at least 100ms"),
@@ -52,7 +58,7 @@ CASES = [
     ),
     (
         ("probe", "null:", "--max-tasks", "1000000000"),
-        "--max-tasks: input should be less than or equal to 1048576",
+        "--max-tasks: 1000000000 is above 1048576; hint: give at most 1048576",
     ),
     (("probe", "null:", "--max-tasks", "1000000"), "1000000 tasks on this host are more than the "),
     (("probe", "sim:", "--max-tasks", "1000000"), "1000000 tasks need about 275 GiB of memory, and this host has "),
@@ -78,12 +84,19 @@ CASES = [
         "open_loop looks for the rate that meets a latency objective; hint: give p99 or p999",
     ),
     (
-        ("probe", "null:", "--max-tasks", "1"),
-        "max_tasks 1 has no other number of tasks to compare with; hint: give at least 3",
+        ("probe", "null:", "--max-tasks", "2", "--dry-run"),
+        "within max_tasks 2 no plateau can show: that takes three numbers of tasks; hint: give at least 3",
+    ),
+    (
+        ("run", "--dry-run", "nowhere.toml"),
+        "nowhere.toml:2: assign: the list is empty and says no directory; hint: write ",
     ),
     (("probe", "null:", "--budget", "9000h"), "it would measure for up to 375 days; hint: use fewer trials"),
     (("run", "--dry-run", "files.toml"), "it would work for more than 814 days on the fastest storage; hint: "),
-    (("run", "--dry-run", "tasks.toml"), "tasks.toml:3: workload.tasks: input should be less than or equal to 1048576"),
+    (
+        ("run", "--dry-run", "tasks.toml"),
+        "tasks.toml:3: workload.tasks: 1000000000 is above 1048576; hint: give at most 1048576",
+    ),
     (
         ("run", "--dry-run", "many.toml"),
         "many.toml:4: 2 settings would make 4000000000 trials, and a campaign has at most 1000000",
@@ -185,6 +198,8 @@ WRONG = {
     "budget": 'target = "null:"\n[workload]\ntasks = 1\nmin_time = "9000h"\n[budget]\ntime = "60s"\n',
     "nan": f"{STREAM}tasks = 1\n[budget]\ntime = nan\n",
     "far": 'target = ["data", "full"]\nassign = [99999999999]\n',
+    "order": 'target = "data"\n[workload]\nkind = "files"\nphases = ["stat", "create"]\n',
+    "nowhere": 'target = ["data", "full"]\nassign = []\n',
     "restart": 'target = "data"\n[workload]\nkind = "checkpoint"\nrestart = -1\n',
     "none": f"{STREAM}tasks = []\n",
     "null": 'target = "data"\n[workload]\nkind = "command"\nargv = ["true"]\ncopies = 1\n'
@@ -300,7 +315,7 @@ def test_o_direct_on_a_file_system_in_memory_is_refused_or_replaced_and_told(she
     said = shell("probe", memory, "--direct", "yes", check=2)
     assert "hint: " in said.err
     assert said.err.count("\n") == 1
-    said = shell("probe", memory, "--budget", "2s", "--max-tasks", "2", "--op", "write", "--json", "--no-report")
+    said = shell("probe", memory, "--budget", "2s", "--max-tasks", "3", "--op", "write", "--json", "--no-report")
     assert "no-direct" in {finding["code"] for finding in said.json["findings"]}
     assert "note: " in said.err
     assert ours() == before

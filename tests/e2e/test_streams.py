@@ -54,7 +54,7 @@ def test_a_stream_that_takes_nothing_takes_no_record_and_ends_in_no_traceback(
 def test_names_with_control_characters_reach_no_terminal_as_they_are(shell: Shell) -> None:
     target = shell.data / ODD
     target.mkdir()
-    said = shell("probe", target, "--budget", "3s", "--max-tasks", "2", "--no-keep")
+    said = shell("probe", target, "--budget", "3s", "--max-tasks", "3", "--no-keep")
     (run,) = shell.runs
     for text in (said.out, said.err, shell("report", run).out, shell("verify", shell.home / ODD, check=2).err):
         assert not {"\x1b", "\x9b", "\u202e"} & set(text)

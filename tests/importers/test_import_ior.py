@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import itertools
 from pathlib import Path
 
 import pytest
@@ -157,11 +159,49 @@ def test_equal_trials_of_two_files_are_repetitions(tmp_path: Path) -> None:
 def test_the_same_file_twice_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, copy = IOR / "ext4-fpp-wr-3reps.txt", tmp_path / "copy.txt"
     copy.write_bytes(one.read_bytes())
-    run = take("ior", tmp_path / "run", one, copy, one)
+    packed, of_windows = tmp_path / "packed.txt.gz", tmp_path / "windows.txt"
+    packed.write_bytes(gzip.compress(one.read_bytes()))
+    of_windows.write_text(one.read_text(), encoding="utf-16", newline="\r\n")
+    run = take("ior", tmp_path / "run", one, copy, one, packed, of_windows)
     assert [line["repetition"] for line in run.trials() if line["phase"] == "read"] == [0, 1, 2]
     assert [told["name"] for told in run.manifest["imported"]["files"]] == [str(one)]
-    assert f"{copy} is the same file as {one}, and counts once" in capsys.readouterr().err
+    assert f"{copy} has the same as {one}, and counts once" in capsys.readouterr().err
     assert run.manifest["state"] == "complete"
+
+
+def test_an_error_of_a_rank_among_the_options_is_told_and_is_no_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = lines(IOR / "4.1-plain.txt")
+    at = whole.index("Options: \n") + 3
+    error = 'ERROR: open64("/scratch/f.00000001", 0) failed: No such file or directory, (aiori-POSIX.c:690)\n'
+    path = tmp_path / "failed.txt"
+    path.write_text("".join([*whole[:at], error, *whole[at:]]))
+    run = take("ior", tmp_path / "run", path)
+    plain = take("ior", tmp_path / "plain", IOR / "4.1-plain.txt")
+    assert [line["setting"] for line in run.trials()] == [line["setting"] for line in plain.trials()]
+    assert f"line {at + 1}: IOR ended a test with an error: ERROR: open64(" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("turns", ["rows of the first one stand in the second", "line by line"])
+def test_outputs_written_into_each_other_are_refused(
+    turns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As two runs of one job do that append to one file."""
+    one, other = lines(IOR / "ext4-fpp-wr-3reps.txt"), lines(IOR / "4.1-plain.txt")
+    (first, one_rows), (second, other_rows) = (
+        (each[:at], each[at:]) for each in (one, other) for at in [each.index("Results: \n") + 2]
+    )
+    path = tmp_path / "mixed.txt"
+    path.write_text("".join([*first, *other]))
+    assert take("ior", tmp_path / "cut off", path).trials()
+    mixed = [*first, *second, *one_rows, *other_rows]
+    if turns == "line by line":
+        mixed = [line for pair in itertools.zip_longest(one, other, fillvalue="") for line in pair]
+    path = tmp_path / "mixed.txt"
+    path.write_text("".join(mixed))
+    assert main(["import", "ior", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "outputs of several runs of IOR are mixed; hint: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", bytes(range(256)) * 40, b'{"tests": [', b'{"tests": 7}\n'])

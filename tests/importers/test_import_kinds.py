@@ -33,7 +33,7 @@ WHOLE = (
     ("elbencho", "elbencho/elbencho.csv"),
     ("elbencho", "elbencho/elbencho.json"),
     ("iperf3", "iperf3/send.client.json"),
-    ("iperf3", "iperf3/both.server.json"),
+    ("iperf3", "iperf3/both.client.json"),
     ("sob", "sob/lines.txt"),
     ("rados", "rados/write-seq.txt"),
     ("rados", "rados/old-read.txt"),
@@ -188,6 +188,18 @@ def test_iperf3_counts_what_arrived_in_bytes(tmp_path: Path) -> None:
     assert line["bytes"] == said["bytes"]
     assert line["elapsed_ns"] == pytest.approx(said["seconds"] * 1e9), "the receiver's"
     assert line["bandwidth_bytes_per_s"] == pytest.approx(said["bits_per_second"] / 8, rel=1e-6)
+
+
+def test_both_ways_of_iperf3_are_what_arrived_over_the_receivers_time(tmp_path: Path) -> None:
+    """In a test of a given size bytes still arrive after the sender's last interval."""
+    path = RECORDED / "iperf3/both-short.client.json"
+    said = json.loads(path.read_text())["end"]
+    arrived = [said[key] for key in ("sum_received", "sum_received_bidir_reverse")]
+    (line,) = (run := take("iperf3", tmp_path / "run", path)).trials()
+    flows = line["network"]["flows"]
+    assert [flow["received_bytes"] for flow in flows] == [one["bytes"] for one in arrived] == [18350080, 15990784]
+    assert (line["bytes"], line["elapsed_ns"]) == (18350080 + 15990784, 94_686_000)
+    assert "rates-not-additive" not in codes(run)
 
 
 @pytest.mark.parametrize("option", ["target_bitrate", "blksize", "tos"])

@@ -110,10 +110,36 @@ def test_terse_lines_in_turn_are_of_several_calls_and_those_below_each_other_may
     """Two jobs, one after the other, three times; and one job three times."""
     run = take("fio-terse", tmp_path / "run", RECORDED / "fio/3.33-appended-two.terse")
     assert [line["setting"]["job"] for line in run.trials()] == ["a", "b"] * 3
-    assert {line["setting"]["tasks"] for line in run.trials()} == {1} and "tasks-assumed" not in codes(run)
+    assert {line["setting"]["tasks"] for line in run.trials()} == {1}
     doubtful = take("fio-terse", tmp_path / "doubtful", RECORDED / "fio/3.33-appended.terse")
     assert [line["setting"]["tasks"] for line in doubtful.trials()] == [3]
     assert "tasks-assumed" in codes(doubtful)
+
+
+def test_a_terse_line_does_not_say_of_how_many_jobs_it_is(tmp_path: Path) -> None:
+    """With --group_reporting it is the sum of all of a name."""
+    run = take("fio-terse", tmp_path / "run", RECORDED / "fio/3.33-grouped.terse")
+    (line,) = run.trials()
+    assert line["setting"]["tasks"] == 1 and "tasks-assumed" in codes(run)
+    (line,) = take("fio-text", tmp_path / "text", RECORDED / "fio/3.33-grouped.txt").trials()
+    assert line["setting"]["tasks"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("bits", "rates in bits (--unit_base=1)"), ("unified", "sums of reads and")]
+)
+def test_a_rate_of_fio_that_is_not_read_is_told_with_its_option(
+    name: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = RECORDED / f"fio/3.33-{name}.txt"
+    assert main(["import", "fio-text", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_write_that_fio_verifies_is_no_mix(tmp_path: Path) -> None:
+    """It reads what it wrote when all is written."""
+    run = take("fio-text", tmp_path / "run", RECORDED / "fio/3.33-verify.txt")
+    assert [line["phase"] for line in run.trials()] == ["read", "write"] and "side-by-side" not in codes(run)
 
 
 def test_a_terse_line_that_is_cut_off_takes_none_of_another_call_with_it(
@@ -165,6 +191,17 @@ def test_a_text_of_iperf3_is_its_sum_without_the_warm_up(tmp_path: Path) -> None
     )
     assert {client["setting"]["direction"], server["setting"]["direction"]} == {"receive"}
     assert client["bandwidth_bytes_per_s"] == pytest.approx(4.66e9 / 8, rel=0.01)
+
+
+def test_what_a_server_of_iperf3_sent_is_not_taken_for_what_arrived(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = take("iperf3-text", tmp_path / "tcp", RECORDED / "iperf3/recv.server.txt")
+    assert any("its client has what arrived" in finding["evidence"] for finding in summary(run)["findings"])
+    assert main(["import", str(RECORDED / "iperf3/udp-recv.server.txt"), "--out", str(tmp_path / "udp")]) == 2
+    assert "what was sent by UDP, and not what arrived; hint: " in capsys.readouterr().err
+    client = take("iperf3-text", tmp_path / "client", RECORDED / "iperf3/udp-recv.client.txt")
+    assert rates(client, "network") == [pytest.approx(9.12e9 / 8, rel=0.004)]
 
 
 @pytest.mark.parametrize(

@@ -160,3 +160,9 @@ def test_a_nextflow_run_without_a_trace_is_told_how_to_have_one(
     path.write_text("Nov-20 15:11:00.000 [main] DEBUG nextflow.cli.Launcher - $> nextflow run main.nf\n")
     assert main(["import", "nextflow", str(path), "--out", str(tmp_path / "run")]) == 2
     assert "-with-trace" in capsys.readouterr().err
+
+
+def test_colours_are_taken_off(tmp_path: Path) -> None:
+    path = tmp_path / "shown.txt"
+    path.write_text(IOR.read_text().replace("write ", "\x1b[01;31m\x1b[Kwrite\x1b[m\x1b[K "))
+    same(path, tmp_path)

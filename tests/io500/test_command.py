@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,25 @@ PHASES = [
 def summary(results: Path) -> dict[str, float]:
     text = (results / "result_summary.txt").read_text()
     return {name: float(value) for name, value in re.findall(r"^\[(?:RESULT| {6})\] +(\S+) +([0-9.]+)", text, re.M)}
+
+
+KILLED_BEHIND = """
+import os, sys
+from tonnage.cli import main
+from tonnage.io500.result_directory import ResultDirectory
+
+add = ResultDirectory._summary
+
+def killed(self, lines, mode="a"):
+    added = add(self, lines, mode)
+    if any(sys.argv[1] in line for line in lines):
+        os.kill(os.getpid(), 9)
+    return added
+
+ResultDirectory._summary = killed
+main(sys.argv[2:])
+"""
+"""The command, killed as soon as a line with the first word stands in the summary."""
 
 
 def test_all_phases_are_measured_and_scored_and_nothing_is_left(here: Path, io500: Io500) -> None:
@@ -140,6 +161,15 @@ def test_more_searchers_than_tasks_are_refused_before_anything_is_made(here: Pat
         ) and "[find] nproc = 3: there is one task; hint: start 3, or leave nproc out" in err
     assert not (here / "data").exists()
     assert io500("many.ini", "--tasks", "3", "--dry-run")[0] == 0
+
+
+def test_collective_transfers_of_threads_are_refused_before_anything_is_made(here: Path, io500: Io500) -> None:
+    (here / "coll.ini").write_text(f"{SMALL}[ior-hard]\nAPI = MPIIO\ncollective = TRUE\n")
+    code, out, err = io500("coll.ini", "--tasks", "2", "--dry-run")
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert "[ior-hard] API = MPIIO: " in err
+    assert "collective transfers on a shared file need a process for each task; hint: " in err
+    assert io500("coll.ini", "--dry-run")[0] == 0
 
 
 @pytest.mark.parametrize("key", ["datadir", "resultdir"])
@@ -271,6 +301,21 @@ def test_the_command_lists_every_key(io500: Io500) -> None:
 def test_without_a_configuration_it_says_so(io500: Io500) -> None:
     assert io500()[0] == 2
     assert FILE == "tonnage-io500.json"
+
+
+@pytest.mark.parametrize("last", ["find", "[SCORE ]"])
+def test_a_kill_behind_the_lines_of_a_phase_leaves_them_once(here: Path, io500: Io500, last: str) -> None:
+    words = [sys.executable, "-c", KILLED_BEHIND, last, "io500", "small.ini", "--timestamp", "then"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    results = here / "results" / "then"
+    assert last in (results / "result_summary.txt").read_text()
+    code, _, err = io500("--resume", "results/then")
+    assert code == 0, err
+    sections = re.findall(r"^\[(\S+)\]$", (results / "result.txt").read_text(), re.MULTILINE)
+    assert len(sections) == len(set(sections))
+    assert (results / "result_summary.txt").read_text().count(f" {last} " if last == "find" else last) == 1
+    assert io500("small.ini", "--verify", "results/then")[0] == 0
 
 
 def test_a_killed_command_leaves_what_a_resume_needs(here: Path) -> None:

@@ -108,7 +108,7 @@ def test_what_cannot_be_reached_is_one_line_and_exit_2(
 
 def test_a_probe_keeps_to_its_space_and_leaves_nothing(cluster: lab.Ceph, tmp_path: Path) -> None:
     before, uri = objects(cluster), f"rados://bench?conf={cluster.conf}"
-    limits = ["--space", "16MiB", "--budget", "4s", "--max-tasks", "2"]
+    limits = ["--space", "16MiB", "--budget", "4s", "--max-tasks", "3"]
     tonnage("probe", uri, *limits, "--out", tmp_path / "run", "--no-report")
     trials = Run.open(tmp_path / "run").trials()
     assert {line["phase"] for line in trials} == {"write", "read"}

@@ -319,7 +319,7 @@ def test_a_probe_keeps_to_its_space_and_objects_of_others_stay(service: lab.S3, 
         path = service.bucket("shared") / other
         path.parent.mkdir(exist_ok=True)
         path.write_text("of another")
-    limits = ["--space", "16MiB", "--budget", "4s", "--max-tasks", "2"]
+    limits = ["--space", "16MiB", "--budget", "4s", "--max-tasks", "3"]
     tonnage("probe", f"s3://shared?endpoint={service.endpoint}", *limits, "--out", tmp_path / "run", "--no-report")
     trials = Run.open(tmp_path / "run").trials()
     assert {line["phase"] for line in trials} == {"write", "read"}

@@ -49,7 +49,7 @@ def clean(*words: str | Path, within: tuple[str, ...] = ()) -> subprocess.Comple
 @contextmanager
 def running(data: Path, *within: str) -> Iterator[subprocess.Popen[bytes]]:
     """A probe that works in ``data`` until the block ends."""
-    command = [*within, *TONNAGE, "probe", str(data), "--budget", "120s", "--max-tasks", "2", "--no-report"]
+    command = [*within, *TONNAGE, "probe", str(data), "--budget", "120s", "--max-tasks", "3", "--no-report"]
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(
         [*command, "--out", str(data.parent / "run")], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True

@@ -72,10 +72,10 @@ def test_thirty_two_ranks_start_and_measure(tmp_path: Path) -> None:
 
 def test_probe_looks_at_no_more_tasks_than_there_are_processes(tmp_path: Path) -> None:
     words = ["--budget", "3s", "--op", "write", "--out", "run", "--no-report", "--no-keep", "--space", "64MiB"]
-    done = tonnage(2, "probe", ".", *words, cwd=tmp_path)
+    done = tonnage(3, "probe", ".", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert manifest(tmp_path / "run")["search"]["max_tasks"] == 2
-    assert max(line["setting"]["tasks"] for line in lines(tmp_path / "run")) == 2
+    assert manifest(tmp_path / "run")["search"]["max_tasks"] == 3
+    assert max(line["setting"]["tasks"] for line in lines(tmp_path / "run")) == 3
 
 
 def test_ior_takes_each_rank_as_a_task_and_prints_once(tmp_path: Path) -> None:

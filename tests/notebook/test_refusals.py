@@ -12,7 +12,7 @@ import tonnage
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: tonnage.probe("sim:", budget=0), "budget: 0 is no time; hint: give some seconds, such as 60s"),
+        (lambda: tonnage.probe("sim:", budget=0), "budget: 0 is no time; hint: write it like 500ms or 60s"),
         (
             lambda: tonnage.probe("sim:", op="foo"),
             "op: input should be 'write' or 'read'; hint: see help(tonnage.probe)",

@@ -124,3 +124,12 @@ def test_any_object_is_a_line_in_order_or_none(changes: dict[str, object]) -> No
     stored = json.loads(json.dumps({name: getattr(LINE, name) for name in LINE.__slots__}))
     line = _line_of({**stored, **changes})
     assert line is None or (1 <= line.low <= line.tasks <= line.high and isinstance(line.target, str))
+
+
+def test_a_rate_that_a_file_has_as_a_float_is_read(tmp_path: Path) -> None:
+    path = keep_line(tmp_path, LINE)
+    path.write_text(
+        json.dumps({**json.loads(path.read_text()), "plateau_bytes_per_s": 1.5e9, "single_bytes_per_s": 2.5})
+    )
+    (line,) = kept_lines([tmp_path], LINE.target)
+    assert (line.plateau_bytes_per_s, line.single_bytes_per_s) == (1_500_000_000, 2)

@@ -55,15 +55,14 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
     from tonnage.analysis.tiers.crossover import tiers_of
 
     trials, tasks = run.each_trial() if trials is None else trials, run.each_task() if tasks is None else tasks
-    events, measured, bases = run.events(), points_of(run, trials), bases_of(run.manifest)
-    curves, long = _curves(run, measured), _long_trials(trials)
-    estimates = _corrected(run, searched := _estimates(run, curves, trials), long, curves)
+    measured, bases, long = points_of(run, trials), bases_of(run.manifest), _long_trials(trials)
+    estimates = _corrected(run, searched := _estimates(run, curves := _curves(run, measured), trials), long, curves)
     campaign, (surfaces, lines) = run.manifest.get("campaign") or {}, _surfaces(run, measured, trials)
     lines += (_load_line(run, key, curve, estimates[key], long, trials) for key, curve in curves.items())
     evidence = Evidence(
         run=run,
         trials=trials,
-        events=events,
+        events=run.events(),
         points=measured,
         load_lines=lines,
         estimates=estimates,
@@ -85,7 +84,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         promises=promises_of(evidence, findings),
         ceilings=(*(run.manifest.get("ceilings") or ()), *ceilings_of(evidence.links)),
         cost=run.manifest.get("cost"),
-        stalls=tuple(within_trial.stalls_of(events)),
+        stalls=tuple(within_trial.stalls_of(evidence.events)),
         published=campaign.get("published"),
         scale=campaign.get("scale") or 1.0,
         tiers=tiers_of(measured, trials, hosts),
@@ -99,6 +98,7 @@ def analyse(run: Run, trials: Trials | None = None, tasks: Tasks | None = None) 
         balances=evidence.balances,
         applications=applications_of(measured, trials),
         surfaces=surfaces,
+        without_surface=_without_surface(run, measured, surfaces),
         trained=trained_of(run.manifest, measured, trials),
         served=served_of(run.manifest, measured, trials),
         company=evidence.company,
@@ -225,6 +225,13 @@ def _surfaces(run: Run, points: Sequence[Point], trials: Trials) -> tuple[tuple[
 
     surfaces = surfaces_of(run.manifest["search"], points, trials)
     return surfaces, [line for surface in surfaces for line in lines_of(surface, points)]
+
+
+def _without_surface(run: Run, points: Sequence[Point], surfaces: Sequence[Surface]) -> tuple[str, ...]:
+    known = {surface.op for surface in surfaces}
+    return (
+        tuple(op for op in dict.fromkeys(point.op for point in points) if op not in known) if _is_surface(run) else ()
+    )
 
 
 def _is_surface(run: Run) -> bool:

@@ -69,6 +69,8 @@ class Analysis:
     applications: tuple[Application, ...] = ()
     """Where logs of an application were imported."""
     surfaces: tuple[Surface, ...] = ()
+    without_surface: tuple[str, ...] = ()
+    """Operations of a search over transfer sizes of which too little was measured for one."""
     """Where a search looked at a range of transfer sizes; ``load_lines`` has the line of each that was measured."""
     trained: tuple[Trained, ...] = ()
     """Where accelerators were fed."""

@@ -15,6 +15,7 @@ from typing import TypedDict
 from pydantic import ValidationError
 
 from tonnage.campaign.kinds import WORKLOADS
+from tonnage.campaign.kinds.named_company import ALONE
 from tonnage.campaign.model import Campaign
 from tonnage.campaign.target import parse_target
 from tonnage.errors import RequestError
@@ -194,8 +195,6 @@ def _spelled(key: str) -> str:
 def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
     """The campaign of a probe of ``target``. RequestError where an option is wrong."""
     given: Json = {key: value for key, value in asked.items() if value is not None and key != "surface"}
-    if given.get("budget_ns") == 0:
-        raise RequestError("--budget: 0 is no time; hint: give some seconds, such as 60s")
     for about, example, keys in (
         ("training", "unet3d-h100", _OF_TRAINING),
         ("kv_cache", "llama3.1-8b", _OF_KV_CACHE),
@@ -208,6 +207,8 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
         return _counted_campaign(target, {**given, "surface": asked.get("surface") or None})
     if "scale" in given:
         raise RequestError("--scale is about --training and --kv-cache; hint: give one of them, or leave it out")
+    if given.get("beside") == ALONE:
+        raise RequestError(f"--beside: {ALONE} names no workload; hint: leave --beside out, as a probe is alone then")
     if asked.get("surface"):
         if "transfer_size" in given:
             raise RequestError("--transfer: --surface looks at a range of transfer sizes; hint: leave one of them out")

@@ -42,9 +42,14 @@ def _as_list(value: Any) -> Any:
 
 
 def _directories(value: Any) -> Any:
-    for number in value if isinstance(value, (list, tuple)) else ():
-        if isinstance(number, int) and not 0 <= number < 2**31:
-            raise ValueError(f"there is no directory {number}; hint: number those of the target from 0")
+    if value == "round-robin":
+        return value
+    if not isinstance(value, (list, tuple)) or not value:
+        what = f"{value!r} says" if value else "the list is empty and says"
+        raise ValueError(f'{what} no directory; hint: write "round-robin", or numbers from 0 such as [0, 0, 1]')
+    for number in value:
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 2**31:
+            raise ValueError(f"there is no directory {number!r}; hint: number those of the target from 0")
     return value
 
 
@@ -135,6 +140,8 @@ LEAST_SEARCH_NS = 1_500_000_000
 """Of an operation: three numbers of tasks, twice each, in the shortest trials, of 250 ms."""
 LEAST_SURFACE_NS = 10_000_000_000
 """Of an operation: forty of the shortest trials."""
+LEAST_TASKS = 3
+"""Of a search: a plateau takes two points beyond the load line."""
 LEAST_SURFACE_TASKS = 4
 LARGEST_TRANSFER = 1 << 30
 """That one call carries."""
@@ -189,8 +196,9 @@ class Search(DocumentTable):
 
     @model_validator(mode="after")
     def _can_claim_something(self) -> Search:
-        if self.max_tasks == 1:
-            refuse("max_tasks", "max_tasks 1 has no other number of tasks to compare with", "give at least 3")
+        if self.max_tasks < LEAST_TASKS:
+            what = f"within max_tasks {self.max_tasks} no plateau can show: that takes three numbers of tasks"
+            refuse("max_tasks", what, f"give at least {LEAST_TASKS}")
         if self.open_loop and not self.objectives:
             refuse("open_loop", "open_loop looks for the rate that meets a latency objective", "give p99 or p999")
         if self.surface is not None:

@@ -169,7 +169,9 @@ def _parse_one(uri: str) -> Target:
 def parse_model(text: str) -> ModelSpec:
     """``knee=8,plateau=2GB/s,noise=20%`` as a ModelSpec. ``name=SCRATCH`` is no part of it: runs of models with one
     name are of one storage, which became another."""
-    return _parse_keys("sim", ",".join(part for part in text.split(",") if not MODEL_NAME.fullmatch(part)), MODEL_KEYS)
+    model = _parse_keys("sim", text, {**MODEL_KEYS, "name": ("name", _model_name)})
+    model.pop("name", None)
+    return model
 
 
 def _parse_pool(text: str) -> PoolSpec:
@@ -294,6 +296,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _model_name(text: str) -> str:
+    if not _MODEL_NAME.fullmatch(text):
+        raise RequestError("a name holds letters, digits and . _ -; hint: write another")
+    return text
+
+
 def _port(text: str) -> int:
     port = _count(text)
     if port > 65535:
@@ -372,7 +380,7 @@ def _curve(text: str) -> list[tuple[int, float]]:
     return [(_count(tasks), _number(share)) for tasks, _, share in points]
 
 
-MODEL_NAME = re.compile(r"name=([\w.-]+)")
+_MODEL_NAME = re.compile(r"[\w.-]+")
 MODEL_KEYS: Keys = {
     "knee": ("knee", _knee),
     "plateau": ("plateau_bytes_per_s", _rate_or_none),

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tonnage.analysis import Analysis
 from tonnage.analysis.summary import summary
 from tonnage.cli.entry import complain
 from tonnage.errors import MeasurementError, RecordError, RequestError
-from tonnage.measuring import analysed, keep_company, keep_load_line, kept_texts
+from tonnage.measuring import Analysed, analysed, keep_company, keep_load_line, kept_texts
 from tonnage.printable_text import typed
 from tonnage.records import Run
 from tonnage.records.file_names import MANIFEST
@@ -34,16 +33,17 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
     # Of those that read a run, only this one needs them.
     from tonnage.placement.server_load_lines import KeepPlan, plan_kept_lines
 
-    run = Run.open(outcome.path)
+    run, is_report_missing = Run.open(outcome.path), False
     if run.has_trials():
-        analysis, report = analysed(outcome.path, with_report=with_report, keep=True, tell=_tell)
+        found = analysed(outcome.path, with_report=with_report, keep=True, tell=_tell)
+        analysis, is_report_missing = found.analysis, found.is_report_missing
         plan = KeepPlan()
         if keep_line and outcome.state == "complete" and run.manifest.get("search"):
             plan = plan_kept_lines(run, analysis)
         # What follows on stderr is on the same screen.
         below = kept_texts(plan, next(iter(plan.directories), None))
         below += [_sealed(outcome.path, _DIGITS)] if run.is_sealed else []
-        _show(analysis, report, as_json=as_json, is_verbose=is_verbose, below=below)
+        _show(found, as_json=as_json, is_verbose=is_verbose, below=below)
         keep_load_line(plan, _tell)
         if keep_line and outcome.state == "complete":
             keep_company(run, analysis, _tell)
@@ -65,7 +65,7 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
             f"{count} trial{'s' if count != 1 else ''} failed; "
             f"hint: the reasons are above and in {outcome.path}/trials.jsonl"
         )
-    return outcome.exit_code
+    return outcome.exit_code or int(is_report_missing)
 
 
 def present(
@@ -76,20 +76,19 @@ def present(
     keep: bool = False,
     is_verbose: bool = False,
     altered: str | None = None,
-) -> tuple[Analysis, Path | None]:
-    """Prints what the run says, and gives it and where the report is (None: it was not written).
+) -> Analysed:
+    """Prints what the run says, and returns it.
 
     ``is_verbose``: all of it, also of a search, of which else a screen is printed. ``keep``: and puts it into the
     manifest, for ``tonnage verify`` to compare with. ``altered``: what of it is not as it was sealed.
     """
-    analysis, report = analysed(path, with_report=with_report, keep=keep, tell=_tell)
-    _show(analysis, report, as_json=as_json, is_verbose=is_verbose, altered=altered)
-    return analysis, report
+    found = analysed(path, with_report=with_report, keep=keep, tell=_tell)
+    _show(found, as_json=as_json, is_verbose=is_verbose, altered=altered)
+    return found
 
 
 def _show(
-    analysis: Analysis,
-    report: Path | None,
+    found: Analysed,
     *,
     as_json: bool,
     is_verbose: bool,
@@ -97,6 +96,7 @@ def _show(
     altered: str | None = None,
 ) -> None:
     """``below``: notes that the terminal will have below it."""
+    analysis, report = found.analysis, found.report
     if as_json:
         print_json(summary(analysis, report) | ({"altered": altered} if altered else {}))
         return

@@ -19,6 +19,8 @@ from tonnage.importers.imported_phases import (
 from tonnage.importers.rounded_numbers import Rounded
 from tonnage.records.line_types import SettingValues
 
+_ONE_WAY = frozenset({"read", "write", "randread", "randwrite"})
+"""Patterns of fio without a mix."""
 _SIZES = range(9, 31)
 """Of one operation, from 512 bytes to 1 GiB, as powers of two."""
 
@@ -69,7 +71,8 @@ def together(shares: Sequence[JobResult], *, call: str) -> tuple[Phase, ...]:
     return tuple(
         _phase(
             several,
-            mixed=len(groups[group][job]) > 1,
+            # One way and its verification come one after the other.
+            mixed=len(groups[group][job]) > 1 and several[0].pattern not in _ONE_WAY,
             beside=tuple(sorted(other for other in groups[group] if other != job)),
             unplaced=Unplaced(f"group {group} of {call}", ("options",), "fio states its options in JSON alone"),
         )

@@ -44,13 +44,19 @@ class _Call:
         return job != last and (job in self.lines or (whole(job[0]) or 0) < (whole(last[0]) or 0))
 
     def results(self) -> list[JobResult]:
-        """Returns what whole lines say, with a note where it is unknown whether jobs of a name ran at once."""
+        """Returns what whole lines say, with a note: they do not state how many jobs ran at once."""
         found = []
         for share in self.shares:
             count = self.lines[share.group, share.job]
             if (share.group, share.job) not in self.cut:
-                found.append(share if count == 1 else replace(share, notes=(_assumed(count, share.job),)))
+                found.append(replace(share, notes=(_ONE if count == 1 else _assumed(count, share.job),)))
         return found
+
+
+_ONE = Note(
+    "tasks-assumed",
+    "a line is taken for one job; with --group_reporting it is the sum of numjobs of them, which it does not state",
+)
 
 
 def _assumed(lines: int, job: str) -> Note:

@@ -25,6 +25,7 @@ _WAY = re.compile(
     r"  +(read|write) ?: IOPS=([0-9.]+)([kMG]?), BW=([0-9.]+)([KMGT]?i?)B/s \([^)]*\)"
     r"\(([0-9.]+)([KMGT]?i?)B/([0-9]+)msec\)"
 )
+_NOT_READ = re.compile(r"  +(?:(?:read|write) ?: IOPS=\S+ BW=[0-9.]+[KMGT]?i?(bit)/s|mixed ?: IOPS=)")
 _CLAT = re.compile(r" +clat \(([num]?sec)\): min= *([0-9.]+)(k?), max= *([0-9.]+)(k?), avg= *([0-9.]+)(k?)")
 _QUANTILES = re.compile(r" +clat percentiles \(([num]?sec)\):")
 _QUANTILE = re.compile(r"([0-9.]+)th=\[ *([0-9]+)\]")
@@ -124,11 +125,14 @@ def read(data: bytes, _: str) -> ImportedFile:
     """Reads an output. Never raises: ``problems`` names the line of each part that it cannot read."""
     lines, torn = content(data)
     calls = [_Call()]
+    problems: list[str] = []
     for number, line in enumerate(lines[: -1 if torn else None], 1):
         if calls[-1].begins_anew(line):
             calls.append(_Call())
         calls[-1].take(line, number)
-    problems: list[str] = []
+        if found := _NOT_READ.match(line):
+            why = "rates in bits (--unit_base=1)" if found[1] else "sums of reads and writes (unified_rw_reporting)"
+            problems.append(f"line {number}: {why} are not read; hint: import fio's JSON, or leave that option out")
     phases = [
         phase
         for number, call in enumerate(calls, 1)

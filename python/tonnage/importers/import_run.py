@@ -157,9 +157,11 @@ def _once(contents: Sequence[tuple[str, bytes]]) -> tuple[list[tuple[str, bytes]
     kept: dict[str, tuple[str, bytes]] = {}
     notes = []
     for name, data in contents:
-        digest = hashlib.sha256(data).hexdigest()
+        # Compressed, in another encoding or with other ends of lines it is the same.
+        text = unwrapped(data).data.replace(b"\r\n", b"\n") or data
+        digest = hashlib.sha256(text).hexdigest()
         if digest in kept:
-            notes.append(f"{_printable(name)} is the same file as {_printable(kept[digest][0])}, and counts once")
+            notes.append(f"{_printable(name)} has the same as {_printable(kept[digest][0])}, and counts once")
         else:
             kept[digest] = name, data
     return list(kept.values()), notes

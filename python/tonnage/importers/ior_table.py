@@ -118,6 +118,7 @@ _LONGEST = 200
 """Characters of a line of the file that a message repeats."""
 _HINTS = re.compile(r"\s*hints (?:passed to|returned from) .*\{\s*\Z")
 _HINT = re.compile(r"\s+([A-Za-z][A-Za-z0-9_]{0,60}) = (.*?)\s*\Z")
+_ERROR = re.compile(r"(?:ior )?ERROR: ")
 _NO_SYNC = re.compile(r"WARNING: fsync\(\) not supported in selected backend")
 _WRONG = re.compile(r"WARNING: (Incorrect data on (write|read) \([0-9]+ errors? found\)|fsync\([^)]*\) failed)")
 _NEW_TEST = re.compile(r"(TestID\s+:|Test \d+ started:)")
@@ -137,6 +138,10 @@ class _Reader:
     unit: str = ""
     comma: bool = False
     ended: bool = True
+    finished: bool = False
+    """Whether the last line of the present output was there."""
+    broken_into: bool = False
+    """Whether an output began within another one."""
     rows: dict[str, int] = field(default_factory=dict)
     """Results of each kind of operation in the present output, …"""
     of_test: dict[str, int] = field(default_factory=dict)
@@ -157,6 +162,9 @@ def read(lines: list[str], torn: bool) -> ImportedFile:
     """What the lines say; ``torn``: the last one has no end."""
     reader = _Reader()
     for number, line in enumerate(lines, 1):
+        if reader.broken_into and _is_of_an_ended_output(reader, line):
+            mixed = f"line {number}: outputs of several runs of IOR are mixed; hint: import the output of each alone"
+            return ImportedFile(problems=(mixed,))
         last_torn = reader.torn = torn and number == len(lines)
         if not _heading(reader, line, number):
             _row(reader, line, number, last_torn)
@@ -182,7 +190,7 @@ def _heading(reader: _Reader, line: str, number: int) -> bool:
         return True
     if line.startswith("IOR-") and (found := VERSION.match(line)):
         _end_of_output(reader, number)
-        reader.version, reader.ended = reader.version or found[1], False
+        reader.version, reader.ended, reader.finished = reader.version or found[1], False, False
         reader.test, reader.rows, reader.summary, reader.columns = Test(number=reader.test.number + 1), {}, [], []
         reader.of_test, reader.refused = {}, set()
     elif line.startswith(("access ", "access,")) and (unit := _RATE.search(line)):
@@ -200,10 +208,14 @@ def _heading(reader: _Reader, line: str, number: int) -> bool:
         reader.test.more[f"hint_{found[1]}"] = found[2]
     elif "WARNING" in line and _warning(reader, line):
         pass
+    elif _ERROR.match(line):
+        # Of any rank, and so also between other lines.
+        reader.problems.append(f"line {number}: IOR ended a test with an error: {line[:_LONGEST].strip()}")
     elif line.startswith("Operation ") and (names := _summary_columns(line)):
         reader.summary = names
     elif line.startswith(("Finished", "Max Write:", "Max Read:")):
         reader.ended = True
+        reader.finished = line.startswith("Finished")
     elif not reader.summary and not line.startswith("WARNING") and (pair := _pair(line)):
         return _setting(reader, *pair)
     else:
@@ -229,6 +241,12 @@ def _end_of_output(reader: _Reader, number: int) -> None:
     """Another output follows in the same file."""
     if not reader.ended and not _whole(reader):
         reader.problems.append(f"line {number}: another output begins before the end of the one above it")
+        reader.broken_into = True
+
+
+def _is_of_an_ended_output(reader: _Reader, line: str) -> bool:
+    """Whether a line of results, or the last line, stands behind the last line of the present output."""
+    return reader.finished and line.startswith((*_OPERATIONS, "Finished"))
 
 
 def _whole(reader: _Reader) -> bool:

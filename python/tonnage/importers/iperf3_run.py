@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from fractions import Fraction
 
 from tonnage.importers import broken_json, iperf3
-from tonnage.importers.imported_phases import ImportedFile, Phase, StatedRate, Task, line_of
+from tonnage.importers.imported_phases import ImportedFile, Note, Phase, StatedRate, Task, line_of
 from tonnage.importers.rounded_numbers import nanoseconds, rounded, whole
 from tonnage.importers.trace import LARGEST
 from tonnage.records.line_types import Json, SettingValues
@@ -19,6 +19,9 @@ from tonnage.records.phase_results import FlowResult, NetworkResult
 
 _BEGINS = re.compile(r'\{\s*"start"\s*:\s*\{')
 _SECOND_NS = 10**9
+_OF_THE_SENDER = Note(
+    "bytes-estimated", "iperf3's server has what it sent, over its own time; its client has what arrived"
+)
 _PLACED = frozenset({"protocol", "num_streams", "duration", "omit", "reverse", "bidir", "interval"})
 """Of ``test_start``: what a setting has by other names, and how often iperf3 prints."""
 
@@ -60,19 +63,21 @@ def phase_of(said: Json, report: iperf3.Report, text: str = "") -> Phase | str:
     """The trial of a report; or why it is none."""
     hosts = _hosts(said)
     ways = sorted(report.ways.items(), reverse=True)  # forward first
-    flows, tasks, series = [], [], []
-    window = min(way.intervals[-1].end_ns for _, way in ways)
+    flows, tasks, series, window = [], [], [], 0
+    notes: tuple[Note, ...] = ()
+    udp = (said["start"].get("test_start") or {}).get("protocol") == "UDP"
     for number, (name, way) in enumerate(ways):
         sender, receiver = hosts if name == iperf3.FORWARD else hosts[::-1]
-        moved, lasted = _received(said, name, way)
-        if not 0 < window < LARGEST or not 0 <= moved < LARGEST or not 0 < lasted < LARGEST:
+        arrived = _arrived(said, name)
+        if arrived is None and udp:
+            return "it has what was sent by UDP, and not what arrived; hint: import what the receiver printed"
+        notes = notes if arrived else (_OF_THE_SENDER,)
+        moved, lasted = arrived or (way.bytes, way.elapsed_ns)
+        if not 0 <= moved < LARGEST or not 0 < lasted < LARGEST:
             return "its figures are out of all bounds"
-        alone = len(ways) == 1
-        # Of one way the receiver's own account is at hand; of two only intervals cover the time of both.
-        inside = moved if alone else sum(each.bytes for each in way.intervals if each.end_ns <= window)
-        window = lasted if alone else window
-        flows.append(_flow(number, (sender, receiver), way, (moved, lasted), inside, report))
-        tasks.append(Task(end_ns=window, bytes=inside, operations=0, host=sender))
+        window = max(window, lasted)
+        flows.append(_flow(number, (sender, receiver), way, (moved, lasted), report))
+        tasks.append(Task(end_ns=lasted, bytes=moved, operations=0, host=sender))
         series += [(each.start_ns, each.end_ns, each.bytes) for each in way.intervals if each.end_ns > each.start_ns]
     network: NetworkResult = {
         "window_start_ns": 0,
@@ -91,19 +96,19 @@ def phase_of(said: Json, report: iperf3.Report, text: str = "") -> Phase | str:
         tasks=tuple(tasks),
         series=tuple(series),
         network=network,
+        notes=notes,
         stated_rate=_stated_rate(said, text),
     )
 
 
-def _received(said: Json, name: str, way: iperf3.Way) -> tuple[int, int]:
-    """What arrived, and in how many nanoseconds by the receiver's clock; the sender has both from its peer at the end,
-    and only what it sent where that never came."""
+def _arrived(said: Json, name: str) -> tuple[int, int] | None:
+    """What arrived, and in how many nanoseconds by the receiver's clock. A client has both from the server at the end,
+    a server that sends has neither (None)."""
     reverse = "sum_received_bidir_reverse"
     totals = said["end"].get(reverse if name == iperf3.BACKWARD and reverse in said["end"] else "sum_received")
     arrived = whole(totals.get("bytes")) if isinstance(totals, dict) else None
-    if not arrived:
-        return way.bytes, way.elapsed_ns
-    return arrived, nanoseconds(totals.get("seconds")) or way.elapsed_ns
+    lasted = nanoseconds(totals.get("seconds")) if isinstance(totals, dict) else None
+    return (arrived, lasted) if arrived and lasted else None
 
 
 def _flow(
@@ -111,7 +116,6 @@ def _flow(
     hosts: tuple[str, str],
     way: iperf3.Way,
     received: tuple[int, int],
-    inside: int,
     report: iperf3.Report,
 ) -> FlowResult:
     """An entry of ``network.flows`` (``docs/record-format.md``). ``received``: bytes, and nanoseconds."""
@@ -126,7 +130,7 @@ def _flow(
         "sent_bytes": way.bytes,
         "received_bytes": moved,
         "bandwidth_bytes_per_s": rate(moved, lasted) or 0,
-        "window_bytes": inside,
+        "window_bytes": moved,
         "retransmits": way.retransmits,
         "rtt_min_ns": trip.min_ns if trip else None,
         "rtt_mean_ns": trip.mean_ns if trip else None,

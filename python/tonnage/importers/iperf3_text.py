@@ -43,7 +43,9 @@ def read(data: bytes, _: str) -> ImportedFile:
         else:
             host = host or found.network["flows"][0]["sender"] if found.network else host
             unplaced = Unplaced(f"test {number}", ("options",), "iperf3 states its options in JSON alone")
-            phases.append(replace(found, line=begin + 1, stated_rate=None, notes=(_ESTIMATED,), unplaced=unplaced))
+            phases.append(
+                replace(found, line=begin + 1, stated_rate=None, notes=(*found.notes, _ESTIMATED), unplaced=unplaced)
+            )
     return ImportedFile(phases=tuple(phases), problems=few(problems), tool="iperf3", host=host)
 
 

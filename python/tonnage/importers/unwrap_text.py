@@ -1,5 +1,5 @@
-"""Removes what surrounds a stored tool output: compression, another encoding, labels of ``srun -l``, Markdown. It does
-so only where the result is certain, and every line keeps its number."""
+"""Removes what surrounds a stored tool output: compression, another encoding, colours, labels of ``srun -l``, Markdown.
+It does so only where the result is certain, and every line keeps its number."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 
 from tonnage.importers.trace import MOST_BYTES
 
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*[mK]")
+"""As ``grep --color=always`` and terminals put it before and behind words."""
 _LABEL = re.compile(r" *([0-9]{1,7}):(?: (.*))?")
 _LEAST_LABELLED = 3
 """Lines, fewer of which may begin with a number and a colon by chance."""
@@ -41,7 +43,7 @@ def unwrapped(data: bytes) -> Text:
         found = Text(data)
     if not found.data:
         return found
-    plain = _plain(_utf8(found.data))
+    plain = _plain(_COLOUR.sub(b"", _utf8(found.data)))
     return replace(plain, problem=plain.problem or found.problem)
 
 

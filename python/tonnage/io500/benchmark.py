@@ -196,6 +196,10 @@ def _repetition(
         kept.made += data_directory.make([*directories(Path(spelled.data)), Path(spelled.results, "tonnage")])
         for line in files.begin(config, kept.tasks, kept.mode, problems_of(config)):
             say(line)
+        kept.sizes = files.sizes()
+    else:
+        # A kill may have come between the lines of a phase and what says that it is done.
+        files.cut_to(kept.sizes)
     for step in steps[len(done) :]:
         again, kept.begun = kept.begun == step.name, step.name
         kept.save(save_at)
@@ -219,7 +223,7 @@ def _repetition(
         for problem in measured.figure.problems:
             tell(f"io500: {step.name}: {problem}")
         done.append(measured.figure)
-        kept.begun = None
+        kept.begun, kept.sizes = None, files.sizes()
         kept.save(save_at)
     for line in files.conclude(done, kept.mode, problems_of(config)):
         say(line)

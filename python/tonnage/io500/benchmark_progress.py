@@ -42,6 +42,8 @@ class Kept:
     since 1970, by their file system's clock."""
     begun: str | None = None
     """The phase that was begun last and is not done."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Bytes of the result files of the repetition in hand, with what is done alone."""
     is_complete: bool = False
 
     def save(self, path: Path) -> None:

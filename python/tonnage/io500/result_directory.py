@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -41,6 +42,16 @@ class ResultDirectory:
         head += [pair("result-dir", self._shown), pair("mode", mode), f"; {NO_SUBMISSION}", f"; START {now()}"]
         self._write(RESULT, [*head, *(f"; ERROR INVALID {problem}" for problem in problems), ""], "w")
         return self._summary([f"IO500 version {VERSION} ({mode})"], "w")
+
+    def sizes(self) -> dict[str, int]:
+        """Returns the bytes of both files, by name."""
+        return {name: (self.path / name).stat().st_size for name in (RESULT, SUMMARY)}
+
+    def cut_to(self, sizes: Mapping[str, int]) -> None:
+        """Takes off what was added since: a phase that is measured again, or the score behind it."""
+        for name, size in sizes.items():
+            if (self.path / name).stat().st_size > size:
+                os.truncate(self.path / name, size)
 
     def phase(self, step: Step, figure: PhaseFigure, began: str, more: Sequence[str]) -> list[str]:
         """Adds a phase; the lines of the summary. ``more``: lines of ``result.txt`` before the score."""

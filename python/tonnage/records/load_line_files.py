@@ -23,6 +23,8 @@ from tonnage.records.own_files import replace_file
 
 _FORMAT, _VERSION = "tonnage-load-line", 1
 _LARGEST = 1 << 16
+_RATES = frozenset({"plateau_bytes_per_s", "single_bytes_per_s"})
+"""Written by hand they may be ``1.5e9``, which JSON has as a float."""
 _OLD_TRANSFER_SIZE = "transfer_bytes"
 """The key of ``transfer_size`` in files of earlier builds, which sites keep; it is read, and no longer written."""
 
@@ -129,6 +131,9 @@ def _line_of(value: Mapping[str, Any]) -> KeptLine | None:
     with suppress(TypeError, ValueError, OverflowError):
         given["servers"] = tuple(given.get("servers", ()))
         given["measured_at_s"] = float(given["measured_at_s"])
+        for rate in _RATES & given.keys():
+            if isinstance(given[rate], float):
+                given[rate] = round(given[rate])
         line = KeptLine(**given)
         texts = (line.target, line.operation, line.access, line.host, line.run, line.kernel, *line.servers)
         counts = (line.tasks, line.low, line.high, line.transfer_size, line.plateau_bytes_per_s)

@@ -50,6 +50,10 @@ _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 _NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|[kMGTP]?B/s|[nµm]?s\b|[kKMGT]i?B\b|tasks?\b)")
 
 
+class NoChartsError(RequestError):
+    """The package that draws charts is not installed, which is a choice: the terminal has the tables."""
+
+
 def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     """Writes the report of a run and returns its path: ``RUN/report.html``, or ``out``.
 
@@ -249,5 +253,5 @@ def _packed_plotly() -> _Script:
     """Packed once for all pages that a process writes: for one it is a third of the work."""
     script = plotly_script()
     if script is None:
-        raise RequestError("the report needs plotly for its figures; hint: pip install 'tonnage[report]'")
+        raise NoChartsError("the report needs plotly for its figures; hint: pip install 'tonnage[report]'")
     return _Script(base64.b64encode(gzip.compress(script, _PACKED, mtime=0)).decode(), _hash(script))

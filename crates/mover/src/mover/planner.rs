@@ -313,7 +313,8 @@ impl<'a> Planner<'a> {
         let bytes = core.counters.copied_bytes.load(Ordering::Relaxed);
         let files = core.counters.done.load(Ordering::Relaxed);
         let mut state = core.lock();
-        state.rates.mark(now_ns, bytes, files);
+        // A copy that fails again and again brings nothing nearer to its end.
+        state.rates.mark(now_ns, core.counters.kept_bytes(), files);
         let held = state.queue.ready() == 0 && state.large.is_empty()
             || core.limiter.gentle().is_some()
             || core.limiter.asked() != (None, None);

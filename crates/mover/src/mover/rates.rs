@@ -12,7 +12,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// At `now_ns` so many bytes and files have been carried since the beginning.
+    /// At `now_ns` so many bytes and files have been carried since the beginning; bytes of what failed are taken back.
     pub fn mark(&mut self, now_ns: u64, bytes: u64, files: u64) {
         self.marks.push_back((now_ns, bytes, files));
         // One mark beyond the window stays, so that the window is always covered.
@@ -26,7 +26,7 @@ impl Rates {
         let (first, last) = (self.marks.front()?, self.marks.back()?);
         let elapsed_ns = last.0.checked_sub(first.0).filter(|&ns| ns > 0)?;
         let seconds = elapsed_ns as f64 / 1e9;
-        Some((((last.1 - first.1) as f64 / seconds) as u64, (last.2 - first.2) as f64 / seconds))
+        Some(((last.1.saturating_sub(first.1) as f64 / seconds) as u64, (last.2 - first.2) as f64 / seconds))
     }
 }
 
@@ -42,5 +42,13 @@ mod tests {
             rates.mark(second * 1_000_000_000, if second < 5 { second * 1000 } else { 5000 }, second);
         }
         assert_eq!(rates.now(), Some((0, 1.0)));
+    }
+
+    #[test]
+    fn bytes_that_are_taken_back_are_no_rate() {
+        let mut rates = Rates::default();
+        rates.mark(0, 8_000_000, 1);
+        rates.mark(1_000_000_000, 0, 1);
+        assert_eq!(rates.now(), Some((0, 0.0)));
     }
 }

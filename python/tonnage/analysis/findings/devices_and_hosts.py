@@ -87,7 +87,7 @@ _ADVICE = {
     "kept-foreign": "Nothing of yours is ever removed: take the file away by hand if you want the name.",
     "from-summary": "Equal values are each an iteration, but a drift over the run cannot be seen.",
     "utilisation-missed": "Run it with fewer accelerators: `tonnage probe --training` tells how many are fed.",
-    "bytes-estimated": "Import the tool's JSON instead, or IOR's text, where there is one: these say it.",
+    "bytes-estimated": "Import the tool's JSON instead, IOR's text, or what iperf3's client printed: these say it.",
     "items-estimated": "The rate is what mdtest printed; only how many items it is of, and how long they took, is "
     "rounded.",
     "kept-apart": "State what the files leave out, if you know it, or import files that say it.",

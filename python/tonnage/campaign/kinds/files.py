@@ -44,6 +44,7 @@ REPEATED = ("open-write-close", "churn")
 """Phases that work on the first file of a task, again and again."""
 TREE = ("make-tree", "remove-tree")
 _TAKING = {"rename", "remove"}
+_OF_ITEMS = {"write", "stat", "read", "rename", "remove"}
 _LOOKING = {"stat", "stat-directory", "read", "read-directory"}
 _NAME_BYTES = 1024
 """What a name without content takes, about: an inode and an entry of a directory."""
@@ -316,6 +317,11 @@ class Files(CompanySection):
         for number, phase in enumerate(self.phases):
             if phase in self.phases[:number]:
                 refuse("phases", f"phases has {phase!r} twice", "name each phase once")
+        is_there = self.keep
+        for phase in self.phases:
+            if phase in _OF_ITEMS and not is_there:
+                refuse("phases", f"{phase} finds no items: none are there before it", "put create before it")
+            is_there = phase == "create" or (is_there and phase != "remove")
         if "make-tree" in self.phases[1:]:
             refuse("phases", "make-tree stands behind other phases", "put it first, or leave it out")
         if "remove-tree" in self.phases[:-1]:

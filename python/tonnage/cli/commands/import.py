@@ -105,5 +105,5 @@ def run(arguments: Arguments) -> int:
     )
     for problem in (*imported.problems, *imported.twice):
         print(f"tonnage: note: {problem}", file=sys.stderr)
-    present(imported.path, as_json=arguments.json, with_report=not arguments.no_report, keep=True)
-    return 0
+    found = present(imported.path, as_json=arguments.json, with_report=not arguments.no_report, keep=True)
+    return int(found.is_report_missing)

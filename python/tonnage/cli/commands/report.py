@@ -71,14 +71,14 @@ def run(arguments: Arguments) -> int:
         )
     if wrong is not None:
         print(f"tonnage: {as_they_are(wrong)}", file=sys.stderr)
-    _, report = present(
+    shown = present(
         Path(arguments.run_directory),
         as_json=arguments.json,
         with_report=True,
         is_verbose=arguments.verbose,
         altered=wrong,
     )
-    return 0 if report else 1
+    return 0 if shown.report else 1
 
 
 def _of_storage(arguments: Arguments) -> int:

@@ -15,6 +15,7 @@ from tonnage.cli.command import Arguments
 from tonnage.cli.shared_options import JSON, SITE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
+from tonnage.errors import RequestError
 from tonnage.units import parse_size
 
 COMMAND = Command(
@@ -50,6 +51,8 @@ def run(arguments: Arguments) -> int:
     """Exit code: 1 where nobody knows the servers."""
     from tonnage.placement.path_report import report_path
 
+    if arguments.transfer == 0:
+        raise RequestError("--transfer=0 moves nothing; hint: write it like 1MiB")
     found = report_path(arguments.path, arguments.site, arguments.transfer)
     if arguments.json:
         import json

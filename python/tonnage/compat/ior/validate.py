@@ -79,6 +79,12 @@ def validate(test: Parameters, ranks: Ranks = ALONE) -> None:
     _combinations(test)
     _stonewall(test)
     _numbers(test, ranks)
+    is_shared = test.api == "MPIIO" and not test.file_per_proc and test.num_tasks > 1
+    if test.collective and is_shared and len(ranks.hosts) < test.num_tasks:
+        _no(
+            "-c: collective transfers on a shared file need a process for each task",
+            "start it with mpiexec, or leave out -c",
+        )
     if ranks.hosts:
         test.num_nodes = ranks.nodes(test.num_tasks)
         if test.tasks_on_node_0 == -1:

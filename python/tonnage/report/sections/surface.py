@@ -162,7 +162,11 @@ def _tasks(one: SurfaceSize) -> str:
 
 def sentences(analysis: Analysis) -> list[Statement]:
     """Writes one sentence for each operation."""
-    return [_statement(one) for one in analysis.surfaces]
+    few = "no load line is shown: too few transfer sizes and numbers of tasks were measured"
+    return [
+        *(_statement(one) for one in analysis.surfaces),
+        *(Statement(op, few, sure=False) for op in analysis.without_surface),
+    ]
 
 
 def _statement(surface: Surface) -> Statement:
