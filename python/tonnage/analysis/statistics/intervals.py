@@ -27,6 +27,7 @@ _STIRLING_FROM = 200.0
 """From where three terms of Stirling's series are double precision."""
 _MOST_SUMMED = 1000
 """Tosses whose numbers of outcomes are added up one by one."""
+_ROOT_2 = math.sqrt(2)
 _ERFC_UNTIL = -30.0
 """Below it the error function underflows, and the asymptotic series has double precision."""
 
@@ -85,9 +86,9 @@ def log_normal_cdf(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _log_normal_cdf(value: float) -> float:
     if value > 0:
-        return math.log1p(-0.5 * math.erfc(value / math.sqrt(2)))
+        return math.log1p(-0.5 * math.erfc(value / _ROOT_2))
     if value > _ERFC_UNTIL:
-        return math.log(0.5 * math.erfc(-value / math.sqrt(2)))
+        return math.log(0.5 * math.erfc(-value / _ROOT_2))
     square = 1 / (value * value)
     series = 1 - square * (1 - 3 * square * (1 - 5 * square * (1 - 7 * square)))
     return -0.5 * value * value - math.log(-value) - 0.5 * math.log(2 * math.pi) + math.log(series)
