@@ -25,6 +25,8 @@ _NORMAL_FROM = 1e12
 """Degrees of freedom from which Student's t is the normal distribution in double precision."""
 _STIRLING_FROM = 200.0
 """From where three terms of Stirling's series are double precision."""
+_MOST_STEPS = 200
+"""To a quantile; a few are enough where rounding lets them come to an end."""
 _MOST_SUMMED = 1000
 """Tosses whose numbers of outcomes are added up one by one."""
 _ROOT_2 = math.sqrt(2)
@@ -47,7 +49,9 @@ def student_t_quantile(probability: float, degrees: float) -> float:
     # Newton's steps for the logarithm of the tail over the logarithm of the value, which is concave: after the first
     # step they come from one side.
     log_norm = _log_gamma_step(degrees / 2, 0.5) - 0.5 * math.log(degrees * math.pi)
-    for _ in range(200):
+    seen: list[float] = []
+    while len(seen) < _MOST_STEPS:
+        seen.append(value)
         whole = degrees + value * value
         beyond = 0.5 * _beta_tail(degrees / 2, 0.5, degrees / whole, value * value / whole)
         density = math.exp(log_norm - (degrees + 1) / 2 * math.log1p(value * value / degrees))
@@ -55,6 +59,10 @@ def student_t_quantile(probability: float, degrees: float) -> float:
         value *= math.exp(step)
         if abs(step) < 4e-16:
             break
+        if value in seen:
+            # Rounding leads around in a circle: this is where all steps would end.
+            circle = seen[seen.index(value) :]
+            return circle[(_MOST_STEPS - len(seen)) % len(circle)]
     return value
 
 
